@@ -1,0 +1,19 @@
+#!/bin/sh
+# Installs a system package that the tests need, where its command is not there yet.
+#   sh scripts/install-system.sh redis-server     sh scripts/install-system.sh chromium
+set -eu
+package=$1
+command -v "$package" >/dev/null 2>&1 && exit 0
+as_root=
+[ "$(id -u)" -eq 0 ] || as_root=sudo
+if command -v apt-get >/dev/null 2>&1; then
+  $as_root apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "$package"
+elif command -v dnf >/dev/null 2>&1; then
+  $as_root dnf install -y "$(echo "$package" | sed 's/-server$//')"
+elif command -v brew >/dev/null 2>&1; then
+  brew install "$(echo "$package" | sed 's/-server$//')"
+else
+  echo "No apt-get, dnf or brew here: install $package by hand, so that '$package' is on the PATH." >&2
+  exit 1
+fi
