@@ -1,0 +1,13 @@
+/** The rights that a root field may ask for (security.md). A passthrough caller has all: the upstream decides. */
+export type Scope = 'graph:read' | 'events:read' | 'money:move' | 'accounts:write' | 'webhooks:write';
+
+/** Someone whom the upstream, or the operator's identity provider, has accepted. */
+export interface Caller {
+  /** The client (merchant) acted for. A UUID. */
+  readonly clientId: string;
+  /** When set, the caller sees and moves only what belongs to this customer. */
+  readonly customerId: string | undefined;
+  readonly scopes: ReadonlySet<Scope>;
+  /** When the credential ends, in milliseconds since the epoch; undefined when it does not say. */
+  readonly expiresAt: number | undefined;
+}

@@ -1,0 +1,73 @@
+import type { Audit } from './audit.ts';
+import type { Attempt } from './http.ts';
+import { type Envelope, readWholeList } from './list.ts';
+import type { Rest } from './rest.ts';
+import { identified, type Optional } from './shapes.ts';
+
+/** A private account with its CLABE and balance (spec, "PrivateAccount"). */
+export interface Account {
+  readonly id: string;
+  readonly bankId?: Optional;
+  readonly clientId: string;
+  readonly clientBankAdapterId: string;
+  readonly accountId: string;
+  readonly instrumentId?: Optional;
+  readonly ownerId: string;
+  readonly ownerType?: Optional;
+  readonly accountNumber: string;
+  readonly clabeNumber: string;
+  /** Pesos, a decimal string with two places. */
+  readonly availableBalance: string;
+  readonly accountType: string;
+  readonly accountStatus: string;
+  readonly audit?: Audit | null;
+  readonly bankAdapter?: Optional;
+}
+
+export interface PrivateAccountBody {
+  readonly bank_id: string;
+  readonly owner_id: string;
+  readonly client_bank_adapter_id: string;
+  readonly client_id: string;
+  readonly account_id: string;
+}
+
+/** Which of the fields are required is not shown: absent ones are left out (positions.md). */
+export interface CustomerPrivateAccountBody {
+  readonly client_id: string;
+  readonly client_bank_adapter_id?: string;
+  readonly bank_id?: string;
+  readonly owner_id?: string;
+}
+
+export const ACCOUNTS = '/v1/clients/{clientId}/accounts';
+export const PRIVATE_ACCOUNTS = '/v1/clients/{clientId}/private_accounts';
+export const CUSTOMER_PRIVATE_ACCOUNTS = '/v1/clients/{clientId}/customers/{customerId}/private_accounts';
+
+const ENVELOPE: Envelope = {
+  items: 'data',
+  total: 'totalItem',
+  page: 'currentPage',
+  size: 'perPage',
+  pageParameter: 'page',
+  sizeParameter: 'per_page',
+};
+
+/** All accounts that the upstream lists for the client (spec, endpoint 4). */
+export const readAccounts = (rest: Rest): Promise<readonly Account[]> =>
+  readWholeList(rest, ACCOUNTS, ENVELOPE, (item) => {
+    const account = identified<Account>(item, 'an account');
+    return [account.id, account];
+  });
+
+/** Creates an account of the client (spec, endpoint 5). */
+export const createPrivateAccount = (rest: Rest, body: PrivateAccountBody): Promise<Attempt> =>
+  rest.send('POST', PRIVATE_ACCOUNTS, { body: JSON.stringify(body) });
+
+/** Creates an account of one of its customers (spec, endpoint 6). */
+export const createCustomerPrivateAccount = (
+  rest: Rest,
+  customerId: string,
+  body: CustomerPrivateAccountBody,
+): Promise<Attempt> =>
+  rest.send('POST', CUSTOMER_PRIVATE_ACCOUNTS, { params: { customerId }, body: JSON.stringify(body) });

@@ -1,0 +1,11 @@
+import type { Optional } from './shapes.ts';
+
+/** When each thing happened, as the upstream writes it (spec, "Conventions": four spellings, `None` or null). */
+export interface Audit {
+  readonly createdAt?: Optional;
+  readonly updatedAt?: Optional;
+  readonly deletedAt?: Optional;
+  readonly blockedAt?: Optional;
+  readonly activatedAt?: Optional;
+  readonly suspendedAt?: Optional;
+}

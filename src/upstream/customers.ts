@@ -1,0 +1,39 @@
+import type { Audit } from './audit.ts';
+import { type Envelope, readWholeList } from './list.ts';
+import type { Rest } from './rest.ts';
+import { identified, type Optional } from './shapes.ts';
+
+/** A Business Unit, as endpoint 7 lists it (spec, "Customer"). */
+export interface Customer {
+  readonly id: string;
+  readonly clientId: string;
+  readonly name: string;
+  readonly rfc: string;
+  readonly legalRepresentativeName?: Optional;
+  readonly legalRepresentativeRfc?: Optional;
+  readonly legalRepresentativePhone?: Optional;
+  readonly legalRepresentativeEmail?: Optional;
+  readonly domain?: Optional;
+  readonly customerAlias?: Optional;
+  readonly customerStatus: string;
+  readonly customerValidationStatus: string;
+  readonly audit?: Audit | null;
+}
+
+export const CUSTOMERS = '/v1/clients/{clientId}/customers';
+
+const ENVELOPE: Envelope = {
+  items: 'data',
+  total: 'totalItems',
+  page: 'currentPage',
+  size: 'perPage',
+  pageParameter: 'page',
+  sizeParameter: 'per_page',
+};
+
+/** All customers of the client (spec, endpoint 7). */
+export const readCustomers = (rest: Rest): Promise<readonly Customer[]> =>
+  readWholeList(rest, CUSTOMERS, ENVELOPE, (item) => {
+    const customer = identified<Customer>(item, 'a customer');
+    return [customer.id, customer];
+  });

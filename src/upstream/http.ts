@@ -1,0 +1,187 @@
+import { Pool } from 'undici';
+import type { CircuitBreaker } from './breaker.ts';
+import { UpstreamError } from './errors.ts';
+
+/** The largest answer that is read, in bytes; a longer one is `UPSTREAM_INVALID` (security.md). */
+const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Path and query, already expanded and checked. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Milliseconds from dispatch until the last byte of the answer. */
+  readonly timeoutMs: number;
+  /** Aborts the wait. Never given with a request that moves money. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Answered {
+  readonly kind: 'answered';
+  readonly status: number;
+  /** The body parsed as JSON; undefined when it is not JSON. */
+  readonly body: unknown;
+  readonly text: string;
+  /** From the header `Retry-After`, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** No answer, or none that can be read. `error.dispatched` tells whether the request may have taken effect. */
+export interface Failed {
+  readonly kind: 'failed';
+  readonly error: UpstreamError;
+}
+
+/** What became of one request: a status came back, whichever it was, or none did. */
+export type Attempt = Answered | Failed;
+
+/** One pool of connections to the REST service's origin. */
+export interface UpstreamHttp {
+  /** Sends once, never repeats, never throws. */
+  send(request: HttpRequest): Promise<Attempt>;
+  close(): Promise<void>;
+}
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Delta-seconds or an HTTP date (RFC 9110, 10.2.3), in milliseconds from now. */
+function parseRetryAfter(header: string | string[] | undefined): number | undefined {
+  const value = Array.isArray(header) ? header[0] : header;
+  if (value === undefined) return undefined;
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+const property = (error: unknown, name: string): unknown =>
+  typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined;
+
+/** True only where no byte of the request can have left: the connection itself was never made. */
+function neverConnected(error: unknown): boolean {
+  const syscall = property(error, 'syscall');
+  return (
+    property(error, 'code') === 'UND_ERR_CONNECT_TIMEOUT' ||
+    syscall === 'connect' ||
+    syscall === 'getaddrinfo' ||
+    (error instanceof AggregateError && error.errors.length > 0 && error.errors.every(neverConnected))
+  );
+}
+
+class CallTimeout extends Error {}
+
+function describe(error: unknown, request: HttpRequest): UpstreamError {
+  if (error instanceof CallTimeout) {
+    return new UpstreamError(
+      'UPSTREAM_TIMEOUT',
+      `The service did not answer within ${request.timeoutMs} ms.`,
+      { cause: error },
+    );
+  }
+  const code = property(error, 'code');
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+    return new UpstreamError(
+      'UPSTREAM_INVALID',
+      `The service's answer is longer than ${MAX_ANSWER_BYTES} bytes.`,
+      { cause: error },
+    );
+  }
+  if (
+    typeof code === 'string' &&
+    (code.startsWith('HPE_') || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
+  ) {
+    return new UpstreamError('UPSTREAM_INVALID', "The service's answer is not well-formed HTTP.", {
+      cause: error,
+    });
+  }
+  const dispatched = !neverConnected(error);
+  return new UpstreamError(
+    'UPSTREAM_UNAVAILABLE',
+    dispatched
+      ? 'The connection to the service broke before its answer was complete.'
+      : 'The service cannot be reached.',
+    { cause: error, dispatched },
+  );
+}
+
+/**
+ * Opens the pool. Redirects are not followed (a 3xx is an answer like any other), answers are read up to 5 MiB, and each
+ * request has one deadline for all of it.
+ *
+ * @param origin scheme, host and port of the REST service, with no path.
+ * @param breaker fails requests at once while the service keeps failing.
+ */
+export function createHttp(origin: string, breaker: CircuitBreaker, connectTimeoutMs: number): UpstreamHttp {
+  const pool = new Pool(origin, {
+    connections: 128,
+    pipelining: 1,
+    maxResponseSize: MAX_ANSWER_BYTES,
+    connect: { timeout: connectTimeoutMs },
+    // The one deadline of the call is ours; undici's own would report the same thing under other names.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+
+  async function exchange(request: HttpRequest): Promise<Attempt> {
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(new CallTimeout()), request.timeoutMs);
+    const onAbort = () => abort.abort(request.signal?.reason);
+    request.signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      const { statusCode, headers, body } = await pool.request({
+        method: request.method,
+        path: request.path,
+        headers: request.headers,
+        body: request.body ?? null,
+        signal: abort.signal,
+      });
+      const text = await body.text();
+      return {
+        kind: 'answered',
+        status: statusCode,
+        body: parseJson(text),
+        text,
+        retryAfterMs: parseRetryAfter(headers['retry-after']),
+      };
+    } catch (error) {
+      return { kind: 'failed', error: describe(error, request) };
+    } finally {
+      clearTimeout(timer);
+      request.signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  return {
+    async send(request) {
+      if (request.signal?.aborted) {
+        return {
+          kind: 'failed',
+          error: new UpstreamError('UPSTREAM_UNAVAILABLE', 'The operation ended before the call was made.', {
+            dispatched: false,
+            cause: request.signal.reason,
+          }),
+        };
+      }
+      if (!breaker.admits()) {
+        return {
+          kind: 'failed',
+          error: new UpstreamError(
+            'UPSTREAM_UNAVAILABLE',
+            'The service has been failing; calls to it are suspended for a few seconds.',
+            { dispatched: false },
+          ),
+        };
+      }
+      const attempt = await exchange(request);
+      if (request.signal?.aborted) breaker.release();
+      else breaker.record(attempt.kind === 'answered' && ![502, 503, 504].includes(attempt.status));
+      return attempt;
+    },
+    close: () => pool.destroy(),
+  };
+}

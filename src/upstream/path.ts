@@ -1,0 +1,41 @@
+/** The form of every id that may stand in a path (positions.md, "form of ids"). */
+const ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** An id that cannot be one: refused before any URL is built. */
+export class MalformedIdError extends Error {
+  override readonly name = 'MalformedIdError';
+  readonly code = 'BAD_USER_INPUT';
+}
+
+/** Whether a text can be an id of the upstream at all. */
+export const isId = (text: string): boolean => ID.test(text);
+
+/** Whether a text is a UUID (RFC 9562) of any version. */
+export const isUuid = (text: string): boolean => UUID.test(text);
+
+/**
+ * Puts ids into a path template such as `/v1/clients/{clientId}/instruments/{instrumentId}`, and a query behind it.
+ * Values of `undefined` are left out of the query.
+ *
+ * @throws MalformedIdError when a parameter is missing or is no id, so that `../banks`, `%2e`, `?` and `#` reach no URL.
+ */
+export function expandPath(
+  template: string,
+  params: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string | number | undefined>> = {},
+): string {
+  const path = template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = Object.hasOwn(params, name) ? params[name] : undefined;
+    if (value === undefined || !isId(value)) {
+      throw new MalformedIdError(`${name} must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -.`);
+    }
+    return value;
+  });
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, String(value));
+  }
+  return search.size === 0 ? path : `${path}?${search.toString()}`;
+}

@@ -1,0 +1,32 @@
+import type { Attempt } from './http.ts';
+
+/** Tries of one GET, the first included. */
+const MAX_TRIES = 3;
+const BASE_DELAY_MS = 100;
+
+/**
+ * Milliseconds to wait before a GET is tried again, or undefined when it must not be: the answer is final, the tries are
+ * used up, or the wait does not fit in the time left. Repeats are for no answer, 502, 503, 504, and a 429 that says
+ * when. Full jitter: a random part of a delay that doubles.
+ *
+ * @param tries how often the call has been made by now.
+ * @param timeLeftMs until the operation's deadline.
+ * @param random from [0, 1).
+ */
+export function retryDelay(
+  attempt: Attempt,
+  tries: number,
+  timeLeftMs: number,
+  random: number,
+): number | undefined {
+  if (tries >= MAX_TRIES || !isTransient(attempt)) return undefined;
+  const asked = attempt.kind === 'answered' ? attempt.retryAfterMs : undefined;
+  const delay = asked ?? random * BASE_DELAY_MS * 2 ** tries;
+  return delay < timeLeftMs ? delay : undefined;
+}
+
+function isTransient(attempt: Attempt): boolean {
+  if (attempt.kind === 'failed') return attempt.error.code === 'UPSTREAM_UNAVAILABLE';
+  if (attempt.status === 429) return attempt.retryAfterMs !== undefined;
+  return attempt.status === 502 || attempt.status === 503 || attempt.status === 504;
+}

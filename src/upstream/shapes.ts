@@ -1,0 +1,29 @@
+import { UpstreamError } from './errors.ts';
+
+/** A JSON object as it came. Nouns narrow it to the fields that the spec names; the rest is carried along unread. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A string that the upstream may also send as null, as `""` or as the text `None`, or leave out (spec, "Conventions"). */
+export type Optional = string | null | undefined;
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Checks that a value is an object with a string `id`, which is all that the loaders rest on. Other fields are checked
+ * where they are read: a missing one spoils its own field, not the answer.
+ *
+ * @param what names the value in the error.
+ * @throws UpstreamError `UPSTREAM_INVALID`
+ */
+export function identified<T extends { readonly id: string }>(value: unknown, what: string): T {
+  if (!isObject(value) || typeof value['id'] !== 'string') {
+    throw new UpstreamError('UPSTREAM_INVALID', `The service sent ${what} without an id.`);
+  }
+  // Every other field of the nouns is optional or read through functions that take what came.
+  return value as unknown as T;
+}
+
+/** null for what the upstream writes when something is absent: null, nothing, `""` or `None`. */
+export const present = (value: Optional): string | null =>
+  value === undefined || value === null || value === '' || value === 'None' ? null : value;

@@ -1,0 +1,147 @@
+import DataLoader from 'dataloader';
+import type { Audit } from './audit.ts';
+import { UpstreamError } from './errors.ts';
+import type { Attempt } from './http.ts';
+import type { InstrumentDetail } from './instruments.ts';
+import type { Rest } from './rest.ts';
+import { identified, isObject, type Optional } from './shapes.ts';
+
+/** A movement of money (spec, "Transaction"). */
+export interface Transaction {
+  readonly id: string;
+  readonly bankId?: Optional;
+  readonly clientId?: Optional;
+  readonly externalReference?: Optional;
+  readonly trackingId?: Optional;
+  readonly description?: Optional;
+  /** Pesos, a decimal string with two places. */
+  readonly amount: string;
+  readonly currency: string;
+  readonly category: string;
+  readonly subCategory: string;
+  readonly transactionStatus: string;
+  readonly audit?: Audit | null;
+  readonly originalTransactionId?: Optional;
+  readonly jsonReference?: unknown;
+  readonly sourceInstrument?: TransactionInstrument | null;
+  readonly destinationInstrument?: TransactionInstrument | null;
+  readonly metadata?: { readonly dataCep?: DataCep | null } | null;
+}
+
+/** An instrument as a transaction embeds it: other names than the instrument's own (spec, "Instrument"). */
+export interface TransactionInstrument {
+  readonly id: string;
+  readonly bankId?: Optional;
+  readonly clientId?: Optional;
+  readonly ownerId?: Optional;
+  readonly instrumentAlias?: Optional;
+  readonly instrumentStatus?: Optional;
+  readonly instrumentType?: Optional;
+  readonly instrumentDetail?: InstrumentDetail | null;
+  readonly rfc?: Optional;
+}
+
+/** The receipt of a penny validation (spec, "dataCep fields"). */
+export interface DataCep {
+  readonly cepUrl?: Optional;
+  readonly validationId?: Optional;
+  readonly status: string;
+  readonly createdAt?: Optional;
+  readonly beneficiaryName?: Optional;
+  readonly beneficiaryRfc?: Optional;
+  readonly processedAt?: Optional;
+}
+
+/** The look-up's own query parameters (spec, endpoint 15). */
+export interface TransactionMatch {
+  readonly status?: string | null | undefined;
+  readonly trackingId?: string | null | undefined;
+  readonly category?: string | null | undefined;
+  readonly bankId?: string | null | undefined;
+}
+
+export const TRANSACTION = '/v1/clients/{clientId}/transactions/{transactionId}';
+export const REFUND = '/v1/clients/{clientId}/transactions/{transactionId}/refund';
+export const MONEY_OUT = '/v1/transactions/money_out';
+export const INTERNAL_TRANSACTION = '/v1/transactions/internal_transaction';
+export const PENNY_VALIDATION = '/v1/transactions/penny_validation';
+
+/** Whether a value is a transaction: an object with the fields that every transaction has (spec, "Transaction"). */
+export const isTransaction = (value: unknown): value is Transaction =>
+  isObject(value) &&
+  ['id', 'amount', 'currency', 'category', 'subCategory', 'transactionStatus'].every(
+    (field) => typeof value[field] === 'string',
+  );
+
+/**
+ * Reads a transaction (spec, endpoint 15).
+ *
+ * @returns null when the upstream knows none of this id for the client.
+ */
+export async function readTransaction(
+  rest: Rest,
+  transactionId: string,
+  match: TransactionMatch = {},
+): Promise<Transaction | null> {
+  try {
+    const body = await rest.get(TRANSACTION, {
+      params: { transactionId },
+      query: {
+        transaction_status: match.status ?? undefined,
+        tracking_id: match.trackingId ?? undefined,
+        transaction_category: match.category ?? undefined,
+        bank_id: match.bankId ?? undefined,
+      },
+    });
+    return identified<Transaction>(body, 'a transaction');
+  } catch (error) {
+    if (error instanceof UpstreamError && error.refusal?.httpStatus === 404) return null;
+    throw error;
+  }
+}
+
+/**
+ * Sends the bytes of an outbound SPEI transfer (spec, endpoint 11).
+ *
+ * @param idempotencyKey a UUID of version 5.
+ */
+export const sendMoneyOut = (rest: Rest, body: string, idempotencyKey: string): Promise<Attempt> =>
+  rest.send('POST', MONEY_OUT, { body, headers: { 'idempotency-key': idempotencyKey } });
+
+/** Sends the bytes of a book transfer (spec, endpoint 12). */
+export const sendInternalTransaction = (rest: Rest, body: string): Promise<Attempt> =>
+  rest.send('POST', INTERNAL_TRANSACTION, { body });
+
+/** Sends the bytes of a penny validation (spec, endpoint 13). */
+export const sendPennyValidation = (rest: Rest, body: string): Promise<Attempt> =>
+  rest.send('POST', PENNY_VALIDATION, { body });
+
+/** Sends the bytes of a refund (spec, endpoint 14). */
+export const sendRefund = (rest: Rest, transactionId: string, body: string): Promise<Attempt> =>
+  rest.send('POST', REFUND, { params: { transactionId }, body });
+
+/** The transactions of one operation, each read at most once. */
+export interface TransactionLoader {
+  /** One transaction, or null when the client has none of this id. */
+  get(id: string, match?: TransactionMatch): Promise<Transaction | null>;
+}
+
+/** Makes the loader of one operation. The upstream reads transactions one by one, so a batch is as many parallel calls. */
+export function createTransactionLoader(rest: Rest): TransactionLoader {
+  interface Key {
+    readonly id: string;
+    readonly match: TransactionMatch | undefined;
+  }
+  const loader = new DataLoader<Key, Transaction | null, string>(
+    (keys) =>
+      Promise.all(
+        keys.map(({ id, match }) =>
+          readTransaction(rest, id, match).catch((error: unknown) =>
+            error instanceof Error ? error : new Error(String(error)),
+          ),
+        ),
+      ),
+    { cacheKeyFn: ({ id, match }) => JSON.stringify([id, match]) },
+  );
+  return { get: (id, match) => loader.load({ id, match }) };
+}

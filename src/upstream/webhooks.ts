@@ -1,0 +1,69 @@
+import type { Attempt } from './http.ts';
+import { type Envelope, readWholeList } from './list.ts';
+import type { Rest } from './rest.ts';
+import { identified, type Optional } from './shapes.ts';
+
+/** A registered receiver of notifications (spec, "Webhook"). */
+export interface Webhook {
+  readonly id: string;
+  readonly clientId?: Optional;
+  readonly url: string;
+  /** The secret of the registration. Never shown by the graph. */
+  readonly token?: Optional;
+  readonly webhookType: string;
+  readonly authType?: Optional;
+  readonly webhookStatus: string;
+  readonly createdAt?: Optional;
+  readonly updatedAt?: Optional;
+  readonly deletedAt?: Optional;
+  readonly blockedAt?: Optional;
+  readonly deletedBy?: Optional;
+  readonly blockedBy?: Optional;
+}
+
+export interface WebhookBody {
+  readonly client_id: string;
+  readonly url: string;
+  readonly token: string;
+  readonly webhook_type: string;
+  readonly auth_type?: string;
+}
+
+/** Only what changes; further `auth_…` fields are not shown by the spec and passed through. */
+export type WebhookChanges = Readonly<Record<string, unknown>>;
+
+export const WEBHOOKS = '/v1/clients/{clientId}/webhooks';
+export const WEBHOOK = '/v1/clients/{clientId}/webhooks/{id}';
+export const LEGACY_WEBHOOKS = '/v1/webhooks';
+
+const ENVELOPE: Envelope = {
+  items: 'data',
+  total: 'totalItem',
+  page: 'currentPage',
+  size: 'perPage',
+  pageParameter: 'page',
+  sizeParameter: 'per_page',
+};
+
+/** All webhooks of the client (spec, endpoint 16). Answers of the single-webhook reads are not shown, so none is used. */
+export const readWebhooks = (rest: Rest): Promise<readonly Webhook[]> =>
+  readWholeList(rest, WEBHOOKS, ENVELOPE, (item) => {
+    const webhook = identified<Webhook>(item, 'a webhook');
+    return [webhook.id, webhook];
+  });
+
+/** Registers a webhook (spec, endpoint 17). */
+export const createWebhook = (rest: Rest, body: WebhookBody): Promise<Attempt> =>
+  rest.send('POST', WEBHOOKS, { body: JSON.stringify(body) });
+
+/** Changes a webhook partially (spec, endpoint 18). */
+export const updateWebhook = (rest: Rest, id: string, changes: WebhookChanges): Promise<Attempt> =>
+  rest.send('PATCH', WEBHOOK, { params: { id }, body: JSON.stringify(changes) });
+
+/** Deletes a webhook softly (spec, endpoint 18). */
+export const deleteWebhook = (rest: Rest, id: string): Promise<Attempt> =>
+  rest.send('DELETE', WEBHOOK, { params: { id } });
+
+/** Registers a webhook in the deprecated way (spec, endpoint 19). */
+export const createLegacyWebhook = (rest: Rest, body: WebhookBody): Promise<Attempt> =>
+  rest.send('POST', LEGACY_WEBHOOKS, { body: JSON.stringify(body) });

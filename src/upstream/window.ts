@@ -1,0 +1,29 @@
+/** The largest page that is ever asked for. */
+export const MAX_PAGE = 100;
+
+/** Pages of one size, by their numbers from 1. */
+export interface Cover {
+  readonly size: number;
+  readonly pages: readonly number[];
+}
+
+/**
+ * The one or two pages that hold the items from `offset` to `offset + limit - 1`: one page where any size from `limit` to
+ * 100 lines up with the window, else the two of size `limit` that it straddles.
+ *
+ * @param limit from 1 to 100.
+ */
+export function coverWindow(offset: number, limit: number): Cover {
+  for (let size = limit; size <= MAX_PAGE; size += 1) {
+    const cover = coverWithSize(offset, limit, size);
+    if (cover.pages.length === 1) return cover;
+  }
+  return coverWithSize(offset, limit, limit);
+}
+
+/** The pages of a given size that hold the window; for an upstream that answers with a size of its own. */
+export function coverWithSize(offset: number, limit: number, size: number): Cover {
+  const first = Math.floor(offset / size) + 1;
+  const last = Math.floor((offset + limit - 1) / size) + 1;
+  return { size, pages: Array.from({ length: last - first + 1 }, (_, index) => first + index) };
+}
