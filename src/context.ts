@@ -28,4 +28,17 @@ export interface Context {
   /** The caller's own `x-api-key`, for the two bootstrap fields alone. */
   readonly apiKey: string | undefined;
   readonly events: EventLog;
+  readonly ingress: IngressAddresses;
+}
+
+/** The gateway's own receiver of webhooks, as the graph needs to know it. */
+export interface IngressAddresses {
+  /** Where the provider reaches it for this client and type; undefined when `PUBLIC_URL` is not set. */
+  url(clientId: string, type: string): string | undefined;
+  /** The token that a webhook feeding it is registered with. */
+  token(clientId: string, type: string): string;
+  /** Whether deliveries to this address reach it. */
+  feeds(url: string): boolean;
+  /** The address with its signature masked; any other address as it is. */
+  mask(url: string): string;
 }
