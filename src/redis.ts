@@ -1,0 +1,122 @@
+import { Cluster, type CommonRedisOptions, Redis, type RedisOptions } from 'ioredis';
+
+/** A connection to one Redis, to the primary that Sentinels name, or to a Cluster. */
+export type RedisClient = Redis | Cluster;
+
+/** What `REDIS_URL` may say, taken apart. `tls` and the credentials hold for every node. */
+export interface RedisTarget {
+  readonly form: 'standalone' | 'sentinel' | 'cluster';
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly tls: boolean;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  /** Database number; always 0 in a Cluster, which has no other. */
+  readonly db: number;
+  /** Sentinel only: the name of the group of Redis processes. */
+  readonly primaryName: string | undefined;
+  /** Sentinel only: the password of the Sentinels themselves. */
+  readonly sentinelPassword: string | undefined;
+}
+
+const FORMS = [
+  'redis://[user:password@]host[:port][/db]',
+  'redis+sentinel://[user:password@]host[:port],host[:port]/primaryName[?db=0&sentinelPassword=…]',
+  'redis+cluster://[user:password@]host[:port],host[:port]',
+];
+
+const DEFAULT_PORT = { standalone: 6379, sentinel: 26379, cluster: 6379 } as const;
+
+/**
+ * Takes a `REDIS_URL` apart. Forms: `redis://`, `redis+sentinel://` and `redis+cluster://`, each with TLS as `rediss…`.
+ *
+ * @throws {TypeError} with the forms that are understood. The message never repeats the URL: it holds a password.
+ */
+export function parseRedisUrl(url: string): RedisTarget {
+  const parts =
+    /^redis(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?#]+)(?:\/([^?#]*))?(?:\?(.*))?$/.exec(url);
+  if (parts === null) throw wrongForm('it has none of these forms');
+  const [, tls, kind, credentials = '', hosts = '', path = '', query = ''] = parts;
+  // The pattern admits these two words and nothing else.
+  const form = (kind ?? 'standalone') as RedisTarget['form'];
+  const nodes = hosts.split(',').map((host) => node(host, DEFAULT_PORT[form]));
+  if (form === 'standalone' && nodes.length > 1) throw wrongForm('redis:// names one host');
+  if (form === 'sentinel' && path === '') throw wrongForm('redis+sentinel:// needs the name of the primary');
+  const parameters = new URLSearchParams(query);
+  const db = Number(parameters.get('db') ?? (form === 'standalone' ? path || '0' : '0'));
+  if (!Number.isSafeInteger(db) || db < 0 || (form === 'cluster' && db !== 0)) {
+    throw wrongForm('the database is not a number, or the Cluster is given one');
+  }
+  const [username = '', ...password] = credentials.split(':');
+  return {
+    form,
+    nodes,
+    tls: tls === 's',
+    username: decodeURIComponent(username) || undefined,
+    password: decodeURIComponent(password.join(':')) || undefined,
+    db,
+    primaryName: form === 'sentinel' ? decodeURIComponent(path) : undefined,
+    sentinelPassword: parameters.get('sentinelPassword') ?? undefined,
+  };
+}
+
+/**
+ * Connects to what `REDIS_URL` names. The connection starts at once and is kept up for ever; until the first `ready`, and
+ * whenever it is away, commands wait or fail as `options` say.
+ *
+ * A primary that was demoted answers READONLY before it runs anything; the client then reconnects and sends that command
+ * again. The caller attaches an `error` listener and ends the client with `disconnect()`.
+ *
+ * @throws {TypeError} like {@link parseRedisUrl}.
+ */
+export function connectRedis(url: string, options: Omit<CommonRedisOptions, 'replyMapping'>): RedisClient {
+  const target = parseRedisUrl(url);
+  const { enableOfflineQueue, retryStrategy, ...rest } = options;
+  const common = {
+    ...rest,
+    username: target.username,
+    password: target.password,
+    tls: target.tls ? {} : undefined,
+    reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
+  } satisfies RedisOptions;
+  if (target.form === 'cluster') {
+    return new Cluster([...target.nodes], { enableOfflineQueue, redisOptions: common });
+  }
+  const single = {
+    ...common,
+    db: target.db,
+    enableOfflineQueue,
+    // Absent is ioredis's own backoff; present but undefined would be none.
+    ...(retryStrategy === undefined ? {} : { retryStrategy }),
+  };
+  if (target.form === 'sentinel') {
+    return new Redis({
+      ...single,
+      sentinels: [...target.nodes],
+      name: target.primaryName,
+      sentinelPassword: target.sentinelPassword,
+      enableTLSForSentinelMode: target.tls,
+      sentinelTLS: target.tls ? {} : undefined,
+      failoverDetector: true,
+    });
+  }
+  const [first] = target.nodes;
+  return new Redis({ ...single, ...first });
+}
+
+function node(text: string, defaultPort: number): { host: string; port: number } {
+  let parsed: URL;
+  try {
+    parsed = new URL(`redis://${text}`);
+  } catch (cause) {
+    throw wrongForm('a host or port cannot be read', cause);
+  }
+  return {
+    // ioredis wants an IPv6 address without the brackets that a URL puts around it.
+    host: parsed.hostname.replace(/^\[|\]$/g, ''),
+    port: parsed.port === '' ? defaultPort : Number(parsed.port),
+  };
+}
+
+function wrongForm(problem: string, cause?: unknown): TypeError {
+  return new TypeError(`REDIS_URL: ${problem}; wanted ${FORMS.join(' or ')} (rediss… for TLS)`, { cause });
+}
