@@ -1,6 +1,9 @@
-import type { Caller } from './auth/caller.ts';
+import { type Caller } from './auth/caller.ts';
+import { type Passthrough, UnauthenticatedError } from './auth/passthrough.ts';
 import type { EventLog } from './events/log.ts';
-import type { Session } from './upstream/session.ts';
+import type { UpstreamHttp } from './upstream/http.ts';
+import { type CallRecord, createRest, type Rest } from './upstream/rest.ts';
+import { type BankCache, createSession, type Session } from './upstream/session.ts';
 
 /** What a log call needs; pino's loggers fit. */
 export interface Logger {
@@ -23,12 +26,16 @@ export interface Context {
   readonly caller: Caller;
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
   readonly session: Session;
-  /** Drops what the loaders remember: called before each event of a subscription. */
+  /** Drops what the loaders remember, and gives the calls to come a deadline of their own: before each event. */
   renewSession(): void;
   /** The caller's own `x-api-key`, for the two bootstrap fields alone. */
   readonly apiKey: string | undefined;
+  /** REST calls under the caller's own `x-api-key`, for a client that it names (spec, "Authentication"). */
+  bootstrapRest(apiKey: string, clientId: string): Rest;
   readonly events: EventLog;
   readonly ingress: IngressAddresses;
+  /** The REST calls made so far, in the order in which they were answered. */
+  readonly calls: readonly CallRecord[];
 }
 
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */
@@ -41,4 +48,99 @@ export interface IngressAddresses {
   feeds(url: string): boolean;
   /** The address with its signature masked; any other address as it is. */
   mask(url: string): string;
+}
+
+/** What a request brings, whichever transport it came over. */
+export interface Incoming {
+  readonly requestId: string;
+  /** The value of `Authorization`, from the header or from `connectionParams`. */
+  readonly authorization: string | undefined;
+  readonly apiKey: string | undefined;
+  /** Aborted when the caller is gone. */
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface ContextOptions {
+  readonly http: UpstreamHttp;
+  readonly passthrough: Passthrough;
+  readonly banks: BankCache;
+  readonly events: EventLog;
+  readonly ingress: IngressAddresses;
+  readonly logger: Logger;
+  readonly upstreamTimeoutMs: number;
+  readonly operationTimeoutMs: number;
+  readonly utcOffset: string;
+  readonly onCall: (call: CallRecord) => void;
+}
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
+
+/** Makes the contexts of a server's operations. */
+export function createContextFactory(options: ContextOptions): (incoming: Incoming) => Context {
+  return (incoming) => {
+    const { requestId, authorization, apiKey, signal } = incoming;
+    const calls: CallRecord[] = [];
+    let deadline = Date.now() + options.operationTimeoutMs;
+    let identifying: Promise<Caller> | undefined;
+    let caller: Caller | undefined;
+    let session: Session | undefined;
+
+    const rest = (clientId: string, headers: Record<string, string>, abort?: AbortSignal): Rest =>
+      createRest({
+        http: options.http,
+        clientId,
+        headers: { ...headers, 'x-request-id': requestId, accept: 'application/json' },
+        timeoutMs: options.upstreamTimeoutMs,
+        deadline,
+        ...(abort ? { signal: abort } : {}),
+        onCall: (call) => {
+          calls.push(call);
+          options.onCall(call);
+        },
+      });
+
+    const ask = async (): Promise<Caller> => {
+      const token = BEARER.exec(authorization ?? '')?.[1];
+      if (token === undefined) {
+        throw new UnauthenticatedError(
+          authorization === undefined
+            ? 'An access token is needed: Authorization: Bearer <token>; over WebSocket, connectionParams.authorization.'
+            : 'Authorization must have the form: Bearer <token>.',
+        );
+      }
+      // The answer serves whoever else presents this token meanwhile, so one caller's leaving must not end it.
+      return options.passthrough.identify(token, (clientId) => rest(clientId, { authorization: `Bearer ${token}` }));
+    };
+
+    return {
+      requestId,
+      logger: options.logger,
+      apiKey,
+      events: options.events,
+      ingress: options.ingress,
+      calls,
+      async identify() {
+        identifying ??= ask();
+        caller = await identifying;
+        return caller;
+      },
+      get caller() {
+        if (caller === undefined) throw new Error('The caller is used before it is identified.');
+        return caller;
+      },
+      get session() {
+        session ??= createSession(
+          rest(this.caller.clientId, { authorization: authorization ?? '' }, signal),
+          options,
+        );
+        return session;
+      },
+      renewSession() {
+        session = undefined;
+        deadline = Date.now() + options.operationTimeoutMs;
+        calls.length = 0;
+      },
+      bootstrapRest: (key, clientId) => rest(clientId, { 'x-api-key': key }, signal),
+    };
+  };
 }

@@ -1,6 +1,14 @@
 /** The rights that a root field may ask for (security.md). A passthrough caller has all: the upstream decides. */
 export type Scope = 'graph:read' | 'events:read' | 'money:move' | 'accounts:write' | 'webhooks:write';
 
+export const SCOPES: ReadonlySet<Scope> = new Set<Scope>([
+  'graph:read',
+  'events:read',
+  'money:move',
+  'accounts:write',
+  'webhooks:write',
+]);
+
 /** Someone whom the upstream, or the operator's identity provider, has accepted. */
 export interface Caller {
   /** The client (merchant) acted for. A UUID. */

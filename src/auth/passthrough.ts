@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { LRUCache } from 'lru-cache';
+import { UpstreamError } from '../upstream/errors.ts';
+import { readInstrumentPage } from '../upstream/instruments.ts';
+import { isUuid } from '../upstream/path.ts';
+import type { Rest } from '../upstream/rest.ts';
+import { type Caller, SCOPES } from './caller.ts';
+
+/** How long an accepted token is believed before the upstream is asked again (security.md). */
+const REMEMBERED_MS = 60_000;
+/** Accepted tokens kept in memory. */
+const REMEMBERED_TOKENS = 10_000;
+
+/** Nobody that the upstream knows. */
+export class UnauthenticatedError extends Error {
+  override readonly name = 'UnauthenticatedError';
+  readonly code = 'UNAUTHENTICATED';
+}
+
+export interface Passthrough {
+  /**
+   * Finds out which client a token of the upstream acts for. Nothing in the token is believed: the upstream must answer
+   * for the client that it names.
+   *
+   * @param restFor REST calls under this very token, for a candidate client.
+   * @throws UnauthenticatedError when the upstream accepts the token for no client, or for more than one.
+   * @throws UpstreamError when the upstream cannot be asked.
+   */
+  identify(token: string, restFor: (clientId: string) => Rest): Promise<Caller>;
+}
+
+/** The client ids that a token may mean: every UUID in the given claims, in their order; and when it ends. */
+export function readToken(
+  token: string,
+  claims: readonly string[],
+): { readonly candidates: readonly string[]; readonly expiresAt: number | undefined } {
+  try {
+    const payload = decodeJwt(token);
+    const values = claims.map((claim) => payload[claim]);
+    const uuids = values.filter((value): value is string => typeof value === 'string' && isUuid(value));
+    return {
+      candidates: [...new Set(uuids)],
+      expiresAt: typeof payload.exp === 'number' ? payload.exp * 1000 : undefined,
+    };
+  } catch {
+    return { candidates: [], expiresAt: undefined };
+  }
+}
+
+/**
+ * @param claims JWT claims that may name the client; the upstream documents none.
+ */
+export function createPassthrough(claims: readonly string[]): Passthrough {
+  const remembered = new LRUCache<string, Caller>({ max: REMEMBERED_TOKENS });
+  const asking = new Map<string, Promise<Caller>>();
+
+  async function ask(token: string, restFor: (clientId: string) => Rest): Promise<Caller> {
+    const { candidates, expiresAt } = readToken(token, claims);
+    if (candidates.length === 0) {
+      throw new UnauthenticatedError(
+        `The access token names no client: no UUID in its claims ${claims.join(', ')}.`,
+      );
+    }
+    const answers = await Promise.all(
+      candidates.map(async (candidate) => ((await accepts(restFor(candidate))) ? candidate : undefined)),
+    );
+    const accepted = answers.filter((answer) => answer !== undefined);
+    const [clientId] = accepted;
+    if (clientId === undefined) throw new UnauthenticatedError('The service does not accept this access token.');
+    if (accepted.length > 1) {
+      throw new UnauthenticatedError('The access token names more than one client that the service accepts it for.');
+    }
+    return { clientId, customerId: undefined, scopes: SCOPES, expiresAt };
+  }
+
+  return {
+    async identify(token, restFor) {
+      const key = createHash('sha256').update(token).digest('base64url');
+      const known = remembered.get(key);
+      if (known !== undefined) return known;
+      let pending = asking.get(key);
+      if (pending === undefined) {
+        pending = ask(token, restFor).finally(() => asking.delete(key));
+        asking.set(key, pending);
+      }
+      const caller = await pending;
+      // A token without `exp`, or whose clock is not ours, is still asked about every minute.
+      const untilExpiry = caller.expiresAt === undefined ? REMEMBERED_MS : caller.expiresAt - Date.now();
+      if (untilExpiry > 0) remembered.set(key, caller, { ttl: Math.min(REMEMBERED_MS, untilExpiry) });
+      return caller;
+    },
+  };
+}
+
+/** The probe of security.md: the upstream lists one instrument under this token, and every one listed is the client's. */
+async function accepts(rest: Rest): Promise<boolean> {
+  try {
+    const page = await readInstrumentPage(rest, 1, 1);
+    return page.items.every((item) => item.clientId === rest.clientId);
+  } catch (error) {
+    const status = error instanceof UpstreamError ? error.refusal?.httpStatus : undefined;
+    if (status !== undefined && status !== 429) return false;
+    throw error;
+  }
+}
