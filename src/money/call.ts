@@ -1,0 +1,74 @@
+import type { Ambient, Logger } from './ambient.ts';
+import type { MoneyIntent, RecordName } from './intent.ts';
+import type { Exchange, UpstreamAnswer } from './outcome.ts';
+import type { Persistence } from './persist.ts';
+import type { MoneyRecords } from './record.ts';
+
+/** The upstream as one intent sees it, given by whoever knows REST. */
+export interface MoneyCalls {
+  /**
+   * Sends the request: `body` as it is, with the same headers each time but for the credentials.
+   *
+   * @param attempt 1 for the first request under the key, more for a repeat.
+   * @param signal aborts at the operation's deadline alone, never because the caller went away.
+   */
+  send(body: string, attempt: number, signal: AbortSignal): Promise<Exchange>;
+  /** Whether a 2xx answer is a transaction that can be read. */
+  isTransaction(answer: UpstreamAnswer): boolean;
+}
+
+export interface RefundCalls extends MoneyCalls {
+  /** Reads the credit that is to be refunded. */
+  readOriginal(signal: AbortSignal): Promise<Exchange>;
+  isRefunded(original: UpstreamAnswer): boolean;
+}
+
+/** An intent together with the calls that carry it out. */
+export type MoneyOrder =
+  | (MoneyIntent & { readonly mutation: 'refundTransaction'; readonly calls: RefundCalls })
+  | (MoneyIntent & {
+      readonly mutation: Exclude<MoneyIntent['mutation'], 'refundTransaction'>;
+      readonly calls: MoneyCalls;
+    });
+
+/** What the caller is told. */
+export type MoneyResult =
+  | { readonly kind: 'done' | 'refused'; readonly answer: UpstreamAnswer; readonly replayed: boolean }
+  | UnknownResult
+  /** Nothing moved by this call and the key is free: a top-level error, made from what happened. */
+  | { readonly kind: 'nothing-moved'; readonly because: Exchange }
+  /** The credit reads REFUNDED. Nothing was sent, and the key is free. */
+  | { readonly kind: 'refund-not-allowed'; readonly original: UpstreamAnswer }
+  | { readonly kind: 'conflict'; readonly code: 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_IN_PROGRESS' };
+
+export interface UnknownResult {
+  readonly kind: 'unknown';
+  /** True when the same input under the same key cannot do it twice. */
+  readonly safeToRetry: boolean;
+  /** Until when that holds, in ms since the epoch; undefined when it does not. */
+  readonly retryUntil: number | undefined;
+  /** What became of the last request; undefined when this call sent none. */
+  readonly last: Exchange | undefined;
+  /** The upstream gave one and the same answer to a request and its repeat: most likely it will give it again. */
+  readonly sameAnswerAgain: boolean;
+  /** Of a refund: the credit as it reads now, where it could be read. */
+  readonly original: UpstreamAnswer | undefined;
+}
+
+/** One call of `execute`, on its way. */
+export interface Call {
+  readonly order: MoneyOrder;
+  readonly name: RecordName;
+  /** Names this call in the record. */
+  readonly owner: string;
+  /** In ms since the epoch. */
+  readonly deadline: number;
+  /** Aborts at the deadline. */
+  readonly late: AbortSignal;
+  /** Aborts at the deadline, or when the caller goes away. */
+  readonly waiting: AbortSignal;
+  readonly records: MoneyRecords;
+  readonly persistence: Persistence;
+  readonly ambient: Ambient;
+  readonly logger: Logger;
+}

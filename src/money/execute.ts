@@ -1,0 +1,137 @@
+import { type Ambient, type Logger, systemAmbient } from './ambient.ts';
+import { backoff } from './backoff.ts';
+import type { Call, MoneyOrder, MoneyResult } from './call.ts';
+import { recordName } from './intent.ts';
+import { createPersistence } from './persist.ts';
+import type { Claimed, MoneyRecords } from './record.ts';
+import { begin, replay, takeUp } from './settle.ts';
+
+export interface Limits {
+  /** The operation's deadline, in ms since the epoch. Waits, reads, requests and repeats all fit within it. */
+  readonly deadline: number;
+  /** The caller's presence. Its end stops waiting and repeating; a request that has left runs on, and its answer is kept. */
+  readonly signal: AbortSignal;
+}
+
+export interface Money {
+  /**
+   * Moves money at most once for the order's key, and tells which of three it is: done, refused or unknown.
+   *
+   * It goes on when nobody awaits it any more, and ends by its deadline and the time that the store takes.
+   *
+   * @throws {StoreUnavailableError} when the record cannot be reached: this call has sent nothing.
+   */
+  execute(order: MoneyOrder, limits: Limits): Promise<MoneyResult>;
+  /** Resolves when every running call has ended, and every answer is stored or was tried a last time. */
+  stop(): Promise<void>;
+}
+
+const POLL_BACKOFF = { first: 25, most: 500 };
+
+/** @param options.leaseMs how long after its process died an intent is taken up by the next call with its key. */
+export function createMoney(options: {
+  readonly records: MoneyRecords;
+  readonly logger: Logger;
+  readonly ambient?: Ambient;
+  readonly leaseMs?: number;
+}): Money {
+  const { records, logger, ambient = systemAmbient, leaseMs = 5_000 } = options;
+  const persistence = createPersistence(ambient, logger);
+  const running = new Set<Promise<unknown>>();
+
+  /**
+   * Claims the key, and follows what is found there. A call that waits for another asks again, with backoff: a message from
+   * whoever holds the key could get lost, so that asking would be needed all the same, and it is alike on both stores.
+   */
+  const follow = async (call: Call): Promise<MoneyResult> => {
+    for (let looks = 0; ; looks += 1) {
+      const found = await claim(call);
+      if (found.state === 'other-input') return { kind: 'conflict', code: 'IDEMPOTENCY_KEY_REUSED' };
+      if (found.state === 'answered') return replay(found.answer);
+      if (found.state === 'sent') return holding(call, () => takeUp(call, found));
+      if (found.state === 'claimed') {
+        const result = await holding(call, () => begin(call));
+        if (result !== undefined) return result;
+      }
+      if (found.state === 'busy')
+        await ambient.sleep(backoff(POLL_BACKOFF, looks, ambient.random), call.waiting);
+      if (call.waiting.aborted) return { kind: 'conflict', code: 'IDEMPOTENCY_IN_PROGRESS' };
+    }
+  };
+
+  const claim = async ({ name, owner, order }: Call): Promise<Claimed> => {
+    const now = ambient.now();
+    try {
+      return await records.claim(name, { owner, inputHash: order.inputHash, now, leaseUntil: now + leaseMs });
+    } catch (error) {
+      // The claim may have been made and only its reply lost. It may even have taken over what another call had sent, so
+      // that it must not be released; but it need not hold up the next call.
+      void persistence.persist('lease', () => records.renew(name, owner, ambient.now()));
+      throw error;
+    }
+  };
+
+  /** Keeps the lease up while `work` runs. What is left unknown is there for the next call at once. */
+  const holding = async <T extends MoneyResult | undefined>(
+    { name, owner }: Call,
+    work: () => Promise<T>,
+  ): Promise<T> => {
+    const over = new AbortController();
+    // A lease that cannot be moved costs a waiting call its patience, nothing else.
+    const renew = (until: number): Promise<void> => records.renew(name, owner, until).catch(() => undefined);
+    const beat = async (): Promise<void> => {
+      while (!over.signal.aborted) {
+        await ambient.sleep(leaseMs / 3, over.signal);
+        // A lease that ends because the store is away costs a waiting call its patience, nothing else.
+        if (!over.signal.aborted)
+          await records.renew(name, owner, ambient.now() + leaseMs).catch(() => undefined);
+      }
+    };
+    void beat();
+    try {
+      const result = await work();
+      over.abort();
+      if (result?.kind === 'unknown') await renew(ambient.now());
+      return result;
+    } finally {
+      over.abort();
+    }
+  };
+
+  const execute = async (order: MoneyOrder, { deadline, signal }: Limits): Promise<MoneyResult> => {
+    const late = new AbortController();
+    const over = new AbortController();
+    void ambient.sleep(deadline - ambient.now(), over.signal).then(() => {
+      if (!over.signal.aborted) late.abort();
+    });
+    const call: Call = {
+      order,
+      name: recordName(order),
+      owner: ambient.newId(),
+      deadline,
+      late: late.signal,
+      waiting: AbortSignal.any([late.signal, signal]),
+      records,
+      persistence,
+      ambient,
+      logger,
+    };
+    try {
+      return await follow(call);
+    } finally {
+      over.abort();
+    }
+  };
+
+  return {
+    execute: (order, limits) => {
+      const call = execute(order, limits).finally(() => running.delete(call));
+      running.add(call);
+      return call;
+    },
+    stop: async () => {
+      await Promise.allSettled(running);
+      await persistence.stop();
+    },
+  };
+}

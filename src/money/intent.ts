@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+
+/** The mutations that move money. */
+export type MoneyMutation =
+  | 'createMoneyOut'
+  | 'createInternalTransaction'
+  | 'createPennyValidation'
+  | 'refundTransaction';
+
+/** One caller's wish to move money once, under the key that names it. */
+export interface MoneyIntent {
+  readonly mutation: MoneyMutation;
+  readonly clientId: string;
+  /** The customer that the caller is narrowed to; undefined for the client itself. Each has keys of its own. */
+  readonly customerId: string | undefined;
+  /** The caller's `idempotencyKey`, as {@link isIdempotencyKey} wants it. */
+  readonly key: string;
+  /** {@link inputHash} of what the caller asked for. It tells a repeat from another use of the key. */
+  readonly inputHash: string;
+  /** The JSON text of the upstream request. Its UTF-8 bytes are what leaves, the first time and every time. */
+  readonly body: string;
+}
+
+/** Where the record of an intent lies. Holds no key of the caller: only its hash is ever stored or named. */
+export interface RecordName {
+  readonly clientId: string;
+  /** SHA-256 over client, customer and key, base64url. */
+  readonly hash: string;
+}
+
+/** Whether a caller's key is 8 to 128 printable characters (code points; space counts, controls and line breaks do not). */
+export function isIdempotencyKey(key: string): boolean {
+  return /^[^\p{Control}\p{Format}\p{Surrogate}\p{Unassigned}\p{Private_Use}\p{Line_Separator}\p{Paragraph_Separator}]{8,128}$/u.test(
+    key,
+  );
+}
+
+/**
+ * SHA-256, base64url, of a mutation and its input. The order of an object's fields does not matter, and a field that is
+ * undefined is a field that is absent.
+ *
+ * @param input plain JSON values: what the caller gave, without its idempotency key.
+ */
+export function inputHash(mutation: MoneyMutation, input: unknown): string {
+  return sha256(JSON.stringify([mutation, input], withSortedFields));
+}
+
+/** The name under which an intent is recorded: the same for every process and every repeat. */
+export function recordName({ clientId, customerId, key }: MoneyIntent): RecordName {
+  return { clientId, hash: sha256(JSON.stringify([clientId, customerId ?? null, key])) };
+}
+
+function withSortedFields(_field: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

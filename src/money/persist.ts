@@ -1,0 +1,52 @@
+import type { Ambient, Logger } from './ambient.ts';
+import { backoff } from './backoff.ts';
+
+/** Steps that must reach the store in the end, though nobody waits for them. */
+export interface Persistence {
+  /**
+   * Takes a step. When the store is away this resolves after the first failure, and the step is tried on until it
+   * succeeds or {@link stop} is called.
+   *
+   * @param what names the step in the log.
+   */
+  persist(what: string, step: () => Promise<void>): Promise<void>;
+  /** Tries every open step a last time, and resolves when all have ended. */
+  stop(): Promise<void>;
+}
+
+const BACKOFF = { first: 100, most: 2_000 };
+
+export function createPersistence(ambient: Ambient, logger: Logger): Persistence {
+  const open = new Set<Promise<void>>();
+  const stopping = new AbortController();
+
+  const tryOn = async (what: string, step: () => Promise<void>): Promise<void> => {
+    for (let tries = 0; ; tries += 1) {
+      const last = stopping.signal.aborted;
+      await ambient.sleep(backoff(BACKOFF, tries, ambient.random), stopping.signal);
+      try {
+        return await step();
+      } catch (err) {
+        if (!last) continue;
+        logger.error({ err, what }, 'stopped before the record of a payment could be written');
+        return;
+      }
+    }
+  };
+
+  return {
+    persist: async (what, step) => {
+      try {
+        await step();
+      } catch (err) {
+        logger.warn({ err, what }, 'the record of a payment could not be written, trying on');
+        const job = tryOn(what, step).finally(() => open.delete(job));
+        open.add(job);
+      }
+    },
+    stop: async () => {
+      stopping.abort();
+      await Promise.all(open);
+    },
+  };
+}

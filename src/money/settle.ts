@@ -1,0 +1,197 @@
+import { backoff } from './backoff.ts';
+import type { Call, MoneyResult, RefundCalls, UnknownResult } from './call.ts';
+import { type Exchange, outcomeOf, type UpstreamAnswer } from './outcome.ts';
+import type { Sent, StoredAnswer } from './record.ts';
+
+/** How long after the first sending the same bytes may leave again: an hour less than the upstream remembers them. */
+const RETRY_WINDOW_MS = 23 * 60 * 60 * 1000;
+
+const REPEAT_BACKOFF = { first: 200, most: 4_000 };
+
+/**
+ * Carries out an intent that this call has claimed, and under which nothing has left.
+ *
+ * @returns undefined when the claim was lost before anything was sent.
+ * @throws {StoreUnavailableError} when the record cannot be reached: nothing was sent.
+ */
+export async function begin(call: Call): Promise<MoneyResult | undefined> {
+  const { order, ambient } = call;
+  if (order.mutation === 'refundTransaction') {
+    const read = await readOriginal(call, order.calls);
+    if (!isReadable(call, read)) return free(call, { kind: 'nothing-moved', because: read });
+    if (order.calls.isRefunded(read)) return free(call, { kind: 'refund-not-allowed', original: read });
+  }
+  if (call.waiting.aborted) return free(call, tooLate(call));
+  const sent: Sent = { body: order.body, sentAt: ambient.now() };
+  if (!(await markSent(call, sent))) return undefined;
+  // Writing the record may have taken what was left of the time.
+  if (call.waiting.aborted) return free(call, tooLate(call));
+  return settle(call, sent, true);
+}
+
+/** Follows the table for a request that an earlier call left behind, by dying or by reaching its deadline. */
+export async function takeUp(call: Call, sent: Sent): Promise<MoneyResult> {
+  const { order } = call;
+  switch (order.mutation) {
+    case 'createMoneyOut':
+      return mayRepeat(call, sent, 0) ? settle(call, sent, false) : unknown(call, sent, {});
+    case 'refundTransaction':
+      return unknown(call, sent, { original: await readable(call, order.calls) });
+    case 'createInternalTransaction':
+    case 'createPennyValidation':
+      return unknown(call, sent, {});
+  }
+}
+
+/** The answer of an earlier call, told again. */
+export function replay({ kind, status, text }: StoredAnswer): MoneyResult {
+  const answer: UpstreamAnswer = { status, text, body: parsed(text) };
+  if (kind !== 'unknown') return { kind, answer, replayed: true };
+  return { ...NOTHING_MORE, last: { kind: 'response', ...answer } };
+}
+
+/** Sends, and for money out sends again, until the outcome is known or the time is up. */
+async function settle(call: Call, sent: Sent, fresh: boolean): Promise<MoneyResult> {
+  const { order, ambient } = call;
+  let previous: Exchange | undefined;
+  let closed = false;
+  for (let repeat = 0; ; repeat += 1) {
+    const first = fresh && repeat === 0;
+    const happened = await send(call, sent.body, repeat + (fresh ? 1 : 2));
+    const outcome = outcomeOf(order.mutation, { first, previous }, happened, (answer) =>
+      isTransaction(call, answer),
+    );
+    if (outcome.kind === 'nothing-moved') return free(call, { kind: 'nothing-moved', because: happened });
+    if (outcome.kind !== 'unknown') {
+      await store(call, outcome.kind, outcome.answer);
+      return { kind: outcome.kind, answer: outcome.answer, replayed: false };
+    }
+    if (outcome.next === 'repeat-now-or-never') {
+      closed = true;
+      // Written before the repeats, so that a process which dies among them leaves no permission to go on.
+      await store(call, 'unknown', outcome.answer);
+    }
+    const report = unknown(call, sent, { last: happened, sameAnswerAgain: isSame(previous, happened) });
+    if (outcome.next === 'read-original' && order.mutation === 'refundTransaction') {
+      return { ...report, original: await readable(call, order.calls) };
+    }
+    const pause = backoff(REPEAT_BACKOFF, repeat, ambient.random);
+    const repeatable = outcome.next === 'repeat' || outcome.next === 'repeat-now-or-never';
+    if (!repeatable || !mayRepeat(call, sent, pause)) return closed ? forGood(report) : report;
+    await ambient.sleep(pause, call.waiting);
+    if (call.waiting.aborted) return closed ? forGood(report) : report;
+    previous = happened;
+  }
+}
+
+/** Whether the same bytes may leave once more after a pause in ms: within this call, and while the upstream knows them. */
+function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Sent, pause: number): boolean {
+  const next = ambient.now() + pause;
+  return next < deadline && next < sentAt + RETRY_WINDOW_MS && !waiting.aborted;
+}
+
+/**
+ * A step that failed may have been done all the same. Then the key is given back, as soon as that is possible: this call
+ * made the claim afresh and has sent nothing.
+ */
+async function markSent(call: Call, sent: Sent): Promise<boolean> {
+  const { records, name, owner, persistence } = call;
+  try {
+    return await records.markSent(name, owner, sent);
+  } catch (error) {
+    void persistence.persist('release', () => records.release(name, owner));
+    throw error;
+  }
+}
+
+async function send({ order, late, logger }: Call, body: string, attempt: number): Promise<Exchange> {
+  try {
+    return await order.calls.send(body, attempt, late);
+  } catch (cause) {
+    logger.error({ err: cause, mutation: order.mutation }, 'a money request threw, and is taken for sent');
+    return { kind: 'lost', reason: 'the request threw', cause };
+  }
+}
+
+async function readOriginal({ waiting, logger }: Call, calls: RefundCalls): Promise<Exchange> {
+  try {
+    return await calls.readOriginal(waiting);
+  } catch (cause) {
+    logger.error({ err: cause }, 'reading the original of a refund threw');
+    return { kind: 'lost', reason: 'reading the original threw', cause };
+  }
+}
+
+async function readable(call: Call, calls: RefundCalls): Promise<UpstreamAnswer | undefined> {
+  if (call.waiting.aborted) return undefined;
+  const read = await readOriginal(call, calls);
+  return isReadable(call, read) ? read : undefined;
+}
+
+/** What the reader of an answer chokes on cannot be read. */
+function isTransaction({ order, logger }: Call, answer: UpstreamAnswer): boolean {
+  try {
+    return order.calls.isTransaction(answer);
+  } catch (err) {
+    logger.error({ err, mutation: order.mutation }, 'reading the answer to a money request threw');
+    return false;
+  }
+}
+
+function isReadable(call: Call, read: Exchange): read is Exchange & { kind: 'response' } {
+  return read.kind === 'response' && read.status >= 200 && read.status < 300 && isTransaction(call, read);
+}
+
+function isSame(previous: Exchange | undefined, happened: Exchange): boolean {
+  return (
+    previous?.kind === 'response' &&
+    happened.kind === 'response' &&
+    previous.status === happened.status &&
+    previous.text === happened.text
+  );
+}
+
+const NOTHING_MORE: UnknownResult = {
+  kind: 'unknown',
+  safeToRetry: false,
+  retryUntil: undefined,
+  last: undefined,
+  sameAnswerAgain: false,
+  original: undefined,
+};
+
+function unknown({ order, ambient }: Call, { sentAt }: Sent, seen: Partial<UnknownResult>): UnknownResult {
+  const retryUntil = sentAt + RETRY_WINDOW_MS;
+  const safe = order.mutation === 'createMoneyOut' && ambient.now() < retryUntil;
+  return { ...NOTHING_MORE, ...seen, ...(safe && { safeToRetry: true, retryUntil }) };
+}
+
+function forGood(report: UnknownResult): UnknownResult {
+  return { ...report, safeToRetry: false, retryUntil: undefined };
+}
+
+function tooLate({ late }: Call): MoneyResult {
+  const reason = late.aborted ? 'the deadline was spent' : 'the caller went away';
+  return { kind: 'nothing-moved', because: { kind: 'not-dispatched', reason } };
+}
+
+/** Stores what the upstream said. While the store is away, the caller is told all the same. */
+function store(call: Call, kind: StoredAnswer['kind'], { status, text }: UpstreamAnswer): Promise<void> {
+  const { records, name, order, ambient, persistence } = call;
+  const answer = { kind, status, text };
+  return persistence.persist('answer', () => records.answer(name, order.inputHash, answer, ambient.now()));
+}
+
+/** Forgets the key, which this call took afresh: nothing moved, and the next call may try afresh. */
+async function free<T extends MoneyResult>(call: Call, result: T): Promise<T> {
+  await call.persistence.persist('release', () => call.records.release(call.name, call.owner));
+  return result;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
