@@ -1,0 +1,56 @@
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { authenticate } from './auth.ts';
+import { controlRoutes } from './control.ts';
+import { ApiError, dataError, errorResponse, notFound } from './errors.ts';
+import { delayWork, Faults, injectFaults } from './faults.ts';
+import { type App, BODY_LIMIT_BYTES, type Env } from './http.ts';
+import { idempotency } from './idempotency.ts';
+import { countRequests, RequestCounts } from './request-counts.ts';
+import { accountRoutes } from './routes/accounts.ts';
+import { bankRoutes } from './routes/banks.ts';
+import { credentialRoutes } from './routes/credentials.ts';
+import { customerRoutes } from './routes/customers.ts';
+import { instrumentRoutes } from './routes/instruments.ts';
+import { transactionRoutes } from './routes/transactions.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
+import type { Seeded } from './seed.ts';
+import type { World } from './world.ts';
+
+/** The service under /v1, with faults and credentials, and its control under /sandbox, with neither. */
+export function buildApp(world: World, seeded: readonly Seeded[]): App {
+  const app = new Hono<Env>();
+  const faults = new Faults();
+  const counts = new RequestCounts();
+
+  app.onError((error, c) => {
+    if (error instanceof ApiError) return errorResponse(c, error, c.get('operation'), world.choices);
+    world.logger.error({ err: error, path: c.req.path }, 'the sandbox failed to serve a request');
+    const failure = new ApiError(500, 'INTERNAL', 'Internal error.');
+    return errorResponse(c, failure, c.get('operation'), world.choices);
+  });
+  app.notFound((c) => errorResponse(c, notFound('route_not_found'), undefined, world.choices));
+
+  const limit = bodyLimit({
+    maxSize: BODY_LIMIT_BYTES,
+    onError: (c) => {
+      // The rest of the body is not read, so that the connection cannot serve another request.
+      c.header('connection', 'close');
+      throw dataError(`The request body is larger than ${BODY_LIMIT_BYTES} bytes.`);
+    },
+  });
+  app.use('/v1/*', countRequests(counts), injectFaults(faults), limit, authenticate(world));
+  app.use('/v1/transactions/money_out', idempotency(world));
+  app.use('/v1/*', delayWork);
+  credentialRoutes(app, world);
+  bankRoutes(app, world);
+  accountRoutes(app, world);
+  customerRoutes(app, world);
+  instrumentRoutes(app, world);
+  transactionRoutes(app, world);
+  webhookRoutes(app, world);
+
+  app.use('/sandbox/*', limit);
+  controlRoutes(app, world, seeded, faults, counts);
+  return app;
+}

@@ -1,0 +1,179 @@
+import { Agent, request } from 'undici';
+import type { Choices } from './choices.ts';
+import type { Clock } from './clock.ts';
+import type { Ids } from './ids.ts';
+import type { State, Webhook, WebhookType } from './state.ts';
+
+/** A message for every active webhook of one type of one client. */
+export interface Message {
+  clientId: string;
+  type: WebhookType;
+  idMsg: string | undefined;
+  body: unknown;
+  /** Whether an HTTP status is an answer; any other is tried again. */
+  answered(status: number): boolean;
+  /** Called with the first answer, whichever webhook or attempt it came from. */
+  onAnswer?(status: number, body: string): void;
+  /** Called when no webhook is left that could answer. */
+  onNoAnswer?(): void;
+}
+
+export interface Attempt {
+  at: number;
+  status?: number;
+  body?: string;
+  error?: string;
+}
+
+export interface Delivery {
+  id: string;
+  webhook: Webhook;
+  message: Message;
+  payload: string;
+  createdAt: number;
+  state: 'PENDING' | 'ANSWERED' | 'GIVEN_UP';
+  attempts: Attempt[];
+}
+
+const RETRY_AFTER_MS = 10_000;
+/** However fast the clock runs, a receiver that is down is not tried more often than this. */
+const REAL_RETRY_FLOOR_MS = 200;
+const REPLY_LIMIT_BYTES = 64 * 1024;
+const KEPT = 10_000;
+
+/**
+ * Sends webhooks, records each attempt and its reply, and tries again with back-off: 10 simulated seconds after the first
+ * attempt, then twice as long each time. The webhooks of one message are tried one after another in the order of their
+ * registration, so that which of them answers first does not depend on the network.
+ */
+export class Deliveries {
+  readonly #choices: Choices;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #state: State;
+  readonly #agent: Agent;
+  readonly #stopping = new AbortController();
+  readonly #deliveries = new Map<string, Delivery>();
+  readonly #settled = new WeakSet<Message>();
+
+  constructor(choices: Choices, clock: Clock, ids: Ids, state: State) {
+    this.#choices = choices;
+    this.#clock = clock;
+    this.#ids = ids;
+    this.#state = state;
+    this.#agent = new Agent({ connectTimeout: choices.deliveryTimeoutMs, keepAliveTimeout: 1_000 });
+  }
+
+  /** Oldest first. */
+  all(): Delivery[] {
+    return [...this.#deliveries.values()];
+  }
+
+  get(id: string): Delivery | undefined {
+    return this.#deliveries.get(id);
+  }
+
+  /** Sends the message as soon as the current request has been served. */
+  enqueue(message: Message): void {
+    this.#clock.schedule(this.#clock.now(), async () => {
+      await this.send(message);
+    });
+  }
+
+  /** Sends the message to each active webhook, and answers when each has been tried once. */
+  async send(message: Message): Promise<Delivery[]> {
+    const deliveries = this.#state
+      .activeWebhooks(message.clientId, message.type)
+      .map((webhook) => this.#record(webhook, message));
+    for (const delivery of deliveries) await this.#attemptOrRetry(delivery, deliveries);
+    if (deliveries.length === 0) this.#giveUp(message);
+    return deliveries;
+  }
+
+  /** Sends the same bytes again, once, to where the webhook points now. */
+  async resend(delivery: Delivery): Promise<void> {
+    await this.#attempt(delivery);
+  }
+
+  /** Ends what is under way. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#agent.destroy();
+  }
+
+  #record(webhook: Webhook, message: Message): Delivery {
+    const delivery: Delivery = {
+      id: this.#ids.uuid('delivery'),
+      webhook,
+      message,
+      payload: JSON.stringify(message.body),
+      createdAt: this.#clock.now(),
+      state: 'PENDING',
+      attempts: [],
+    };
+    this.#deliveries.set(delivery.id, delivery);
+    const oldest = this.#deliveries.keys().next();
+    if (this.#deliveries.size > KEPT && oldest.done !== true) this.#deliveries.delete(oldest.value);
+    return delivery;
+  }
+
+  async #attemptOrRetry(delivery: Delivery, siblings: readonly Delivery[]): Promise<void> {
+    // A resend may have been answered while this retry was waiting.
+    if (delivery.state !== 'PENDING') return;
+    await this.#attempt(delivery);
+    if (delivery.state !== 'PENDING' || this.#stopping.signal.aborted) return;
+    const tried = delivery.attempts.length;
+    if (tried > this.#choices.deliveryRetries) {
+      delivery.state = 'GIVEN_UP';
+      if (siblings.every((sibling) => sibling.state === 'GIVEN_UP')) this.#giveUp(delivery.message);
+      return;
+    }
+    const wait = Math.max(RETRY_AFTER_MS * 2 ** (tried - 1), REAL_RETRY_FLOOR_MS * this.#clock.speed);
+    this.#clock.schedule(this.#clock.now() + wait, () => this.#attemptOrRetry(delivery, siblings));
+  }
+
+  async #attempt(delivery: Delivery): Promise<void> {
+    const attempt: Attempt = { at: this.#clock.now() };
+    delivery.attempts.push(attempt);
+    const { header, prefix } = this.#choices.deliveryToken;
+    try {
+      const reply = await request(delivery.webhook.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', [header]: prefix + delivery.webhook.token },
+        body: delivery.payload,
+        dispatcher: this.#agent,
+        signal: AbortSignal.any([
+          this.#stopping.signal,
+          AbortSignal.timeout(this.#choices.deliveryTimeoutMs),
+        ]),
+      });
+      const body = await readText(reply.body);
+      attempt.status = reply.statusCode;
+      attempt.body = body;
+      if (!delivery.message.answered(reply.statusCode)) return;
+      delivery.state = 'ANSWERED';
+      if (this.#settled.has(delivery.message)) return;
+      this.#settled.add(delivery.message);
+      delivery.message.onAnswer?.(reply.statusCode, body);
+    } catch (error) {
+      attempt.error = error instanceof Error ? error.message || error.name : String(error);
+    }
+  }
+
+  #giveUp(message: Message): void {
+    if (this.#settled.has(message)) return;
+    this.#settled.add(message);
+    message.onNoAnswer?.();
+  }
+}
+
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > REPLY_LIMIT_BYTES) break;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

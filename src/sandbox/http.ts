@@ -1,0 +1,74 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { Context, Hono, MiddlewareHandler } from 'hono';
+import { matchedRoutes } from 'hono/route';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { type ZodType, z } from 'zod';
+import { dataError, type Operation } from './errors.ts';
+import { withExtraFields } from './views.ts';
+import type { World } from './world.ts';
+
+export interface Env {
+  Bindings: HttpBindings;
+  Variables: {
+    /** The client that the credentials belong to. */
+    clientId: string;
+    operation: Operation | undefined;
+    /** Real ms by which a fault holds the work up. */
+    delayMs: number | undefined;
+  };
+}
+
+export type App = Hono<Env>;
+export type Ctx = Context<Env>;
+
+/** Largest request body, in bytes. */
+export const BODY_LIMIT_BYTES = 1024 * 1024;
+
+/** A UUID in its text form, of any version. */
+export const uuid = z.guid();
+
+/** Names the module and method that this route's error bodies carry (spec, Errors). */
+export function operation(module: string, method: string): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    c.set('operation', { module, method });
+    await next();
+  };
+}
+
+/** The request's body, checked. @throws ApiError DATA_ERROR that names the first field at fault. */
+export async function readBody<T>(c: Ctx, schema: ZodType<T>): Promise<T> {
+  return check(schema, await readJson(c), 'body');
+}
+
+/** @throws ApiError DATA_ERROR naming the first field at fault. */
+export function check<T>(schema: ZodType<T>, value: unknown, what: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const path = [what, ...(issue?.path ?? [])].join('.');
+  throw dataError(`${path}: ${issue?.message ?? 'invalid'}`);
+}
+
+async function readJson(c: Ctx): Promise<unknown> {
+  try {
+    return JSON.parse(await c.req.text());
+  } catch {
+    throw dataError('The request body is not valid JSON.');
+  }
+}
+
+/** Answers with JSON. */
+export function answer(c: Ctx, world: World, body: unknown, status: ContentfulStatusCode = 200): Response {
+  return c.json(withExtraFields(world.choices, body), status);
+}
+
+/** The route that will serve a request, as the spec writes it: `/v1/clients/{clientId}/accounts`; undefined for none. */
+export function routeTemplate(c: Context): string | undefined {
+  const route = matchedRoutes(c).findLast(({ method, path }) => method !== 'ALL' && !path.endsWith('*'));
+  return route?.path.replaceAll(/:(\w+)/g, '{$1}');
+}
+
+/** A path parameter that the route's own pattern guarantees. */
+export function pathId(c: Ctx, name: string): string {
+  return (c.req.param(name) ?? '').toLowerCase();
+}

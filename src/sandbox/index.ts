@@ -1,0 +1,118 @@
+import { createHmac } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { buildApp } from './app.ts';
+import { alternativeChoices, type Choices, defaultChoices } from './choices.ts';
+import { ClabeIssuer } from './clabe.ts';
+import { Clock } from './clock.ts';
+import { currentToken } from './control.ts';
+import { Deliveries } from './deliveries.ts';
+import { Ids } from './ids.ts';
+import { Ledger } from './ledger.ts';
+import { type Logger, silent } from './logger.ts';
+import { OWN_INSTITUTION } from './participants.ts';
+import { seed } from './seed.ts';
+import { HISTORY_MS } from './seed-history.ts';
+import { State } from './state.ts';
+import type { World } from './world.ts';
+
+export { alternativeChoices, type Choices, defaultChoices };
+
+export interface SandboxOptions {
+  /** 0 takes any free port. */
+  port: number;
+  /** Default 127.0.0.1. */
+  host?: string;
+  /** How many times faster than real time the sandbox lives; at 0 its time moves only when stepped. */
+  speed: number;
+  /** The same seed yields the same ids, credentials and CLABEs. */
+  seed: number;
+  /** What differs from `defaultChoices`. */
+  choices?: Partial<Choices>;
+  logger?: Logger;
+}
+
+/** A running sandbox, with the demo client's credentials. */
+export interface Sandbox {
+  /** Origin, such as `http://127.0.0.1:4010`. */
+  url: string;
+  clientId: string;
+  apiKey: string;
+  clientSecret: string;
+  accessToken: string;
+  /** Ends it at once: connections, timers, deliveries under way. */
+  stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Longer than any client keeps an idle connection, so that none is closed under a request on its way. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** Starts the REST service of the spec over HTTP. Rejects when the port is taken. */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const choices = { ...defaultChoices, ...options.choices };
+  const logger = options.logger ?? silent;
+  const world = makeWorld(options, choices, logger);
+  const seeded = await seed(world);
+  const [demo] = seeded;
+  if (demo === undefined) throw new Error('the seed data holds no client');
+  const { client } = demo;
+  const { token } = await currentToken(world, client);
+
+  const app = buildApp(world, seeded);
+  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  await listen(server, options.port, options.host ?? '127.0.0.1');
+  world.clock.start();
+
+  const stop = async () => {
+    world.clock.stop();
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await Promise.all([closed, world.deliveries.stop()]);
+  };
+  return {
+    url: originOf(server),
+    clientId: client.id,
+    apiKey: client.apiKey,
+    clientSecret: client.credentials[0]?.secret ?? '',
+    accessToken: token,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): World {
+  const clock = new Clock(options.speed, Date.now() - HISTORY_MS, logger);
+  const ids = new Ids(options.seed);
+  const state = new State();
+  return {
+    choices,
+    clock,
+    ids,
+    clabes: new ClabeIssuer(OWN_INSTITUTION.slice(-3), ids),
+    state,
+    ledger: new Ledger(),
+    deliveries: new Deliveries(choices, clock, ids, state),
+    logger,
+    tokenKey: createHmac('sha256', 'sandbox token key').update(String(options.seed)).digest(),
+  };
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function originOf(server: Server): string {
+  const address = server.address();
+  if (typeof address !== 'object' || address === null)
+    throw new Error('the sandbox does not listen on a port');
+  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return `http://${host}:${address.port}`;
+}

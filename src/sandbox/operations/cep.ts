@@ -1,0 +1,60 @@
+import { cepMessage } from '../messages.ts';
+import type { Cep, Instrument, Transaction } from '../state.ts';
+import type { World } from '../world.ts';
+
+const MINUTE = 60;
+
+/** Seconds after the start of each of the 17 retrieval attempts (spec, Events, CEP). */
+export const ATTEMPTS: readonly number[] = [
+  0,
+  90,
+  3 * MINUTE,
+  8 * MINUTE,
+  13 * MINUTE,
+  18 * MINUTE,
+  ...Array.from({ length: 11 }, (_, index) => (33 + 15 * index) * MINUTE),
+];
+
+const LATE_ATTEMPT = 6;
+const FIRST_DELAYED_ATTEMPT = 4;
+
+/**
+ * Runs the retrieval schedule of one penny validation on the clock: a CEP message at every attempt, with the status that
+ * the spec's table gives, until COMPLETED or FAILED.
+ *
+ * A destination whose alias or holder says "Late receipt" has its CEP issued at attempt 6; one that says "No receipt" never.
+ */
+export function followCep(world: World, validation: Transaction, cep: Cep): void {
+  const issuedAt = cep.createdAt + issuedAfterSeconds(world, validation.destination) * 1000;
+  const sharedId = world.ids.uuid('message');
+  const attempt = (number: number) => {
+    if (world.clock.now() >= issuedAt) complete(world, validation, cep);
+    else if (number === ATTEMPTS.length) cep.status = 'FAILED';
+    else cep.status = number >= FIRST_DELAYED_ATTEMPT ? 'DELAYED' : 'PENDING';
+    const idMsg = world.choices.cepSharesMessageId ? sharedId : world.ids.uuid('message');
+    const message = cepMessage(world, validation, idMsg);
+    if (message !== undefined) world.deliveries.enqueue(message);
+    if (cep.status === 'PENDING' || cep.status === 'DELAYED') schedule(number + 1);
+  };
+  const schedule = (number: number) => {
+    const seconds = ATTEMPTS[number - 1];
+    if (seconds !== undefined) world.clock.schedule(cep.createdAt + seconds * 1000, () => attempt(number));
+  };
+  schedule(1);
+}
+
+function issuedAfterSeconds(world: World, destination: Instrument): number {
+  const name = `${destination.alias} ${destination.detail.holderName}`.toLowerCase();
+  if (name.includes('no receipt')) return Number.POSITIVE_INFINITY;
+  if (name.includes('late receipt')) return ATTEMPTS[LATE_ATTEMPT - 1] ?? 0;
+  return world.choices.cepIssuedAfterSeconds;
+}
+
+function complete(world: World, validation: Transaction, cep: Cep): void {
+  const { destination } = validation;
+  cep.status = 'COMPLETED';
+  cep.processedAt = world.clock.now();
+  cep.beneficiaryName = destination.detail.holderName.toUpperCase();
+  cep.beneficiaryRfc = destination.rfc;
+  validation.updatedAt = cep.processedAt;
+}

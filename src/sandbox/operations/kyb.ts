@@ -1,0 +1,13 @@
+import { statusUpdateMessage } from '../messages.ts';
+import type { Customer } from '../state.ts';
+import type { World } from '../world.ts';
+
+/** Has the provider's KYB checks pass on the clock: PENDING, then VALIDATED (spec, customerValidationStatus). */
+export function validateLater(world: World, customer: Customer): void {
+  world.clock.schedule(customer.createdAt + world.choices.kybSeconds * 1000, () => {
+    customer.validationStatus = 'VALIDATED';
+    customer.updatedAt = world.clock.now();
+    const change = { resource: 'CUSTOMER', id: customer.id, status: customer.validationStatus };
+    world.deliveries.enqueue(statusUpdateMessage(world, customer.clientId, change));
+  });
+}

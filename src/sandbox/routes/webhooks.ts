@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { notFound } from '../errors.ts';
+import { type App, answer, type Ctx, operation, pathId, readBody, uuid } from '../http.ts';
+import { checkOwnClient } from '../operations/requests.ts';
+import { cutPage } from '../paging.ts';
+import type { Webhook } from '../state.ts';
+import { viewWebhook } from '../views.ts';
+import type { World } from '../world.ts';
+
+const url = z.url({ protocol: /^https?$/ });
+/** What a header can carry: the token is presented in one. */
+const token = z.string().regex(/^[\x20-\x7e]{1,1024}$/, 'printable ASCII, at most 1024 characters');
+
+const creation = z.object({
+  client_id: uuid,
+  url,
+  token,
+  webhook_type: z.enum(['MONEY_IN', 'STATUS_UPDATE', 'CEP']),
+  auth_type: z.string().optional(),
+});
+
+const legacyCreation = creation.extend({ webhook_type: z.enum(['MONEY_IN', 'STATUS_UPDATE']) });
+
+const change = z.object({
+  url: url.optional(),
+  token: token.optional(),
+  webhook_status: z.enum(['ACTIVE', 'INACTIVE']).optional(),
+  auth_type: z.string().optional(),
+});
+
+/** Endpoints 16 to 19. */
+export function webhookRoutes(app: App, world: World): void {
+  const { state, choices, clock } = world;
+  const one = '/v1/clients/:clientId/webhooks/:id';
+
+  app.get('/v1/clients/:clientId/webhooks', operation('Webhooks', 'ListWebhooks'), (c) => {
+    const webhooks = state
+      .ofClient(state.webhooks, c.get('clientId'))
+      .filter(({ deletedAt }) => choices.deletedWebhooksListed || deletedAt === undefined);
+    const { page, size, total, items } = cutPage(c, webhooks, choices.openListPage);
+    const data = items.map((webhook) => viewWebhook(world, webhook));
+    return answer(c, world, { currentPage: page, perPage: size, totalItem: total, data });
+  });
+
+  app.post('/v1/clients/:clientId/webhooks', operation('Webhooks', 'CreateWebhook'), async (c) =>
+    create(c, await readBody(c, creation)),
+  );
+
+  app.post('/v1/webhooks', operation('Webhooks', 'CreateLegacyWebhook'), async (c) =>
+    create(c, await readBody(c, legacyCreation)),
+  );
+
+  app.get(one, operation('Webhooks', 'GetWebhook'), (c) => {
+    const view = viewWebhook(world, find(c));
+    return answer(c, world, choices.webhookAnswers === 'wrapped' ? { data: view } : view);
+  });
+
+  app.patch(one, operation('Webhooks', 'UpdateWebhook'), async (c) => {
+    const body = await readBody(c, change);
+    const webhook = find(c);
+    webhook.url = body.url ?? webhook.url;
+    webhook.token = body.token ?? webhook.token;
+    webhook.status = body.webhook_status ?? webhook.status;
+    webhook.authType = body.auth_type ?? webhook.authType;
+    webhook.updatedAt = clock.now();
+    return choices.webhookAnswers === 'wrapped'
+      ? c.body(null, 204)
+      : answer(c, world, viewWebhook(world, webhook));
+  });
+
+  app.delete(one, operation('Webhooks', 'DeleteWebhook'), (c) => {
+    const webhook = find(c);
+    webhook.deletedAt = clock.now();
+    webhook.updatedAt = webhook.deletedAt;
+    webhook.deletedBy = webhook.clientId;
+    webhook.status = 'INACTIVE';
+    return choices.webhookAnswers === 'wrapped'
+      ? answer(c, world, { message: 'Webhook deleted' })
+      : c.body(null, 204);
+  });
+
+  function create(c: Ctx, body: z.infer<typeof creation>): Response {
+    const clientId = c.get('clientId');
+    checkOwnClient(world, clientId, body.client_id);
+    const now = clock.now();
+    const webhook: Webhook = {
+      id: world.ids.uuid('webhook'),
+      clientId,
+      url: body.url,
+      token: body.token,
+      type: body.webhook_type,
+      authType: body.auth_type ?? 'AUTH',
+      status: 'ACTIVE',
+      createdAt: now,
+      updatedAt: now,
+    };
+    state.webhooks.set(webhook.id, webhook);
+    return answer(c, world, viewWebhook(world, webhook), choices.webhookCreated);
+  }
+
+  function find(c: Ctx): Webhook {
+    const webhook = state.webhooks.get(pathId(c, 'id'));
+    if (webhook?.clientId !== c.get('clientId') || webhook.deletedAt !== undefined) {
+      throw notFound('webhook_not_found');
+    }
+    return webhook;
+  }
+}

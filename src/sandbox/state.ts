@@ -1,0 +1,173 @@
+/** When a thing was made and changed: ms since the epoch, undefined where it never happened. */
+export interface Audit {
+  createdAt: number;
+  updatedAt: number;
+  deletedAt?: number;
+  blockedAt?: number;
+}
+
+export interface Client {
+  id: string;
+  name: string;
+  rfc: string;
+  apiKey: string;
+  adapterId: string;
+  credentials: Credential[];
+  /** The instrument of the centralizing account. */
+  centralizingInstrumentId: string;
+}
+
+export interface Credential extends Audit {
+  id: string;
+  secret: string;
+  status: 'ACTIVE' | 'INACTIVE';
+}
+
+export interface Token {
+  id: string;
+  clientId: string;
+  credentialId: string;
+  token: string;
+  /** Real time, not simulated. */
+  createdAt: number;
+  expiresAt: number;
+}
+
+export interface Customer extends Audit {
+  id: string;
+  clientId: string;
+  name: string;
+  rfc: string;
+  representative: { name: string; rfc: string; phone: string; email: string };
+  domain: string;
+  alias: string;
+  status: string;
+  validationStatus: 'PENDING' | 'VALIDATED';
+}
+
+export interface Account extends Audit {
+  id: string;
+  /** The `account_id` of the request that opened it. */
+  accountId: string;
+  instrumentId: string;
+  clientId: string;
+  ownerId: string;
+  ownerType: 'CLIENT' | 'CUSTOMER';
+  bankId: string;
+  adapterId: string;
+  accountNumber: string;
+  clabeNumber: string;
+  accountType: string;
+  status: string;
+}
+
+export interface CardDetail {
+  kind: 'card';
+  cardNumber: string;
+  expirationDate: string | undefined;
+  holderName: string;
+}
+
+export interface ClabeDetail {
+  kind: 'clabe';
+  accountNumber: string;
+  clabeNumber: string;
+  holderName: string;
+}
+
+export interface Instrument extends Audit {
+  id: string;
+  bankId: string;
+  clientId: string;
+  ownerId: string;
+  customerId: string | undefined;
+  alias: string;
+  type: 'RECEIVER' | 'SENDER_RECEIVER';
+  status: 'ACTIVE' | 'INACTIVE' | 'BLOCKED';
+  rfc: string;
+  detail: CardDetail | ClabeDetail;
+  /** The private account behind an internal instrument; undefined for an external one. */
+  accountId: string | undefined;
+}
+
+export interface Cep {
+  validationId: string;
+  status: 'PENDING' | 'DELAYED' | 'COMPLETED' | 'FAILED';
+  createdAt: number;
+  beneficiaryName?: string;
+  beneficiaryRfc?: string;
+  processedAt?: number;
+}
+
+export interface Transaction extends Audit {
+  id: string;
+  bankId: string;
+  clientId: string;
+  externalReference: string;
+  trackingId: string;
+  description: string;
+  amount: bigint;
+  category: string;
+  subCategory: string;
+  status: string;
+  source: Instrument;
+  destination: Instrument;
+  originalTransactionId?: string;
+  cep?: Cep;
+}
+
+export type WebhookType = 'MONEY_IN' | 'STATUS_UPDATE' | 'CEP';
+
+export interface Webhook extends Audit {
+  id: string;
+  clientId: string;
+  url: string;
+  token: string;
+  type: WebhookType;
+  authType: string;
+  status: 'ACTIVE' | 'INACTIVE';
+  deletedBy?: string;
+}
+
+export interface Bank {
+  id: string;
+  institutionCode: string;
+  clabeCode: string;
+  name: string;
+}
+
+/** Everything that exists, by id, in the order of making. Money is in the ledger. */
+export class State {
+  readonly banks = new Map<string, Bank>();
+  readonly clients = new Map<string, Client>();
+  readonly customers = new Map<string, Customer>();
+  readonly accounts = new Map<string, Account>();
+  readonly instruments = new Map<string, Instrument>();
+  readonly transactions = new Map<string, Transaction>();
+  readonly webhooks = new Map<string, Webhook>();
+  /** By the JWT itself. */
+  readonly tokens = new Map<string, Token>();
+
+  ofClient<T extends { clientId: string }>(things: Map<string, T>, clientId: string): T[] {
+    return [...things.values()].filter((thing) => thing.clientId === clientId);
+  }
+
+  accountByClabe(clabe: string): Account | undefined {
+    return this.accounts.values().find((account) => account.clabeNumber === clabe);
+  }
+
+  bankByInstitution(code: string): Bank | undefined {
+    return this.banks.values().find((bank) => bank.institutionCode === code);
+  }
+
+  bankByClabe(clabe: string): Bank | undefined {
+    return this.banks.values().find((bank) => bank.clabeCode === clabe.slice(0, 3));
+  }
+
+  /** Webhooks that would get a message of this type now. */
+  activeWebhooks(clientId: string, type: WebhookType): Webhook[] {
+    return this.ofClient(this.webhooks, clientId).filter(
+      (webhook) => webhook.type === type && webhook.status === 'ACTIVE' && webhook.deletedAt === undefined,
+    );
+  }
+}

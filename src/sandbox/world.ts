@@ -1,0 +1,22 @@
+import type { Choices } from './choices.ts';
+import type { ClabeIssuer } from './clabe.ts';
+import type { Clock } from './clock.ts';
+import type { Deliveries } from './deliveries.ts';
+import type { Ids } from './ids.ts';
+import type { Ledger } from './ledger.ts';
+import type { Logger } from './logger.ts';
+import type { State } from './state.ts';
+
+/** The parts of one sandbox, handed to every route and operation. */
+export interface World {
+  readonly choices: Choices;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly clabes: ClabeIssuer;
+  readonly state: State;
+  readonly ledger: Ledger;
+  readonly deliveries: Deliveries;
+  readonly logger: Logger;
+  /** Key of the access tokens' HS256 signature. */
+  readonly tokenKey: Uint8Array;
+}
