@@ -1,0 +1,326 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RecordName } from '../../src/money/intent.ts';
+import { openMoneyRecords } from '../../src/money/open.ts';
+import { type Claimed, type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
+import { startRedis, type TestRedis } from './redis.ts';
+
+const logger = { warn() {}, error() {} };
+const HASH = 'input-one';
+const DONE = { kind: 'done', status: 200, text: '{"id":"ñandú ✓"}' } as const;
+
+let names = 0;
+const freshName = (): RecordName => {
+  names += 1;
+  return { clientId: '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11', hash: `name-${names}` };
+};
+
+/** Two instances over one store each, as two processes would have them. */
+interface Store {
+  open(): Promise<MoneyRecords>;
+  close(): Promise<void>;
+}
+
+const stores: [string, () => Promise<Store>][] = [
+  [
+    'node:sqlite',
+    async () => {
+      const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
+      return {
+        open: () => openMoneyRecords({ redisUrl: undefined, dataDir: join(dataDir, 'data'), logger }),
+        close: () => rm(dataDir, { recursive: true }),
+      };
+    },
+  ],
+  [
+    'Redis',
+    async () => {
+      const redis = await startRedis('--appendonly', 'yes', '--appendfsync', 'always');
+      return {
+        open: () => openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger }),
+        close: async () => redis[Symbol.asyncDispose](),
+      };
+    },
+  ],
+];
+
+describe.each(stores)('the record of an intent, over %s', (_kind, makeStore) => {
+  let store: Store;
+  let one: MoneyRecords;
+  let two: MoneyRecords;
+  beforeAll(async () => {
+    store = await makeStore();
+    one = await store.open();
+    two = await store.open();
+  });
+  afterAll(async () => {
+    await one.stop();
+    await two.stop();
+    await store.close();
+  });
+
+  const claim = (records: MoneyRecords, name: RecordName, owner: string, now = 1_000, inputHash = HASH) =>
+    records.claim(name, { owner, inputHash, now, leaseUntil: now + 100 });
+
+  it('gives a fresh key to one of many who claim it at once, over two instances', async () => {
+    const name = freshName();
+    const claims = Array.from({ length: 50 }, (_, i) => claim(i % 2 === 0 ? one : two, name, `owner-${i}`));
+    const states = (await Promise.all(claims)).map(({ state }) => state);
+    expect(states.filter((state) => state === 'claimed')).toHaveLength(1);
+    expect(states.filter((state) => state === 'busy')).toHaveLength(49);
+  });
+
+  it('gives the owner its claim again, so that a claim whose reply was lost can be repeated', async () => {
+    const name = freshName();
+    await claim(one, name, 'a');
+    expect(await claim(two, name, 'a')).toEqual({ state: 'claimed' });
+  });
+
+  it('lets an expired claim be taken over, after which its first owner can send nothing', async () => {
+    const name = freshName();
+    await claim(one, name, 'a', 1_000);
+    expect(await claim(two, name, 'b', 1_099)).toEqual({ state: 'busy' });
+    expect(await claim(two, name, 'b', 1_100)).toEqual({ state: 'claimed' });
+    expect(await one.markSent(name, 'a', { body: '{}', sentAt: 1_101 })).toBe(false);
+    expect(await two.markSent(name, 'b', { body: '{}', sentAt: 1_102 })).toBe(true);
+  });
+
+  it('lets an expired claim be taken over with another input: nothing had left', async () => {
+    const name = freshName();
+    await claim(one, name, 'a', 1_000);
+    expect(await claim(two, name, 'b', 1_100, 'input-two')).toEqual({ state: 'claimed' });
+    expect(await claim(one, name, 'c', 1_101, HASH)).toEqual({ state: 'other-input' });
+  });
+
+  it('keeps the very bytes of what was sent, and their time, for whoever takes over', async () => {
+    const name = freshName();
+    const body = '{"amount":"10.00","description":"año 2026 — ✓ \\u0000 \\"q\\""}\n';
+    await claim(one, name, 'a', 1_000);
+    expect(await one.markSent(name, 'a', { body, sentAt: 1_001 })).toBe(true);
+    expect(await claim(two, name, 'b', 1_050)).toEqual({ state: 'busy' });
+    const taken: Claimed = { state: 'sent', body, sentAt: 1_001 };
+    expect(await claim(two, name, 'b', 1_100)).toEqual(taken);
+    expect(await claim(one, name, 'c', 1_150)).toEqual({ state: 'busy' });
+  });
+
+  it('does nothing when a step is repeated by its owner', async () => {
+    const name = freshName();
+    await claim(one, name, 'a');
+    const sent = { body: '{}', sentAt: 1_001 };
+    expect(await one.markSent(name, 'a', sent)).toBe(true);
+    expect(await one.markSent(name, 'a', sent)).toBe(true);
+    await one.answer(name, HASH, DONE, 1_002);
+    await one.answer(name, HASH, DONE, 1_003);
+    expect(await claim(two, name, 'b')).toEqual({ state: 'answered', answer: DONE });
+  });
+
+  it('refuses the sending of whoever never claimed, and of whoever comes after the answer', async () => {
+    const name = freshName();
+    expect(await one.markSent(name, 'a', { body: '{}', sentAt: 1 })).toBe(false);
+    await claim(one, name, 'a');
+    await one.answer(name, HASH, DONE, 1_002);
+    expect(await one.markSent(name, 'a', { body: '{}', sentAt: 1_003 })).toBe(false);
+  });
+
+  it('moves the lease of the owner alone', async () => {
+    const name = freshName();
+    await claim(one, name, 'a', 1_000);
+    await two.renew(name, 'b', 9_000);
+    await one.renew(name, 'a', 2_000);
+    expect(await claim(two, name, 'b', 1_999)).toEqual({ state: 'busy' });
+    await one.renew(name, 'a', 1_500);
+    expect(await claim(two, name, 'b', 1_500)).toEqual({ state: 'claimed' });
+  });
+
+  it.each(['claimed', 'sent'])('frees a key that is %s for its owner alone', async (state) => {
+    const name = freshName();
+    await claim(one, name, 'a', 1_000);
+    if (state === 'sent') await one.markSent(name, 'a', { body: '{}', sentAt: 1_001 });
+    await two.release(name, 'b');
+    expect(await claim(two, name, 'b', 1_050)).toEqual({ state: 'busy' });
+    await one.release(name, 'a');
+    expect(await claim(two, name, 'b', 1_050, 'input-two')).toEqual({ state: 'claimed' });
+  });
+
+  it('never frees by a late release what somebody else has taken over', async () => {
+    const name = freshName();
+    await claim(one, name, 'a', 1_000);
+    await one.markSent(name, 'a', { body: '{}', sentAt: 1_001 });
+    await claim(two, name, 'b', 1_100);
+    await one.release(name, 'a');
+    expect(await claim(one, name, 'c', 1_150)).toEqual({ state: 'busy' });
+  });
+
+  it('never frees an answered key', async () => {
+    const name = freshName();
+    await claim(one, name, 'a');
+    await one.answer(name, HASH, DONE, 1_001);
+    await one.release(name, 'a');
+    expect(await claim(two, name, 'b', 99_000)).toEqual({ state: 'answered', answer: DONE });
+  });
+
+  it('keeps the first done or refused, whoever writes it', async () => {
+    const name = freshName();
+    await claim(one, name, 'a', 1_000);
+    await one.markSent(name, 'a', { body: '{}', sentAt: 1_001 });
+    await claim(two, name, 'b', 1_100);
+    await one.answer(name, HASH, DONE, 1_200);
+    await two.answer(name, HASH, { kind: 'refused', status: 400, text: '' }, 1_201);
+    expect(await claim(two, name, 'c', 1_300)).toEqual({ state: 'answered', answer: DONE });
+  });
+
+  it('lets an unknown give way to what is learnt late, and not the other way round', async () => {
+    const name = freshName();
+    const unknown = { kind: 'unknown', status: 409, text: 'in progress' } as const;
+    await claim(one, name, 'a');
+    await one.answer(name, HASH, unknown, 1_001);
+    expect(await claim(two, name, 'b', 9_000)).toEqual({ state: 'answered', answer: unknown });
+    await one.answer(name, HASH, DONE, 1_002);
+    await two.answer(name, HASH, unknown, 1_003);
+    expect(await claim(two, name, 'b', 9_000)).toEqual({ state: 'answered', answer: DONE });
+  });
+
+  it('takes an answer for a record that was lost, but never for another intent', async () => {
+    const lost = freshName();
+    await one.answer(lost, HASH, DONE, 1_000);
+    expect(await claim(two, lost, 'b')).toEqual({ state: 'answered', answer: DONE });
+    const reused = freshName();
+    await claim(one, reused, 'a', 1_000, 'input-two');
+    await two.answer(reused, HASH, DONE, 1_001);
+    expect(await claim(one, reused, 'a', 1_002, 'input-two')).toEqual({ state: 'claimed' });
+  });
+
+  it('tells another use of the key at every state', async () => {
+    const name = freshName();
+    const other = () => claim(two, name, 'b', 1_050, 'input-two');
+    await claim(one, name, 'a', 1_000);
+    expect(await other()).toEqual({ state: 'other-input' });
+    await one.markSent(name, 'a', { body: '{}', sentAt: 1_001 });
+    expect(await other()).toEqual({ state: 'other-input' });
+    await one.renew(name, 'a', 0);
+    expect(await other()).toEqual({ state: 'other-input' });
+    await one.answer(name, HASH, DONE, 1_002);
+    expect(await other()).toEqual({ state: 'other-input' });
+  });
+
+  it('keeps names of one hash apart by client', async () => {
+    const name = freshName();
+    await claim(one, name, 'a');
+    expect(await claim(two, { ...name, clientId: 'another' }, 'b')).toEqual({ state: 'claimed' });
+  });
+
+  it('is there for an instance that is opened later', async () => {
+    const name = freshName();
+    await claim(one, name, 'a', 1_000);
+    await one.markSent(name, 'a', { body: '{"x":1}', sentAt: 1_001 });
+    const three = await store.open();
+    expect(await claim(three, name, 'c', 1_100)).toEqual({ state: 'sent', body: '{"x":1}', sentAt: 1_001 });
+    await three.stop();
+  });
+
+  it('fails with STORE_UNAVAILABLE once it is stopped', async () => {
+    const three = await store.open();
+    await three.stop();
+    const name = freshName();
+    const failure = { code: 'STORE_UNAVAILABLE' };
+    await expect(claim(three, name, 'a')).rejects.toMatchObject(failure);
+    await expect(three.markSent(name, 'a', { body: '', sentAt: 0 })).rejects.toMatchObject(failure);
+    await expect(three.renew(name, 'a', 0)).rejects.toMatchObject(failure);
+    await expect(three.answer(name, HASH, DONE, 0)).rejects.toMatchObject(failure);
+    await expect(three.release(name, 'a')).rejects.toMatchObject(failure);
+  });
+});
+
+describe('the record over node:sqlite', () => {
+  let dataDir: string;
+  beforeEach(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
+  });
+  afterEach(() => rm(dataDir, { recursive: true }));
+
+  it('forgets an intent 30 days after it was last written', async () => {
+    await using stack = new AsyncDisposableStack();
+    const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+    stack.defer(() => records.stop());
+    const name = freshName();
+    await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    await records.markSent(name, 'a', { body: '{}', sentAt: 5_000 });
+    await records.answer(name, HASH, DONE, 9_000);
+    const again = (now: number) => records.claim(name, { owner: 'b', inputHash: HASH, now, leaseUntil: now });
+    expect(await again(9_000 + RETENTION_MS - 1)).toEqual({ state: 'answered', answer: DONE });
+    expect(await again(9_000 + RETENTION_MS)).toEqual({ state: 'claimed' });
+  });
+
+  it('writes ahead into a log beside the file', async () => {
+    const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+    await records.claim(freshName(), { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    expect(await readdir(dataDir)).toContain('money.sqlite-wal');
+    await records.stop();
+  });
+});
+
+describe('the record over Redis', () => {
+  let redis: TestRedis;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis[Symbol.asyncDispose]());
+
+  it('lies under the hash tag of its client, for 30 days', async () => {
+    const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger });
+    const client = new Redis(redis.url);
+    const name = freshName();
+    await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    await records.markSent(name, 'a', { body: '{}', sentAt: 1 });
+    await records.answer(name, HASH, DONE, 2);
+    const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
+    expect(await client.keys('*')).toEqual([key]);
+    expect(await client.pttl(key)).toBeGreaterThan(RETENTION_MS - 60_000);
+    client.disconnect();
+    await records.stop();
+  });
+
+  it('has what was sent on a replica before anything leaves, and refuses when the replica is silent', async () => {
+    await using primary = await startRedis('--repl-diskless-sync-delay', '0');
+    await using replica = await startRedis('--replicaof', '127.0.0.1', `${primary.port}`);
+    const records = await openMoneyRecords({ redisUrl: primary.url, dataDir: '/nowhere', logger });
+    const onReplica = new Redis(replica.url);
+    await expect
+      .poll(() => onReplica.info('replication'), { timeout: 20_000 })
+      .toContain('master_link_status:up');
+
+    const name = freshName();
+    await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    expect(await records.markSent(name, 'a', { body: '{"x":1}', sentAt: 1 })).toBe(true);
+    const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
+    expect(await onReplica.hmget(key, 'state', 'body')).toEqual(['sent', '{"x":1}']);
+    expect(await records.markSent(name, 'b', { body: '{"x":1}', sentAt: 1 })).toBe(false);
+
+    process.kill(replica.pid, 'SIGSTOP');
+    const other = freshName();
+    await records.claim(other, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    const refused = expect(records.markSent(other, 'a', { body: '{}', sentAt: 1 })).rejects;
+    await refused.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    onReplica.disconnect();
+    await records.stop();
+  });
+
+  it('opens without a Redis, fails each step at once, and works when Redis comes', async () => {
+    const gone = await startRedis();
+    await gone[Symbol.asyncDispose]();
+    const records = await openMoneyRecords({ redisUrl: gone.url, dataDir: '/nowhere', logger });
+    const claim = () => records.claim(freshName(), { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    await expect(claim()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await using _back = await startRedis('--port', `${gone.port}`);
+    const state = () =>
+      claim().then(
+        ({ state }) => state,
+        (error: Error) => error.name,
+      );
+    await expect.poll(state, { timeout: 20_000 }).toBe('claimed');
+    await records.stop();
+  });
+});
