@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import { CursorInvalidError } from './errors.ts';
+
+/**
+ * A place in one client's log. `epoch` names the log's current life; `position` is that of an event, in the
+ * implementation's own form, or the epoch itself: the origin, before the first event.
+ */
+export interface Place {
+  readonly epoch: string;
+  readonly position: string;
+}
+
+const TIME_DIGITS = 9;
+const EPOCH = /^[0-9a-z]{9}[0-9a-f]{12}$/;
+
+/** Names a log that starts now. Epochs of one place sort by the time they began, to the millisecond. */
+export function newEpoch(now: number): string {
+  return now.toString(36).padStart(TIME_DIGITS, '0') + randomBytes(6).toString('hex');
+}
+
+/** Whether `epoch` began before `current`, so that what it named has been lost since. */
+export function isEarlierEpoch(epoch: string, current: string): boolean {
+  return epoch.slice(0, TIME_DIGITS) < current.slice(0, TIME_DIGITS);
+}
+
+/** Opaque, base64url, without padding. */
+export function encodeCursor(clientId: string, place: Place): string {
+  return Buffer.from(`1|${place.epoch}|${clientId}|${place.position}`).toString('base64url');
+}
+
+/**
+ * Takes a cursor apart.
+ *
+ * @param isPosition whether the text can be an event's position in this implementation
+ * @throws {CursorInvalidError} for anything but a cursor that such a log made for this client
+ */
+export function decodeCursor(clientId: string, cursor: string, isPosition: (text: string) => boolean): Place {
+  const [version, epoch = '', client, position = '', ...rest] = Buffer.from(cursor, 'base64url')
+    .toString('utf8')
+    .split('|');
+  const place = { epoch, position };
+  const whole =
+    version === '1' &&
+    EPOCH.test(epoch) &&
+    client === clientId &&
+    (position === epoch || isPosition(position)) &&
+    rest.length === 0 &&
+    // Buffer skips what is not base64url: only the exact text that encodeCursor writes is a cursor.
+    encodeCursor(clientId, place) === cursor;
+  if (!whole) throw new CursorInvalidError();
+  return place;
+}

@@ -1,0 +1,104 @@
+import { encodeCursor } from './cursor.ts';
+import type { Answer, EventType, MoneyInDecision, NewEvent, StoredEvent } from './log.ts';
+import { EVENT_TYPES } from './log.ts';
+
+/** An event with its link in the chain: `prev` is the position of the event before it, or the epoch for the first. */
+export interface Entry {
+  readonly position: string;
+  readonly prev: string;
+  readonly event: StoredEvent;
+  /** Length of the stored text, as the measure of what it takes to hold it. */
+  readonly size: number;
+}
+
+/** A page of entries as one atomic read saw them. */
+export interface Slice {
+  readonly epoch: string;
+  readonly entries: readonly Entry[];
+  readonly hasMore: boolean;
+  /** The position of the newest event, or the epoch, at the moment of reading. */
+  readonly head: string;
+}
+
+/** How long a message is recognised, in milliseconds. */
+export const SEEN_FOR_MS = 7 * 24 * 60 * 60 * 1000;
+
+const DECISIONS: readonly MoneyInDecision[] = ['ACCEPTED', 'REJECTED', 'INFORMED'];
+
+/** The one text in which an event is stored. The payload goes in as it came, so that not even a digit of it changes. */
+export function encodeEvent(event: NewEvent): string {
+  const { id, type, receivedAt, decision, refundReason } = event;
+  const rest = JSON.stringify({ id, type, receivedAt, decision, refundReason });
+  return `${rest.slice(0, -1)},"payload":${event.payload}}`;
+}
+
+/**
+ * Reads what `encodeEvent` wrote.
+ *
+ * @throws {Error} for any other text
+ */
+export function decodeEntry(
+  clientId: string,
+  epoch: string,
+  link: { position: string; prev: string },
+  text: string,
+): Entry {
+  const value = parse(text);
+  if (!isRecord(value)) throw new Error('an event is stored as a JSON object');
+  const { id, type, receivedAt, decision, refundReason } = value;
+  if (
+    typeof id !== 'string' ||
+    typeof receivedAt !== 'string' ||
+    !isEventType(type) ||
+    !('payload' in value)
+  ) {
+    throw new Error('a stored event has id, type, receivedAt and payload');
+  }
+  return {
+    ...link,
+    size: text.length,
+    event: {
+      cursor: encodeCursor(clientId, { epoch, position: link.position }),
+      id,
+      type,
+      receivedAt,
+      ...(isDecision(decision) ? { decision } : {}),
+      ...(typeof refundReason === 'string' ? { refundReason } : {}),
+      payload: value['payload'],
+    },
+  };
+}
+
+/** What the delivery of an event is answered once it is stored. */
+export function answerOf(event: Pick<NewEvent, 'decision' | 'refundReason'>): Answer {
+  return event.decision === 'REJECTED' ? { status: 422, refundReason: event.refundReason } : { status: 201 };
+}
+
+/** Reads an answer stored as JSON. Anything but a stored rejection is 201, because 422 refunds money. */
+export function decodeAnswer(text: string): Answer {
+  const value: unknown = JSON.parse(text);
+  if (!isRecord(value) || value['status'] !== 422) return { status: 201 };
+  const { refundReason } = value;
+  return { status: 422, ...(typeof refundReason === 'string' ? { refundReason } : {}) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message would quote the text, which tells of people.
+    throw new Error('an event is stored as JSON');
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function isEventType(value: unknown): value is EventType {
+  return EVENT_TYPES.some((type) => type === value);
+}
+
+function isDecision(value: unknown): value is MoneyInDecision {
+  return DECISIONS.some((decision) => decision === value);
+}

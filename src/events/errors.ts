@@ -1,0 +1,60 @@
+/**
+ * The error family of the event log. `code` is literal and public; `retryable` says whether the same request can succeed
+ * later (a follower: from the cursor of the last event it saw).
+ */
+
+/**
+ * Events after the cursor are missing from the log: trimmed, flushed, or lost in a failover. Start again from `oldest`
+ * (all that is retained) or `head` (only what comes).
+ */
+export class EventsGapError extends Error {
+  override readonly name = 'EventsGapError';
+  readonly code = 'EVENTS_GAP';
+  readonly retryable = false;
+  readonly oldest: string;
+  readonly head: string;
+
+  constructor(bounds: { oldest: string; head: string }) {
+    super('Events after the given cursor are no longer in the log. Start again from `oldest` or `head`.');
+    this.oldest = bounds.oldest;
+    this.head = bounds.head;
+  }
+}
+
+/** The cursor was not made by this log for this client. */
+export class CursorInvalidError extends Error {
+  override readonly name = 'CursorInvalidError';
+  readonly code = 'CURSOR_INVALID';
+  readonly retryable = false;
+
+  constructor() {
+    super('The cursor is not one of this event log and client.');
+  }
+}
+
+/** The store cannot keep or read events now. Nothing was promised. */
+export class StoreUnavailableError extends Error {
+  override readonly name = 'StoreUnavailableError';
+  readonly code = 'STORE_UNAVAILABLE';
+  readonly retryable = true;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** The follower read too slowly and its queue was dropped. It misses nothing when it resumes from its last cursor. */
+export class SlowConsumerError extends Error {
+  override readonly name = 'SlowConsumerError';
+  readonly code = 'SLOW_CONSUMER';
+  readonly retryable = true;
+
+  constructor() {
+    super('Events came faster than they were read. Resume from the cursor of the last one.');
+  }
+}
+
+/** An error of the Redis client without the command that it carries: that holds payloads, which no log may hold. */
+export function bare(error: unknown): Error {
+  return new Error(error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,56 @@
+import type { Place } from './cursor.ts';
+import { StoreUnavailableError } from './errors.ts';
+import { Feed } from './feed.ts';
+import type { EventMetrics } from './metrics.ts';
+import { Follower } from './resume.ts';
+import type { Source } from './source.ts';
+
+/** All followers of the process: one feed per client that anybody follows. */
+export class Hub {
+  readonly #source: Source;
+  readonly #metrics: EventMetrics;
+  readonly #feeds = new Map<string, Feed>();
+  #followers = 0;
+  #stopped = false;
+
+  constructor(source: Source, metrics: EventMetrics) {
+    this.#source = source;
+    this.#metrics = metrics;
+  }
+
+  /** Resolves once attached. Throws what `EventLog.follow` throws. */
+  async follow(clientId: string, after: Place | undefined, signal: AbortSignal): Promise<Follower> {
+    if (this.#stopped) throw stopping();
+    const follower = new Follower(this.#feed(clientId), this.#metrics, signal);
+    await follower.open(after);
+    return follower;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const feed of this.#feeds.values()) {
+      for (const follower of feed.members) follower.fail(stopping());
+    }
+  }
+
+  #feed(clientId: string): Feed {
+    const known = this.#feeds.get(clientId);
+    if (known !== undefined) return known;
+    const feed = new Feed(clientId, this.#source, {
+      sized: (change) => {
+        this.#followers += change;
+        this.#metrics.subscribers(this.#followers);
+      },
+      idle: () => {
+        this.#feeds.delete(clientId);
+        this.#source.detach(clientId);
+      },
+    });
+    this.#feeds.set(clientId, feed);
+    return feed;
+  }
+}
+
+function stopping(): StoreUnavailableError {
+  return new StoreUnavailableError('The event log is stopping.');
+}

@@ -1,0 +1,165 @@
+/**
+ * The event log: what a webhook said, kept per client in one order, and read back by whoever may.
+ *
+ * Guaranteed by every implementation:
+ *
+ * - What `append` has answered is on disk, as far as the store's own settings go.
+ * - A message appended again, through any process that shares the log, makes no second event and gets the first answer.
+ * - Per client there is one order. A reader that goes on from a cursor gets every later event, once, in that order, or
+ *   the error `EVENTS_GAP`. It never gets a part as if it were the whole: each event is checked against the one before it.
+ * - What is read is what was appended: the payload is the parsed text of the delivery, extra fields and all.
+ *
+ * Not guaranteed:
+ *
+ * - Any order between clients, or between two messages that were in flight at once.
+ * - That an event is readable when `append` returns: while the store is away it waits in a spool (cursor null).
+ * - Who may see what: readers filter for themselves.
+ * - More than the retained number of events per client, or the recognition of a repeat after seven days.
+ * - With Redis: that positions stay unique when the clock of a promoted replica lies behind that of the lost primary.
+ */
+
+export type EventType = 'MONEY_IN' | 'CEP' | 'STATUS_UPDATE';
+
+export const EVENT_TYPES: readonly EventType[] = ['MONEY_IN', 'CEP', 'STATUS_UPDATE'];
+
+/** What the gateway said of a MONEY_IN: INFORMED where the spec gives the reply no effect (any but an SPEI credit). */
+export type MoneyInDecision = 'ACCEPTED' | 'REJECTED' | 'INFORMED';
+
+/** What the provider is told of a stored message. 422 refunds an SPEI credit (spec, Events, reply rules). */
+export type Answer =
+  | { readonly status: 201 }
+  | { readonly status: 422; readonly refundReason?: string | undefined };
+
+/** An event to append. */
+export interface NewEvent {
+  /** The provider's `id_msg`, or an id made here. */
+  readonly id: string;
+  readonly type: EventType;
+  /** RFC 3339, when the delivery arrived. */
+  readonly receivedAt: string;
+  /** MONEY_IN only. */
+  readonly decision?: MoneyInDecision | undefined;
+  /** With REJECTED only. */
+  readonly refundReason?: string | undefined;
+  /** The delivery's JSON text, valid and whole. */
+  readonly payload: string;
+  /** Two deliveries of a type with the same identity are one message. */
+  readonly identity: string;
+  /** Digest of the parsed contents: a repeat with another one is a conflict. */
+  readonly contents: string;
+  /**
+   * Whether the answer is certain without asking the log, so that a spool may stand in for it. False where somebody was
+   * asked: another process may have got, and given, another answer.
+   */
+  readonly spoolable: boolean;
+}
+
+/** What came of an append. */
+export interface Appended {
+  /** What the first delivery of this message is answered, whichever process stored it. */
+  readonly answer: Answer;
+  readonly duplicate: boolean;
+  /** A duplicate whose contents are not those of the first. */
+  readonly conflict: boolean;
+  /** Where the event stands; null while it waits in the spool. */
+  readonly cursor: string | null;
+}
+
+/** An event as it is read. Shared by all readers in the process: not to be changed. */
+export interface StoredEvent {
+  readonly cursor: string;
+  readonly id: string;
+  readonly type: EventType;
+  readonly receivedAt: string;
+  readonly decision?: MoneyInDecision;
+  readonly refundReason?: string;
+  /** The delivery's parsed JSON, whole. */
+  readonly payload: unknown;
+}
+
+export interface EventPage {
+  /** Oldest first. */
+  readonly events: readonly StoredEvent[];
+  /** Whether the retained log goes on, in the direction of reading. */
+  readonly hasMore: boolean;
+}
+
+export interface FollowOptions {
+  /** Start after this event; without it, with whatever comes once attached. */
+  readonly after?: string | undefined;
+  /** Ends the iteration as if it were finished. */
+  readonly signal: AbortSignal;
+}
+
+/** Whether events can be kept and read now. */
+export interface EventLogHealth {
+  /** An append that may be spooled would be kept. */
+  readonly writable: boolean;
+  /** The log itself answers: events are readable and credits with a decider can be answered. */
+  readonly available: boolean;
+  /** Events waiting in this process's spool. */
+  readonly spooled: number;
+}
+
+export interface EventLog {
+  /**
+   * Keeps an event, or recognises it.
+   *
+   * @throws {StoreUnavailableError} when it is certain that nothing may be answered: try again later.
+   */
+  append(clientId: string, event: NewEvent): Promise<Appended>;
+
+  /**
+   * What an earlier delivery of the same message was answered; undefined when none is remembered. Certain, because it
+   * is asked of the log itself.
+   *
+   * @throws {StoreUnavailableError} when the log cannot be asked, or events of this client still wait in the spool.
+   */
+  recall(
+    clientId: string,
+    event: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
+  ): Promise<Appended | undefined>;
+
+  /**
+   * Up to `limit` events after a cursor, or from the oldest retained one for null.
+   *
+   * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
+   */
+  readAfter(clientId: string, cursor: string | null, limit: number): Promise<EventPage>;
+
+  /**
+   * The `limit` events before a cursor, or the newest ones for null; oldest first.
+   *
+   * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
+   */
+  readBefore(clientId: string, cursor: string | null, limit: number): Promise<EventPage>;
+
+  /**
+   * The cursor of the newest event; of the place before the first where there is none.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  head(clientId: string): Promise<string>;
+
+  /**
+   * Events as they come, after the history since `after`. Resolves once attached: everything appended from then on is
+   * yielded. The iteration throws `EventsGapError`, `SlowConsumerError` or `StoreUnavailableError`; it outlives an
+   * outage of the store in silence. `return()` ends it at once, also during a pending `next()`.
+   *
+   * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
+   */
+  follow(clientId: string, options: FollowOptions): Promise<AsyncIterableIterator<StoredEvent, undefined>>;
+
+  health(): Promise<EventLogHealth>;
+
+  /** Ends every follower with `StoreUnavailableError` and closes what is open. */
+  stop(): Promise<void>;
+}
+
+/** What a log call needs; pino's loggers fit. */
+export interface EventLogger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

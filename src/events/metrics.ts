@@ -1,0 +1,39 @@
+import type { EventType } from './log.ts';
+
+/** What the log and the ingress report of themselves. Called synchronously: an implementation only counts. */
+export interface EventMetrics {
+  /** A new event is in the log. */
+  appended(type: EventType): void;
+  /** A message was recognised; `conflict` when its contents were not those of the first. */
+  duplicate(type: EventType, conflict: boolean): void;
+  /** An event went to the spool because the log was away. */
+  spooled(type: EventType): void;
+  /** An event left the spool for the log. */
+  drained(type: EventType): void;
+  /** A delivery was put aside. */
+  quarantined(reason: string): void;
+  /** An event was handed to a follower, this long after its delivery had arrived. */
+  delivered(type: EventType, lagMs: number): void;
+  /** A follower or reader was told EVENTS_GAP. */
+  gap(): void;
+  /** A message on a channel could not be read. */
+  poison(): void;
+  /** How many followers there are now. */
+  subscribers(count: number): void;
+  /** A follower was ended because it read too slowly. */
+  slowClose(): void;
+}
+
+/** Counts nothing. */
+export const silentMetrics: EventMetrics = {
+  appended: () => {},
+  duplicate: () => {},
+  spooled: () => {},
+  drained: () => {},
+  quarantined: () => {},
+  delivered: () => {},
+  gap: () => {},
+  poison: () => {},
+  subscribers: () => {},
+  slowClose: () => {},
+};

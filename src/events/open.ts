@@ -1,0 +1,30 @@
+import type { EventLog, EventLogger } from './log.ts';
+import { type EventMetrics, silentMetrics } from './metrics.ts';
+import { RedisLog } from './redis-log.ts';
+import { SqliteLog } from './sqlite-log.ts';
+
+export interface EventLogOptions {
+  /** Redis, Sentinels or a Cluster, as `parseRedisUrl` reads it; without it the embedded log of one process. */
+  readonly redisUrl?: string | undefined;
+  /** Folder of the embedded log. */
+  readonly dataDir: string;
+  /** Events kept per client. */
+  readonly retention: number;
+  readonly logger: EventLogger;
+  readonly metrics?: EventMetrics | undefined;
+  /** Milliseconds since 1970. */
+  readonly now?: (() => number) | undefined;
+}
+
+/**
+ * Opens the event log. It opens also while Redis is away, and becomes available when Redis comes.
+ *
+ * @throws {Error} when the folder of the embedded log cannot be used, or the URL has no known form
+ */
+export async function openEventLog(options: EventLogOptions): Promise<EventLog> {
+  const { redisUrl, dataDir, retention, logger, metrics = silentMetrics, now = Date.now } = options;
+  if (redisUrl === undefined) return new SqliteLog({ dataDir, retention, metrics, now });
+  const log = new RedisLog({ redisUrl, retention, logger, metrics, now });
+  await log.settled();
+  return log;
+}

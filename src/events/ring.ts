@@ -1,0 +1,38 @@
+import type { Entry } from './entry.ts';
+
+/** How much may wait for one follower, and how much of the recent past a feed remembers. */
+export const QUEUE_LIMIT = { entries: 256, size: 1024 * 1024 } as const;
+
+/** The last entries of an unbroken chain, as many as fit in one follower's queue. */
+export class Ring {
+  readonly #entries = new Map<string, Entry>();
+  #size = 0;
+
+  push(entry: Entry): void {
+    this.#entries.set(entry.position, entry);
+    this.#size += entry.size;
+    for (const [position, oldest] of this.#entries) {
+      if (this.#entries.size <= QUEUE_LIMIT.entries && this.#size <= QUEUE_LIMIT.size) break;
+      this.#entries.delete(position);
+      this.#size -= oldest.size;
+    }
+  }
+
+  /** Whether this very entry, with this link, went through here. */
+  holds(entry: Entry): boolean {
+    return this.#entries.get(entry.position)?.prev === entry.prev;
+  }
+
+  /** Everything after a position, or undefined when that reaches back too far. */
+  since(position: string): readonly Entry[] | undefined {
+    const entries = [...this.#entries.values()];
+    const known = entries.findLastIndex((entry) => entry.position === position);
+    if (known >= 0) return entries.slice(known + 1);
+    return entries[0]?.prev === position ? entries : undefined;
+  }
+
+  clear(): void {
+    this.#entries.clear();
+    this.#size = 0;
+  }
+}

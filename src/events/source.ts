@@ -1,0 +1,49 @@
+import type { Place } from './cursor.ts';
+import type { Entry, Slice } from './entry.ts';
+
+/** What a store gives the hub: atomic reads, and a channel of new entries that may lose, repeat or delay. */
+export interface Source {
+  /** Whether the text can be an event's position here. */
+  isPosition(text: string): boolean;
+
+  /**
+   * Up to `limit` entries after a position, unchecked, or from the oldest retained one for null.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  read(clientId: string, after: string | null, limit: number): Promise<Slice>;
+
+  /**
+   * Up to `limit` entries ending with the one at a position, unchecked, or with the newest for null; oldest first.
+   * `hasMore` says whether older ones are retained.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  readBack(clientId: string, upTo: string | null, limit: number): Promise<Slice>;
+
+  /** @throws {StoreUnavailableError} */
+  head(clientId: string): Promise<Place>;
+
+  /**
+   * The places from which everything retained, and nothing but what comes, can be read.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  bounds(clientId: string): Promise<{ oldest: Place; head: Place }>;
+
+  /**
+   * Begins to call the listener. Once resolved, an entry appended later is either received or followed by a doubt.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  attach(clientId: string, listener: Listener): Promise<void>;
+
+  detach(clientId: string): void;
+}
+
+export interface Listener {
+  /** An entry came in on the channel. */
+  receive(entry: Entry): void;
+  /** Something may have been missed: compare with the log. */
+  doubt(): void;
+}

@@ -1,0 +1,59 @@
+import type { DatabaseSync } from 'node:sqlite';
+
+interface Job {
+  work(): void;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Writes of one turn of the event loop, in one transaction: a synced commit costs the same for one as for a hundred, and
+ * blocks the loop while it lasts. A failure rolls back, and rejects, all of them.
+ */
+export class SqliteBatch {
+  readonly #database: DatabaseSync;
+  #jobs: Job[] = [];
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  /** Resolves with what `work` returned once that is on disk. */
+  run<T>(work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let result: T;
+      if (this.#jobs.length === 0) setImmediate(() => this.#flush());
+      this.#jobs.push({
+        work: () => {
+          result = work();
+        },
+        resolve: () => resolve(result),
+        reject,
+      });
+    });
+  }
+
+  #flush(): void {
+    const jobs = this.#jobs;
+    this.#jobs = [];
+    try {
+      this.#database.exec('BEGIN IMMEDIATE');
+      for (const job of jobs) job.work();
+      this.#database.exec('COMMIT');
+    } catch (error) {
+      this.#rollBack();
+      for (const job of jobs) job.reject(error);
+      return;
+    }
+    for (const job of jobs) job.resolve();
+  }
+
+  #rollBack(): void {
+    try {
+      // SQLite itself ends the transaction on some errors, a full disk among them; then there is nothing to roll back.
+      if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
+    } catch {
+      // The cause is what the callers are told of.
+    }
+  }
+}

@@ -1,0 +1,333 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { encodeCursor, newEpoch } from '../../src/events/cursor.ts';
+import { CursorInvalidError, EventsGapError, SlowConsumerError } from '../../src/events/errors.ts';
+import type { EventLog, NewEvent } from '../../src/events/log.ts';
+import type { EventMetrics } from '../../src/events/metrics.ts';
+import { countingMetrics, failure, ids, moneyIn, take } from '../helpers/events.ts';
+import { until } from '../helpers/until.ts';
+
+export interface ContractOptions {
+  readonly retention: number;
+  readonly metrics: EventMetrics;
+}
+
+/** What every event log does, whatever it is made of. */
+export function describeEventLog(name: string, open: (options: ContractOptions) => Promise<EventLog>): void {
+  describe(name, () => {
+    let log: EventLog;
+    let client: string;
+    let stop: AbortController;
+    let metrics: ReturnType<typeof countingMetrics>;
+    let opened: EventLog[];
+
+    const openLog = async (retention = 1000): Promise<EventLog> => {
+      const made = await open({ retention, metrics });
+      opened.push(made);
+      return made;
+    };
+    const appendMany = async (count: number, to = log): Promise<NewEvent[]> => {
+      const events = Array.from({ length: count }, () => moneyIn());
+      for (const event of events) await to.append(client, event);
+      return events;
+    };
+
+    beforeEach(async () => {
+      client = randomUUID();
+      stop = new AbortController();
+      metrics = countingMetrics();
+      opened = [];
+      log = await openLog();
+    });
+    afterEach(async () => {
+      stop.abort();
+      await Promise.all(opened.map((made) => made.stop()));
+    });
+
+    describe('appending', () => {
+      it('keeps an event whole, extra fields, order of keys and great numbers included', async () => {
+        const payload = '{"z":1,"id_msg":"m-1","big":12345678901234567890,"ñ":"\\ud83d","__proto__":{"x":1}}';
+        await log.append(client, moneyIn({ id: 'm-1', payload, decision: 'REJECTED', refundReason: 'no' }));
+        const { events } = await log.readAfter(client, null, 10);
+        expect(events).toHaveLength(1);
+        expect(events[0]).toMatchObject({
+          id: 'm-1',
+          type: 'MONEY_IN',
+          decision: 'REJECTED',
+          refundReason: 'no',
+        });
+        expect(JSON.stringify(events[0]?.payload)).toBe(JSON.stringify(JSON.parse(payload)));
+        expect(Object.getPrototypeOf(events[0]?.payload)).toBe(Object.prototype);
+      });
+
+      it('gives a repeated message the first answer, and makes no second event', async () => {
+        const event = moneyIn({ decision: 'REJECTED', refundReason: 'closed account' });
+        const first = await log.append(client, event);
+        const again = await log.append(client, { ...event, decision: 'ACCEPTED' });
+        expect(first).toMatchObject({
+          answer: { status: 422, refundReason: 'closed account' },
+          duplicate: false,
+        });
+        expect(again).toEqual({
+          answer: { status: 422, refundReason: 'closed account' },
+          duplicate: true,
+          conflict: false,
+          cursor: first.cursor,
+        });
+        expect((await log.readAfter(client, null, 10)).events).toHaveLength(1);
+        expect(metrics.counts).toMatchObject({ appended: 1, duplicate: 1 });
+      });
+
+      it('tells a repeated message with other contents from one with the same', async () => {
+        const event = moneyIn();
+        await log.append(client, event);
+        const { answer, conflict } = await log.append(client, { ...event, contents: 'other' });
+        expect({ answer, conflict }).toEqual({ answer: { status: 201 }, conflict: true });
+      });
+
+      it('takes the same identity in two types, or two clients, for two messages', async () => {
+        const event = moneyIn();
+        const results = [
+          await log.append(client, event),
+          await log.append(client, { ...event, type: 'STATUS_UPDATE' }),
+          await log.append(randomUUID(), event),
+        ];
+        expect(results.map((result) => result.duplicate)).toEqual([false, false, false]);
+      });
+
+      it('makes one event of a message delivered a hundred times at once', async () => {
+        const event = moneyIn();
+        const results = await Promise.all(Array.from({ length: 100 }, () => log.append(client, event)));
+        expect(results.filter((result) => !result.duplicate)).toHaveLength(1);
+        expect((await log.readAfter(client, null, 10)).events).toHaveLength(1);
+      });
+
+      it('recalls the answer of a message it knows, and nothing of another', async () => {
+        const event = moneyIn({ decision: 'REJECTED' });
+        expect(await log.recall(client, event)).toBeUndefined();
+        const { cursor } = await log.append(client, event);
+        expect(await log.recall(client, event)).toEqual({
+          answer: { status: 422 },
+          duplicate: true,
+          conflict: false,
+          cursor,
+        });
+      });
+    });
+
+    describe('reading', () => {
+      it('goes on from a cursor, page by page, without gap or repeat', async () => {
+        const appended = await appendMany(7);
+        const read: string[] = [];
+        let cursor: string | null = null;
+        for (let more = true; more; ) {
+          const page = await log.readAfter(client, cursor, 3);
+          read.push(...ids(page.events));
+          cursor = page.events.at(-1)?.cursor ?? cursor;
+          more = page.hasMore;
+        }
+        expect(read).toEqual(appended.map((event) => event.id));
+        expect(await log.readAfter(client, cursor, 3)).toEqual({ events: [], hasMore: false });
+      });
+
+      it('reads back from the newest, page by page, oldest first within each', async () => {
+        const expected = (await appendMany(7)).map((event) => event.id);
+        const newest = await log.readBefore(client, null, 3);
+        expect([ids(newest.events), newest.hasMore]).toEqual([expected.slice(4), true]);
+        const middle = await log.readBefore(client, newest.events[0]?.cursor ?? '', 3);
+        expect([ids(middle.events), middle.hasMore]).toEqual([expected.slice(1, 4), true]);
+        const oldest = await log.readBefore(client, middle.events[0]?.cursor ?? '', 3);
+        expect([ids(oldest.events), oldest.hasMore]).toEqual([expected.slice(0, 1), false]);
+      });
+
+      it('has a head before the first event, and everything after it is read', async () => {
+        const before = await log.head(client);
+        expect(await log.readBefore(client, before, 5)).toEqual({ events: [], hasMore: false });
+        const [event] = await appendMany(1);
+        const page = await log.readAfter(client, before, 5);
+        expect(ids(page.events)).toEqual([event?.id]);
+        expect(await log.head(client)).toBe(page.events[0]?.cursor);
+      });
+
+      it('shows one client nothing of another', async () => {
+        await appendMany(2);
+        expect(await log.readAfter(randomUUID(), null, 5)).toEqual({ events: [], hasMore: false });
+      });
+
+      it('refuses a cursor that is not its own, or is another client’s', async () => {
+        await appendMany(1);
+        const own = await log.head(client);
+        const strangers = [
+          '',
+          'rubbish',
+          `${own}=`,
+          `${own}A`,
+          encodeCursor(randomUUID(), { epoch: newEpoch(Date.now()), position: '1' }),
+          encodeCursor(client, { epoch: newEpoch(Date.now() + 3_600_000), position: '1' }),
+          encodeCursor(client, { epoch: newEpoch(Date.now()), position: 'x' }),
+        ];
+        for (const cursor of strangers) {
+          await expect(log.readAfter(client, cursor, 5)).rejects.toThrow(CursorInvalidError);
+          await expect(log.readBefore(client, cursor, 5)).rejects.toThrow(CursorInvalidError);
+          await expect(log.follow(client, { after: cursor, signal: stop.signal })).rejects.toThrow(
+            CursorInvalidError,
+          );
+        }
+      });
+
+      it('answers a cursor from before this log began, and one beyond its end, with a gap', async () => {
+        await appendMany(2);
+        const position = '1';
+        const earlier = newEpoch(Date.now() - 3_600_000);
+        const own = Buffer.from(await log.head(client), 'base64url')
+          .toString()
+          .split('|');
+        const beyond = encodeCursor(client, {
+          epoch: own[1] ?? '',
+          position: own[3]?.includes('-') === true ? '99999999999999-0' : '99999',
+        });
+        const cursors = [encodeCursor(client, { epoch: earlier, position: earlier }), beyond];
+        if (own[3]?.includes('-') !== true) {
+          cursors.push(encodeCursor(client, { epoch: earlier, position }));
+        }
+        for (const cursor of cursors) {
+          await expect(log.readAfter(client, cursor, 5)).rejects.toThrow(EventsGapError);
+          await expect(log.readBefore(client, cursor, 5)).rejects.toThrow(EventsGapError);
+          await expect(log.follow(client, { after: cursor, signal: stop.signal })).rejects.toThrow(
+            EventsGapError,
+          );
+        }
+      });
+    });
+
+    describe('a log that has been trimmed', () => {
+      it('says so, with the cursors to start again from', async () => {
+        const small = await openLog(5);
+        const before = await small.head(client);
+        const appended = await appendMany(8, small);
+        const error: unknown = await small.readAfter(client, before, 5).catch((reason: unknown) => reason);
+        expect(error).toMatchObject({ code: 'EVENTS_GAP', head: await small.head(client) });
+        const { oldest } = error as EventsGapError; // matched just above
+        const { events } = await small.readAfter(client, oldest, 10);
+        expect(ids(events)).toEqual(appended.slice(3).map((event) => event.id));
+      });
+
+      it('never ends a replay early when that happens between two pages', async () => {
+        const small = await openLog(5);
+        await appendMany(5, small);
+        const first = await small.readAfter(client, null, 2);
+        await appendMany(4, small);
+        await expect(small.readAfter(client, first.events[1]?.cursor ?? '', 2)).rejects.toThrow(
+          EventsGapError,
+        );
+        await expect(small.readBefore(client, first.events[1]?.cursor ?? '', 2)).rejects.toThrow(
+          EventsGapError,
+        );
+      });
+
+      it('ends a follower that is still in what was trimmed', async () => {
+        const small = await openLog(100);
+        const start = await small.head(client);
+        await appendMany(100, small);
+        const events = await small.follow(client, { after: start, signal: stop.signal });
+        await take(events, 1);
+        await appendMany(100, small);
+        expect(await failure(events)).toBeInstanceOf(EventsGapError);
+        expect(metrics.counts['gap']).toBe(1);
+      });
+    });
+
+    describe('following', () => {
+      it('yields what is appended once attached, and nothing from before', async () => {
+        await appendMany(2);
+        const events = await log.follow(client, { signal: stop.signal });
+        const appended = await appendMany(3);
+        expect(ids(await take(events, 3))).toEqual(appended.map((event) => event.id));
+      });
+
+      it('yields the history after a cursor, then what comes, without gap or repeat', async () => {
+        const start = await log.head(client);
+        const history = await appendMany(150);
+        const events = await log.follow(client, { after: start, signal: stop.signal });
+        const taken = await take(events, 70);
+        const [rest, later] = await Promise.all([take(events, 110), appendMany(30)]);
+        expect(ids([...taken, ...rest])).toEqual([...history, ...later].map((event) => event.id));
+      });
+
+      it('yields every event once while many are appended at the moment of joining', async () => {
+        const start = await log.head(client);
+        const appended = Array.from({ length: 200 }, () => moneyIn());
+        const appending = (async () => {
+          for (const event of appended) await log.append(client, event);
+        })();
+        const followers = await Promise.all(
+          Array.from({ length: 20 }, () => log.follow(client, { after: start, signal: stop.signal })),
+        );
+        const all = await Promise.all(followers.map((events) => take(events, 200)));
+        await appending;
+        const expected = appended.map((event) => event.id);
+        for (const taken of all) expect(ids(taken)).toEqual(expected);
+      });
+
+      it('can be taken up again from the cursor of any event', async () => {
+        const events = await log.follow(client, { signal: stop.signal });
+        const appended = await appendMany(4);
+        const [, second] = await take(events, 4);
+        const again = await log.follow(client, { after: second?.cursor, signal: stop.signal });
+        expect(ids(await take(again, 2))).toEqual(appended.slice(2).map((event) => event.id));
+      });
+
+      it('ends at once when returned or aborted, also during a pending pull', async () => {
+        const returned = await log.follow(client, { signal: stop.signal });
+        const aborted = await log.follow(client, { signal: stop.signal });
+        const pending = [returned.next(), aborted.next()];
+        await returned.return?.();
+        stop.abort();
+        for (const pull of pending) expect(await pull).toEqual({ done: true, value: undefined });
+        expect(metrics.counts['subscribers']).toBe(0);
+      });
+
+      it('ends a follower that stopped reading, hurts no other, and loses it nothing', async () => {
+        const slow = await log.follow(client, { signal: stop.signal });
+        const quick = await log.follow(client, { signal: stop.signal });
+        const [first] = await appendMany(1);
+        const [seen] = await take(slow, 1);
+        const reading = take(quick, 401);
+        const rest = await appendMany(400);
+        expect(ids(await reading)).toEqual([first, ...rest].map((event) => event?.id));
+        expect(await failure(slow)).toBeInstanceOf(SlowConsumerError);
+        expect(metrics.counts['slowClose']).toBe(1);
+        const again = await log.follow(client, { after: seen?.cursor, signal: stop.signal });
+        expect(ids(await take(again, 400))).toEqual(rest.map((event) => event.id));
+      });
+
+      it('ends a follower whose unread events are too large together', async () => {
+        const slow = await log.follow(client, { signal: stop.signal });
+        const payload = JSON.stringify({ filler: 'x'.repeat(60_000) });
+        for (let sent = 0; sent < 20; sent += 1) await log.append(client, moneyIn({ payload }));
+        await until(() => metrics.counts['slowClose'] === 1);
+        expect(await failure(slow)).toBeInstanceOf(SlowConsumerError);
+      });
+
+      it('counts followers and what they are handed', async () => {
+        const events = await log.follow(client, { signal: stop.signal });
+        await log.follow(client, { signal: stop.signal });
+        expect(metrics.counts['subscribers']).toBe(2);
+        await appendMany(3);
+        await take(events, 3);
+        expect(metrics.counts['delivered']).toBe(3);
+      });
+
+      it('is told to come back when the log stops', async () => {
+        const events = await log.follow(client, { signal: stop.signal });
+        const pending = failure(events);
+        await log.stop();
+        expect(await pending).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+      });
+    });
+
+    it('is healthy while it runs', async () => {
+      expect(await log.health()).toEqual({ writable: true, available: true, spooled: 0 });
+    });
+  });
+}

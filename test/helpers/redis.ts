@@ -1,0 +1,114 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+
+/** Durable as the gateway asks for it. */
+export const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'] as const;
+
+export interface RedisServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly dir: string;
+  /** A connection for the test's own commands; ended by `stop`. */
+  readonly admin: Redis;
+  /** SIGKILL; resolves once the process is gone. The data stays. */
+  kill(): Promise<void>;
+  /** SIGSTOP: the process lives and answers nothing. */
+  freeze(): void;
+  /** SIGCONT. */
+  thaw(): void;
+  /** Starts again on the same port and data; resolves once it answers. */
+  start(): Promise<void>;
+  /** Ends the process and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** Starts a real Redis (or Valkey) of this test's own, in a new folder, on a free port of 127.0.0.1. */
+export async function startRedis(args: readonly string[] = DURABLE): Promise<RedisServer> {
+  const dir = await mkdtemp(join(tmpdir(), 'pasarela-redis-'));
+  const port = await freePort();
+  const admin = new Redis({ host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => 50 });
+  admin.on('error', () => {});
+  let running: ChildProcess | undefined;
+
+  const start = async (): Promise<void> => {
+    const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', ''];
+    running = spawn(redisProgram(), [...fixed, ...args], { stdio: 'ignore' });
+    endWithThisProcess(running);
+    await answering(port);
+  };
+  const kill = async (): Promise<void> => {
+    const process = running;
+    running = undefined;
+    if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;
+    const gone = once(process, 'exit');
+    process.kill('SIGKILL');
+    await gone;
+  };
+  const stop = async (): Promise<void> => {
+    admin.disconnect();
+    await kill();
+    await rm(dir, { recursive: true, force: true });
+  };
+
+  await start();
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    dir,
+    admin,
+    kill,
+    freeze: () => void running?.kill('SIGSTOP'),
+    thaw: () => void running?.kill('SIGCONT'),
+    start,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** The server program of this machine: redis-server, else valkey-server. */
+export function redisProgram(): string {
+  const program = ['redis-server', 'valkey-server'].find(
+    (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0,
+  );
+  if (program === undefined)
+    throw new Error('wanted redis-server or valkey-server on the PATH, found neither');
+  return program;
+}
+
+/** A port of 127.0.0.1 that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
+  return address.port;
+}
+
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+/** A test run that is cut short must leave no server behind. */
+export function endWithThisProcess(child: ChildProcess): void {
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+}
+
+async function answering(port: number): Promise<void> {
+  const redis = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 20, maxRetriesPerRequest: 500 });
+  redis.on('error', () => {});
+  try {
+    await redis.ping();
+  } finally {
+    redis.disconnect();
+  }
+}
