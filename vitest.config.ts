@@ -1,15 +1,22 @@
 import { defineConfig } from 'vitest/config';
 
+const project = (name: string, include: string, more: object = {}) => ({
+  extends: true as const,
+  test: { name, include: [include], ...more },
+});
+
 export default defineConfig({
   test: {
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // In CI each run also leaves a report to count from.
+    reporters: process.env['CI'] ? ['default', 'json'] : ['default'],
+    outputFile: {
+      json: `test-results/${process.env['npm_lifecycle_event']?.replace(':', '-') ?? 'tests'}.json`,
+    },
     projects: [
-      {
-        extends: true,
-        test: { name: 'integration', include: ['test/**/*.test.ts'], exclude: ['test/e2e/**'] },
-      },
-      { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], testTimeout: 120_000 } },
+      project('integration', 'test/**/*.test.ts', { exclude: ['test/e2e/**'] }),
+      project('e2e', 'test/e2e/**/*.test.ts', { testTimeout: 120_000 }),
     ],
   },
 });

@@ -63,7 +63,7 @@ const variables = z.object({
   EVENTS_RETENTION: integer(1, 100_000_000).default(100_000),
   PUBLIC_URL: httpUrl.transform((value) => value.replace(/\/+$/, '')).optional(),
   WEBHOOK_SECRET: list(z.string().min(1))
-    .refine((secrets) => secrets.length <= 2)
+    .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))
     .describe('a secret, or two, comma-separated, while rotating (the first one signs)')
     .optional(),
   WEBHOOK_TOKEN_HEADER: z

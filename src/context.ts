@@ -1,6 +1,6 @@
-import { type Caller } from './auth/caller.ts';
+import type { Caller } from './auth/caller.ts';
 import { type Passthrough, UnauthenticatedError } from './auth/passthrough.ts';
-import type { EventLog } from './events/log.ts';
+import type { EventLog, EventType } from './events/log.ts';
 import type { UpstreamHttp } from './upstream/http.ts';
 import { type CallRecord, createRest, type Rest } from './upstream/rest.ts';
 import { type BankCache, createSession, type Session } from './upstream/session.ts';
@@ -41,9 +41,9 @@ export interface Context {
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */
 export interface IngressAddresses {
   /** Where the provider reaches it for this client and type; undefined when `PUBLIC_URL` is not set. */
-  url(clientId: string, type: string): string | undefined;
+  url(clientId: string, type: EventType): string | undefined;
   /** The token that a webhook feeding it is registered with. */
-  token(clientId: string, type: string): string;
+  token(clientId: string, type: EventType): string;
   /** Whether deliveries to this address reach it. */
   feeds(url: string): boolean;
   /** The address with its signature masked; any other address as it is. */
@@ -109,7 +109,9 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
         );
       }
       // The answer serves whoever else presents this token meanwhile, so one caller's leaving must not end it.
-      return options.passthrough.identify(token, (clientId) => rest(clientId, { authorization: `Bearer ${token}` }));
+      return options.passthrough.identify(token, (clientId) =>
+        rest(clientId, { authorization: `Bearer ${token}` }),
+      );
     };
 
     return {

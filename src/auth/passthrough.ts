@@ -67,9 +67,12 @@ export function createPassthrough(claims: readonly string[]): Passthrough {
     );
     const accepted = answers.filter((answer) => answer !== undefined);
     const [clientId] = accepted;
-    if (clientId === undefined) throw new UnauthenticatedError('The service does not accept this access token.');
+    if (clientId === undefined)
+      throw new UnauthenticatedError('The service does not accept this access token.');
     if (accepted.length > 1) {
-      throw new UnauthenticatedError('The access token names more than one client that the service accepts it for.');
+      throw new UnauthenticatedError(
+        'The access token names more than one client that the service accepts it for.',
+      );
     }
     return { clientId, customerId: undefined, scopes: SCOPES, expiresAt };
   }

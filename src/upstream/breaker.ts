@@ -11,6 +11,7 @@ export interface CircuitBreaker {
   record(ok: boolean): void;
   /** An admitted call ended by its caller says nothing about the origin. */
   release(): void;
+  isOpen(): boolean;
 }
 
 /**
@@ -37,5 +38,6 @@ export function createBreaker(now: () => number): CircuitBreaker {
     release() {
       probing = false;
     },
+    isOpen: () => failures >= FAILURES_TO_OPEN,
   };
 }

@@ -176,9 +176,8 @@ export function createInstrumentLoader(rest: Rest): InstrumentLoader {
       let cover = coverWindow(offset, limit);
       let windowPages = await read(cover);
       const head = windowPages[0];
-      if (head !== undefined && !holdsPageOf(cover.size, head)) {
+      if (head !== undefined && head.size !== cover.size && head.size > 0 && holdsPageOf(head.size, head)) {
         // The upstream keeps pages of a size of its own (positions.md): the window is laid over those.
-        if (head.size === 0 || head.size === cover.size) throw unevenPage(head);
         cover = coverWithSize(offset, limit, head.size);
         windowPages = await read(cover);
       }

@@ -1,0 +1,102 @@
+import { type ExecutionResult, GraphQLError } from 'graphql';
+import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+
+/** What this plugin needs of an operation's context. */
+export interface ErrorContext {
+  readonly requestId: string;
+}
+
+export interface ErrorMaskingOptions {
+  /** The public form of an error, or undefined when callers must not see it. */
+  translate(error: GraphQLError): GraphQLError | undefined;
+  /** Called with each error that was masked. */
+  onMasked(error: unknown, requestId: string): void;
+}
+
+/**
+ * Gives every error of a result its public form: `extensions.code`, and `requestId` to ask about. What is not meant for
+ * callers is replaced by "Unexpected error" and handed to `onMasked`. A stream that fails ends with the error as its
+ * last result, over every transport alike.
+ */
+export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorContext> {
+  const publicForm = (error: GraphQLError, requestId: string): GraphQLError => {
+    const known = options.translate(error);
+    if (known === undefined) options.onMasked(error.originalError ?? error, requestId);
+    const { message, extensions } = known ?? {
+      message: 'Unexpected error',
+      extensions: { code: 'INTERNAL' },
+    };
+    return new GraphQLError(message, {
+      nodes: error.nodes,
+      source: error.source,
+      positions: error.positions,
+      path: error.path,
+      extensions: { ...extensions, requestId },
+    });
+  };
+
+  const maskResult = (result: ExecutionResult, requestId: string): ExecutionResult =>
+    result.errors === undefined || result.errors.length === 0
+      ? result
+      : { ...result, errors: result.errors.map((error) => publicForm(error, requestId)) };
+
+  async function* maskStream(
+    results: AsyncIterable<ExecutionResult>,
+    requestId: string,
+  ): AsyncGenerator<ExecutionResult, void> {
+    try {
+      for await (const result of results) yield maskResult(result, requestId);
+    } catch (error) {
+      yield { errors: [publicForm(toGraphQLError(error), requestId)] };
+    }
+  }
+
+  return {
+    onExecute({ args }) {
+      return {
+        onExecuteDone({ result, setResult }) {
+          if (!isAsyncIterable(result)) setResult(maskResult(result, args.contextValue.requestId));
+        },
+      };
+    },
+    onSubscribe({ args }) {
+      const { requestId } = args.contextValue;
+      return {
+        onSubscribeResult({ result, setResult }) {
+          setResult(
+            isAsyncIterable(result)
+              ? withPromptReturn(maskStream(result, requestId), result)
+              : maskResult(result, requestId),
+          );
+        },
+        onSubscribeError({ error, setError }) {
+          setError(publicForm(toGraphQLError(error), requestId));
+        },
+      };
+    },
+  };
+}
+
+const toGraphQLError = (error: unknown): GraphQLError =>
+  error instanceof GraphQLError
+    ? error
+    : new GraphQLError('Unexpected error', {
+        originalError: error instanceof Error ? error : new Error(String(error)),
+      });
+
+/**
+ * A generator's `return()` waits for its pending `next()`, which a quiet stream may never settle: the source is ended
+ * first, and that settles it.
+ */
+function withPromptReturn<T>(
+  mapped: AsyncGenerator<T, void>,
+  source: AsyncIterable<unknown>,
+): AsyncGenerator<T, void> {
+  const end = mapped.return.bind(mapped);
+  mapped.return = async (value) => {
+    // The iterator is the source itself: graphql-js and its executors hand out generators.
+    await (source as Partial<AsyncIterator<unknown>>).return?.();
+    return end(value);
+  };
+  return mapped;
+}

@@ -1,0 +1,25 @@
+import { getOperationAST } from 'graphql';
+import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+
+/** Reports each operation once, with its type and whether its result carried an error. */
+export function useOperationCount(count: (type: string, outcome: 'ok' | 'error') => void): Plugin {
+  const outcome = (result: { readonly errors?: readonly unknown[] | undefined }) =>
+    result.errors === undefined ? 'ok' : 'error';
+  return {
+    onExecute({ args }) {
+      const type = getOperationAST(args.document, args.operationName)?.operation ?? 'query';
+      return {
+        onExecuteDone({ result }) {
+          if (!isAsyncIterable(result)) count(type, outcome(result));
+        },
+      };
+    },
+    onSubscribe() {
+      return {
+        onSubscribeResult({ result }) {
+          count('subscription', isAsyncIterable(result) ? 'ok' : outcome(result));
+        },
+      };
+    },
+  };
+}

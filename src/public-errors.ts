@@ -1,0 +1,69 @@
+import { GraphQLError } from 'graphql';
+import { UnauthenticatedError } from './auth/passthrough.ts';
+import {
+  CursorInvalidError,
+  EventsGapError,
+  SlowConsumerError,
+  StoreUnavailableError,
+} from './events/errors.ts';
+import { PublicError } from './resolvers/errors.ts';
+import { UpstreamError } from './upstream/errors.ts';
+import { MalformedIdError } from './upstream/path.ts';
+
+/**
+ * The public form of an error that reached the top of a result: `extensions.code` is one of security.md's, and the message
+ * is one that callers may read. Undefined for whatever is not meant for them.
+ */
+export function toPublicError(error: GraphQLError): GraphQLError | undefined {
+  const cause = error.originalError;
+  if (cause === undefined || cause === null) return ofGraphQL(error);
+  // An executor may wrap an error that it was handed already located.
+  if (cause instanceof GraphQLError) return toPublicError(cause);
+  const known = describe(cause);
+  return known && new GraphQLError(known.message, { extensions: known.extensions });
+}
+
+interface Description {
+  readonly message: string;
+  readonly extensions: Readonly<Record<string, unknown>>;
+}
+
+function describe(cause: Error): Description | undefined {
+  if (cause instanceof UpstreamError) return ofUpstream(cause);
+  if (cause instanceof EventsGapError) {
+    const { code, oldest, head } = cause;
+    return { message: cause.message, extensions: { code, oldest, head } };
+  }
+  if (cause instanceof SlowConsumerError || cause instanceof StoreUnavailableError) {
+    return { message: cause.message, extensions: { code: cause.code, retryable: cause.retryable } };
+  }
+  if (
+    cause instanceof PublicError ||
+    cause instanceof MalformedIdError ||
+    cause instanceof UnauthenticatedError ||
+    cause instanceof CursorInvalidError
+  ) {
+    return { message: cause.message, extensions: { code: cause.code } };
+  }
+  return undefined;
+}
+
+/** A refused GET is the caller's input where the upstream says so, and an answer that nobody can use where not. */
+function ofUpstream(error: UpstreamError): Description {
+  const status = error.refusal?.httpStatus;
+  if (error.code === 'REFUSED') {
+    const code = status === 400 || status === 422 ? 'BAD_USER_INPUT' : 'UPSTREAM_INVALID';
+    return { message: error.message, extensions: { code } };
+  }
+  const retryAfter = error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs };
+  return { message: error.message, extensions: { code: error.code, ...retryAfter } };
+}
+
+const NULL_IN_NON_NULL = /^Cannot return null for non-nullable field /;
+
+/** Errors of the executor itself: variables it could not coerce, and fields that the upstream left out. */
+function ofGraphQL(error: GraphQLError): GraphQLError {
+  if (error.extensions['code'] !== undefined) return error;
+  const code = NULL_IN_NON_NULL.test(error.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
+  return new GraphQLError(error.message, { extensions: { ...error.extensions, code } });
+}

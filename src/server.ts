@@ -1,0 +1,297 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { GraphQLError } from 'graphql';
+import { createYoga, type GraphiQLOptions, type YogaServerInstance } from 'graphql-yoga';
+import { createPassthrough } from './auth/passthrough.ts';
+import {
+  type Context,
+  createContextFactory,
+  type Incoming,
+  type IngressAddresses,
+  type Logger,
+} from './context.ts';
+import { openEventLog } from './events/open.ts';
+import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from './ingress/addresses.ts';
+import { createIngress } from './ingress/ingress.ts';
+import { createMetrics } from './metrics.ts';
+import { useErrorMasking } from './plugins/error-masking.ts';
+import { useNoIntrospection } from './plugins/introspection.ts';
+import { useJsonRequests } from './plugins/json-requests.ts';
+import { useOperationContext } from './plugins/operation-context.ts';
+import { useOperationCount } from './plugins/operation-count.ts';
+import { readiness } from './plugins/readiness.ts';
+import { useUpstreamReport } from './plugins/upstream-report.ts';
+import { toPublicError } from './public-errors.ts';
+import { buildSchema } from './schema/index.ts';
+import { createBreaker } from './upstream/breaker.ts';
+import { createHttp } from './upstream/http.ts';
+import { createBankCache } from './upstream/session.ts';
+import { serveWebSockets } from './websocket.ts';
+
+const GRAPHQL_PATH = '/graphql';
+const WEBHOOKS_PATH = '/webhooks/';
+/** The longest request body at `/graphql`, in bytes. */
+const MAX_BODY_BYTES = 256 * 1024;
+/** How long a client may take to send its headers, and its whole request, in milliseconds. */
+const HEADERS_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 15_000;
+/** How long requests in flight may take once the server is stopping, in milliseconds. */
+const DRAIN_TIMEOUT_MS = 10_000;
+/** How long a bank catalog that was read serves all callers, in milliseconds. */
+const BANKS_TTL_MS = 300_000;
+
+/** What one gateway process is made from. Times are milliseconds. */
+export interface ServerConfig {
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  /** Origin of the REST service. */
+  readonly upstreamUrl: string;
+  readonly upstreamTimeoutMs: number;
+  readonly operationTimeoutMs: number;
+  readonly upstreamUtcOffset: string;
+  readonly tokenClientClaims: readonly string[];
+  readonly redisUrl: string | undefined;
+  readonly dataDir: string;
+  readonly eventsRetention: number;
+  /** How the provider reaches this gateway; `'self'` for the address it listens on. */
+  readonly publicUrl: string | 'self' | undefined;
+  /** The first signs; all are accepted. */
+  readonly webhookSecrets: readonly [string, ...string[]];
+  readonly webhookTokenHeader: string | undefined;
+  readonly moneyInDecisionUrl: string | undefined;
+  /** Whether pages of an origin may use the graph. */
+  readonly allowsOrigin: (origin: string) => boolean;
+  readonly introspection: boolean;
+  readonly upstreamReport: boolean;
+  /** What GraphiQL opens with; undefined for no GraphiQL. */
+  readonly graphiql: GraphiQLOptions | undefined;
+}
+
+export interface Gateway {
+  readonly ingress: IngressAddresses;
+  /**
+   * Opens the event log and listens.
+   *
+   * @returns the address it listens on, such as `http://127.0.0.1:4000`.
+   */
+  start(): Promise<string>;
+  /** Stops accepting, lets what is in flight finish, closes sockets and stores. */
+  stop(): Promise<void>;
+}
+
+interface ServerContext {
+  readonly incoming: Incoming;
+}
+
+const REQUEST_ID = /^[\w-]{8,64}$/;
+
+/** Builds a gateway that is not listening yet. `main` and every test make theirs here. */
+export function buildServer(config: ServerConfig, logger: Logger): Gateway {
+  const metrics = createMetrics();
+  const breaker = createBreaker(() => performance.now());
+  const http = createHttp(config.upstreamUrl, breaker, Math.min(5_000, config.upstreamTimeoutMs / 2));
+  let publicUrl = config.publicUrl === 'self' ? undefined : config.publicUrl;
+  const [signingSecret] = config.webhookSecrets;
+  const addresses: IngressAddresses = {
+    url: (clientId, type) => publicUrl && ingressUrl(publicUrl, clientId, type, signingSecret),
+    token: (clientId, type) => ingressToken(clientId, type, signingSecret),
+    feeds: (url) => publicUrl !== undefined && isIngressUrl(publicUrl, url, config.webhookSecrets),
+    mask: maskIngressUrl,
+  };
+  let stopGateway: (() => Promise<void>) | undefined;
+
+  async function start(): Promise<string> {
+    const events = await openEventLog({
+      redisUrl: config.redisUrl,
+      dataDir: config.dataDir,
+      retention: config.eventsRetention,
+      metrics: metrics.events,
+      logger,
+    });
+    const ingress = createIngress({
+      log: events,
+      secrets: config.webhookSecrets,
+      tokenHeader: config.webhookTokenHeader,
+      decisionUrl: config.moneyInDecisionUrl,
+      dataDir: config.dataDir,
+      metrics: metrics.events,
+      logger,
+    });
+    const createContext = createContextFactory({
+      http,
+      passthrough: createPassthrough(config.tokenClientClaims),
+      banks: createBankCache(BANKS_TTL_MS, () => performance.now()),
+      events,
+      ingress: addresses,
+      logger,
+      upstreamTimeoutMs: config.upstreamTimeoutMs,
+      operationTimeoutMs: config.operationTimeoutMs,
+      utcOffset: config.upstreamUtcOffset,
+      onCall: metrics.upstreamCall,
+    });
+    const yoga = createGraph(config, logger, createContext, metrics);
+    let draining = false;
+
+    const answer = (request: IncomingMessage, response: ServerResponse): void => {
+      const [path = '/'] = (request.url ?? '/').split('?');
+      if (path === GRAPHQL_PATH) {
+        void yoga(request, response, { incoming: incomingOf(request, response) });
+      } else if (path.startsWith(WEBHOOKS_PATH)) {
+        void ingress.handle(request, response);
+      } else if (path === '/healthz') {
+        send(response, 200, { status: 'alive' });
+      } else if (path === '/readyz') {
+        void events.health().then(({ writable, available, spooled }) => {
+          const { status, body } = readiness({
+            draining,
+            writable,
+            eventsAvailable: available,
+            upstreamAvailable: !breaker.isOpen(),
+            spooled,
+          });
+          send(response, status, body);
+        });
+      } else if (path === '/metrics') {
+        void metrics.registry.metrics().then((text) => {
+          response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text);
+        });
+      } else if (path === '/' && config.graphiql !== undefined) {
+        response.writeHead(302, { location: GRAPHQL_PATH }).end();
+      } else {
+        send(response, 404, { error: `Nothing is served at this path. The graph is at ${GRAPHQL_PATH}.` });
+      }
+    };
+
+    const server = createServer(
+      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+      answer,
+    );
+    const sockets = serveWebSockets(server, yoga, {
+      path: GRAPHQL_PATH,
+      allowsOrigin: (origin, host) =>
+        origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
+    });
+
+    stopGateway = async () => {
+      draining = true;
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      await Promise.all([sockets.stop(), ingress.drain()]);
+      await events.stop();
+      const timer = setTimeout(() => server.closeAllConnections(), DRAIN_TIMEOUT_MS);
+      await closed;
+      clearTimeout(timer);
+      await http.close();
+    };
+
+    try {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject).listen(config.port, config.host, resolve);
+      });
+    } catch (error) {
+      await Promise.all([events.stop(), http.close()]);
+      throw error;
+    }
+    const url = addressOf(server.address() as AddressInfo);
+    if (config.publicUrl === 'self') publicUrl = url;
+    return url;
+  }
+
+  return {
+    ingress: addresses,
+    start,
+    async stop() {
+      await stopGateway?.();
+      stopGateway = undefined;
+    },
+  };
+}
+
+function createGraph(
+  config: ServerConfig,
+  logger: Logger,
+  createContext: (incoming: Incoming) => Context,
+  metrics: ReturnType<typeof createMetrics>,
+): YogaServerInstance<ServerContext, object> {
+  return createYoga<ServerContext>({
+    schema: buildSchema(),
+    graphqlEndpoint: GRAPHQL_PATH,
+    plugins: [
+      useOperationContext<ServerContext>(({ incoming }) => createContext(incoming)),
+      useJsonRequests(),
+      useErrorMasking({
+        translate: toPublicError,
+        onMasked: (error, requestId) =>
+          logger.error({ err: error, requestId }, 'An operation failed unexpectedly'),
+      }),
+      useOperationCount(metrics.operation),
+      ...(config.upstreamReport ? [useUpstreamReport()] : []),
+      ...(config.introspection ? [] : [useNoIntrospection()]),
+    ],
+    // Errors of the result are masked by the plugin above; this masks what is thrown before there is one.
+    maskedErrors: {
+      errorMessage: 'Unexpected error',
+      maskError: (error, message) => maskThrown(error, message, logger),
+    },
+    cors: (request) => {
+      const origin = request.headers.get('origin');
+      return origin !== null && config.allowsOrigin(origin)
+        ? { origin: [origin], credentials: false, methods: ['GET', 'POST'], maxAge: 600 }
+        : false;
+    },
+    landingPage: false,
+    batching: false,
+    multipart: false,
+    maxRequestBodySize: MAX_BODY_BYTES,
+    graphiql: config.graphiql ?? false,
+    renderGraphiQL: async (options) => {
+      // 9 MB of page: read when somebody asks for it.
+      const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
+      return renderGraphiQL(options);
+    },
+    logging: {
+      debug: (...message) => logger.debug({ message }, 'graphql'),
+      info: (...message) => logger.debug({ message }, 'graphql'),
+      warn: (...message) => logger.warn({ message }, 'graphql'),
+      error: (...message) => logger.error({ message }, 'graphql'),
+    },
+  });
+}
+
+/** A request brings its own id where it is a plain one, so that logs of both sides can be joined. */
+function incomingOf(request: IncomingMessage, response: ServerResponse): Incoming {
+  const given = request.headers['x-request-id'];
+  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+  response.setHeader('x-request-id', requestId);
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(new Error('The caller is gone.'));
+  });
+  const apiKey = request.headers['x-api-key'];
+  return {
+    requestId,
+    authorization: request.headers.authorization,
+    apiKey: typeof apiKey === 'string' ? apiKey : undefined,
+    signal: gone.signal,
+  };
+}
+
+/** Errors from before an operation runs: those of GraphQL and HTTP are for the caller, others are not. */
+function maskThrown(error: unknown, message: string, logger: Logger): Error {
+  if (error instanceof GraphQLError) {
+    const known = toPublicError(error);
+    if (known !== undefined) return known;
+  }
+  logger.error({ err: error }, 'A request failed unexpectedly');
+  return new GraphQLError(message, { extensions: { code: 'INTERNAL' } });
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function addressOf({ address, family, port }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}

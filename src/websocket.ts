@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type DocumentNode, type ExecutionArgs, GraphQLError } from 'graphql';
+import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws';
+import { useServer } from 'graphql-ws/use/ws';
+import type { YogaServerInstance } from 'graphql-yoga';
+import { WebSocketServer } from 'ws';
+import type { Incoming } from './context.ts';
+
+/** The longest message that is read, in bytes (security.md, "sockets"). */
+const MAX_MESSAGE_BYTES = 64 * 1024;
+/** How long a socket may stay silent before `connection_init`, in milliseconds. */
+const INIT_TIMEOUT_MS = 3_000;
+const MAX_OPERATIONS = 20;
+/** How long a closing socket may take to answer, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+export interface WebSocketOptions {
+  readonly path: string;
+  /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
+  allowsOrigin(origin: string, host: string | undefined): boolean;
+}
+
+export interface WebSocketTransport {
+  /** Closes every socket with 1012, so that clients reconnect elsewhere, and waits until they are gone. */
+  stop(): Promise<void>;
+}
+
+interface ServerContext {
+  readonly incoming: Incoming;
+}
+
+/**
+ * Serves the graph over `graphql-transport-ws` on the HTTP server's upgrade requests. The executor, its plugins and the
+ * context are those of the HTTP transport, so that an operation means the same over both.
+ */
+export function serveWebSockets(
+  server: Server,
+  yoga: YogaServerInstance<ServerContext, object>,
+  options: WebSocketOptions,
+): WebSocketTransport {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    handleProtocols: (protocols) =>
+      protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
+  });
+
+  const disposable = useServer(
+    {
+      connectionInitWaitTimeout: INIT_TIMEOUT_MS,
+      execute: (args) => envelopedOf(args).execute(args),
+      subscribe: (args) => envelopedOf(args).subscribe(args),
+      async onSubscribe(connection, _id, payload) {
+        if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) {
+          return [tooMany()];
+        }
+        const { request } = connection.extra;
+        const enveloped = yoga.getEnveloped({
+          incoming: {
+            requestId: randomUUID(),
+            authorization: authorizationOf(connection.connectionParams) ?? request.headers.authorization,
+            apiKey: undefined,
+            signal: undefined,
+          },
+        });
+        const document = parseOrError(enveloped.parse, payload.query);
+        if (document instanceof GraphQLError) return [document];
+        const errors = enveloped.validate(enveloped.schema, document);
+        if (errors.length > 0) return errors;
+        return {
+          schema: enveloped.schema,
+          operationName: payload.operationName,
+          document,
+          variableValues: payload.variables,
+          contextValue: await enveloped.contextFactory(),
+          rootValue: { execute: enveloped.execute, subscribe: enveloped.subscribe } satisfies Enveloped,
+        };
+      },
+    },
+    sockets,
+  );
+
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const { origin, host } = request.headers;
+    const [path] = (request.url ?? '').split('?');
+    if (path !== options.path) {
+      refuse(socket, '404 Not Found');
+      return;
+    }
+    if (origin !== undefined && !options.allowsOrigin(origin, host)) {
+      refuse(socket, '403 Forbidden');
+      return;
+    }
+    sockets.handleUpgrade(request, socket, head, (webSocket) =>
+      sockets.emit('connection', webSocket, request),
+    );
+  };
+  server.on('upgrade', onUpgrade);
+
+  return {
+    async stop() {
+      server.off('upgrade', onUpgrade);
+      const closed = [...sockets.clients].map(
+        (socket) =>
+          new Promise<void>((resolve) => {
+            // A peer that is gone without a word never answers the close frame.
+            const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
+            socket.once('close', () => {
+              clearTimeout(timer);
+              resolve();
+            });
+            socket.close(1012, 'Service restart');
+          }),
+      );
+      await Promise.all(closed);
+      await disposable.dispose();
+    },
+  };
+}
+
+/** Carried as the root value, which no resolver of the schema reads. */
+interface Enveloped {
+  execute(
+    args: ExecutionArgs,
+  ): ReturnType<ReturnType<YogaServerInstance<object, object>['getEnveloped']>['execute']>;
+  subscribe(
+    args: ExecutionArgs,
+  ): ReturnType<ReturnType<YogaServerInstance<object, object>['getEnveloped']>['subscribe']>;
+}
+
+// `onSubscribe` above is the only maker of these arguments.
+const envelopedOf = (args: ExecutionArgs): Enveloped => args.rootValue as Enveloped;
+
+function parseOrError(parse: (text: string) => DocumentNode, text: string): DocumentNode | GraphQLError {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof GraphQLError) return error;
+    throw error;
+  }
+}
+
+const tooMany = (): GraphQLError =>
+  new GraphQLError(`A socket carries at most ${MAX_OPERATIONS} operations at once.`, {
+    extensions: { code: 'TOO_COMPLEX' },
+  });
+
+function authorizationOf(params: Readonly<Record<string, unknown>> | undefined): string | undefined {
+  for (const name of ['authorization', 'Authorization']) {
+    const value = params?.[name];
+    if (typeof value === 'string') return value;
+  }
+  return undefined;
+}
+
+function refuse(socket: Duplex, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}

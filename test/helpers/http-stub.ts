@@ -1,0 +1,56 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createBreaker } from '../../src/upstream/breaker.ts';
+import { createHttp, type UpstreamHttp } from '../../src/upstream/http.ts';
+import { createRest, type Rest } from '../../src/upstream/rest.ts';
+
+export interface Upstream extends AsyncDisposable {
+  readonly url: string;
+  readonly http: UpstreamHttp;
+  readonly rest: Rest;
+  /** Method and URL of every request, in the order of arrival. */
+  readonly requests: string[];
+}
+
+export const CLIENT_ID = '11111111-2222-4333-8444-555555555555';
+
+/** A real HTTP server that answers as a test says, and the gateway's own REST calls bound to it. */
+export async function startUpstream(
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  options: { timeoutMs?: number; operationTimeoutMs?: number } = {},
+): Promise<Upstream> {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    answer(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const http = createHttp(
+    url,
+    createBreaker(() => performance.now()),
+    1_000,
+  );
+  const rest = createRest({
+    http,
+    clientId: CLIENT_ID,
+    headers: { authorization: 'Bearer token' },
+    timeoutMs: options.timeoutMs ?? 5_000,
+    deadline: Date.now() + (options.operationTimeoutMs ?? 20_000),
+  });
+  return {
+    url,
+    http,
+    rest,
+    requests,
+    async [Symbol.asyncDispose]() {
+      await http.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export const json = (response: ServerResponse, body: unknown, status = 200): void => {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+};

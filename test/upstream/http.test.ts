@@ -1,0 +1,203 @@
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { createBreaker } from '../../src/upstream/breaker.ts';
+import { createHttp } from '../../src/upstream/http.ts';
+import { json, startUpstream } from '../helpers/http-stub.ts';
+
+const ROUTE = '/v1/clients/{clientId}/accounts';
+
+describe('a GET to the upstream', () => {
+  it('returns the parsed body of any 2xx', async () => {
+    await using upstream = await startUpstream((_request, response) => json(response, { ok: true }, 201));
+    expect(await upstream.rest.get(ROUTE)).toEqual({ ok: true });
+  });
+
+  it.each([
+    [401, 'UNAUTHENTICATED'],
+    [403, 'FORBIDDEN'],
+    [404, 'REFUSED'],
+    [429, 'UPSTREAM_RATE_LIMITED'],
+    [500, 'UPSTREAM_UNAVAILABLE'],
+    [302, 'UPSTREAM_INVALID'],
+  ])('turns status %i into %s and is not repeated', async (status, code) => {
+    await using upstream = await startUpstream((_request, response) =>
+      response.writeHead(status, { location: 'http://127.0.0.1:9/elsewhere' }).end('<html>'),
+    );
+    await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({ code });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  it.each([502, 503, 504])('is repeated after a %i, and the next answer counts', async (status) => {
+    let calls = 0;
+    await using upstream = await startUpstream((_request, response) => {
+      calls += 1;
+      json(response, { calls }, calls < 3 ? status : 200);
+    });
+    expect(await upstream.rest.get(ROUTE)).toEqual({ calls: 3 });
+  });
+
+  it('is repeated after a connection that broke', async () => {
+    let calls = 0;
+    await using upstream = await startUpstream((request, response) => {
+      calls += 1;
+      if (calls === 1) request.socket.destroy();
+      else json(response, { calls });
+    });
+    expect(await upstream.rest.get(ROUTE)).toEqual({ calls: 2 });
+  });
+
+  it('waits as long as a 429 asks, when that fits the deadline', async () => {
+    let calls = 0;
+    await using upstream = await startUpstream((_request, response) => {
+      calls += 1;
+      if (calls === 1) response.writeHead(429, { 'retry-after': '0' }).end();
+      else json(response, { calls });
+    });
+    expect(await upstream.rest.get(ROUTE)).toEqual({ calls: 2 });
+  });
+
+  it('gives up at once when a 429 asks for longer than the operation has', async () => {
+    await using upstream = await startUpstream((_request, response) =>
+      response.writeHead(429, { 'retry-after': '3600' }).end(),
+    );
+    await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({
+      code: 'UPSTREAM_RATE_LIMITED',
+      retryAfterMs: 3_600_000,
+    });
+  });
+
+  it('ends with UPSTREAM_TIMEOUT when the upstream hangs', async () => {
+    await using upstream = await startUpstream(() => {}, { timeoutMs: 50 });
+    await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+  });
+
+  it('ends with UPSTREAM_TIMEOUT when the upstream drips its answer', async () => {
+    await using upstream = await startUpstream(
+      (_request, response) => {
+        response.writeHead(200);
+        const drip = setInterval(() => response.write(' '), 5);
+        response.once('close', () => clearInterval(drip));
+      },
+      { timeoutMs: 60 },
+    );
+    await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+  });
+
+  it('refuses an answer of more than 5 MiB', async () => {
+    await using upstream = await startUpstream((_request, response) => {
+      response.end(`"${'x'.repeat(6 * 1024 * 1024)}"`);
+    });
+    await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+  });
+
+  it('is not made when the operation has no time left', async () => {
+    await using upstream = await startUpstream((_request, response) => json(response, {}), {
+      operationTimeoutMs: 0,
+    });
+    await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({
+      code: 'UPSTREAM_TIMEOUT',
+      dispatched: false,
+    });
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  it.each(['../banks', '%2e%2e', 'a?b', 'a#b', 'a/b', '', 'x'.repeat(65)])(
+    'builds no address from the id %j',
+    async (instrumentId) => {
+      await using upstream = await startUpstream((_request, response) => json(response, {}));
+      await expect(
+        upstream.rest.get('/v1/clients/{clientId}/instruments/{instrumentId}', { params: { instrumentId } }),
+      ).rejects.toMatchObject({ code: 'BAD_USER_INPUT' });
+      expect(upstream.requests).toHaveLength(0);
+    },
+  );
+});
+
+describe('a POST to the upstream', () => {
+  it.each([500, 502, 503, 504, 429])('is sent once, whatever the status (%i)', async (status) => {
+    await using upstream = await startUpstream((_request, response) =>
+      response.writeHead(status, { 'retry-after': '0' }).end(),
+    );
+    const attempt = await upstream.rest.send('POST', ROUTE, { body: '{}' });
+    expect(attempt).toMatchObject({ kind: 'answered', status });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  it('may have taken effect when the connection broke after it left', async () => {
+    await using upstream = await startUpstream((request) => request.socket.destroy());
+    const attempt = await upstream.rest.send('POST', ROUTE, { body: '{}' });
+    expect(attempt).toMatchObject({ kind: 'failed', error: { dispatched: true } });
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  it('may have taken effect when its answer was cut short', async () => {
+    await using upstream = await startUpstream((_request, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('{"id":');
+      setImmediate(() => response.destroy());
+    });
+    const attempt = await upstream.rest.send('POST', ROUTE, { body: '{}' });
+    expect(attempt).toMatchObject({ kind: 'failed', error: { dispatched: true } });
+  });
+
+  it('certainly did nothing when nobody listens', async () => {
+    const listener = createServer();
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    const { port } = listener.address() as AddressInfo;
+    await new Promise((resolve) => listener.close(resolve));
+    const http = createHttp(
+      `http://127.0.0.1:${port}`,
+      createBreaker(() => 0),
+      1_000,
+    );
+    const attempt = await http.send({ method: 'POST', path: '/', headers: {}, body: '{}', timeoutMs: 1_000 });
+    await http.close();
+    expect(attempt).toMatchObject({
+      kind: 'failed',
+      error: { code: 'UPSTREAM_UNAVAILABLE', dispatched: false },
+    });
+  });
+});
+
+describe('the circuit breaker', () => {
+  it('opens after 20 failures in a row and lets one call through two seconds later', () => {
+    let now = 0;
+    const breaker = createBreaker(() => now);
+    for (let failure = 0; failure < 20; failure += 1) {
+      expect(breaker.admits()).toBe(true);
+      breaker.record(false);
+    }
+    expect(breaker.isOpen()).toBe(true);
+    expect(breaker.admits()).toBe(false);
+    now = 2_000;
+    expect(breaker.admits()).toBe(true);
+    expect(breaker.admits()).toBe(false);
+    breaker.record(false);
+    expect(breaker.admits()).toBe(false);
+    now = 4_000;
+    expect(breaker.admits()).toBe(true);
+    breaker.record(true);
+    expect(breaker.isOpen()).toBe(false);
+    expect(breaker.admits()).toBe(true);
+  });
+
+  it('forgets failures at the first success', () => {
+    const breaker = createBreaker(() => 0);
+    for (let round = 0; round < 5; round += 1) {
+      for (let failure = 0; failure < 19; failure += 1) breaker.record(false);
+      breaker.record(true);
+    }
+    expect(breaker.admits()).toBe(true);
+  });
+
+  it('tries again when the one call it let through was given up by its caller', () => {
+    let now = 0;
+    const breaker = createBreaker(() => now);
+    for (let failure = 0; failure < 20; failure += 1) breaker.record(false);
+    now = 2_000;
+    expect(breaker.admits()).toBe(true);
+    breaker.release();
+    expect(breaker.admits()).toBe(true);
+  });
+});

@@ -1,0 +1,187 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { readAccounts } from '../../src/upstream/accounts.ts';
+import { bankId, readBanks } from '../../src/upstream/banks.ts';
+import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
+import { json, startUpstream } from '../helpers/http-stub.ts';
+
+const ids = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `item-${index}` }));
+
+interface Paging {
+  readonly total: number;
+  readonly defaultSize: number;
+  readonly maxSize?: number;
+  readonly honoursPage?: boolean;
+}
+
+/** Answers accounts or instruments as an upstream with this paging would. */
+const paged =
+  ({ total, defaultSize, maxSize = Number.POSITIVE_INFINITY, honoursPage = true }: Paging) =>
+  (request: IncomingMessage, response: ServerResponse) => {
+    const query = new URL(request.url ?? '', 'http://x').searchParams;
+    const page = honoursPage ? Number(query.get('page') ?? 1) : 1;
+    const perPage = Math.min(maxSize, Number(query.get('per_page') ?? defaultSize));
+    const data = ids(total).slice((page - 1) * perPage, page * perPage);
+    json(response, { data, currentPage: page, perPage, totalItem: total, totalItems: total });
+  };
+
+describe('a list without documented paging', () => {
+  it('is one call when the first answer holds everything', async () => {
+    await using upstream = await startUpstream(paged({ total: 7, defaultSize: 20 }));
+    expect(await readAccounts(upstream.rest)).toHaveLength(7);
+    expect(upstream.requests).toHaveLength(1);
+    expect(upstream.requests[0]).not.toContain('?');
+  });
+
+  it('is walked by the page size that the answer states until the total is reached', async () => {
+    await using upstream = await startUpstream(paged({ total: 47, defaultSize: 5 }));
+    const accounts = await readAccounts(upstream.rest);
+    expect(accounts.map(({ id }) => id)).toEqual(ids(47).map(({ id }) => id));
+    expect(upstream.requests).toHaveLength(10);
+  });
+
+  it('fails when its pages do not move, instead of showing a part as the whole', async () => {
+    await using upstream = await startUpstream(paged({ total: 47, defaultSize: 5, honoursPage: false }));
+    await expect(readAccounts(upstream.rest)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+    expect(upstream.requests).toHaveLength(2);
+  });
+
+  it('fails when the pages end before the total is reached', async () => {
+    await using upstream = await startUpstream((request, response) => {
+      const page = Number(new URL(request.url ?? '', 'http://x').searchParams.get('page') ?? 1);
+      const data = page <= 2 ? ids(10).slice((page - 1) * 5, page * 5) : [];
+      json(response, { data, currentPage: page, perPage: 5, totalItem: 15 });
+    });
+    await expect(readAccounts(upstream.rest)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+  });
+
+  it.each([
+    ['no object', '[]'],
+    ['no list', '{"currentPage":1,"perPage":5,"totalItem":0}'],
+    ['no total', '{"data":[],"currentPage":1,"perPage":5}'],
+    ['an item without an id', '{"data":[{}],"currentPage":1,"perPage":5,"totalItem":1}'],
+    ['no JSON', '<html>'],
+  ])('fails clearly on an answer with %s', async (_, body) => {
+    await using upstream = await startUpstream((_request, response) => {
+      response.end(body);
+    });
+    await expect(readAccounts(upstream.rest)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+  });
+});
+
+describe('the bank catalog', () => {
+  const uuid = '0a0a0a0a-0000-4000-8000-00000000000a';
+
+  it.each([
+    ['id', { id: uuid, name: 'x' }],
+    ['bankId', { bankId: uuid, other: '0a0a0a0a-0000-4000-8000-00000000000b' }],
+    ['bank_id', { bank_id: uuid }],
+    ['the only UUID', { key: uuid, name: 'x' }],
+  ])('takes a bank’s id from %s', (_, entry) => {
+    expect(bankId(entry)).toBe(uuid);
+  });
+
+  it('names the fields of a bank whose id cannot be told', () => {
+    expect(() => bankId({ name: 'x', code: 'y' })).toThrow('name, code');
+  });
+
+  it('keeps every field that came', async () => {
+    const bank = { bank_id: uuid, legal_name: 'Banco', codes: { spei: '40002' } };
+    await using upstream = await startUpstream((_request, response) =>
+      json(response, { banks: [bank], total_banks: 1, page: 1, page_size: 100 }),
+    );
+    expect(await readBanks(upstream.rest)).toEqual([{ id: uuid, attributes: bank }]);
+  });
+});
+
+describe('windows of the instrument list', () => {
+  const everyWindow = (total: number) =>
+    Array.from({ length: total + 3 }, (_, offset) =>
+      [1, 2, 3, 7, 10, 100].map((limit) => ({ offset, limit })),
+    ).flat();
+
+  it.each([
+    ['obeys any page size', { total: 23, defaultSize: 20 }],
+    ['caps the page size', { total: 23, defaultSize: 20, maxSize: 5 }],
+    ['has one page size of its own', { total: 23, defaultSize: 10, maxSize: 4 }],
+    ['is empty', { total: 0, defaultSize: 20 }],
+  ])('are right for every offset and limit when the upstream %s', async (_, paging) => {
+    await using upstream = await startUpstream(paged(paging));
+    for (const { offset, limit } of everyWindow(paging.total)) {
+      const { items, total } = await createInstrumentLoader(upstream.rest).window(offset, limit);
+      expect(items.map(({ id }) => id)).toEqual(
+        ids(paging.total)
+          .slice(offset, offset + limit)
+          .map(({ id }) => id),
+      );
+      expect(total).toBe(paging.total);
+    }
+  });
+
+  it('take one call where the window lines up and two at most', async () => {
+    await using upstream = await startUpstream(paged({ total: 500, defaultSize: 20 }));
+    for (const { offset, limit } of [
+      { offset: 0, limit: 25 },
+      { offset: 25, limit: 25 },
+      { offset: 10, limit: 25 },
+      { offset: 99, limit: 100 },
+      { offset: 350, limit: 100 },
+    ]) {
+      upstream.requests.length = 0;
+      await createInstrumentLoader(upstream.rest).window(offset, limit);
+      expect(upstream.requests.length).toBeLessThanOrEqual(2);
+    }
+  });
+
+  it('fail when the upstream answers with another page than asked for', async () => {
+    await using upstream = await startUpstream(paged({ total: 50, defaultSize: 10, honoursPage: false }));
+    await expect(createInstrumentLoader(upstream.rest).window(20, 10)).rejects.toMatchObject({
+      code: 'UPSTREAM_INVALID',
+    });
+  });
+});
+
+describe('instruments by id', () => {
+  const known = (total: number) => (request: IncomingMessage, response: ServerResponse) => {
+    const url = new URL(request.url ?? '', 'http://x');
+    const single = /\/instruments\/(.+)$/.exec(url.pathname)?.[1];
+    if (single === undefined) return paged({ total, defaultSize: 20 })(request, response);
+    const found = ids(total).find(({ id }) => id === single);
+    return json(response, found ?? { error: 'not found' }, found ? 200 : 404);
+  };
+
+  it('are read one by one when few, and null where the client has none', async () => {
+    await using upstream = await startUpstream(known(500));
+    const loader = createInstrumentLoader(upstream.rest);
+    const found = await Promise.all([loader.get('item-3'), loader.get('nobody')]);
+    expect(found.map((item) => item?.id ?? null)).toEqual(['item-3', null]);
+    expect(upstream.requests).toHaveLength(2);
+  });
+
+  it('come through the list when many, and absent ones are null without a call each', async () => {
+    await using upstream = await startUpstream(known(150));
+    const loader = createInstrumentLoader(upstream.rest);
+    const wanted = [...ids(120).map(({ id }) => id), 'nobody', 'no-one'];
+    const found = await Promise.all(wanted.map((id) => loader.get(id)));
+    expect(found.map((item) => item?.id ?? null)).toEqual([...ids(120).map(({ id }) => id), null, null]);
+    expect(upstream.requests).toHaveLength(2);
+  });
+
+  it('cost no call when a window has shown them', async () => {
+    await using upstream = await startUpstream(known(50));
+    const loader = createInstrumentLoader(upstream.rest);
+    await loader.window(0, 50);
+    await Promise.all(ids(50).map(({ id }) => loader.get(id)));
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  it('fail one by one, so that one bad read leaves the others', async () => {
+    await using upstream = await startUpstream((request, response) =>
+      request.url?.endsWith('item-1') ? response.writeHead(400).end() : known(5)(request, response),
+    );
+    const loader = createInstrumentLoader(upstream.rest);
+    const [first, second] = await Promise.allSettled([loader.get('item-0'), loader.get('item-1')]);
+    expect(first).toMatchObject({ status: 'fulfilled', value: { id: 'item-0' } });
+    expect(second).toMatchObject({ status: 'rejected', reason: { code: 'REFUSED' } });
+  });
+});
