@@ -60,9 +60,10 @@ export function outcomeOf(
   if (happened.kind === 'not-dispatched')
     return attempt.first ? { kind: 'nothing-moved' } : unknown(mutation);
   if (happened.kind === 'lost') return unknown(mutation);
-  const { status } = happened;
+  const { status, body, text } = happened;
+  const answer: UpstreamAnswer = { status, body, text };
   if (status >= 200 && status < 300) {
-    return isTransaction(happened) ? { kind: 'done', answer: happened } : unknown(mutation);
+    return isTransaction(answer) ? { kind: 'done', answer } : unknown(mutation);
   }
   if (status < 400 || status >= 500 || GAVE_UP.has(status)) return unknown(mutation);
   if (BEFORE_ANYTHING_HAPPENED.has(status)) {
@@ -70,9 +71,9 @@ export function outcomeOf(
     // Asking again without the right to ask gives the same answer; waiting does help against a rate limit.
     return status === 429 ? unknown(mutation) : { kind: 'unknown', next: 'report' };
   }
-  if (status === 409 && mutation === 'createMoneyOut') return conflict(attempt, happened);
+  if (status === 409 && mutation === 'createMoneyOut') return conflict(attempt, answer);
   const believed = attempt.first || cameTwice(attempt, status);
-  return believed ? { kind: 'refused', answer: happened } : unknown(mutation);
+  return believed ? { kind: 'refused', answer } : unknown(mutation);
 }
 
 /**

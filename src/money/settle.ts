@@ -18,14 +18,15 @@ export async function begin(call: Call): Promise<MoneyResult | undefined> {
   const { order, ambient } = call;
   if (order.mutation === 'refundTransaction') {
     const read = await readOriginal(call, order.calls);
-    if (!isReadable(call, read)) return free(call, { kind: 'nothing-moved', because: read });
-    if (order.calls.isRefunded(read)) return free(call, { kind: 'refund-not-allowed', original: read });
+    const original = asTransaction(call, read);
+    if (original === undefined) return free(call, { kind: 'nothing-moved', because: read });
+    if (order.calls.isRefunded(original)) return free(call, { kind: 'refund-not-allowed', original });
   }
-  if (call.waiting.aborted) return free(call, tooLate(call));
+  if (isOver(call)) return free(call, tooLate(call));
   const sent: Sent = { body: order.body, sentAt: ambient.now() };
   if (!(await markSent(call, sent))) return undefined;
   // Writing the record may have taken what was left of the time.
-  if (call.waiting.aborted) return free(call, tooLate(call));
+  if (isOver(call)) return free(call, tooLate(call));
   return settle(call, sent, true);
 }
 
@@ -36,7 +37,7 @@ export async function takeUp(call: Call, sent: Sent): Promise<MoneyResult> {
     case 'createMoneyOut':
       return mayRepeat(call, sent, 0) ? settle(call, sent, false) : unknown(call, sent, {});
     case 'refundTransaction':
-      return unknown(call, sent, { original: await readable(call, order.calls) });
+      return unknown(call, sent, { original: await originalNow(call, order.calls) });
     case 'createInternalTransaction':
     case 'createPennyValidation':
       return unknown(call, sent, {});
@@ -73,7 +74,7 @@ async function settle(call: Call, sent: Sent, fresh: boolean): Promise<MoneyResu
     }
     const report = unknown(call, sent, { last: happened, sameAnswerAgain: isSame(previous, happened) });
     if (outcome.next === 'read-original' && order.mutation === 'refundTransaction') {
-      return { ...report, original: await readable(call, order.calls) };
+      return { ...report, original: await originalNow(call, order.calls) };
     }
     const pause = backoff(REPEAT_BACKOFF, repeat, ambient.random);
     const repeatable = outcome.next === 'repeat' || outcome.next === 'repeat-now-or-never';
@@ -122,10 +123,15 @@ async function readOriginal({ waiting, logger }: Call, calls: RefundCalls): Prom
   }
 }
 
-async function readable(call: Call, calls: RefundCalls): Promise<UpstreamAnswer | undefined> {
-  if (call.waiting.aborted) return undefined;
-  const read = await readOriginal(call, calls);
-  return isReadable(call, read) ? read : undefined;
+/** The credit as it reads now; undefined when there is no time to read it, or no sense in what was read. */
+async function originalNow(call: Call, calls: RefundCalls): Promise<UpstreamAnswer | undefined> {
+  return call.waiting.aborted ? undefined : asTransaction(call, await readOriginal(call, calls));
+}
+
+function asTransaction(call: Call, read: Exchange): UpstreamAnswer | undefined {
+  if (read.kind !== 'response' || read.status < 200 || read.status >= 300) return undefined;
+  const { status, body, text } = read;
+  return isTransaction(call, { status, body, text }) ? { status, body, text } : undefined;
 }
 
 /** What the reader of an answer chokes on cannot be read. */
@@ -136,10 +142,6 @@ function isTransaction({ order, logger }: Call, answer: UpstreamAnswer): boolean
     logger.error({ err, mutation: order.mutation }, 'reading the answer to a money request threw');
     return false;
   }
-}
-
-function isReadable(call: Call, read: Exchange): read is Exchange & { kind: 'response' } {
-  return read.kind === 'response' && read.status >= 200 && read.status < 300 && isTransaction(call, read);
 }
 
 function isSame(previous: Exchange | undefined, happened: Exchange): boolean {
@@ -170,8 +172,13 @@ function forGood(report: UnknownResult): UnknownResult {
   return { ...report, safeToRetry: false, retryUntil: undefined };
 }
 
-function tooLate({ late }: Call): MoneyResult {
-  const reason = late.aborted ? 'the deadline was spent' : 'the caller went away';
+/** By the clock as well: a timer may fire late. */
+function isOver({ ambient, deadline, waiting }: Call): boolean {
+  return waiting.aborted || ambient.now() >= deadline;
+}
+
+function tooLate({ ambient, deadline }: Call): MoneyResult {
+  const reason = ambient.now() >= deadline ? 'the deadline was spent' : 'the caller went away';
   return { kind: 'nothing-moved', because: { kind: 'not-dispatched', reason } };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { MoneyMutation } from '../../src/money/intent.ts';
-import { type Exchange, outcomeOf } from '../../src/money/outcome.ts';
+import { type Exchange, outcomeOf, type UpstreamAnswer } from '../../src/money/outcome.ts';
 
 const ALL: MoneyMutation[] = [
   'createMoneyOut',
@@ -15,12 +15,17 @@ const NEXT = {
   refundTransaction: 'read-original',
 } as const;
 
-const response = (status: number, text = '{"message":"API Error"}'): Exchange => ({
+const response = (status: number, text = '{"message":"API Error"}'): Exchange & { kind: 'response' } => ({
   kind: 'response',
   status,
   text,
   body: text.startsWith('{') ? JSON.parse(text) : undefined,
 });
+const answered = (...args: Parameters<typeof response>): [UpstreamAnswer, Exchange] => {
+  const happened = response(...args);
+  const { kind: _kind, ...answer } = happened;
+  return [answer, happened];
+};
 const lost: Exchange = { kind: 'lost', reason: 'reset' };
 const notDispatched: Exchange = { kind: 'not-dispatched', reason: 'connection refused' };
 
@@ -44,8 +49,8 @@ describe.each(ALL)('the outcome of %s', (mutation) => {
   const unknown = { kind: 'unknown', next: NEXT[mutation] };
 
   it.each([200, 201, 202, 299])('is done on a %i with a readable transaction', (status) => {
-    const answer = response(status, '{"id":"t-1"}');
-    expect(outcome(mutation, FIRST, answer)).toEqual({ kind: 'done', answer });
+    const [answer, happened] = answered(status, '{"id":"t-1"}');
+    expect(outcome(mutation, FIRST, happened)).toEqual({ kind: 'done', answer });
   });
 
   it.each([
@@ -59,8 +64,8 @@ describe.each(ALL)('the outcome of %s', (mutation) => {
     [451, ''],
     [499, ''],
   ])('is refused on a first %i, whatever its body: %s', (status, text) => {
-    const answer = response(status, text);
-    expect(outcome(mutation, FIRST, answer)).toEqual({ kind: 'refused', answer });
+    const [answer, happened] = answered(status, text);
+    expect(outcome(mutation, FIRST, happened)).toEqual({ kind: 'refused', answer });
   });
 
   it('is refused on a first 409 with external_transfer_not_allowed, wherever it stands', () => {
@@ -105,9 +110,9 @@ describe.each(['createInternalTransaction', 'createPennyValidation', 'refundTran
 
 describe('the outcome of createMoneyOut', () => {
   it('is unknown on a first 409, to be repeated within this call and never after it', () => {
-    const answer = response(409, '{"message":"in progress"}');
+    const [answer, happened] = answered(409, '{"message":"in progress"}');
     const expected = { kind: 'unknown', next: 'repeat-now-or-never', answer };
-    expect(outcome('createMoneyOut', FIRST, answer)).toEqual(expected);
+    expect(outcome('createMoneyOut', FIRST, happened)).toEqual(expected);
   });
 
   it.each(['{"message":"in progress"}', '{}', '<html>', 'external_transfer_not_allowed'])(

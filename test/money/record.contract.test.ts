@@ -1,12 +1,11 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
 import { type Claimed, type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
-import { startRedis, type TestRedis } from './redis.ts';
+import { type RedisServer, startRedis } from '../helpers/redis.ts';
 
 const logger = { warn() {}, error() {} };
 const HASH = 'input-one';
@@ -38,10 +37,10 @@ const stores: [string, () => Promise<Store>][] = [
   [
     'Redis',
     async () => {
-      const redis = await startRedis('--appendonly', 'yes', '--appendfsync', 'always');
+      const redis = await startRedis();
       return {
         open: () => openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger }),
-        close: async () => redis[Symbol.asyncDispose](),
+        close: () => redis.stop(),
       };
     },
   ],
@@ -263,58 +262,54 @@ describe('the record over node:sqlite', () => {
 });
 
 describe('the record over Redis', () => {
-  let redis: TestRedis;
+  let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedis();
   });
-  afterAll(() => redis[Symbol.asyncDispose]());
+  afterAll(() => redis.stop());
 
   it('lies under the hash tag of its client, for 30 days', async () => {
     const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger });
-    const client = new Redis(redis.url);
     const name = freshName();
     await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
     await records.markSent(name, 'a', { body: '{}', sentAt: 1 });
     await records.answer(name, HASH, DONE, 2);
     const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
-    expect(await client.keys('*')).toEqual([key]);
-    expect(await client.pttl(key)).toBeGreaterThan(RETENTION_MS - 60_000);
-    client.disconnect();
+    expect(await redis.admin.keys('*')).toEqual([key]);
+    expect(await redis.admin.pttl(key)).toBeGreaterThan(RETENTION_MS - 60_000);
     await records.stop();
   });
 
   it('has what was sent on a replica before anything leaves, and refuses when the replica is silent', async () => {
-    await using primary = await startRedis('--repl-diskless-sync-delay', '0');
-    await using replica = await startRedis('--replicaof', '127.0.0.1', `${primary.port}`);
+    await using primary = await startRedis(['--repl-diskless-sync-delay', '0']);
+    await using replica = await startRedis(['--replicaof', '127.0.0.1', `${primary.port}`]);
     const records = await openMoneyRecords({ redisUrl: primary.url, dataDir: '/nowhere', logger });
-    const onReplica = new Redis(replica.url);
     await expect
-      .poll(() => onReplica.info('replication'), { timeout: 20_000 })
+      .poll(() => replica.admin.info('replication'), { timeout: 20_000 })
       .toContain('master_link_status:up');
 
     const name = freshName();
     await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
     expect(await records.markSent(name, 'a', { body: '{"x":1}', sentAt: 1 })).toBe(true);
     const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
-    expect(await onReplica.hmget(key, 'state', 'body')).toEqual(['sent', '{"x":1}']);
+    expect(await replica.admin.hmget(key, 'state', 'body')).toEqual(['sent', '{"x":1}']);
     expect(await records.markSent(name, 'b', { body: '{"x":1}', sentAt: 1 })).toBe(false);
 
-    process.kill(replica.pid, 'SIGSTOP');
+    replica.freeze();
     const other = freshName();
     await records.claim(other, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
     const refused = expect(records.markSent(other, 'a', { body: '{}', sentAt: 1 })).rejects;
     await refused.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    onReplica.disconnect();
     await records.stop();
   });
 
   it('opens without a Redis, fails each step at once, and works when Redis comes', async () => {
-    const gone = await startRedis();
-    await gone[Symbol.asyncDispose]();
-    const records = await openMoneyRecords({ redisUrl: gone.url, dataDir: '/nowhere', logger });
+    await using redis = await startRedis();
+    await redis.kill();
+    const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger });
     const claim = () => records.claim(freshName(), { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
     await expect(claim()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    await using _back = await startRedis('--port', `${gone.port}`);
+    await redis.start();
     const state = () =>
       claim().then(
         ({ state }) => state,

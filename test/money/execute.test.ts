@@ -1,0 +1,440 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
+import { createMoney, type Money } from '../../src/money/execute.ts';
+import type { MoneyMutation } from '../../src/money/intent.ts';
+import { openMoneyRecords } from '../../src/money/open.ts';
+import { type MoneyRecords, StoreUnavailableError } from '../../src/money/record.ts';
+import { freePort } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
+import { fastAmbient, MUTATIONS, order, told } from './orders.ts';
+import { startUpstream, type Upstream } from './upstream.ts';
+
+const logger = { warn() {}, error() {} };
+const HOUR = 3_600_000;
+/** Thirty seconds pass in one. */
+const FACTOR = 30;
+const ONCE = ['createInternalTransaction', 'createPennyValidation', 'refundTransaction'] as const;
+const REPORTED = ['createInternalTransaction', 'createPennyValidation'] as const;
+
+let dataDir: string;
+let records: MoneyRecords;
+let upstream: Upstream;
+let money: Money;
+let keys = 0;
+let key: string;
+/** Moves the gateway's clock. */
+let skip = 0;
+
+const fast = fastAmbient(FACTOR);
+const ambient = { ...fast, now: () => fast.now() + skip };
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
+  records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  upstream = await startUpstream();
+  money = createMoney({ records, logger, ambient });
+  keys += 1;
+  key = `intent-${keys}`;
+  skip = 0;
+});
+afterEach(async () => {
+  upstream.letGo();
+  await money.stop();
+  await records.stop();
+  await upstream[Symbol.asyncDispose]();
+  await rm(dataDir, { recursive: true });
+});
+
+const limits = (ms = 30_000, signal = new AbortController().signal) => ({
+  deadline: ambient.now() + ms,
+  signal,
+});
+const make = (mutation: MoneyMutation, options = {}): MoneyOrder =>
+  order(upstream.url, mutation, key, options);
+const pay = (mutation: MoneyMutation, options = {}, ms = 30_000): Promise<MoneyResult> =>
+  money.execute(make(mutation, options), limits(ms));
+const movements = () => upstream.ledger.get(key) ?? 0;
+const posts = () => upstream.received.length;
+
+/** A gateway whose store does what it is told to at one step. */
+const moneyOver = (change: Partial<MoneyRecords>): Money =>
+  createMoney({ records: { ...records, ...change }, logger, ambient });
+
+describe.each(MUTATIONS)('%s', (mutation) => {
+  it('is done once, and replayed to every later call with the key', async () => {
+    const first = await pay(mutation);
+    expect(first).toMatchObject({ kind: 'done', replayed: false, answer: { status: 200 } });
+    const second = await pay(mutation);
+    expect(second).toEqual({ ...first, replayed: true });
+    expect([movements(), posts()]).toEqual([1, 1]);
+  });
+
+  it('is refused once, and the refusal is replayed', async () => {
+    const first = await pay(mutation, { amount: '0' });
+    expect(first).toMatchObject({ kind: 'refused', replayed: false, answer: { status: 400 } });
+    expect(await pay(mutation, { amount: '0' })).toEqual({ ...first, replayed: true });
+    expect([movements(), posts()]).toEqual([0, 1]);
+  });
+
+  it('is a conflict when the key comes with another input, running or answered, without an upstream call', async () => {
+    upstream.faults.push('held');
+    const first = pay(mutation, { timeoutMs: 10_000 });
+    await until(() => posts() === 1);
+    const conflict = { kind: 'conflict', code: 'IDEMPOTENCY_KEY_REUSED' };
+    expect(await pay(mutation, { amount: '11.00' })).toEqual(conflict);
+    upstream.letGo();
+    await first;
+    expect(await pay(mutation, { amount: '11.00' })).toEqual(conflict);
+    expect(posts()).toBe(1);
+  });
+
+  it('is one movement and 50 equal answers for 50 calls at once through two gateways', async () => {
+    const other = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+    const second = createMoney({ records: other, logger, ambient });
+    const calls = Array.from({ length: 50 }, (_, i) =>
+      (i % 2 === 0 ? money : second).execute(make(mutation), limits()),
+    );
+    const results = await Promise.all(calls);
+    expect(new Set(results.map(told)).size).toBe(1);
+    expect(results.filter((result) => result.kind === 'done' && !result.replayed)).toHaveLength(1);
+    expect([movements(), posts()]).toEqual([1, 1]);
+    await other.stop();
+  });
+
+  it('is in progress for a second call that reaches its deadline before the first has ended', async () => {
+    upstream.faults.push('held');
+    const first = pay(mutation, { timeoutMs: 10_000 }, 300_000);
+    await until(() => posts() === 1);
+    expect(await pay(mutation, {}, 3_000)).toEqual({ kind: 'conflict', code: 'IDEMPOTENCY_IN_PROGRESS' });
+    upstream.letGo();
+    expect(await first).toMatchObject({ kind: 'done', replayed: false });
+    expect(posts()).toBe(1);
+  });
+
+  it.each([401, 403, 429])('has moved nothing on a %i, and the key is free', async (status) => {
+    upstream.faults.push(status);
+    expect(await pay(mutation)).toMatchObject({
+      kind: 'nothing-moved',
+      because: { kind: 'response', status },
+    });
+    expect(await pay(mutation, { amount: '11.00' })).toMatchObject({ kind: 'done', replayed: false });
+    expect(movements()).toBe(1);
+  });
+
+  it('has moved nothing when the upstream cannot be connected to, and the key is free', async () => {
+    const nowhere = order(`http://127.0.0.1:${await freePort()}`, mutation, key);
+    expect(await money.execute(nowhere, limits())).toMatchObject({
+      kind: 'nothing-moved',
+      because: { kind: 'not-dispatched', reason: 'connection refused' },
+    });
+    expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
+  });
+
+  it('sends nothing when the deadline is spent, or the caller gone, before the request leaves', async () => {
+    const late = await pay(mutation, {}, 0);
+    expect(late).toMatchObject({ kind: 'nothing-moved' });
+    const gone = await money.execute(make(mutation), limits(30_000, AbortSignal.abort()));
+    expect(gone).toMatchObject({ kind: 'nothing-moved' });
+    expect(posts()).toBe(0);
+    expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
+  });
+
+  it('goes on when the caller disconnects after the request has left, and the answer is kept', async () => {
+    upstream.faults.push('held');
+    const caller = new AbortController();
+    const first = money.execute(make(mutation, { timeoutMs: 10_000 }), limits(300_000, caller.signal));
+    await until(() => posts() === 1);
+    caller.abort();
+    upstream.letGo();
+    expect(await first).toMatchObject({ kind: 'done' });
+    expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: true });
+    expect([movements(), posts()]).toEqual([1, 1]);
+  });
+
+  it('makes no call when the store is away before the request leaves', async () => {
+    const away = async () => {
+      throw new StoreUnavailableError('test', new Error('away'));
+    };
+    for (const change of [{ claim: away }, { markSent: away }]) {
+      const failing = moneyOver(change);
+      await expect(failing.execute(make(mutation), limits())).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+      });
+      await failing.stop();
+    }
+    expect(posts()).toBe(0);
+    expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
+  });
+
+  it('gives the key back when the note of sending was written but the store lost its reply', async () => {
+    const failing = moneyOver({
+      markSent: async (...args) => {
+        await records.markSent(...args);
+        throw new StoreUnavailableError('test', new Error('reply lost'));
+      },
+    });
+    await expect(failing.execute(make(mutation), limits())).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
+    expect([movements(), posts()]).toEqual([1, 1]);
+  });
+
+  it('tells the caller the answer when the store is away after it, and stores it once the store is back', async () => {
+    let away = true;
+    const failing = moneyOver({
+      answer: async (...args) => {
+        if (away) throw new StoreUnavailableError('test', new Error('away'));
+        return records.answer(...args);
+      },
+    });
+    expect(await failing.execute(make(mutation), limits())).toMatchObject({ kind: 'done', replayed: false });
+    away = false;
+    await failing.stop();
+    expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: true });
+    expect([movements(), posts()]).toEqual([1, 1]);
+  });
+
+  it('keeps the answer of a gateway that stalled past its lease and was taken over meanwhile', async () => {
+    upstream.faults.push('held');
+    // Its lease is never kept up, as if its process stood still.
+    const stalled = moneyOver({ renew: async () => {} });
+    const first = stalled.execute(make(mutation, { timeoutMs: 10_000 }), limits(300_000));
+    await until(() => posts() === 1);
+    const second = await pay(mutation);
+    expect(second.kind).toBe(mutation === 'createMoneyOut' ? 'done' : 'unknown');
+    upstream.letGo();
+    expect(await first).toMatchObject({ kind: 'done' });
+    expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: true });
+    expect(movements()).toBe(1);
+  });
+
+  it('is unknown, never free, when the sender throws after the request may have left', async () => {
+    const made = make(mutation);
+    let thrown = false;
+    const throwing = {
+      ...made,
+      calls: {
+        ...made.calls,
+        send: async (...args: Parameters<typeof made.calls.send>) => {
+          const happened = await made.calls.send(...args);
+          if (thrown) return happened;
+          thrown = true;
+          throw new Error('a bug');
+        },
+      },
+      // The spread loses which calls belong to which mutation; they are those of `made`.
+    } as MoneyOrder;
+    const result = await money.execute(throwing, limits());
+    expect(result.kind).toBe(mutation === 'createMoneyOut' ? 'done' : 'unknown');
+    expect(movements()).toBe(1);
+  });
+
+  it('ends only when running calls have', async () => {
+    upstream.faults.push('held');
+    const first = pay(mutation, { timeoutMs: 10_000 }, 300_000);
+    await until(() => posts() === 1);
+    const ends: string[] = [];
+    const ended = Promise.all([
+      first.then(() => ends.push('call')),
+      money.stop().then(() => ends.push('stop')),
+    ]);
+    upstream.letGo();
+    await ended;
+    expect(ends).toEqual(['call', 'stop']);
+  });
+});
+
+describe('createMoneyOut', () => {
+  it.each([
+    'reset-before',
+    'reset-after',
+    'hang-before',
+    'hang-after',
+    'truncate-after',
+    'garbage-after',
+    'no-transaction-after',
+    '502-after',
+    408,
+    425,
+    500,
+    503,
+  ] as const)('is settled after %s by the very same bytes under the same upstream key', async (fault) => {
+    upstream.faults.push(fault, fault);
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done', replayed: false });
+    const [first, ...repeats] = upstream.received;
+    expect(repeats).toEqual([first, first]);
+    expect(movements()).toBe(1);
+  });
+
+  it('is settled as refused when the kept first answer is a refusal', async () => {
+    upstream.faults.push('reset-after');
+    expect(await pay('createMoneyOut', { amount: '0' })).toMatchObject({
+      kind: 'refused',
+      answer: { status: 400 },
+    });
+    expect(movements()).toBe(0);
+  });
+
+  it('is not taken for refused when a repeat alone meets a 4xx', async () => {
+    upstream.faults.push('reset-after', 404, 400);
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done' });
+    expect(movements()).toBe(1);
+  });
+
+  it('is in progress for as long as repeats meet a 409', async () => {
+    upstream.faults.push('reset-after', 409, 409);
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done' });
+    expect(movements()).toBe(1);
+  });
+
+  it('is unknown and safe to retry for 23 hours when the upstream does not recover; a later call settles it', async () => {
+    upstream.faults.push(...Array.from({ length: 50 }, () => 503));
+    const sentAfter = ambient.now();
+    const result = await pay('createMoneyOut', {}, 10_000);
+    expect(result).toMatchObject({
+      kind: 'unknown',
+      safeToRetry: true,
+      last: { kind: 'response', status: 503 },
+      sameAnswerAgain: true,
+    });
+    const { retryUntil } = result as { retryUntil: number };
+    expect(retryUntil).toBeGreaterThanOrEqual(sentAfter + 23 * HOUR);
+    expect(retryUntil).toBeLessThan(ambient.now() + 23 * HOUR);
+    upstream.faults.length = 0;
+    skip = 22 * HOUR;
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done', replayed: false });
+    expect(new Set(upstream.received.map(({ body }) => body)).size).toBe(1);
+    expect(movements()).toBe(1);
+  });
+
+  it('is unknown and not safe to retry past 23 hours, and nothing is sent any more', async () => {
+    upstream.faults.push(...Array.from({ length: 50 }, () => 503));
+    await pay('createMoneyOut', {}, 3_000);
+    const before = posts();
+    skip = 23 * HOUR;
+    const result = await pay('createMoneyOut');
+    expect(result).toMatchObject({
+      kind: 'unknown',
+      safeToRetry: false,
+      retryUntil: undefined,
+      last: undefined,
+    });
+    expect(posts()).toBe(before);
+  });
+
+  it('is unknown, and neither free nor refused, when a repeat meets a 401', async () => {
+    upstream.faults.push('reset-after', 401);
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'unknown', safeToRetry: true });
+    expect(posts()).toBe(2);
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done' });
+    expect(movements()).toBe(1);
+  });
+
+  it('stops repeating when the caller goes away, and leaves the rest to the next call', async () => {
+    const caller = new AbortController();
+    upstream.faults.push('hang-after');
+    const first = money.execute(make('createMoneyOut'), limits(30_000, caller.signal));
+    await until(() => posts() === 1);
+    caller.abort();
+    expect(await first).toMatchObject({ kind: 'unknown', safeToRetry: true });
+    expect(posts()).toBe(1);
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done' });
+    expect(movements()).toBe(1);
+  });
+
+  it('settles by repeating when its record was lost while its first request still runs', async () => {
+    upstream.faults.push(409, 409);
+    expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done', replayed: false });
+    expect(posts()).toBe(3);
+  });
+
+  it('is unknown for good when its record was lost and the upstream keeps saying 409', async () => {
+    upstream.faults.push(...Array.from({ length: 50 }, () => 409));
+    const unknown = { kind: 'unknown', safeToRetry: false, retryUntil: undefined };
+    expect(await pay('createMoneyOut', {}, 5_000)).toMatchObject(unknown);
+    const before = posts();
+    upstream.faults.length = 0;
+    expect(await pay('createMoneyOut')).toMatchObject(unknown);
+    expect(posts()).toBe(before);
+  });
+});
+
+describe.each(ONCE)('%s', (mutation) => {
+  it.each([
+    'reset-before',
+    'reset-after',
+    'hang-after',
+    'truncate-after',
+    'garbage-after',
+    'no-transaction-after',
+    '502-after',
+    500,
+  ] as const)('is unknown after %s, and never sent again', async (fault) => {
+    upstream.faults.push(fault);
+    const unknown = { kind: 'unknown', safeToRetry: false, retryUntil: undefined };
+    expect(await pay(mutation)).toMatchObject(unknown);
+    expect(await pay(mutation)).toMatchObject(unknown);
+    skip = 24 * HOUR;
+    expect(await pay(mutation)).toMatchObject(unknown);
+    expect(posts()).toBe(1);
+  });
+});
+
+describe.each(REPORTED)('%s', (mutation) => {
+  it('is refused on a 409', async () => {
+    upstream.faults.push(409);
+    expect(await pay(mutation)).toMatchObject({ kind: 'refused', answer: { status: 409 } });
+  });
+});
+
+describe('refundTransaction', () => {
+  it('is not allowed, and sends nothing, when the credit reads REFUNDED', async () => {
+    await pay('refundTransaction');
+    const other = { ...make('refundTransaction'), key: 'another-intent' };
+    const result = await money.execute(other, limits());
+    expect(result).toMatchObject({ kind: 'refund-not-allowed', original: { status: 200 } });
+    expect([movements(), posts()]).toEqual([1, 1]);
+  });
+
+  it.each([404, 500, 'reset-before'] as const)(
+    'sends nothing when the credit cannot be read (%s), and the key is free',
+    async (fault) => {
+      upstream.readFaults.push(fault);
+      expect(await pay('refundTransaction')).toMatchObject({ kind: 'nothing-moved' });
+      expect(posts()).toBe(0);
+      expect(await pay('refundTransaction')).toMatchObject({ kind: 'done', replayed: false });
+    },
+  );
+
+  it('tells after a lost answer how the credit reads, and reads it anew for each call', async () => {
+    upstream.faults.push('reset-after');
+    const refunded = { body: { transactionStatus: 'REFUNDED' } };
+    expect(await pay('refundTransaction')).toMatchObject({ kind: 'unknown', original: refunded });
+    upstream.readFaults.push(500);
+    expect(await pay('refundTransaction')).toMatchObject({ kind: 'unknown', original: undefined });
+    expect(await pay('refundTransaction')).toMatchObject({ kind: 'unknown', original: refunded });
+    expect([movements(), posts()]).toEqual([1, 1]);
+  });
+});
+
+describe('a claim whose reply was lost', () => {
+  it('frees nothing, when it has taken over what another call had sent', async () => {
+    upstream.faults.push('reset-after');
+    await pay('createInternalTransaction');
+    const failing = moneyOver({
+      claim: async (...args) => {
+        await records.claim(...args);
+        throw new StoreUnavailableError('test', new Error('reply lost'));
+      },
+    });
+    const refused = expect(failing.execute(make('createInternalTransaction'), limits())).rejects;
+    await refused.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await failing.stop();
+    expect(await pay('createInternalTransaction')).toMatchObject({ kind: 'unknown', safeToRetry: false });
+    expect([movements(), posts()]).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,102 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
+import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
+import { inputHash, type MoneyMutation } from '../../src/money/intent.ts';
+import type { Exchange, UpstreamAnswer } from '../../src/money/outcome.ts';
+import { upstreamKey } from '../../src/money/upstream-key.ts';
+
+export const MUTATIONS: readonly MoneyMutation[] = [
+  'createMoneyOut',
+  'createInternalTransaction',
+  'createPennyValidation',
+  'refundTransaction',
+];
+
+export const CLIENT = '0b0e6f0a-8a38-4a43-9b39-3a2e2f6f9d01';
+
+/** How long one request of a test's order may take, in ms. */
+const REQUEST_TIMEOUT_MS = 150;
+
+/** An order as a resolver would make it, over real HTTP to a test's upstream. The key doubles as reference. */
+export function order(
+  upstreamUrl: string,
+  mutation: MoneyMutation,
+  key: string,
+  { amount = '10.00', timeoutMs = REQUEST_TIMEOUT_MS } = {},
+): MoneyOrder {
+  const intent = {
+    clientId: CLIENT,
+    customerId: undefined,
+    key,
+    inputHash: inputHash(mutation, { amount }),
+    // The moment makes each call's own bytes differ, so that a repeat that made its bytes anew would be seen.
+    body: JSON.stringify({ reference: key, amount, madeAt: performance.now() }),
+  };
+  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  if (mutation === 'createMoneyOut') headers['idempotency-key'] = upstreamKey(intent);
+  const calls = {
+    send: (body: string, _attempt: number, signal: AbortSignal): Promise<Exchange> =>
+      exchange(`${upstreamUrl}/${mutation}`, { method: 'POST', headers, body }, signal, timeoutMs),
+    isTransaction: ({ body }: UpstreamAnswer) => typeof body === 'object' && body !== null && 'id' in body,
+  };
+  if (mutation !== 'refundTransaction') return { ...intent, mutation, calls };
+  return {
+    ...intent,
+    mutation,
+    calls: {
+      ...calls,
+      readOriginal: (signal) => exchange(`${upstreamUrl}/original/${key}`, {}, signal, timeoutMs),
+      isRefunded: ({ text }) => text.includes('REFUNDED'),
+    },
+  };
+}
+
+async function exchange(
+  url: string,
+  init: RequestInit,
+  signal: AbortSignal,
+  timeoutMs: number,
+): Promise<Exchange> {
+  try {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const response = await fetch(url, { ...init, signal: limit });
+    const text = await response.text();
+    return { kind: 'response', status: response.status, text, body: parsed(text) };
+  } catch (cause) {
+    const refused = cause instanceof Error && JSON.stringify(cause.cause ?? '').includes('ECONNREFUSED');
+    return refused
+      ? { kind: 'not-dispatched', reason: 'connection refused', cause }
+      : { kind: 'lost', reason: 'no answer', cause };
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A clock on which everything waits `factor` times shorter, so that minutes of backoff and leases pass in a test. */
+export function fastAmbient(factor: number): Ambient {
+  const start = Date.now();
+  return {
+    ...systemAmbient,
+    now: () => start + (Date.now() - start) * factor,
+    sleep: (ms, signal) => delay(Math.max(0, ms) / factor, undefined, { signal }).catch(() => undefined),
+  };
+}
+
+/** A result in one word and its details, for comparing. */
+export function told(result: MoneyResult): string {
+  switch (result.kind) {
+    case 'done':
+    case 'refused':
+      return `${result.kind} ${result.answer.text}`;
+    case 'conflict':
+      return result.code;
+    default:
+      return result.kind;
+  }
+}
