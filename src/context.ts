@@ -28,6 +28,10 @@ export interface Context {
   readonly session: Session;
   /** Drops what the loaders remember, and gives the calls to come a deadline of their own: before each event. */
   renewSession(): void;
+  /** Drops what the loaders remember in the midst of an operation: after a call that has changed something. */
+  forgetReads(): void;
+  /** Offset of upstream timestamps that carry none, also where nobody is identified. */
+  readonly utcOffset: string;
   /** The caller's own `x-api-key`, for the two bootstrap fields alone. */
   readonly apiKey: string | undefined;
   /** REST calls under the caller's own `x-api-key`, for a client that it names (spec, "Authentication"). */
@@ -142,6 +146,10 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
         deadline = Date.now() + options.operationTimeoutMs;
         calls.length = 0;
       },
+      forgetReads() {
+        session = undefined;
+      },
+      utcOffset: options.utcOffset,
       bootstrapRest: (key, clientId) => rest(clientId, { 'x-api-key': key }, signal),
     };
   };
