@@ -1,0 +1,18 @@
+import type { Context } from '../context.ts';
+import type { Bank } from '../upstream/banks.ts';
+import { type Optional, present } from '../upstream/shapes.ts';
+import type { MaybePromise } from '../upstream/whole-list.ts';
+import { argumentId } from './ids.ts';
+
+/** The SPEI participant catalog, whole. */
+export const banks = (context: Context): Promise<readonly Bank[]> => context.session.banks.all();
+
+/** @throws BadInputError for an id that is no UUID. */
+export const bank = (id: string, context: Context): MaybePromise<Bank | null> =>
+  context.session.banks.find('id', argumentId('id', 'uuid', id));
+
+/** The bank of something that names one. */
+export function bankOf(holder: { readonly bankId?: Optional }, context: Context): MaybePromise<Bank | null> {
+  const id = present(holder.bankId);
+  return id === null ? null : context.session.banks.find('id', id);
+}

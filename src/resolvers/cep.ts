@@ -1,0 +1,52 @@
+import type { Context } from '../context.ts';
+import { type Optional, present } from '../upstream/shapes.ts';
+import type { DataCep, Transaction } from '../upstream/transactions.ts';
+import { openEnum } from './open-enum.ts';
+
+const status = openEnum('CepStatus', ['PENDING', 'DELAYED', 'COMPLETED', 'FAILED']);
+
+/** The transient INITIALIZED is PENDING, as the spec asks of clients (States, "metadata.dataCep.status"). */
+export const cepStatus = (raw: string, context: Context): ReturnType<typeof status> =>
+  status(raw === 'INITIALIZED' ? 'PENDING' : raw, context.logger);
+
+/** Whether a receipt in this state can no longer change. */
+export const isFinal = (raw: string): boolean => raw === 'COMPLETED' || raw === 'FAILED';
+
+/** The receipt that a transaction carries; null for all but penny validations. */
+export function cepOf(transaction: Transaction): DataCep | null {
+  const cep = transaction.metadata?.dataCep;
+  return typeof cep?.status === 'string' ? cep : null;
+}
+
+/** What a CEP message says about a receipt. */
+export interface CepNews {
+  readonly status: string;
+  readonly beneficiaryName?: Optional;
+  readonly beneficiaryRfc?: Optional;
+  readonly processedAt?: Optional;
+}
+
+/** How far along a receipt is: states only ever climb. A state that is not documented lies between. */
+function rank(raw: string): number {
+  if (isFinal(raw)) return 3;
+  if (raw === 'DELAYED') return 2;
+  return raw === 'PENDING' || raw === 'INITIALIZED' ? 0 : 1;
+}
+
+/** Whether a state is news to somebody who has been shown another: never a step back, never the same again. */
+export function isNews(raw: string, shown: string): boolean {
+  if (isFinal(shown)) return false;
+  const [next, last] = [rank(raw), rank(shown)];
+  return next > last || (next === 1 && last === 1 && raw !== shown);
+}
+
+/** A receipt as last read, brought up to date by a message that is newer. */
+export function withNews(cep: DataCep | null, news: CepNews): DataCep {
+  return {
+    ...cep,
+    status: news.status,
+    beneficiaryName: present(news.beneficiaryName) ?? cep?.beneficiaryName,
+    beneficiaryRfc: present(news.beneficiaryRfc) ?? cep?.beneficiaryRfc,
+    processedAt: present(news.processedAt) ?? cep?.processedAt,
+  };
+}

@@ -1,0 +1,38 @@
+import type { Context } from '../context.ts';
+import type { Account } from '../upstream/accounts.ts';
+import type { Customer } from '../upstream/customers.ts';
+import type { Instrument } from '../upstream/instruments.ts';
+import type { Webhook } from '../upstream/webhooks.ts';
+import { type Page, type PageArgs, pageOf } from './connection.ts';
+import { argumentId } from './ids.ts';
+import { instrumentPage } from './instrument.ts';
+
+/** The client (merchant) itself. The upstream has no resource for it: its id is all there is. */
+export class Client {
+  readonly id: string;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+}
+
+/** The client that the caller acts for, which is the client of everything that it can see. */
+export const client = (context: Context): Client => new Client(context.session.clientId);
+
+export const clientAccounts = async (args: PageArgs, context: Context): Promise<Page<Account>> =>
+  pageOf(await context.session.accounts.all(), args);
+
+export const clientCustomers = async (args: PageArgs, context: Context): Promise<Page<Customer>> =>
+  pageOf(await context.session.customers.all(), args);
+
+export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>
+  pageOf(await context.session.webhooks.all(), args);
+
+/** Instruments of the client and all its customers, or of one customer. */
+export function clientInstruments(
+  args: PageArgs & { readonly customerId?: string | null | undefined },
+  context: Context,
+): Promise<Page<Instrument>> {
+  const customerId = args.customerId == null ? undefined : argumentId('customerId', 'uuid', args.customerId);
+  return instrumentPage(args, context, customerId);
+}

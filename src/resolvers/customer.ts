@@ -1,0 +1,45 @@
+import type { Context } from '../context.ts';
+import type { Account } from '../upstream/accounts.ts';
+import type { Customer } from '../upstream/customers.ts';
+import type { Instrument } from '../upstream/instruments.ts';
+import { type Optional, present } from '../upstream/shapes.ts';
+import type { MaybePromise } from '../upstream/whole-list.ts';
+import { type Page, type PageArgs, pageOf } from './connection.ts';
+import { argumentId } from './ids.ts';
+import { instrumentPage } from './instrument.ts';
+import { openEnum } from './open-enum.ts';
+
+/** The states that the spec names for KYB. */
+export const validationStatus = openEnum('CustomerValidationStatus', ['PENDING', 'VALIDATED']);
+
+/** @throws BadInputError for an id that is no UUID. */
+export const customer = (id: string, context: Context): MaybePromise<Customer | null> =>
+  context.session.customers.find('id', argumentId('id', 'uuid', id));
+
+/** The customer of something that may name one. */
+export function customerOf(
+  holder: { readonly customerId?: Optional },
+  context: Context,
+): MaybePromise<Customer | null> {
+  const id = present(holder.customerId);
+  return id === null ? null : context.session.customers.find('id', id);
+}
+
+/** The accounts that the upstream lists with this customer as their owner. */
+export async function customerAccounts(
+  parent: Customer,
+  args: PageArgs,
+  context: Context,
+): Promise<Page<Account>> {
+  const accounts = await context.session.accounts.all();
+  return pageOf(
+    accounts.filter((account) => account.ownerId === parent.id),
+    args,
+  );
+}
+
+export const customerInstruments = (
+  parent: Customer,
+  args: PageArgs,
+  context: Context,
+): Promise<Page<Instrument>> => instrumentPage(args, context, parent.id);

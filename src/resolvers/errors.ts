@@ -1,0 +1,121 @@
+import type { Refusal } from '../upstream/errors.ts';
+import type { Transaction } from '../upstream/transactions.ts';
+
+/**
+ * What a caller cannot mend by reading data: a top-level error whose message and `extensions.code` reach the caller as
+ * they are (security.md, "Top-level codes"). Everything else that is thrown is masked.
+ */
+export abstract class PublicError extends Error {
+  abstract readonly code: string;
+}
+
+/** An argument that cannot be what it should be; found before any call is made. */
+export class BadInputError extends PublicError {
+  override readonly name = 'BadInputError';
+  readonly code = 'BAD_USER_INPUT';
+}
+
+/** The position handed back as `after` was not made by the list that it is used in. */
+export class PageCursorError extends PublicError {
+  override readonly name = 'PageCursorError';
+  readonly code = 'CURSOR_INVALID';
+}
+
+/** The caller is known and lacks the right that the field asks for. */
+export class ForbiddenError extends PublicError {
+  override readonly name = 'ForbiddenError';
+  readonly code = 'FORBIDDEN';
+}
+
+/** A field of the bootstrap is asked for without the caller's own `x-api-key`. */
+export class ApiKeyRequiredError extends PublicError {
+  override readonly name = 'ApiKeyRequiredError';
+  readonly code = 'UNAUTHENTICATED';
+
+  constructor() {
+    super("This field needs the caller's own x-api-key header.");
+  }
+}
+
+/** The contract's `UserErrorCode`. */
+export type UserErrorCode =
+  | 'INVALID_INPUT'
+  | 'AMOUNT_NOT_POSITIVE'
+  | 'CURRENCY_UNSUPPORTED'
+  | 'DESCRIPTION_INVALID'
+  | 'EXTERNAL_REFERENCE_INVALID'
+  | 'ACCOUNT_NOT_ACTIVE'
+  | 'INSUFFICIENT_FUNDS'
+  | 'PRECONDITION_FAILED'
+  | 'NOT_FOUND'
+  | 'DESTINATION_NOT_FOUND'
+  | 'EXTERNAL_TRANSFER_NOT_ALLOWED'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  | 'IDEMPOTENCY_IN_PROGRESS'
+  | 'REFUND_NOT_ALLOWED'
+  | 'REFUSED';
+
+/** What a caller can mend or must accept: a member of a mutation's union, never a top-level error. */
+export abstract class UserError extends Error {
+  readonly code: UserErrorCode;
+  /** Path of the input field at fault, outermost first, such as `['input', 'amount']`. */
+  readonly field: readonly string[] | null;
+  /** Set when it was the upstream that refused. */
+  readonly upstream: Refusal | null;
+
+  constructor(
+    code: UserErrorCode,
+    message: string,
+    origin: { field?: readonly string[] | null; upstream?: Refusal } = {},
+  ) {
+    super(message);
+    this.code = code;
+    this.field = origin.field ?? null;
+    this.upstream = origin.upstream ?? null;
+  }
+}
+
+/** The input is at fault. */
+export class ValidationError extends UserError {
+  override readonly name = 'ValidationError';
+}
+
+/** The state of an account or a transaction forbids it. */
+export class PreconditionError extends UserError {
+  override readonly name = 'PreconditionError';
+}
+
+/** Something that the input names is not there, or is not the caller's. */
+export class NotFoundError extends UserError {
+  override readonly name = 'NotFoundError';
+}
+
+/** It collides with what is already there or under way. */
+export class ConflictError extends UserError {
+  override readonly name = 'ConflictError';
+}
+
+/** The upstream refused in a way that the spec does not document. */
+export class RefusedError extends UserError {
+  override readonly name = 'RefusedError';
+}
+
+/** The request left and no clear answer came: neither success nor failure. */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown';
+  readonly safeToRetry: boolean;
+  /** RFC 3339. */
+  readonly retryUntil: string | null;
+  /** Of a refund: the credit as it reads now. */
+  readonly original: Transaction | null;
+
+  constructor(
+    message: string,
+    options: { safeToRetry: boolean; retryUntil?: string | null; original?: Transaction | null },
+  ) {
+    super(message);
+    this.safeToRetry = options.safeToRetry;
+    this.retryUntil = options.retryUntil ?? null;
+    this.original = options.original ?? null;
+  }
+}

@@ -1,0 +1,135 @@
+import type { Context } from '../context.ts';
+import type { EventType } from '../events/log.ts';
+import { type PageInfo, pageSize } from './connection.ts';
+import { BadInputError } from './errors.ts';
+import { decodeEvent, type Event } from './event.ts';
+import { argumentId } from './ids.ts';
+
+/** Entries read from the log at a time, and at most for one page: a filter that rarely matches must not read it all. */
+const BATCH = 200;
+const MAX_SCANNED = 5_000;
+
+export interface EventFilter {
+  readonly types?: readonly EventType[] | null | undefined;
+  readonly ownerId?: string | null | undefined;
+}
+
+export interface EventPageArgs extends EventFilter {
+  readonly first?: number | null | undefined;
+  readonly after?: string | null | undefined;
+  readonly last?: number | null | undefined;
+  readonly before?: string | null | undefined;
+}
+
+export interface EventPage {
+  readonly nodes: readonly Event[];
+  readonly pageInfo: PageInfo;
+}
+
+/**
+ * Makes the predicate of a filter. Only MONEY_IN messages name an owner, so `ownerId` lets nothing else through.
+ *
+ * @throws BadInputError for a malformed id, or a list of no types.
+ */
+export function eventFilter({ types, ownerId }: EventFilter): (event: Event) => boolean {
+  if (types?.length === 0)
+    throw new BadInputError('Argument "types" must name a type, or be left out for all.');
+  const wanted = types == null ? null : new Set(types);
+  const owner = ownerId == null ? null : argumentId('ownerId', 'uuid', ownerId).toLowerCase();
+  return (event) =>
+    (wanted === null || wanted.has(event.type)) &&
+    (owner === null || (event.type === 'MONEY_IN' && event.ownerId?.toLowerCase() === owner));
+}
+
+/** A page of the retained log: onwards from `after`, or back from `before`. */
+export async function eventPage(args: EventPageArgs, context: Context): Promise<EventPage> {
+  const forward = args.first != null || args.after != null;
+  const backward = args.last != null || args.before != null;
+  if (forward && backward) {
+    throw new BadInputError('Use "first" with "after", or "last" with "before": not both.');
+  }
+  const matches = eventFilter(args);
+  return backward
+    ? readBack(pageSize('last', args.last), args.before ?? null, matches, context)
+    : readOn(pageSize('first', args.first), args.after ?? null, matches, context);
+}
+
+async function readOn(
+  size: number,
+  after: string | null,
+  matches: (event: Event) => boolean,
+  { events, caller }: Context,
+): Promise<EventPage> {
+  const nodes: Event[] = [];
+  let position = after;
+  for (let scanned = 0; ; ) {
+    const page = await events.readAfter(caller.clientId, position, BATCH);
+    for (const stored of page.events) {
+      const event = decodeEvent(stored);
+      if (matches(event)) {
+        if (nodes.length === size) return forwardPage(nodes, after, nodes.at(-1)?.cursor ?? null, true);
+        nodes.push(event);
+      }
+      position = stored.cursor;
+    }
+    scanned += page.events.length;
+    if (!page.hasMore) return forwardPage(nodes, after, nodes.at(-1)?.cursor ?? null, false);
+    // What has been looked through need not be again: the page ends where reading ended.
+    if (scanned >= MAX_SCANNED) return forwardPage(nodes, after, position, true);
+  }
+}
+
+const forwardPage = (
+  nodes: readonly Event[],
+  after: string | null,
+  endCursor: string | null,
+  hasNextPage: boolean,
+): EventPage => ({
+  nodes,
+  pageInfo: {
+    hasNextPage,
+    hasPreviousPage: after !== null,
+    startCursor: nodes[0]?.cursor ?? null,
+    endCursor,
+  },
+});
+
+async function readBack(
+  size: number,
+  before: string | null,
+  matches: (event: Event) => boolean,
+  { events, caller }: Context,
+): Promise<EventPage> {
+  const nodes: Event[] = [];
+  let position = before;
+  for (let scanned = 0; ; ) {
+    const page = await events.readBefore(caller.clientId, position, BATCH);
+    for (const stored of page.events.toReversed()) {
+      const event = decodeEvent(stored);
+      if (matches(event)) {
+        if (nodes.length === size) return backwardPage(nodes, before, nodes.at(-1)?.cursor ?? null, true);
+        nodes.push(event);
+      }
+      position = stored.cursor;
+    }
+    scanned += page.events.length;
+    if (!page.hasMore) return backwardPage(nodes, before, nodes.at(-1)?.cursor ?? null, false);
+    if (scanned >= MAX_SCANNED) return backwardPage(nodes, before, position, true);
+  }
+}
+
+/** @param newestFirst as they were come upon; the page shows the oldest first. */
+const backwardPage = (
+  newestFirst: readonly Event[],
+  before: string | null,
+  startCursor: string | null,
+  hasPreviousPage: boolean,
+): EventPage => ({
+  nodes: newestFirst.toReversed(),
+  pageInfo: {
+    hasNextPage: before !== null,
+    hasPreviousPage,
+    startCursor,
+    endCursor: newestFirst[0]?.cursor ?? null,
+  },
+});

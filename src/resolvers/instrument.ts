@@ -1,0 +1,81 @@
+import type { Context } from '../context.ts';
+import type { Account } from '../upstream/accounts.ts';
+import { UpstreamError } from '../upstream/errors.ts';
+import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
+import { isId } from '../upstream/path.ts';
+import { type Optional, present } from '../upstream/shapes.ts';
+import type { MaybePromise } from '../upstream/whole-list.ts';
+import { type Page, type PageArgs, windowOf } from './connection.ts';
+import { argumentId } from './ids.ts';
+
+/** @throws BadInputError for an id that cannot be one. */
+export const instrument = (id: string, context: Context): Promise<Instrument | null> =>
+  context.session.instruments.get(argumentId('id', 'id', id));
+
+/** The instrument of something that may name one. */
+export function instrumentOf(
+  holder: { readonly instrumentId?: Optional },
+  context: Context,
+): MaybePromise<Instrument | null> {
+  const id = present(holder.instrumentId);
+  return id === null ? null : context.session.instruments.get(id);
+}
+
+/**
+ * The instrument that a transaction names, as it is now. A transaction also names instruments of others: what the caller
+ * may not read is null, as is what is not the client's.
+ */
+export async function currentInstrument(id: string, context: Context): Promise<Instrument | null> {
+  if (!isId(id)) return null;
+  try {
+    return await context.session.instruments.get(id);
+  } catch (error) {
+    if (error instanceof UpstreamError && error.code === 'FORBIDDEN') return null;
+    throw error;
+  }
+}
+
+/** One window of the instruments of the client, or of one customer. */
+export async function instrumentPage(
+  args: PageArgs,
+  context: Context,
+  customerId?: string,
+): Promise<Page<Instrument>> {
+  const { offset, limit } = windowOf(args);
+  const { items, total } = await context.session.instruments.window(offset, limit, customerId);
+  return { nodes: items, offset, totalCount: total };
+}
+
+/** The account behind an instrument: the one that names it (positions.md, "whether an instrument is internal"). */
+export const accountOf = (parent: Instrument, context: Context): MaybePromise<Account | null> =>
+  context.session.accounts.find('instrumentId', parent.id);
+
+/** Card or CLABE, told by the number that is there; null when the detail is absent or of a form not documented. */
+export function detailForm(detail: InstrumentDetail | null | undefined): 'CardDetail' | 'ClabeDetail' | null {
+  if (detail == null) return null;
+  if (present(detail.cardNumber) !== null) return 'CardDetail';
+  return present(detail.clabeNumber) === null ? null : 'ClabeDetail';
+}
+
+/** The detail of a registered instrument, which is always there (spec, "Instrument"). */
+export function requiredDetail(parent: Instrument): InstrumentDetail {
+  if (detailForm(parent.instrumentDetail) === null) {
+    throw new UpstreamError(
+      'UPSTREAM_INVALID',
+      'The service sent an instrument with neither a card nor a CLABE number.',
+    );
+  }
+  return parent.instrumentDetail;
+}
+
+const SHOWN_DIGITS = 4;
+
+/** The last four characters of a card number; nothing of one too short to be one. */
+export function lastFour(detail: InstrumentDetail): string {
+  const number = detail.cardNumber ?? '';
+  return number.length > SHOWN_DIGITS ? number.slice(-SHOWN_DIGITS) : '';
+}
+
+/** A card number with every character but the last four masked. */
+export const maskedNumber = (detail: InstrumentDetail): string =>
+  lastFour(detail).padStart((detail.cardNumber ?? '').length, '*');

@@ -1,0 +1,18 @@
+import type { Context } from '../context.ts';
+import type { Customer } from '../upstream/customers.ts';
+import { type Optional, present } from '../upstream/shapes.ts';
+import type { MaybePromise } from '../upstream/whole-list.ts';
+import { Client } from './client.ts';
+
+export type Owner = Client | Customer;
+
+/** The client or the customer that an owner's id names; null when it names neither. */
+export function ownerOf(
+  holder: { readonly ownerId?: Optional },
+  context: Context,
+): MaybePromise<Owner | null> {
+  const id = present(holder.ownerId);
+  if (id === null) return null;
+  const { session } = context;
+  return id === session.clientId ? new Client(id) : session.customers.find('id', id);
+}

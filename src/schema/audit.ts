@@ -1,0 +1,41 @@
+import { when } from '../resolvers/values.ts';
+import type { Audit } from '../upstream/audit.ts';
+import { builder } from './builder.ts';
+
+export const AuditType = builder.objectRef<Audit>('Audit').implement({
+  description:
+    'When each thing happened. A timestamp that the upstream sends as null or as the text `None` is null here.',
+  fields: (t) => ({
+    createdAt: t.field({ type: 'DateTime', description: 'When it was created.', resolve: when('createdAt') }),
+    updatedAt: t.field({
+      type: 'DateTime',
+      description: 'When it last changed.',
+      resolve: when('updatedAt'),
+    }),
+    deletedAt: t.field({
+      type: 'DateTime',
+      description: 'When it was deleted; null while it is not.',
+      resolve: when('deletedAt'),
+    }),
+    blockedAt: t.field({
+      type: 'DateTime',
+      description: 'When it was blocked; null while it is not.',
+      resolve: when('blockedAt'),
+    }),
+    activatedAt: t.field({
+      type: 'DateTime',
+      description: 'When it became active. Of accounts only; null elsewhere.',
+      resolve: when('activatedAt'),
+    }),
+    suspendedAt: t.field({
+      type: 'DateTime',
+      description: 'When it was suspended. Of accounts only; null while it is not.',
+      resolve: when('suspendedAt'),
+    }),
+  }),
+});
+
+const NOTHING: Audit = {};
+
+/** An audit that the upstream left out reads as one in which nothing is known. */
+export const auditOf = (parent: { readonly audit?: Audit | null }): Audit => parent.audit ?? NOTHING;

@@ -1,0 +1,58 @@
+import SchemaBuilder from '@pothos/core';
+import ErrorsPlugin from '@pothos/plugin-errors';
+import ScopeAuthPlugin, { type AuthFailure } from '@pothos/plugin-scope-auth';
+import type { Scope } from '../auth/caller.ts';
+import type { Context } from '../context.ts';
+import { ApiKeyRequiredError, ForbiddenError } from '../resolvers/errors.ts';
+import type { JsonObject } from '../upstream/shapes.ts';
+
+interface Text {
+  Input: string;
+  Output: string;
+}
+
+/** The types that all definition files share. */
+export interface GraphTypes {
+  Context: Context;
+  Scalars: {
+    ID: Text;
+    DateTime: Text;
+    Date: Text;
+    MoneyAmount: Text;
+    CurrencyCode: Text;
+    Clabe: Text;
+    URL: Text;
+    Cursor: Text;
+    JSON: { Input: unknown; Output: NonNullable<unknown> };
+    JSONObject: { Input: JsonObject; Output: JsonObject };
+  };
+  AuthScopes: {
+    /** The caller is identified and has this right. */
+    scope: Scope;
+    /** The request carries the caller's own `x-api-key`. */
+    apiKey: boolean;
+  };
+}
+
+/** Scopes stand on root fields alone, which are the only way in; under graphql-jit scopes of types do not work. */
+export const builder = new SchemaBuilder<GraphTypes>({
+  plugins: [ErrorsPlugin, ScopeAuthPlugin],
+  scopeAuth: {
+    authorizeOnSubscribe: true,
+    authScopes: (context) => ({
+      scope: async (name) => (await context.identify()).scopes.has(name),
+      apiKey: () => context.apiKey !== undefined,
+    }),
+    unauthorizedError: (_parent, _context, _info, { failure }) => refusalOf(failure),
+  },
+});
+
+function refusalOf(failure: AuthFailure): Error {
+  const missing = 'failures' in failure ? failure.failures[0] : failure;
+  if (missing === undefined || !('parameter' in missing) || missing.scope === 'apiKey') {
+    return new ApiKeyRequiredError();
+  }
+  return new ForbiddenError(
+    `This field needs the scope ${String(missing.parameter)}, which the caller does not have.`,
+  );
+}

@@ -1,0 +1,98 @@
+import type { ObjectRef } from '@pothos/core';
+import {
+  DEFAULT_PAGE,
+  edgesOf,
+  MAX_PAGE,
+  type Page,
+  type PageInfo,
+  pageInfoOf,
+} from '../resolvers/connection.ts';
+import { builder } from './builder.ts';
+
+export const PageInfoType = builder.objectRef<PageInfo>('PageInfo').implement({
+  description: 'Where a page stands in its list.',
+  fields: (t) => ({
+    hasNextPage: t.exposeBoolean('hasNextPage', {
+      nullable: false,
+      description: 'Whether items follow this page.',
+    }),
+    hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
+      nullable: false,
+      description: 'Whether items precede this page.',
+    }),
+    startCursor: t.exposeString('startCursor', {
+      description: 'Cursor of the first item; null when the page is empty.',
+    }),
+    endCursor: t.exposeString('endCursor', {
+      description: 'Cursor to pass as `after` for what follows; null when there is nothing to read on from.',
+    }),
+  }),
+});
+
+/** The arguments of every connection that reads forward. */
+export const pageArgs = () =>
+  builder.args((t) => ({
+    first: t.int({
+      defaultValue: DEFAULT_PAGE,
+      description: `How many items to return, from 1 to ${MAX_PAGE}.`,
+    }),
+    after: t.string({
+      description:
+        "An `endCursor` or an edge's `cursor` of this same list: the page starts behind it. Null starts at the beginning.",
+    }),
+  }));
+
+/**
+ * Defines `<noun>Connection` and `<noun>Edge`.
+ *
+ * @param plural names the items in descriptions, such as `accounts`.
+ */
+export function connectionType<T extends object>(
+  noun: string,
+  plural: string,
+  node: ObjectRef<typeof builder.$inferSchemaTypes, T>,
+) {
+  const edge = builder.objectRef<{ readonly cursor: string; readonly node: T }>(`${noun}Edge`).implement({
+    description: `One of the ${plural}, and its place in the list.`,
+    fields: (t) => ({
+      cursor: t.exposeString('cursor', {
+        nullable: false,
+        description: 'Place of the item in this list, to pass as `after`.',
+      }),
+      node: t.field({
+        type: node,
+        nullable: false,
+        description: 'The item itself.',
+        // Pothos' type for a resolver's value cannot be worked out for a node that is still a type parameter.
+        resolve: (parent) => parent.node as never,
+      }),
+    }),
+  });
+  return builder.objectRef<Page<T>>(`${noun}Connection`).implement({
+    description: `A page of ${plural}.`,
+    fields: (t) => ({
+      edges: t.field({
+        type: [edge],
+        nullable: false,
+        description: 'The items, each with its cursor.',
+        resolve: edgesOf,
+      }),
+      nodes: t.field({
+        type: [node],
+        nullable: false,
+        description: 'The items without their cursors.',
+        resolve: (page) => page.nodes,
+      }),
+      pageInfo: t.field({
+        type: PageInfoType,
+        nullable: false,
+        description: 'Where this page stands in the list.',
+        resolve: pageInfoOf,
+      }),
+      totalCount: t.exposeInt('totalCount', {
+        nullable: false,
+        description: 'How many items the whole list holds, as the service counts them.',
+      }),
+    }),
+  });
+}

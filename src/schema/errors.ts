@@ -1,0 +1,144 @@
+import {
+  ConflictError,
+  NotFoundError,
+  OutcomeUnknown,
+  PreconditionError,
+  RefusedError,
+  type UserError,
+  ValidationError,
+} from '../resolvers/errors.ts';
+import type { Refusal } from '../upstream/errors.ts';
+import { builder } from './builder.ts';
+import { TransactionType } from './transaction.ts';
+
+const UserErrorCodeType = builder.enumType('UserErrorCode', {
+  description: 'What went wrong, for a program to branch on.',
+  values: {
+    INVALID_INPUT: { description: 'A field of the input is malformed; `field` names it.' },
+    AMOUNT_NOT_POSITIVE: { description: 'The amount is zero or negative.' },
+    CURRENCY_UNSUPPORTED: { description: 'The currency is not `MXN`.' },
+    DESCRIPTION_INVALID: {
+      description: 'The description is too long, or has characters that are not allowed.',
+    },
+    EXTERNAL_REFERENCE_INVALID: {
+      description: 'The reference is not numeric, or has more than seven digits.',
+    },
+    ACCOUNT_NOT_ACTIVE: { description: 'The source or the destination is inactive or blocked.' },
+    INSUFFICIENT_FUNDS: { description: 'The source does not hold the amount.' },
+    PRECONDITION_FAILED: { description: 'The state of what is named forbids it, in another way.' },
+    NOT_FOUND: { description: 'Something that the input names does not exist, or is not yours.' },
+    DESTINATION_NOT_FOUND: {
+      description: 'The destination of an internal transaction does not exist or is not assigned.',
+    },
+    EXTERNAL_TRANSFER_NOT_ALLOWED: {
+      description: 'The destination of an internal transaction is external. Use `createMoneyOut`.',
+    },
+    IDEMPOTENCY_KEY_REUSED: { description: 'The key was used before, for other contents. Nothing was sent.' },
+    IDEMPOTENCY_IN_PROGRESS: {
+      description: 'An earlier call with this key is still running. Ask again with the same key.',
+    },
+    REFUND_NOT_ALLOWED: {
+      description: 'The transaction cannot be refunded, for example because it already is.',
+    },
+    REFUSED: {
+      description: 'The upstream refused in a way that it does not document; `upstream` carries its words.',
+    },
+  },
+});
+
+const UpstreamErrorDetailType = builder.objectRef<Refusal>('UpstreamErrorDetail').implement({
+  description: "The upstream's own words about a refusal. A part is null when its answer did not carry it.",
+  fields: (t) => ({
+    httpStatus: t.exposeInt('httpStatus', {
+      nullable: false,
+      description: 'Status of the REST answer, such as 400.',
+    }),
+    message: t.exposeString('message', { description: 'The headline, such as `API Error`.' }),
+    reason: t.exposeString('reason', { description: 'The kind of refusal, such as `FAILED_PRECONDITION`.' }),
+    errorCode: t.exposeString('errorCode', { description: "The upstream's own code, such as `10-E4120`." }),
+    detail: t.exposeString('detail', {
+      description: 'The explanation for people, such as `The account does not have sufficient funds.`',
+    }),
+    module: t.exposeString('module', {
+      description: 'Part of the upstream that refused, such as `Transactions`.',
+    }),
+    methodName: t.exposeString('methodName', {
+      description: 'Operation of the upstream that refused, such as `InternalTransaction`.',
+    }),
+  }),
+});
+
+const UserErrorType = builder.interfaceRef<UserError>('UserError').implement({
+  description:
+    'Everything that a caller can mend or must accept. Failures that it cannot are top-level errors with `extensions.code`. `... on UserError { code message }` survives new members of the unions.',
+  fields: (t) => ({
+    message: t.exposeString('message', { nullable: false, description: 'What is wrong, for people.' }),
+    code: t.expose('code', {
+      type: UserErrorCodeType,
+      nullable: false,
+      description: 'What is wrong, for programs.',
+    }),
+    field: t.field({
+      type: ['String'],
+      nullable: true,
+      description:
+        'Path of the input field at fault, outermost first, such as `["input", "amount"]`; null when no single field is.',
+      resolve: (error) => error.field,
+    }),
+    upstream: t.expose('upstream', {
+      type: UpstreamErrorDetailType,
+      nullable: true,
+      description:
+        'What the upstream said, when it was the upstream that refused; null when the gateway did.',
+    }),
+  }),
+});
+
+const userError = (
+  type: new (...args: ConstructorParameters<typeof ValidationError>) => UserError,
+  name: string,
+  description: string,
+) => builder.objectType(type, { name, description, interfaces: [UserErrorType] });
+
+userError(
+  ValidationError,
+  'ValidationError',
+  'The input is at fault: mend it and send it again with a new key.',
+);
+userError(PreconditionError, 'PreconditionError', 'The state of an account or a transaction forbids it.');
+userError(NotFoundError, 'NotFoundError', 'Something that the input names does not exist, or is not yours.');
+userError(ConflictError, 'ConflictError', 'It collides with something that is already there or under way.');
+userError(RefusedError, 'RefusedError', 'The upstream refused in a way that it does not document.');
+
+builder.objectType(OutcomeUnknown, {
+  name: 'OutcomeUnknown',
+  description:
+    'The request was sent and no clear answer came: it may or may not have happened. Neither success nor failure, so it is no `UserError`.',
+  fields: (t) => ({
+    message: t.exposeString('message', { nullable: false, description: 'What is known, for people.' }),
+    safeToRetry: t.exposeBoolean('safeToRetry', {
+      nullable: false,
+      description: 'True when sending the same input with the same key again cannot do it twice.',
+    }),
+    retryUntil: t.expose('retryUntil', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Until when that holds; null when `safeToRetry` is false.',
+    }),
+    original: t.expose('original', {
+      type: TransactionType,
+      nullable: true,
+      description: 'Of a refund: the credit as it reads now. Null elsewhere, and when it cannot be read.',
+    }),
+  }),
+});
+
+/** All that a mutation may answer besides its success. */
+export const ANY_FAILURE = [
+  ValidationError,
+  PreconditionError,
+  NotFoundError,
+  ConflictError,
+  RefusedError,
+  OutcomeUnknown,
+] as const;

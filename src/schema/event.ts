@@ -1,0 +1,328 @@
+import { cepStatus } from '../resolvers/cep.ts';
+import {
+  type CepEvent,
+  cepTransaction,
+  type Event,
+  type MoneyInEvent,
+  moneyInTransaction,
+  type Party,
+  type StatusUpdateEvent,
+} from '../resolvers/event.ts';
+import { type EventPage, eventPage } from '../resolvers/event-page.ts';
+import { ownerOf } from '../resolvers/owner.ts';
+import { followEvents, followMoneyIn } from '../resolvers/subscriptions.ts';
+import { transactionSubCategory } from '../resolvers/transaction.ts';
+import { when } from '../resolvers/values.ts';
+import { builder } from './builder.ts';
+import { CepStatusType } from './cep.ts';
+import { PageInfoType } from './connection.ts';
+import { MoneyType } from './money.ts';
+import { OwnerType } from './owner.ts';
+import { TransactionSubCategoryType, TransactionType } from './transaction.ts';
+
+const EventTypeEnum = builder.enumType('EventType', {
+  description: 'What an event tells of.',
+  values: {
+    MONEY_IN: { description: 'Money has arrived.' },
+    CEP: { description: 'The receipt of a penny validation has changed.' },
+    STATUS_UPDATE: { description: 'Something that the upstream does not document.' },
+  },
+});
+
+const TYPE_NAMES = {
+  MONEY_IN: 'MoneyInEvent',
+  CEP: 'CepEvent',
+  STATUS_UPDATE: 'StatusUpdateEvent',
+} as const;
+
+const EventInterface = builder.interfaceRef<Event>('Event').implement({
+  description: 'A notification of the service, kept in the event log.',
+  resolveType: (event) => TYPE_NAMES[event.type],
+  fields: (t) => ({
+    id: t.exposeID('id', {
+      nullable: false,
+      description:
+        "The provider's message id; a redelivery has the same one. Where the provider sends none, made here.",
+    }),
+    type: t.expose('type', { type: EventTypeEnum, nullable: false, description: 'What the event tells of.' }),
+    cursor: t.expose('cursor', {
+      type: 'Cursor',
+      nullable: false,
+      description: 'Place of the event in the log: pass it as `after` to go on behind it.',
+    }),
+    receivedAt: t.expose('receivedAt', {
+      type: 'DateTime',
+      nullable: false,
+      description: 'When the gateway received it.',
+    }),
+  }),
+});
+
+const PartyType = builder.objectRef<Party>('Party').implement({
+  description: 'Someone on one side of a movement, as the notification names them.',
+  fields: (t) => ({
+    account: t.exposeString('account', { description: 'CLABE or account number.' }),
+    name: t.exposeString('name', { description: 'Name of the holder.' }),
+    rfc: t.exposeString('rfc', {
+      description: 'Tax identifier (RFC) of the holder. `ND` when not provided, as the upstream writes it.',
+    }),
+  }),
+});
+
+const MoneyInDecisionType = builder.enumType('MoneyInDecision', {
+  description: 'What the gateway answered the notification of a credit.',
+  values: {
+    ACCEPTED: { description: 'The SPEI credit was accepted.' },
+    REJECTED: { description: 'The SPEI credit was rejected: the upstream refunds it.' },
+    INFORMED: {
+      description: 'Nothing was to be decided: the money had been moved already, as with internal credits.',
+    },
+  },
+});
+
+const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').implement({
+  description: 'Money has arrived, through SPEI or from another internal instrument.',
+  interfaces: [EventInterface],
+  fields: (t) => ({
+    messageDate: t.expose('messageDate', {
+      type: 'Date',
+      nullable: true,
+      description: 'Date that the message bears; null when it bears none.',
+    }),
+    transactionId: t.exposeID('transactionId', { nullable: false, description: 'UUID of the transaction.' }),
+    subCategory: t.field({
+      type: TransactionSubCategoryType,
+      nullable: false,
+      description: '`SPEI_CREDIT` from outside, `INT_CREDIT` from another internal instrument.',
+      resolve: (event, _args, { logger }) => transactionSubCategory(event.subCategory, logger),
+    }),
+    rawSubCategory: t.exposeString('subCategory', {
+      description: 'The sub-category as the message writes it; null when it bears none.',
+    }),
+    amount: t.field({
+      type: MoneyType,
+      nullable: false,
+      description: 'How much has arrived.',
+      resolve: (event) => event,
+    }),
+    beneficiary: t.expose('beneficiary', {
+      type: PartyType,
+      nullable: false,
+      description: 'Who receives it.',
+    }),
+    payer: t.expose('payer', { type: PartyType, nullable: false, description: 'Who paid it.' }),
+    payerInstitution: t.exposeString('payerInstitution', {
+      description:
+        "Code of the payer's institution: the central bank's for SPEI credits, an internal one for internal credits.",
+    }),
+    trackingKey: t.exposeString('trackingKey', {
+      description: 'SPEI tracking key (clave de rastreo), or the tracking id of an internal credit.',
+    }),
+    paymentConcept: t.exposeString('paymentConcept', { description: 'What the payment is for.' }),
+    numericReference: t.exposeString('numericReference', {
+      description: 'Numeric reference, such as `"1234567"`.',
+    }),
+    transactionDate: t.field({
+      type: 'DateTime',
+      description: 'When the money was moved.',
+      resolve: when('transactionDate'),
+    }),
+    registeredAt: t.field({
+      type: 'DateTime',
+      description: 'When the service registered it.',
+      resolve: when('registeredAt'),
+    }),
+    ownerId: t.exposeID('ownerId', { description: 'UUID of the owner of the instrument that received it.' }),
+    owner: t.field({
+      type: OwnerType,
+      description: 'The owner of the instrument that received it; null when it cannot be found.',
+      resolve: (event, _args, context) => ownerOf(event, context),
+    }),
+    decision: t.expose('decision', {
+      type: MoneyInDecisionType,
+      nullable: false,
+      description: 'What the gateway answered. A rejected SPEI credit is refunded by the upstream.',
+    }),
+    refundReason: t.exposeString('refundReason', {
+      description: 'Why the credit was rejected; null when it was not, or no reason was given.',
+    }),
+    transaction: t.field({
+      type: TransactionType,
+      description: 'Read afresh from the upstream. Null when it cannot be read, or not yet.',
+      resolve: (event, _args, context) => moneyInTransaction(event, context),
+    }),
+  }),
+});
+
+builder.objectRef<CepEvent>('CepEvent').implement({
+  description: 'The receipt of a penny validation has changed, or the service still waits for it.',
+  interfaces: [EventInterface],
+  fields: (t) => ({
+    messageDate: t.expose('messageDate', {
+      type: 'Date',
+      nullable: true,
+      description: 'Date that the message bears; null when it bears none.',
+    }),
+    bodyId: t.exposeID('bodyId', {
+      description: "The `id` of the message's body, as sent: the upstream does not say of what.",
+    }),
+    transactionId: t.id({
+      description: 'The transaction, when the message could be matched to one.',
+      resolve: async (event, _args, context) => (await cepTransaction(event, context))?.id ?? null,
+    }),
+    status: t.field({
+      type: CepStatusType,
+      nullable: false,
+      description: 'How far along the receipt is.',
+      resolve: (event, _args, context) => cepStatus(event.status, context),
+    }),
+    rawStatus: t.exposeString('status', {
+      nullable: false,
+      description: 'The state as the message writes it.',
+    }),
+    trackingKey: t.exposeString('trackingKey', { description: 'SPEI tracking key (clave de rastreo).' }),
+    externalReference: t.exposeString('externalReference', {
+      description: 'Numeric reference; null until the receipt is complete.',
+    }),
+    paymentConcept: t.exposeString('paymentConcept', { description: 'What the payment was for.' }),
+    beneficiary: t.expose('beneficiary', {
+      type: PartyType,
+      nullable: false,
+      description: 'The account holder, as verified once the receipt is complete.',
+    }),
+    processedAt: t.field({
+      type: 'DateTime',
+      description: 'When the receipt was processed; null until then.',
+      resolve: when('processedAt'),
+    }),
+    transaction: t.field({
+      type: TransactionType,
+      description: 'The transaction, when the message could be matched to one; read afresh.',
+      resolve: (event, _args, context) => cepTransaction(event, context),
+    }),
+  }),
+});
+
+builder.objectRef<StatusUpdateEvent>('StatusUpdateEvent').implement({
+  description: 'The upstream documents neither payload nor triggers: it is passed on whole.',
+  interfaces: [EventInterface],
+  fields: (t) => ({
+    payload: t.expose('payload', {
+      type: 'JSON',
+      nullable: false,
+      description:
+        'The message as it came. A message that is the JSON value `null` reads as an empty object.',
+    }),
+  }),
+});
+
+const EventEdgeType = builder.objectRef<Event>('EventEdge').implement({
+  description: 'One of the events, and its place in the log.',
+  fields: (t) => ({
+    cursor: t.expose('cursor', {
+      type: 'Cursor',
+      nullable: false,
+      description: 'Place of the event in the log.',
+    }),
+    node: t.field({
+      type: EventInterface,
+      nullable: false,
+      description: 'The event itself.',
+      resolve: (event) => event,
+    }),
+  }),
+});
+
+const EventConnectionType = builder.objectRef<EventPage>('EventConnection').implement({
+  description: 'A page of the event log, oldest first.',
+  fields: (t) => ({
+    edges: t.field({
+      type: [EventEdgeType],
+      nullable: false,
+      description: 'The events, each with its cursor.',
+      resolve: (page) => page.nodes,
+    }),
+    nodes: t.field({
+      type: [EventInterface],
+      nullable: false,
+      description: 'The events without their cursors.',
+      resolve: (page) => page.nodes,
+    }),
+    pageInfo: t.expose('pageInfo', {
+      type: PageInfoType,
+      nullable: false,
+      description:
+        'Where this page stands in the log. With a filter that rarely matches a page may hold few events, or none, and still say that more follow: read on from its cursor.',
+    }),
+  }),
+});
+
+const typesArg = 'Only events of these types; null for all.';
+
+builder.queryFields((t) => ({
+  events: t.field({
+    type: EventConnectionType,
+    authScopes: { scope: 'events:read' },
+    description:
+      'The retained event log. `first` with `after` reads on from an event already seen, oldest first; `last` with `before` reads back from the newest. With neither, the oldest retained 50.',
+    args: {
+      types: t.arg({ type: [EventTypeEnum], description: typesArg }),
+      ownerId: t.arg.id({
+        description:
+          'UUID of a client or customer: only credits to its instruments, as no other event names an owner. Null for all.',
+      }),
+      after: t.arg({
+        type: 'Cursor',
+        description: 'Start behind this event. Null starts at the oldest retained.',
+      }),
+      first: t.arg.int({ description: 'How many events to return, from 1 to 100; null means 50.' }),
+      before: t.arg({ type: 'Cursor', description: 'End before this event. Null ends with the newest.' }),
+      last: t.arg.int({
+        description: 'How many events to return, from 1 to 100, counted back from `before`.',
+      }),
+    },
+    resolve: (_root, args, context) => eventPage(args, context),
+  }),
+  eventCursor: t.field({
+    type: 'Cursor',
+    nullable: false,
+    authScopes: { scope: 'events:read' },
+    description:
+      'Where the event log ends now: start a subscription here, so that nothing is missed before its first event.',
+    resolve: (_root, _args, { events, caller }) => events.head(caller.clientId),
+  }),
+}));
+
+const afterArg =
+  'Cursor of the last event seen, or `Query.eventCursor`: everything later is sent first. Null starts with what comes from now on.';
+
+builder.subscriptionFields((t) => ({
+  moneyIn: t.field({
+    type: MoneyInEventType,
+    nullable: false,
+    authScopes: { scope: 'events:read' },
+    description:
+      'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept.',
+    args: {
+      ownerId: t.arg.id({
+        description: 'UUID of the client or of a customer: only credits to its instruments. Null for all.',
+      }),
+      after: t.arg({ type: 'Cursor', description: afterArg }),
+    },
+    subscribe: (_root, args, context) => followMoneyIn(args, context),
+    resolve: (event) => event,
+  }),
+  events: t.field({
+    type: EventInterface,
+    nullable: false,
+    authScopes: { scope: 'events:read' },
+    description:
+      "Every event of the caller's client, or of the given types. With `after`, as for `moneyIn`: first everything missed since that cursor, or the error `EVENTS_GAP`.",
+    args: {
+      types: t.arg({ type: [EventTypeEnum], description: typesArg }),
+      after: t.arg({ type: 'Cursor', description: afterArg }),
+    },
+    subscribe: (_root, args, context) => followEvents(args, context),
+    resolve: (event) => event,
+  }),
+}));

@@ -1,0 +1,27 @@
+import type { GraphQLSchema } from 'graphql';
+import { builder } from './builder.ts';
+import './scalars.ts';
+import './errors.ts';
+import './account.ts';
+import './bank.ts';
+import './cep.ts';
+import './client.ts';
+import './credential.ts';
+import './customer.ts';
+import './event.ts';
+import './instrument.ts';
+import './owner.ts';
+import './transaction.ts';
+import './webhook.ts';
+
+builder.queryType({ description: 'What can be read.' });
+builder.mutationType({
+  description: 'What can be changed. Results are unions: what the caller can mend or must accept is data.',
+});
+builder.subscriptionType({
+  description:
+    'What happens, as it happens. Every payload says where it stands, so that a dropped connection loses nothing.',
+});
+
+/** Builds the public graph. Types are printed in the order of their names, so that the committed SDL changes with the graph alone. */
+export const buildSchema = (): GraphQLSchema => builder.toSchema();

@@ -1,0 +1,224 @@
+import { bankOf } from '../resolvers/bank.ts';
+import { cepOf } from '../resolvers/cep.ts';
+import { client } from '../resolvers/client.ts';
+import { currentInstrument, detailForm } from '../resolvers/instrument.ts';
+import {
+  jsonReference,
+  transaction,
+  transactionCategory,
+  transactionOf,
+  transactionStatus,
+  transactionSubCategory,
+} from '../resolvers/transaction.ts';
+import { optional } from '../resolvers/values.ts';
+import type { Transaction, TransactionInstrument } from '../upstream/transactions.ts';
+import { AuditType, auditOf } from './audit.ts';
+import { BankType } from './bank.ts';
+import { builder } from './builder.ts';
+import { CepType } from './cep.ts';
+import { ClientType } from './client.ts';
+import { InstrumentDetailType, InstrumentType } from './instrument.ts';
+import { MoneyType } from './money.ts';
+
+const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
+
+const TransactionStatusType = builder.enumType('TransactionStatus', {
+  description: '`OTHER` stands for a value that the upstream has not documented; `rawStatus` carries it.',
+  values: {
+    INITIALIZED: { description: 'Accepted and under way.' },
+    LIQUIDATED: { description: 'Settled.' },
+    REFUNDED: { description: 'A received credit that has been returned.' },
+    OTHER,
+  },
+});
+
+const TransactionCategoryType = builder.enumType('TransactionCategory', {
+  description: 'Kind of movement. `OTHER` stands for a value not documented; `rawCategory` carries it.',
+  values: {
+    DEBIT_TRANS: { description: 'A payment out.' },
+    INTER_TRANS: { description: 'A transfer between internal instruments.' },
+    OTHER,
+  },
+});
+
+export const TransactionSubCategoryType = builder.enumType('TransactionSubCategory', {
+  description:
+    'Kind and direction of a movement. `OTHER` stands for a value not documented; the raw field carries it.',
+  values: {
+    SPEI_DEBIT: { description: 'Money sent through SPEI.' },
+    SPEI_CREDIT: { description: 'Money received through SPEI.' },
+    INT_DEBIT: { description: 'Money sent to another internal instrument.' },
+    INT_CREDIT: { description: 'Money received from another internal instrument.' },
+    OTHER,
+  },
+});
+
+const TransactionInstrumentType = builder
+  .objectRef<TransactionInstrument>('TransactionInstrument')
+  .implement({
+    description: 'An instrument as a transaction recorded it.',
+    fields: (t) => ({
+      instrumentId: t.exposeID('id', { nullable: false, description: 'Id of the instrument.' }),
+      alias: t.string({ description: 'Label that it had.', resolve: optional('instrumentAlias') }),
+      status: t.string({
+        description: 'State as the service writes it, such as `ACTIVE`.',
+        resolve: optional('instrumentStatus'),
+      }),
+      type: t.string({
+        description: 'Type as the service writes it, such as `SENDER_RECEIVER`.',
+        resolve: optional('instrumentType'),
+      }),
+      rfc: t.string({
+        description: 'Tax identifier (RFC) of the holder. `ND` when unknown, as the upstream writes it.',
+        resolve: optional('rfc'),
+      }),
+      ownerId: t.id({ description: 'UUID of its owner.', resolve: optional('ownerId') }),
+      bankId: t.id({ description: 'UUID of the bank behind it.', resolve: optional('bankId') }),
+      bank: t.field({
+        type: BankType,
+        description: 'The bank behind it; null when it names none, or the catalog does not list it.',
+        resolve: (parent, _args, context) => bankOf(parent, context),
+      }),
+      detail: t.field({
+        type: InstrumentDetailType,
+        description: 'The card or the CLABE account; null when the transaction did not record it.',
+        resolve: ({ instrumentDetail }) => (detailForm(instrumentDetail) === null ? null : instrumentDetail),
+      }),
+      instrument: t.field({
+        type: InstrumentType,
+        description:
+          "The instrument as it is now; null when the caller may not read it or it is not the client's.",
+        resolve: (parent, _args, context) => currentInstrument(parent.id, context),
+      }),
+    }),
+  });
+
+export const TransactionType = builder.objectRef<Transaction>('Transaction');
+
+TransactionType.implement({
+  description: 'A movement of money.',
+  fields: (t) => ({
+    id: t.exposeID('id', { nullable: false, description: 'UUID of the transaction.' }),
+    amount: t.field({
+      type: MoneyType,
+      nullable: false,
+      description: 'How much was moved.',
+      resolve: (parent) => parent,
+    }),
+    status: t.field({
+      type: TransactionStatusType,
+      nullable: false,
+      description: 'How far along it is.',
+      resolve: (parent, _args, { logger }) => transactionStatus(parent.transactionStatus, logger),
+    }),
+    rawStatus: t.exposeString('transactionStatus', {
+      nullable: false,
+      description: 'The status as the service writes it.',
+    }),
+    category: t.field({
+      type: TransactionCategoryType,
+      nullable: false,
+      description: 'Kind of movement.',
+      resolve: (parent, _args, { logger }) => transactionCategory(parent.category, logger),
+    }),
+    rawCategory: t.exposeString('category', {
+      nullable: false,
+      description: 'The category as the service writes it.',
+    }),
+    subCategory: t.field({
+      type: TransactionSubCategoryType,
+      nullable: false,
+      description: 'Kind and direction of the movement.',
+      resolve: (parent, _args, { logger }) => transactionSubCategory(parent.subCategory, logger),
+    }),
+    rawSubCategory: t.exposeString('subCategory', {
+      nullable: false,
+      description: 'The sub-category as the service writes it.',
+    }),
+    externalReference: t.string({
+      description: 'Numeric reference of up to seven digits, such as `"1234567"`.',
+      resolve: optional('externalReference'),
+    }),
+    trackingId: t.string({
+      description: 'SPEI tracking key (clave de rastreo), or the tracking id of an internal transaction.',
+      resolve: optional('trackingId'),
+    }),
+    description: t.string({ description: 'What the payment is for.', resolve: optional('description') }),
+    bankId: t.id({ description: 'UUID of the bank concerned.', resolve: optional('bankId') }),
+    bank: t.field({
+      type: BankType,
+      description: 'The bank concerned; null when it names none, or the catalog does not list it.',
+      resolve: (parent, _args, context) => bankOf(parent, context),
+    }),
+    client: t.field({
+      type: ClientType,
+      nullable: false,
+      description: 'The client whose transaction it is.',
+      resolve: (_transaction, _args, context) => client(context),
+    }),
+    source: t.field({
+      type: TransactionInstrumentType,
+      description:
+        'Where the money came from. Present when the transaction is read; null on what a mutation returns, unless the service sends it.',
+      resolve: (parent) => parent.sourceInstrument ?? null,
+    }),
+    destination: t.field({
+      type: TransactionInstrumentType,
+      description:
+        'Where the money went. Present when the transaction is read; null on what a mutation returns, unless the service sends it.',
+      resolve: (parent) => parent.destinationInstrument ?? null,
+    }),
+    originalTransactionId: t.id({
+      description: 'On a refund, the UUID of the credit that it returns. Null elsewhere.',
+      resolve: optional('originalTransactionId'),
+    }),
+    originalTransaction: t.field({
+      type: TransactionType,
+      description: 'On a refund, the credit that it returns. Null elsewhere.',
+      resolve: (parent, _args, context) => transactionOf(parent.originalTransactionId, context),
+    }),
+    cep: t.field({
+      type: CepType,
+      description: 'The receipt. Only penny validations have one.',
+      resolve: cepOf,
+    }),
+    jsonReference: t.string({
+      description: 'Passed through: the upstream does not document its structure.',
+      resolve: jsonReference,
+    }),
+    audit: t.field({
+      type: AuditType,
+      nullable: false,
+      description: 'When each thing happened.',
+      resolve: auditOf,
+    }),
+  }),
+});
+
+const TransactionMatchInput = builder.inputType('TransactionMatch', {
+  description: "Narrows the look-up, as the upstream's own query parameters do.",
+  fields: (t) => ({
+    status: t.string({ description: 'Only in this status, as the service writes it, such as `LIQUIDATED`.' }),
+    trackingId: t.string({ description: 'Only with this SPEI tracking key.' }),
+    category: t.string({
+      description: 'Only of this category, as the service writes it, such as `DEBIT_TRANS`.',
+    }),
+    bankId: t.id({ description: 'Only with this bank, by its UUID.' }),
+  }),
+});
+
+builder.queryField('transaction', (t) =>
+  t.field({
+    type: TransactionType,
+    authScopes: { scope: 'graph:read' },
+    description: 'One transaction of the client; null when there is none of this id, or it does not match.',
+    args: {
+      id: t.arg.id({ required: true, description: 'UUID of the transaction.' }),
+      match: t.arg({
+        type: TransactionMatchInput,
+        description: 'What it must match besides; null for nothing.',
+      }),
+    },
+    resolve: (_root, { id, match }, context) => transaction(id, match, context),
+  }),
+);

@@ -1,0 +1,112 @@
+import { optional, when } from '../resolvers/values.ts';
+import { webhook, webhookStatus, webhookType } from '../resolvers/webhook.ts';
+import type { Webhook } from '../upstream/webhooks.ts';
+import { builder } from './builder.ts';
+import { connectionType } from './connection.ts';
+
+const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
+
+const WebhookKindType = builder.enumType('WebhookType', {
+  description: 'What a webhook is told of.',
+  values: {
+    MONEY_IN: { description: 'Credits as they arrive.' },
+    STATUS_UPDATE: { description: 'Something that the upstream does not document.' },
+    CEP: { description: 'Receipts of penny validations.' },
+    OTHER,
+  },
+});
+
+const WebhookStatusType = builder.enumType('WebhookStatus', {
+  description: 'Whether a webhook is delivered to.',
+  values: {
+    ACTIVE: { description: 'Notifications are sent to it.' },
+    INACTIVE: { description: 'No notifications are sent to it.' },
+    OTHER,
+  },
+});
+
+export const WebhookType = builder.objectRef<Webhook>('Webhook');
+
+WebhookType.implement({
+  description: 'A registered receiver of notifications. Its token is not readable.',
+  fields: (t) => ({
+    id: t.exposeID('id', { nullable: false, description: 'Id of the webhook.' }),
+    clientId: t.id({ description: 'UUID of the client that registered it.', resolve: optional('clientId') }),
+    url: t.string({
+      nullable: false,
+      description:
+        "Address of the receiver. The signature of the gateway's own ingress is masked: whoever knows it can forge events.",
+      resolve: (parent, _args, { ingress }) => ingress.mask(parent.url),
+    }),
+    type: t.field({
+      type: WebhookKindType,
+      nullable: false,
+      description: 'What it is told of.',
+      resolve: (parent, _args, { logger }) => webhookType(parent.webhookType, logger),
+    }),
+    rawType: t.exposeString('webhookType', {
+      nullable: false,
+      description: 'The type as the service writes it.',
+    }),
+    status: t.field({
+      type: WebhookStatusType,
+      nullable: false,
+      description: 'Whether it is delivered to.',
+      resolve: (parent, _args, { logger }) => webhookStatus(parent.webhookStatus, logger),
+    }),
+    rawStatus: t.exposeString('webhookStatus', {
+      nullable: false,
+      description: 'The status as the service writes it.',
+    }),
+    authType: t.string({
+      description: 'How the receiver is to be convinced, as the service writes it, such as `AUTH`.',
+      resolve: optional('authType'),
+    }),
+    feedsGateway: t.boolean({
+      nullable: false,
+      description:
+        "True when deliveries to this webhook reach the gateway's own ingress, and so its subscriptions.",
+      resolve: (parent, _args, { ingress }) => ingress.feeds(parent.url),
+    }),
+    createdAt: t.field({
+      type: 'DateTime',
+      description: 'When it was registered.',
+      resolve: when('createdAt'),
+    }),
+    updatedAt: t.field({
+      type: 'DateTime',
+      description: 'When it last changed.',
+      resolve: when('updatedAt'),
+    }),
+    deletedAt: t.field({
+      type: 'DateTime',
+      description: 'When it was deleted; null while it is not.',
+      resolve: when('deletedAt'),
+    }),
+    deletedBy: t.string({
+      description: 'Who deleted it; null while nobody has.',
+      resolve: optional('deletedBy'),
+    }),
+    blockedAt: t.field({
+      type: 'DateTime',
+      description: 'When it was blocked; null while it is not.',
+      resolve: when('blockedAt'),
+    }),
+    blockedBy: t.string({
+      description: 'Who blocked it; null while nobody has.',
+      resolve: optional('blockedBy'),
+    }),
+  }),
+});
+
+export const WebhookConnectionType = connectionType('Webhook', 'webhooks', WebhookType);
+
+builder.queryField('webhook', (t) =>
+  t.field({
+    type: WebhookType,
+    authScopes: { scope: 'graph:read' },
+    description: "One of the client's webhooks; null when there is none of this id.",
+    args: { id: t.arg.id({ required: true, description: 'Id of the webhook.' }) },
+    resolve: (_root, { id }, context) => webhook(id, context),
+  }),
+);
