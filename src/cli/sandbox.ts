@@ -1,0 +1,20 @@
+import { readEnvironment } from '../config.ts';
+import { runProgram } from '../process.ts';
+import { startSandbox } from '../sandbox/index.ts';
+
+await runProgram(async (opened) => {
+  const { SANDBOX_PORT, SANDBOX_SPEED, SANDBOX_SEED } = readEnvironment();
+  const sandbox = await startSandbox({ port: SANDBOX_PORT, speed: SANDBOX_SPEED, seed: SANDBOX_SEED });
+  opened(() => sandbox.stop());
+  process.stdout.write(`
+The sandbox is ready: the transfer-and-account service, its clock ${SANDBOX_SPEED} times faster.
+
+  What is there   ${sandbox.url}/sandbox
+  Client          ${sandbox.clientId}
+  Access token    ${sandbox.accessToken}
+
+  curl -s ${sandbox.url}/v1/clients/${sandbox.clientId}/accounts -H 'authorization: Bearer ${sandbox.accessToken}'
+
+Ctrl-C ends it.
+`);
+});
