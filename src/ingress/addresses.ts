@@ -1,0 +1,79 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { EVENT_TYPES, type EventType } from '../events/log.ts';
+
+/** What a path under `/webhooks` says of itself. Whether it is true, its signature tells. */
+export interface IngressTarget {
+  readonly clientId: string;
+  readonly type: EventType;
+  readonly signature: string;
+}
+
+const TARGET = /\/webhooks\/([A-Za-z0-9_-]{1,64})\/([A-Z_]+)\/([A-Za-z0-9_-]+)$/;
+
+/** The address to register a webhook with. It is a secret: whoever has it can post events. */
+export function ingressUrl(publicUrl: string, clientId: string, type: EventType, secret: string): string {
+  return `${publicUrl.replace(/\/+$/, '')}/webhooks/${clientId}/${type}/${sign(`${clientId}:${type}`, secret)}`;
+}
+
+/**
+ * The token to register that webhook with. It follows from the secret, so that any process can check it and none needs
+ * to have kept it.
+ */
+export function ingressToken(clientId: string, type: EventType, secret: string): string {
+  return sign(`token:${clientId}:${type}`, secret);
+}
+
+/** Whether deliveries to this address reach the gateway at `publicUrl`: signed with one of the secrets. */
+export function isIngressUrl(publicUrl: string, url: string, secrets: readonly string[]): boolean {
+  const base = publicUrl.replace(/\/+$/, '');
+  if (!url.startsWith(`${base}/webhooks/`)) return false;
+  const target = readIngressPath(url.slice(base.length));
+  return target !== undefined && isSigned(target, secrets);
+}
+
+/** The address with its signature as `***`, whichever gateway it belongs to; any other address as it is. */
+export function maskIngressUrl(url: string): string {
+  const [address = '', ...rest] = url.split(/(?=[?#])/);
+  return TARGET.test(address) ? [address.replace(/[^/]+$/, '***'), ...rest].join('') : url;
+}
+
+/** Reads `/webhooks/{clientId}/{type}/{signature}`; undefined for any other path. */
+export function readIngressPath(path: string): IngressTarget | undefined {
+  const [whole = '', clientId = '', name, signature = ''] = TARGET.exec(path) ?? [];
+  const type = EVENT_TYPES.find((known) => known === name);
+  return type !== undefined && whole === path ? { clientId, type, signature } : undefined;
+}
+
+/** Whether one of the secrets made the signature. */
+export function isSigned({ clientId, type, signature }: IngressTarget, secrets: readonly string[]): boolean {
+  return isOneOf(
+    signature,
+    secrets.map((secret) => sign(`${clientId}:${type}`, secret)),
+  );
+}
+
+/** Whether a header holds the registered token, alone or as `Bearer`. */
+export function isToken(
+  header: string | undefined,
+  { clientId, type }: IngressTarget,
+  secrets: readonly string[],
+): boolean {
+  return isOneOf(
+    (header ?? '').replace(/^Bearer +/i, ''),
+    secrets.map((secret) => ingressToken(clientId, type, secret)),
+  );
+}
+
+function sign(text: string, secret: string): string {
+  return createHmac('sha256', secret).update(text).digest('base64url');
+}
+
+/** Takes the same time whatever is given, and whichever is right. */
+function isOneOf(given: string, right: readonly string[]): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  let found = false;
+  for (const candidate of right) {
+    found = timingSafeEqual(digest(given), digest(candidate)) || found;
+  }
+  return found;
+}

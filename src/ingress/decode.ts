@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import type { EventType } from '../events/log.ts';
+import { contentsDigest } from './contents.ts';
+import type { QuarantineReason } from './quarantine.ts';
+
+/** A delivery that has what its type needs (spec, Events; what is unknown in it is nobody's error). */
+export interface Delivery {
+  /** The provider's message id, or undefined where there is none. */
+  readonly messageId: string | undefined;
+  /** Two deliveries with the same identity are one message; undefined when every one is its own. */
+  readonly identity: string | undefined;
+  /** Digest of the contents, as parsed. */
+  readonly contents: string;
+  /** The JSON text, whole. */
+  readonly text: string;
+  /** An SPEI credit: the one message whose answer moves money. */
+  readonly isSpeiCredit: boolean;
+}
+
+export type Decoded = { readonly delivery: Delivery } | { readonly problem: QuarantineReason };
+
+const filled = z.string().trim().min(1);
+const present = z.union([filled, z.number()]);
+
+const MoneyIn = z.object({
+  id_msg: z.unknown().optional(),
+  body: z.object({ id: present, amount: present, sub_category: z.unknown().optional() }),
+});
+
+const Cep = z.object({
+  client_id: z.string(),
+  payload: z.object({ id_msg: z.unknown().optional(), body: z.object({ status: filled }) }),
+});
+
+const Identified = z.object({ id_msg: present });
+
+/**
+ * Reads the body of a delivery.
+ *
+ * @param clientId the client that the address names; a CEP wrapper must name the same
+ */
+export function decode(type: EventType, clientId: string, bytes: Uint8Array): Decoded {
+  let text: string;
+  let value: unknown;
+  let whole: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    value = JSON.parse(text);
+    whole = contentsDigest(value);
+  } catch {
+    return { problem: 'unreadable' };
+  }
+  const common = { text, isSpeiCredit: false };
+  switch (type) {
+    case 'MONEY_IN': {
+      const envelope = MoneyIn.safeParse(value);
+      if (!envelope.success) return { problem: 'incomplete' };
+      const { id_msg, body } = envelope.data;
+      const messageId = idOf(id_msg);
+      return {
+        delivery: {
+          ...common,
+          messageId,
+          // Without a message id the credit itself tells: it is decided on once.
+          identity: messageId ?? `transaction:${body.id}`,
+          contents: contentsDigest(member(value, 'body')),
+          isSpeiCredit: body.sub_category === 'SPEI_CREDIT',
+        },
+      };
+    }
+    case 'CEP': {
+      const wrapper = Cep.safeParse(value);
+      if (!wrapper.success) return { problem: 'incomplete' };
+      if (wrapper.data.client_id.toLowerCase() !== clientId.toLowerCase()) {
+        return { problem: 'foreign-client' };
+      }
+      const messageId = idOf(wrapper.data.payload.id_msg);
+      const contents = contentsDigest(member(member(value, 'payload'), 'body'));
+      return { delivery: { ...common, messageId, identity: join(messageId, contents), contents } };
+    }
+    case 'STATUS_UPDATE': {
+      const messageId = Identified.safeParse(value).data?.id_msg.toString();
+      return { delivery: { ...common, messageId, identity: join(messageId, whole), contents: whole } };
+    }
+  }
+}
+
+function idOf(value: unknown): string | undefined {
+  return present.safeParse(value).data?.toString();
+}
+
+function join(messageId: string | undefined, contents: string): string | undefined {
+  return messageId === undefined ? undefined : `${messageId}:${contents}`;
+}
+
+/** The member as it was parsed: the schema's own output has only the members that it names. */
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? Object.getOwnPropertyDescriptor(value, name)?.value
+    : undefined;
+}

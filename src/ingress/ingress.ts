@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Appended, EventLog, EventLogger, MoneyInDecision, NewEvent } from '../events/log.ts';
+import { type EventMetrics, silentMetrics } from '../events/metrics.ts';
+import { type IngressTarget, isSigned, isToken, readIngressPath } from './addresses.ts';
+import { discard, readBody } from './body.ts';
+import { createDecider, type Decider } from './decider.ts';
+import { type Delivery, decode } from './decode.ts';
+import { Quarantine, type QuarantineReason } from './quarantine.ts';
+
+export interface IngressOptions {
+  readonly log: EventLog;
+  /** Keys of the signatures; each is accepted, so that they can be rotated. */
+  readonly secrets: readonly string[];
+  /** Header in which the provider presents the registered token; unset, no token is looked for. */
+  readonly tokenHeader?: string | undefined;
+  /** Who decides on SPEI credits; unset, all are accepted. */
+  readonly decisionUrl?: string | undefined;
+  /** Folder of the quarantine. */
+  readonly dataDir: string;
+  readonly metrics?: EventMetrics | undefined;
+  readonly logger: EventLogger;
+}
+
+export interface Ingress {
+  /** Answers one request under `/webhooks/`. Never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Refuses what comes from now on, and resolves once what is in flight has been answered. */
+  drain(): Promise<void>;
+}
+
+/** Seconds after which a refused provider may try again. */
+const RETRY_AFTER = '2';
+
+/** Webhooks in: verified, decoded, kept, and only then answered. */
+export function createIngress(options: IngressOptions): Ingress {
+  const { log, secrets, tokenHeader, decisionUrl, logger, metrics = silentMetrics } = options;
+  const quarantine = new Quarantine({ dataDir: options.dataDir, logger, metrics });
+  const decider = decisionUrl === undefined ? undefined : createDecider(decisionUrl);
+  const inFlight = new Set<Promise<void>>();
+  let draining = false;
+
+  const isAuthentic = (request: IncomingMessage, target: IngressTarget): boolean => {
+    const signed = isSigned(target, secrets);
+    if (tokenHeader === undefined) return signed;
+    return isToken(headerOf(request, tokenHeader), target, secrets) && signed;
+  };
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method !== 'POST') return refuse(request, response, 405, { allow: 'POST' });
+    const target = readIngressPath((request.url ?? '').split('?', 1)[0] ?? '');
+    if (target === undefined || !isAuthentic(request, target)) return refuse(request, response, 401);
+    if (draining) {
+      return refuse(request, response, 503, { 'retry-after': RETRY_AFTER, connection: 'close' });
+    }
+    const body = await readBody(request);
+    switch (body.kind) {
+      case 'gone':
+        return;
+      case 'too-large':
+        return refuse(request, response, 413);
+      case 'too-slow':
+        return refuse(request, response, 408, { connection: 'close' });
+      case 'whole':
+        return take(target, body.bytes, response);
+    }
+  };
+
+  const take = async (target: IngressTarget, bytes: Buffer, response: ServerResponse): Promise<void> => {
+    const { clientId, type } = target;
+    const receivedAt = new Date().toISOString();
+    const putAside = (reason: QuarantineReason): void =>
+      quarantine.put({ receivedAt, clientId, type, reason, body: bytes });
+    const decoded = decode(type, clientId, bytes);
+    if ('problem' in decoded) {
+      putAside(decoded.problem);
+      return answer(response, 400);
+    }
+    let kept: Appended | 'undecided';
+    try {
+      kept = await keep(log, decider, target, decoded.delivery, receivedAt);
+    } catch (error) {
+      logger.warn({ clientId, type, error: String(error) }, 'a webhook could not be kept');
+      return answer(response, 503, { 'retry-after': RETRY_AFTER });
+    }
+    if (kept === 'undecided') {
+      putAside('undecided');
+      return answer(response, 503, { 'retry-after': RETRY_AFTER });
+    }
+    if (kept.conflict) putAside('conflict');
+    answerStored(response, kept);
+  };
+
+  return {
+    async handle(request, response) {
+      const serving = serve(request, response).catch((error: unknown) => {
+        logger.error({ error: String(error) }, 'a webhook failed unexpectedly');
+        if (!response.headersSent) answer(response, 503, { 'retry-after': RETRY_AFTER });
+      });
+      inFlight.add(serving);
+      await serving;
+      inFlight.delete(serving);
+    },
+    async drain() {
+      draining = true;
+      await Promise.all(inFlight);
+      quarantine.close();
+      await decider?.close();
+    },
+  };
+}
+
+/** Keeps a delivery, or recognises it. An SPEI credit is decided on first, where somebody is there to decide. */
+async function keep(
+  log: EventLog,
+  decider: Decider | undefined,
+  { clientId, type }: IngressTarget,
+  delivery: Delivery,
+  receivedAt: string,
+): Promise<Appended | 'undecided'> {
+  const { messageId, contents, text, isSpeiCredit } = delivery;
+  // Made once: also what makes it safe to append this very delivery again when a reply was lost.
+  const id = messageId ?? randomUUID();
+  const event = { id, type, receivedAt, payload: text, identity: delivery.identity ?? id, contents };
+  if (!isSpeiCredit || decider === undefined) {
+    return log.append(clientId, { ...event, ...undisputed(delivery, type), spoolable: true });
+  }
+  const known = await log.recall(clientId, event);
+  if (known !== undefined) return known;
+  const verdict = await decider.ask(text);
+  if (verdict === undefined) return 'undecided';
+  return log.append(clientId, { ...event, ...verdict, spoolable: false });
+}
+
+function undisputed(delivery: Delivery, type: NewEvent['type']): { decision?: MoneyInDecision } {
+  if (type !== 'MONEY_IN') return {};
+  return { decision: delivery.isSpeiCredit ? 'ACCEPTED' : 'INFORMED' };
+}
+
+/** The only place that may say 422, which refunds somebody's money: with what the log returned, and nothing else. */
+function answerStored(response: ServerResponse, { answer: stored }: Appended): void {
+  if (stored.status === 201) {
+    answer(response, 201);
+    return;
+  }
+  const { refundReason } = stored;
+  const body = JSON.stringify(refundReason === undefined ? {} : { refundReason });
+  response.writeHead(422, { 'content-type': 'application/json' }).end(body);
+}
+
+function answer(
+  response: ServerResponse,
+  status: 201 | 400 | 401 | 405 | 408 | 413 | 503,
+  headers: OutgoingHttpHeaders = {},
+): void {
+  response.writeHead(status, { ...headers, 'content-length': 0 }).end();
+}
+
+/** Answers a request whose body is not, or no longer, of interest. */
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: 401 | 405 | 408 | 413 | 503,
+  headers?: OutgoingHttpHeaders,
+): void {
+  discard(request);
+  answer(response, status, headers);
+}
+
+function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name.toLowerCase()];
+  return Array.isArray(value) ? value[0] : value;
+}

@@ -1,0 +1,82 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { EventLogger, EventType } from '../events/log.ts';
+import type { EventMetrics } from '../events/metrics.ts';
+
+/** Why a delivery was put aside. */
+export type QuarantineReason =
+  /** Not JSON in UTF-8, or nested beyond measure. */
+  | 'unreadable'
+  /** Without what its type needs. */
+  | 'incomplete'
+  /** A CEP wrapper that names another client than its address. */
+  | 'foreign-client'
+  /** A MONEY_IN that repeats a message with other contents. */
+  | 'conflict'
+  /** An SPEI credit on which the decider gave no verdict. */
+  | 'undecided';
+
+export interface Quarantined {
+  readonly receivedAt: string;
+  readonly clientId: string;
+  readonly type: EventType;
+  readonly reason: QuarantineReason;
+  readonly body: Uint8Array;
+}
+
+/** The newest this many are kept: 64 MiB at the very most. */
+const KEPT = 1000;
+/** How long a process waits for another one that is writing, in milliseconds. */
+const BUSY_TIMEOUT_MS = 200;
+
+/**
+ * Deliveries that could not become events, kept for a person to look at, in `quarantine.sqlite`. Several processes may
+ * share the folder. To keep one can fail, but never changes what the provider is told.
+ */
+export class Quarantine {
+  readonly #dataDir: string;
+  readonly #logger: EventLogger;
+  readonly #metrics: EventMetrics;
+  #database: DatabaseSync | undefined;
+
+  constructor(options: { dataDir: string; logger: EventLogger; metrics: EventMetrics }) {
+    this.#dataDir = options.dataDir;
+    this.#logger = options.logger;
+    this.#metrics = options.metrics;
+  }
+
+  put({ receivedAt, clientId, type, reason, body }: Quarantined): void {
+    this.#metrics.quarantined(reason);
+    this.#logger.error({ clientId, type, reason }, 'a webhook was put into quarantine');
+    try {
+      this.#database ??= this.#open();
+      this.#database
+        .prepare('INSERT INTO quarantine (received_at, client_id, type, reason, body) VALUES (?, ?, ?, ?, ?)')
+        .run(receivedAt, clientId, type, reason, body);
+      this.#database
+        .prepare('DELETE FROM quarantine WHERE number <= (SELECT max(number) FROM quarantine) - ?')
+        .run(KEPT);
+    } catch (error) {
+      this.#logger.error({ clientId, type, error: String(error) }, 'the quarantine could not be written');
+    }
+  }
+
+  close(): void {
+    this.#database?.close();
+    this.#database = undefined;
+  }
+
+  #open(): DatabaseSync {
+    mkdirSync(this.#dataDir, { recursive: true, mode: 0o700 });
+    const database = new DatabaseSync(join(this.#dataDir, 'quarantine.sqlite'), { timeout: BUSY_TIMEOUT_MS });
+    database.exec(`
+      PRAGMA journal_mode = WAL;
+      CREATE TABLE IF NOT EXISTS quarantine (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, received_at TEXT NOT NULL, client_id TEXT NOT NULL,
+        type TEXT NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL
+      ) STRICT;
+    `);
+    return database;
+  }
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import {
+  ingressToken,
+  ingressUrl,
+  isIngressUrl,
+  maskIngressUrl,
+  readIngressPath,
+} from '../../src/ingress/addresses.ts';
+
+const client = '0b1f6a52-6a0c-4c87-9a6e-0f3c3c6f0a11';
+const url = ingressUrl('https://gateway.example/', client, 'MONEY_IN', 'secret');
+
+describe('the address of a webhook', () => {
+  it('ends with the HMAC of client and type', () => {
+    expect(url).toMatch(
+      new RegExp(`^https://gateway\\.example/webhooks/${client}/MONEY_IN/[A-Za-z0-9_-]{43}$`),
+    );
+    expect(url).not.toBe(ingressUrl('https://gateway.example', client, 'CEP', 'secret'));
+    expect(url).not.toBe(ingressUrl('https://gateway.example', client, 'MONEY_IN', 'other'));
+  });
+
+  it('has a token of its own, which is not the signature', () => {
+    const token = ingressToken(client, 'MONEY_IN', 'secret');
+    expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(url).not.toContain(token);
+  });
+
+  it('is known again while one of the secrets made it', () => {
+    expect(isIngressUrl('https://gateway.example', url, ['new', 'secret'])).toBe(true);
+    expect(isIngressUrl('https://gateway.example', url, ['new'])).toBe(false);
+    expect(isIngressUrl('https://other.example', url, ['secret'])).toBe(false);
+    expect(isIngressUrl('https://gateway.example', `${url}x`, ['secret'])).toBe(false);
+  });
+
+  it('is shown without its signature, and any other address as it is', () => {
+    const masked = `https://gateway.example/webhooks/${client}/MONEY_IN/***`;
+    expect(maskIngressUrl(url)).toBe(masked);
+    expect(maskIngressUrl(`${url}?x=1#y`)).toBe(`${masked}?x=1#y`);
+    expect(maskIngressUrl(url.replace('gateway', 'former'))).toBe(masked.replace('gateway', 'former'));
+    expect(maskIngressUrl('https://shop.example/hooks/1')).toBe('https://shop.example/hooks/1');
+  });
+
+  it.each([
+    '/webhooks',
+    `/webhooks/${client}/MONEY_IN`,
+    `/webhooks/${client}/MONEY_IN/`,
+    `/webhooks/${client}/money_in/abc`,
+    `/webhooks/${client}/OTHER/abc`,
+    `/webhooks/../MONEY_IN/abc`,
+    `/webhooks/%2e%2e/MONEY_IN/abc`,
+    `/webhooks/${'a'.repeat(65)}/MONEY_IN/abc`,
+    `/x/webhooks/${client}/MONEY_IN/abc`,
+    `/webhooks/${client}/MONEY_IN/abc/more`,
+  ])('%s is none', (path) => {
+    expect(readIngressPath(path)).toBeUndefined();
+  });
+});
