@@ -4,7 +4,7 @@ import { authenticate } from './auth.ts';
 import { controlRoutes } from './control.ts';
 import { ApiError, dataError, errorResponse, notFound } from './errors.ts';
 import { delayWork, Faults, injectFaults } from './faults.ts';
-import { type App, BODY_LIMIT_BYTES, type Env } from './http.ts';
+import { type App, BODY_LIMIT_BYTES, type Ctx, type Env } from './http.ts';
 import { idempotency } from './idempotency.ts';
 import { countRequests, RequestCounts } from './request-counts.ts';
 import { accountRoutes } from './routes/accounts.ts';
@@ -23,13 +23,17 @@ export function buildApp(world: World, seeded: readonly Seeded[]): App {
   const faults = new Faults();
   const counts = new RequestCounts();
 
+  const refuse = (c: Ctx, error: ApiError) => {
+    // Pages instead of JSON are a trait of the service, not of its control.
+    const pages = c.req.path.startsWith('/v1') ? world.choices.errorPages : 'json';
+    return errorResponse(c, error, c.get('operation'), pages);
+  };
   app.onError((error, c) => {
-    if (error instanceof ApiError) return errorResponse(c, error, c.get('operation'), world.choices);
+    if (error instanceof ApiError) return refuse(c, error);
     world.logger.error({ err: error, path: c.req.path }, 'the sandbox failed to serve a request');
-    const failure = new ApiError(500, 'INTERNAL', 'Internal error.');
-    return errorResponse(c, failure, c.get('operation'), world.choices);
+    return refuse(c, new ApiError(500, 'INTERNAL', 'Internal error.'));
   });
-  app.notFound((c) => errorResponse(c, notFound('route_not_found'), undefined, world.choices));
+  app.notFound((c) => refuse(c, notFound('route_not_found')));
 
   const limit = bodyLimit({
     maxSize: BODY_LIMIT_BYTES,

@@ -43,7 +43,7 @@ const KEPT = 10_000;
 
 /**
  * Sends webhooks, records each attempt and its reply, and tries again with back-off: 10 simulated seconds after the first
- * attempt, then twice as long each time. The webhooks of one message are tried one after another in the order of their
+ * attempt, then twice as long each time, for as long as the webhook is active. The webhooks of one message are tried one after another in the order of their
  * registration, so that which of them answers first does not depend on the network.
  */
 export class Deliveries {
@@ -120,10 +120,11 @@ export class Deliveries {
   async #attemptOrRetry(delivery: Delivery, siblings: readonly Delivery[]): Promise<void> {
     // A resend may have been answered while this retry was waiting.
     if (delivery.state !== 'PENDING') return;
-    await this.#attempt(delivery);
+    const wanted = delivery.webhook.status === 'ACTIVE';
+    if (wanted) await this.#attempt(delivery);
     if (delivery.state !== 'PENDING' || this.#stopping.signal.aborted) return;
     const tried = delivery.attempts.length;
-    if (tried > this.#choices.deliveryRetries) {
+    if (!wanted || tried > this.#choices.deliveryRetries) {
       delivery.state = 'GIVEN_UP';
       if (siblings.every((sibling) => sibling.state === 'GIVEN_UP')) this.#giveUp(delivery.message);
       return;

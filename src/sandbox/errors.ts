@@ -61,14 +61,14 @@ export interface Operation {
   method: string;
 }
 
-/** Writes an error as the spec's body, or as a page where the choices say so for what the spec does not show. */
+/** Writes an error as the spec's body, or as a page where that is chosen for what the spec does not show. */
 export function errorResponse(
   c: Context,
   error: ApiError,
   operation: Operation | undefined,
-  choices: Choices,
+  pages: Choices['errorPages'],
 ): Response {
-  if (choices.errorPages === 'html' && [401, 403, 404, 409].includes(error.status)) {
+  if (pages === 'html' && [401, 403, 404, 409].includes(error.status)) {
     return c.html(errorPage(error), error.status);
   }
   const body = {

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { clabeCheckDigit } from '../../src/sandbox/clabe.ts';
+import { at, expectRefusal, openSandbox, READINGS } from './harness.ts';
+import { tables } from './spec.ts';
+
+describe.each(READINGS)('private accounts, %s choices', (name, choices) => {
+  const spec = tables(name === 'default');
+
+  test('an account of the client is created with 201, its instrument, and a CLABE of its own', async () => {
+    await using box = await openSandbox(choices);
+    const { clientId, bankIds, clientBankAdapterId } = box.seeded;
+    const account_id = 'b2a7a1a6-54a5-4a52-9a67-2f3f2c6b1c11';
+    const reply = await box.post(box.of('/private_accounts'), {
+      bank_id: at(bankIds, 3),
+      owner_id: clientId,
+      client_bank_adapter_id: clientBankAdapterId,
+      client_id: clientId,
+      account_id,
+    });
+    expect(reply.status).toBe(201);
+    const account = reply.as(spec.privateAccount);
+    expect(account).toMatchObject({
+      accountId: account_id,
+      bankId: at(bankIds, 3),
+      ownerId: clientId,
+      ownerType: 'CLIENT',
+      availableBalance: '0.00',
+      accountType: 'PRIVATE_ACCOUNT',
+      accountStatus: 'ACTIVE',
+    });
+    expect(clabeCheckDigit(account.clabeNumber.slice(0, 17))).toBe(account.clabeNumber[17]);
+    expect(box.seeded.accounts.map(({ clabe }) => clabe)).not.toContain(account.clabeNumber);
+    const tied = (await box.get(box.of(`/instruments/${account.instrumentId}`))).as(spec.instrument);
+    expect(tied.instrumentDetail).toMatchObject({
+      accountNumber: account.accountNumber,
+      clabeNumber: account.clabeNumber,
+    });
+  });
+
+  test.each(['bank_id', 'owner_id', 'client_bank_adapter_id', 'client_id', 'account_id'])(
+    'an account of the client needs %s',
+    async (field) => {
+      await using box = await openSandbox(choices);
+      const { clientId, bankIds, clientBankAdapterId } = box.seeded;
+      const body: Record<string, string> = {
+        bank_id: at(bankIds, 0),
+        owner_id: clientId,
+        client_bank_adapter_id: clientBankAdapterId,
+        client_id: clientId,
+        account_id: clientBankAdapterId,
+      };
+      const { [field]: _left, ...without } = body;
+      expectRefusal(await box.post(box.of('/private_accounts'), without), {
+        status: 400,
+        reason: 'DATA_ERROR',
+      });
+      const wrong = { ...body, [field]: 'not-a-uuid' };
+      expectRefusal(await box.post(box.of('/private_accounts'), wrong), {
+        status: 400,
+        reason: 'DATA_ERROR',
+      });
+    },
+  );
+
+  test('an account of a customer is created with 200 and ownerType CUSTOMER', async () => {
+    await using box = await openSandbox(choices);
+    const customerId = at(box.seeded.customerIds, 1);
+    const reply = await box.post(box.of(`/customers/${customerId}/private_accounts`), {
+      client_id: box.seeded.clientId,
+      client_bank_adapter_id: box.seeded.clientBankAdapterId,
+      bank_id: at(box.seeded.bankIds, 0),
+      owner_id: customerId,
+    });
+    expect(reply.status).toBe(200);
+    expect(reply.as(spec.privateAccount)).toMatchObject({ ownerId: customerId, ownerType: 'CUSTOMER' });
+  });
+
+  test('an account for a customer that does not exist, or is another client’s, is 404', async () => {
+    await using box = await openSandbox(choices);
+    const theirs = at(at(box.seeded.otherClients, 0).customerIds, 0);
+    for (const customerId of [theirs, '3f0c1a52-6d1c-4c1e-9a53-0f3fb1a1c111']) {
+      const reply = await box.post(box.of(`/customers/${customerId}/private_accounts`), {
+        client_id: box.seeded.clientId,
+        client_bank_adapter_id: box.seeded.clientBankAdapterId,
+        bank_id: at(box.seeded.bankIds, 0),
+        owner_id: customerId,
+      });
+      expectRefusal(reply, { status: 404 });
+    }
+  });
+
+  test('what a customer’s account must name is a choice', async () => {
+    await using box = await openSandbox(choices);
+    const path = box.of(`/customers/${at(box.seeded.customerIds, 0)}/private_accounts`);
+    const reply = await box.post(path, {});
+    expect(reply.status).toBe(choices.customerAccountRequires.length === 0 ? 200 : 400);
+  });
+});
