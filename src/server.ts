@@ -251,11 +251,12 @@ function createGraph(
       const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
       return renderGraphiQL(options);
     },
+    // What the plugins above have not logged themselves is of use to developers alone.
     logging: {
-      debug: (...message) => logger.debug({ message }, 'graphql'),
-      info: (...message) => logger.debug({ message }, 'graphql'),
-      warn: (...message) => logger.warn({ message }, 'graphql'),
-      error: (...message) => logger.error({ message }, 'graphql'),
+      debug: (...message) => logger.debug({ message }, 'yoga'),
+      info: (...message) => logger.debug({ message }, 'yoga'),
+      warn: (...message) => logger.debug({ message }, 'yoga'),
+      error: (...message) => logger.debug({ message }, 'yoga'),
     },
   });
 }

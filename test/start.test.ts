@@ -1,0 +1,56 @@
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { expect, it } from 'vitest';
+import { demoAddresses, startProgram } from './helpers/program.ts';
+
+it('one command with no configuration serves the graph on a sandbox, and says where', async () => {
+  await using program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0' });
+  const { gateway, sandbox, token } = await demoAddresses(program);
+  const response = await fetch(`${gateway}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: '{"query":"{ client { id webhooks { nodes { type status feedsGateway url } } } }"}',
+  });
+  const { data, extensions } = (await response.json()) as {
+    data: { client: { webhooks: { nodes: { type: string }[] } } };
+    extensions: object;
+  };
+  const fed = data.client.webhooks.nodes.filter(
+    (webhook) => 'feedsGateway' in webhook && webhook.feedsGateway === true,
+  );
+  expect(fed.map(({ type }) => type).sort()).toEqual(['CEP', 'MONEY_IN']);
+  expect(JSON.stringify(fed)).toContain('/***');
+  expect(extensions).toMatchObject({ upstream: expect.any(Array) });
+  expect((await fetch(`${sandbox}/sandbox`)).ok).toBe(true);
+  expect(await program.end('SIGINT')).toBe(0);
+});
+
+it.each(['PORT', 'SANDBOX_PORT'])('a %s in use stops the start with what to do', async (name) => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  const { port } = taken.address() as AddressInfo;
+  await using program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0', [name]: String(port) });
+  await program.says(new RegExp(`127.0.0.1:${port} is in use .* PORT and SANDBOX_PORT`));
+  expect(await program.end()).toBe(1);
+  await new Promise((resolve) => taken.close(resolve));
+});
+
+it('wrong variables stop the start with one message that names each', async () => {
+  await using program = startProgram('src/main.ts', {
+    PORT: 'http',
+    GRAPHIQL: 'maybe',
+    UPSTREAM_URL: 'ftp://x',
+  });
+  await program.says(/GRAPHIQL: got "maybe", wants true or false/);
+  expect(program.output()).toContain('PORT: got "http"');
+  expect(program.output()).toContain('UPSTREAM_URL: got "ftp://x"');
+  expect(program.output()).toContain('WEBHOOK_SECRET');
+  expect(await program.end()).toBe(1);
+});
+
+it('the sandbox runs alone', async () => {
+  await using program = startProgram('src/cli/sandbox.ts', { SANDBOX_PORT: '0' });
+  const [, url = ''] = await program.says(/What is there +(http:\S+)/);
+  expect((await fetch(url)).status).toBe(200);
+  expect(await program.end('SIGTERM')).toBe(0);
+});

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sendQuery } from './helpers/gateway.ts';
+import { demoAddresses, type Program, startProgram } from './helpers/program.ts';
+import { type RedisServer, startRedis } from './helpers/redis.ts';
+import { TRANSPORTS } from './helpers/subscriber.ts';
+
+const SECRET = 'one secret for both processes';
+const MONEY_IN = 'subscription ($after: Cursor) { moneyIn(after: $after) { cursor amount { amount } } }';
+
+let redis: RedisServer;
+let a: Program;
+let b: Program;
+let addresses: Awaited<ReturnType<typeof demoAddresses>>;
+let other: string;
+// biome-ignore lint/suspicious/noExplicitAny: what the sandbox says of itself.
+let seeded: any;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  const shared = { PORT: '0', REDIS_URL: redis.url, WEBHOOK_SECRET: SECRET };
+  a = startProgram('src/main.ts', { ...shared, SANDBOX_PORT: '0' });
+  addresses = await demoAddresses(a);
+  b = startProgram('src/main.ts', { ...shared, UPSTREAM_URL: addresses.sandbox });
+  [, other = ''] = await b.says(/"url":"([^"]+)"/);
+  seeded = await (await fetch(`${addresses.sandbox}/sandbox`)).json();
+});
+afterAll(async () => {
+  await b?.end('SIGKILL');
+  await a?.end('SIGKILL');
+  await redis?.stop();
+});
+
+const bearer = () => ({ authorization: `Bearer ${addresses.token}` });
+const credit = async (amount: string) => {
+  const response = await fetch(`${addresses.sandbox}/sandbox/spei-credits`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ clabe: seeded.accounts[0].clabe, amount }),
+  });
+  expect(response.ok).toBe(true);
+};
+
+it.each(TRANSPORTS)(
+  'a credit delivered to one process reaches a subscriber of the other, over %s',
+  async (_, subscribe) => {
+    const { data } = await sendQuery(`${other}/graphql`, '{ eventCursor }', {}, bearer());
+    await using subscriber = subscribe(`${other}/graphql`, addresses.token, {
+      query: MONEY_IN,
+      variables: { after: data.eventCursor },
+    });
+    for (const amount of ['1.00', '2.00', '3.00']) await credit(amount);
+    await subscriber.received(3);
+    const cursor = subscriber.results[0]?.data.moneyIn.cursor;
+    await using resumed = subscribe(`${addresses.gateway}/graphql`, addresses.token, {
+      query: MONEY_IN,
+      variables: { after: cursor },
+    });
+    await resumed.received(2);
+    expect(resumed.results.map((result) => result.data.moneyIn.amount.amount)).toEqual(['2.00', '3.00']);
+  },
+);
+
+it('a receipt delivered to one process completes the subscription of the other', async () => {
+  const started = await sendQuery(
+    `${other}/graphql`,
+    `mutation ($input: CreatePennyValidationInput!) {
+      createPennyValidation(input: $input) { ... on CreatePennyValidationSuccess { transaction { id } } }
+    }`,
+    {
+      input: {
+        idempotencyKey: 'two-processes',
+        sourceInstrumentId: seeded.centralizingInstrumentId,
+        destinationInstrumentId: seeded.clabeInstrumentIds[0],
+      },
+    },
+    bearer(),
+  );
+  const [, subscribe] = TRANSPORTS[0];
+  await using subscriber = subscribe(`${other}/graphql`, addresses.token, {
+    query: 'subscription ($id: ID!) { cepStatus(transactionId: $id) { kind cep { status } } }',
+    variables: { id: started.data.createPennyValidation.transaction.id },
+  });
+  expect(await subscriber.ended).toBeUndefined();
+  expect(subscriber.results.at(-1)?.data.cepStatus).toMatchObject({
+    kind: 'CHANGE',
+    cep: { status: 'COMPLETED' },
+  });
+});
+
+it('a process that is interrupted with nothing in flight ends cleanly', async () => {
+  expect(await b.end('SIGINT')).toBe(0);
+  expect(await a.end('SIGINT')).toBe(0);
+});
