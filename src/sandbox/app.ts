@@ -1,10 +1,9 @@
 import { Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { authenticate } from './auth.ts';
 import { controlRoutes } from './control.ts';
-import { ApiError, dataError, errorResponse, notFound } from './errors.ts';
+import { ApiError, errorResponse, notFound } from './errors.ts';
 import { delayWork, Faults, injectFaults } from './faults.ts';
-import { type App, BODY_LIMIT_BYTES, type Ctx, type Env } from './http.ts';
+import type { App, Ctx, Env } from './http.ts';
 import { idempotency } from './idempotency.ts';
 import { countRequests, RequestCounts } from './request-counts.ts';
 import { accountRoutes } from './routes/accounts.ts';
@@ -35,15 +34,7 @@ export function buildApp(world: World, seeded: readonly Seeded[]): App {
   });
   app.notFound((c) => refuse(c, notFound('route_not_found')));
 
-  const limit = bodyLimit({
-    maxSize: BODY_LIMIT_BYTES,
-    onError: (c) => {
-      // The rest of the body is not read, so that the connection cannot serve another request.
-      c.header('connection', 'close');
-      throw dataError(`The request body is larger than ${BODY_LIMIT_BYTES} bytes.`);
-    },
-  });
-  app.use('/v1/*', countRequests(counts), injectFaults(faults), limit, authenticate(world));
+  app.use('/v1/*', countRequests(counts), injectFaults(faults), authenticate(world));
   app.use('/v1/transactions/money_out', idempotency(world));
   app.use('/v1/*', delayWork);
   credentialRoutes(app, world);
@@ -54,7 +45,6 @@ export function buildApp(world: World, seeded: readonly Seeded[]): App {
   transactionRoutes(app, world);
   webhookRoutes(app, world);
 
-  app.use('/sandbox/*', limit);
   controlRoutes(app, world, seeded, faults, counts);
   return app;
 }

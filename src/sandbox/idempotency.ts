@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { MiddlewareHandler } from 'hono';
 import { validate, version } from 'uuid';
 import { conflict, dataError } from './errors.ts';
-import type { Env } from './http.ts';
+import { type Env, readText } from './http.ts';
 import type { World } from './world.ts';
 
 const KEPT_MS = 24 * 3_600_000;
@@ -23,7 +23,7 @@ export function idempotency(world: World): MiddlewareHandler<Env> {
       throw dataError('The Idempotency-Key must be a UUID version 5.');
     const scope = world.choices.idempotencyScope === 'client' ? c.get('clientId') : '';
     const name = `${scope}:${key.toLowerCase()}`;
-    const body = await c.req.text();
+    const body = await readText(c);
     const first = remembered.get(name);
     if (first !== undefined && world.clock.now() < first.until) {
       if (!sameBody(world, first.body, body)) {

@@ -1,4 +1,4 @@
-import { decodeJwt, jwtVerify } from 'jose';
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { at, expectRefusal, openSandbox, READINGS } from './harness.ts';
 import { tables } from './spec.ts';
@@ -126,8 +126,9 @@ test('under the alternative, a new token ends the older ones and carries no exp'
   expect((await box.get('/v1/banks')).status).toBe(401);
 });
 
-test('the token is a JWT signed with HS256', async () => {
+test('the token is a JWT of HS256 whose signature verifies under no other key', async () => {
   await using box = await openSandbox();
+  expect(decodeProtectedHeader(box.seeded.accessToken)).toMatchObject({ alg: 'HS256', typ: 'JWT' });
   await expect(jwtVerify(box.seeded.accessToken, new Uint8Array(32))).rejects.toThrow(
     /signature verification failed/,
   );

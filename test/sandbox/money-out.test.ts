@@ -1,0 +1,193 @@
+import { v4, v5 } from 'uuid';
+import { describe, expect, test } from 'vitest';
+import { at, expectRefusal, type Opened, openReceiver, openSandbox, READINGS, transfer } from './harness.ts';
+import { tables } from './spec.ts';
+
+const PATH = '/v1/transactions/money_out';
+const method = 'MoneyOut';
+const keyOf = (text: string) => v5(text, v5.URL);
+
+const card = ({ seeded }: Opened) => at(seeded.cardInstrumentIds, 0);
+
+function pay(box: Opened, key: string, body: unknown) {
+  return box.call('POST', PATH, body, {
+    authorization: `Bearer ${box.sandbox.accessToken}`,
+    'idempotency-key': key,
+  });
+}
+
+describe.each(READINGS)('money out, %s choices', (name, choices) => {
+  const spec = tables(name === 'default');
+
+  test('is INITIALIZED when accepted and LIQUIDATED on the clock', async () => {
+    await using box = await openSandbox(choices);
+    const reply = await box.post(PATH, transfer(box, card(box)));
+    expect(reply.status).toBe(200);
+    const made = reply.as(spec.newTransaction);
+    expect(made).toMatchObject({
+      transactionStatus: 'INITIALIZED',
+      category: 'DEBIT_TRANS',
+      subCategory: 'SPEI_DEBIT',
+    });
+    const read = async () =>
+      (await box.get(box.of(`/transactions/${made.id}`))).as(spec.transaction).transactionStatus;
+    expect(await read()).toBe('INITIALIZED');
+    await box.step(choices.moneyOutSeconds / 2);
+    expect(await read()).toBe(choices.valuesBeyondTheSpec ? 'IN_PROCESS' : 'INITIALIZED');
+    await box.step(choices.moneyOutSeconds / 2);
+    expect(await read()).toBe('LIQUIDATED');
+  });
+
+  test('leaves the account at once, and the ledger balanced', async () => {
+    await using box = await openSandbox(choices);
+    await box.post(PATH, transfer(box, card(box), { amount: '1000000.00' }));
+    const again = await box.post(PATH, transfer(box, card(box), { amount: '1000000.00' }));
+    expectRefusal(again, {
+      status: 400,
+      reason: 'FAILED_PRECONDITION',
+      detail: 'The account does not have sufficient funds.',
+      method,
+    });
+    expect((await box.ledger()).balanced).toBe(true);
+  });
+
+  test.each([{ external_reference: '12345678' }, { amount: '0.00' }, { currency: 'USD' }])(
+    '%o is refused',
+    async (change) => {
+      await using box = await openSandbox(choices);
+      const reply = await box.post(PATH, transfer(box, card(box), change));
+      expectRefusal(reply, { status: 400, reason: 'DATA_ERROR', method });
+    },
+  );
+
+  test('the length of its description is limited, or not, by choice', async () => {
+    await using box = await openSandbox(choices);
+    const reply = await box.post(PATH, transfer(box, card(box), { description: 'x'.repeat(40) }));
+    expect(reply.status).toBe(choices.moneyOutDescription === 'unlimited' ? 200 : 400);
+  });
+
+  test('may start from a customer’s account, or not, by choice', async () => {
+    await using box = await openSandbox(choices);
+    const source = at(box.seeded.internalInstrumentIds, 2);
+    const reply = await box.post(PATH, transfer(box, card(box), {}, source));
+    expect(reply.status).toBe(choices.moneyOutSource === 'any internal' ? 200 : 400);
+  });
+
+  test('a source that holds no account cannot pay, one that is unknown is not found', async () => {
+    await using box = await openSandbox(choices);
+    const external = at(box.seeded.clabeInstrumentIds, 0);
+    expectRefusal(await box.post(PATH, transfer(box, card(box), {}, external)), { status: 400 });
+    const unknown = '3f0c1a52-6d1c-4c1e-9a53-0f3fb1a1c111';
+    expectRefusal(await box.post(PATH, transfer(box, card(box), {}, unknown)), { status: 404 });
+    expectRefusal(await box.post(PATH, transfer(box, unknown)), { status: 404 });
+  });
+
+  test('to a CLABE of the service’s own, it comes back from SPEI as a credit', async () => {
+    await using box = await openSandbox(choices);
+    await using receiver = await openReceiver({ status: 201 });
+    await box.register('MONEY_IN', receiver.url);
+    const inside = at(box.seeded.internalInstrumentIds, 2);
+    const made = (await box.post(PATH, transfer(box, inside))).as(spec.newTransaction);
+    await box.step(choices.moneyOutSeconds);
+    const { body } = spec.moneyIn.parse(at(receiver.received, 0).json);
+    expect(body).toMatchObject({
+      sub_category: 'SPEI_CREDIT',
+      tracking_key: made.trackingId,
+      owner_id: at(box.seeded.customerIds, 0),
+    });
+    expect((await box.ledger()).balanced).toBe(true);
+  });
+
+  test('a STATUS_UPDATE tells of its settlement', async () => {
+    await using box = await openSandbox(choices);
+    await using receiver = await openReceiver({ status: 200 });
+    await box.register('STATUS_UPDATE', receiver.url);
+    const made = (await box.post(PATH, transfer(box, card(box)))).as(spec.newTransaction);
+    await box.step(choices.moneyOutSeconds);
+    expect(at(receiver.received, 0).text).toContain(made.id);
+  });
+
+  describe('with an Idempotency-Key', () => {
+    test.each(['not-a-uuid', v4(), ''])('%o is refused: a UUID of version 5 is needed', async (key) => {
+      await using box = await openSandbox(choices);
+      const before = await box.ledger();
+      expectRefusal(await pay(box, key, transfer(box, card(box))), { status: 400, reason: 'DATA_ERROR' });
+      expect(await box.ledger()).toEqual(before);
+    });
+
+    test('the same key and body yield the first answer again, byte for byte, and one movement', async () => {
+      await using box = await openSandbox(choices);
+      const before = (await box.ledger()).movements.length;
+      const first = await pay(box, keyOf('a'), transfer(box, card(box)));
+      await box.step(choices.moneyOutSeconds);
+      const second = await pay(box, keyOf('a'), transfer(box, card(box)));
+      expect(second).toMatchObject({ status: 200, text: first.text, contentType: first.contentType });
+      expect((await box.ledger()).movements).toHaveLength(before + 1);
+    });
+
+    test('the same key with another body is 409', async () => {
+      await using box = await openSandbox(choices);
+      await pay(box, keyOf('a'), transfer(box, card(box)));
+      const reply = await pay(box, keyOf('a'), transfer(box, card(box), { amount: '11.00' }));
+      expectRefusal(reply, { status: 409 });
+    });
+
+    test('what counts as the same body is a choice', async () => {
+      await using box = await openSandbox(choices);
+      const body = transfer(box, card(box));
+      await pay(box, keyOf('a'), body);
+      const reply = await pay(box, keyOf('a'), JSON.stringify(body, null, 2));
+      expect(reply.status).toBe(choices.idempotencyBody === 'value' ? 200 : 409);
+    });
+
+    test('an error is cached too', async () => {
+      await using box = await openSandbox(choices);
+      const body = transfer(box, card(box), { amount: '9000000.00' });
+      const first = await pay(box, keyOf('a'), body);
+      const { clabe } = at(box.seeded.accounts, 0);
+      await box.post('/sandbox/spei-credits', { clabe, amount: '9000000.00' });
+      const second = await pay(box, keyOf('a'), body);
+      expect(first.status).toBe(400);
+      expect(second.text).toBe(first.text);
+    });
+
+    test('while the first call runs, a second is told so with 409, and later gets the answer', async () => {
+      await using box = await openSandbox(choices);
+      await box.post('/sandbox/faults', { match: { path: PATH }, fault: { delayMs: 400 }, times: 1 });
+      const body = transfer(box, card(box));
+      const first = pay(box, keyOf('a'), body);
+      await expect
+        .poll(async () => (await box.call('GET', '/sandbox/requests')).text, { interval: 5 })
+        .toContain('POST /v1/transactions/money_out');
+      const during = await pay(box, keyOf('a'), body);
+      expectRefusal(during, { status: 409, reason: 'in progress' });
+      const { text } = await first;
+      expect(await pay(box, keyOf('a'), body)).toMatchObject({ status: 200, text });
+    });
+
+    test('after 24 hours the key is new again', async () => {
+      await using box = await openSandbox(choices);
+      const body = transfer(box, card(box));
+      const first = (await pay(box, keyOf('a'), body)).as(spec.newTransaction);
+      await box.step(24 * 3600 - 1);
+      expect((await pay(box, keyOf('a'), body)).as(spec.newTransaction).id).toBe(first.id);
+      await box.step(1);
+      expect((await pay(box, keyOf('a'), body)).as(spec.newTransaction).id).not.toBe(first.id);
+    });
+
+    test('keys are per client, or not, by choice', async () => {
+      await using box = await openSandbox(choices);
+      await pay(box, keyOf('a'), transfer(box, card(box)));
+      const other = at(box.seeded.otherClients, 0);
+      const theirs = {
+        ...transfer(box, at(other.cardInstrumentIds, 0), {}, other.centralizingInstrumentId),
+        client_id: other.clientId,
+      };
+      const reply = await box.call('POST', PATH, theirs, {
+        authorization: `Bearer ${other.accessToken}`,
+        'idempotency-key': keyOf('a'),
+      });
+      expect(reply.status).toBe(choices.idempotencyScope === 'client' ? 200 : 409);
+    });
+  });
+});
