@@ -1,6 +1,7 @@
 import type { Caller } from './auth/caller.ts';
 import { type Passthrough, UnauthenticatedError } from './auth/passthrough.ts';
 import type { EventLog, EventType } from './events/log.ts';
+import type { Money } from './money/execute.ts';
 import type { UpstreamHttp } from './upstream/http.ts';
 import { type CallRecord, createRest, type Rest } from './upstream/rest.ts';
 import { type BankCache, createSession, type Session } from './upstream/session.ts';
@@ -37,6 +38,11 @@ export interface Context {
   /** REST calls under the caller's own `x-api-key`, for a client that it names (spec, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   readonly events: EventLog;
+  readonly money: Money;
+  /** When the operation must be over, in milliseconds since the epoch. */
+  readonly deadline: number;
+  /** Aborted when the caller is gone. */
+  readonly signal: AbortSignal;
   readonly ingress: IngressAddresses;
   /** The REST calls made so far, in the order in which they were answered. */
   readonly calls: readonly CallRecord[];
@@ -69,6 +75,7 @@ export interface ContextOptions {
   readonly passthrough: Passthrough;
   readonly banks: BankCache;
   readonly events: EventLog;
+  readonly money: Money;
   readonly ingress: IngressAddresses;
   readonly logger: Logger;
   readonly upstreamTimeoutMs: number;
@@ -123,6 +130,11 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
       logger: options.logger,
       apiKey,
       events: options.events,
+      money: options.money,
+      get deadline() {
+        return deadline;
+      },
+      signal: signal ?? new AbortController().signal,
       ingress: options.ingress,
       calls,
       async identify() {

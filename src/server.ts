@@ -15,6 +15,8 @@ import { openEventLog } from './events/open.ts';
 import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from './ingress/addresses.ts';
 import { createIngress } from './ingress/ingress.ts';
 import { createMetrics } from './metrics.ts';
+import { createMoney } from './money/execute.ts';
+import { openMoneyRecords } from './money/open.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
 import { useNoIntrospection } from './plugins/introspection.ts';
 import { useJsonRequests } from './plugins/json-requests.ts';
@@ -119,11 +121,18 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       metrics: metrics.events,
       logger,
     });
+    const records = await openMoneyRecords({
+      redisUrl: config.redisUrl,
+      dataDir: config.dataDir,
+      logger,
+    });
+    const money = createMoney({ records, logger });
     const createContext = createContextFactory({
       http,
       passthrough: createPassthrough(config.tokenClientClaims),
       banks: createBankCache(BANKS_TTL_MS, () => performance.now()),
       events,
+      money,
       ingress: addresses,
       logger,
       upstreamTimeoutMs: config.upstreamTimeoutMs,
@@ -183,6 +192,9 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       const timer = setTimeout(() => server.closeAllConnections(), DRAIN_TIMEOUT_MS);
       await closed;
       clearTimeout(timer);
+      // Payments in flight end with their requests; their records are written before the store closes.
+      await money.stop();
+      await records.stop();
       await http.close();
     };
 
@@ -191,7 +203,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
         server.once('error', reject).listen(config.port, config.host, resolve);
       });
     } catch (error) {
-      await Promise.all([events.stop(), http.close()]);
+      await Promise.all([events.stop(), records.stop(), http.close()]);
       throw error;
     }
     const url = addressOf(server.address() as AddressInfo);

@@ -1,8 +1,18 @@
 import type { Context } from '../context.ts';
 import type { Account } from '../upstream/accounts.ts';
+import * as upstream from '../upstream/accounts.ts';
+import { identified, isObject } from '../upstream/shapes.ts';
 import type { MaybePromise } from '../upstream/whole-list.ts';
-import { BadInputError } from './errors.ts';
-import { argumentId } from './ids.ts';
+import {
+  BadInputError,
+  ConflictError,
+  NotFoundError,
+  PreconditionError,
+  RefusedError,
+  ValidationError,
+} from './errors.ts';
+import { argumentId, inputId } from './ids.ts';
+import { type SendOnce, successOf } from './outcome.ts';
 
 /** Exactly one of these is given. */
 export interface AccountBy {
@@ -26,4 +36,81 @@ export function account(by: AccountBy, context: Context): MaybePromise<Account |
   if (by.accountNumber != null) return accounts.find('accountNumber', by.accountNumber);
   if (by.clabe != null) return accounts.find('clabeNumber', by.clabe);
   throw new BadInputError('Argument "by" must name one of id, instrumentId, accountNumber and clabe.');
+}
+
+export interface CreatePrivateAccountInput {
+  readonly bankId: string;
+  readonly ownerId: string;
+  readonly clientBankAdapterId: string;
+  readonly accountId: string;
+}
+
+/** Which of the optional ones are needed is not shown (spec, endpoint 6): absent ones are left out. */
+export interface CreateCustomerPrivateAccountInput {
+  readonly customerId: string;
+  readonly bankId?: string | null | undefined;
+  readonly ownerId?: string | null | undefined;
+  readonly clientBankAdapterId?: string | null | undefined;
+}
+
+const ACCOUNT_RULES: SendOnce = {
+  members: [ValidationError, PreconditionError, NotFoundError, ConflictError, RefusedError],
+  unclear: 'data',
+};
+
+const readAccount = (body: unknown): Account | undefined =>
+  isObject(body) &&
+  [
+    'id',
+    'accountId',
+    'ownerId',
+    'clientBankAdapterId',
+    'accountNumber',
+    'clabeNumber',
+    'availableBalance',
+  ].every((field) => typeof body[field] === 'string')
+    ? identified<Account>(body, 'an account')
+    : undefined;
+
+/** Creates an account of the client (spec, endpoint 5). Sent once. */
+export async function createPrivateAccount(
+  input: CreatePrivateAccountInput,
+  context: Context,
+): Promise<{ readonly account: Account }> {
+  const uuid = (field: keyof CreatePrivateAccountInput) => inputId(['input', field], 'uuid', input[field]);
+  const { rest, clientId } = context.session;
+  const attempt = await upstream.createPrivateAccount(rest, {
+    bank_id: uuid('bankId'),
+    owner_id: uuid('ownerId'),
+    client_bank_adapter_id: uuid('clientBankAdapterId'),
+    client_id: clientId,
+    account_id: uuid('accountId'),
+  });
+  context.forgetReads();
+  return { account: successOf(attempt, readAccount, ACCOUNT_RULES) };
+}
+
+/** Creates an account of one of the client's customers (spec, endpoint 6). Sent once. */
+export async function createCustomerPrivateAccount(
+  input: CreateCustomerPrivateAccountInput,
+  context: Context,
+): Promise<{ readonly account: Account }> {
+  const uuid = (field: keyof CreateCustomerPrivateAccountInput) => {
+    const value = input[field];
+    return value == null ? undefined : inputId(['input', field], 'uuid', value);
+  };
+  const [bankId, ownerId, adapterId] = [uuid('bankId'), uuid('ownerId'), uuid('clientBankAdapterId')];
+  const { rest, clientId } = context.session;
+  const attempt = await upstream.createCustomerPrivateAccount(
+    rest,
+    inputId(['input', 'customerId'], 'uuid', input.customerId),
+    {
+      client_id: clientId,
+      ...(adapterId === undefined ? {} : { client_bank_adapter_id: adapterId }),
+      ...(bankId === undefined ? {} : { bank_id: bankId }),
+      ...(ownerId === undefined ? {} : { owner_id: ownerId }),
+    },
+  );
+  context.forgetReads();
+  return { account: successOf(attempt, readAccount, ACCOUNT_RULES) };
 }

@@ -1,8 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import type { Context } from '../context.ts';
-import type { Webhook } from '../upstream/webhooks.ts';
+import { identified, isObject, type JsonObject } from '../upstream/shapes.ts';
+import type { Webhook, WebhookBody, WebhookChanges } from '../upstream/webhooks.ts';
+import * as upstream from '../upstream/webhooks.ts';
 import type { MaybePromise } from '../upstream/whole-list.ts';
-import { argumentId } from './ids.ts';
+import { ConflictError, NotFoundError, RefusedError, ValidationError } from './errors.ts';
+import { argumentId, inputId } from './ids.ts';
 import { openEnum } from './open-enum.ts';
+import { type SendOnce, successOf } from './outcome.ts';
 
 export const webhookType = openEnum('WebhookType', ['MONEY_IN', 'STATUS_UPDATE', 'CEP']);
 export const webhookStatus = openEnum('WebhookStatus', ['ACTIVE', 'INACTIVE']);
@@ -10,3 +15,136 @@ export const webhookStatus = openEnum('WebhookStatus', ['ACTIVE', 'INACTIVE']);
 /** @throws BadInputError for an id that cannot be one. */
 export const webhook = (id: string, context: Context): MaybePromise<Webhook | null> =>
   context.session.webhooks.find('id', argumentId('id', 'id', id));
+
+export interface CreateWebhookInput {
+  readonly type: 'MONEY_IN' | 'STATUS_UPDATE' | 'CEP';
+  readonly url?: string | null | undefined;
+  readonly token?: string | null | undefined;
+  readonly authType?: string | null | undefined;
+}
+
+export interface UpdateWebhookInput {
+  readonly id: string;
+  readonly url?: string | null | undefined;
+  readonly token?: string | null | undefined;
+  readonly status?: 'ACTIVE' | 'INACTIVE' | null | undefined;
+  readonly authType?: string | null | undefined;
+  readonly auth?: JsonObject | null | undefined;
+}
+
+export interface CreatedWebhook {
+  readonly webhook: Webhook;
+  /** The secret of the registration, shown this once. */
+  readonly token: string;
+}
+
+/** What the samples of the spec send (endpoint 17). */
+const DEFAULT_AUTH_TYPE = 'AUTH';
+const TOKEN_BYTES = 32;
+
+const CREATE_RULES: SendOnce = { members: [ValidationError, ConflictError, RefusedError], unclear: 'data' };
+const UPDATE_RULES: SendOnce = {
+  members: [ValidationError, NotFoundError, ConflictError, RefusedError],
+  unclear: 'error',
+};
+const DELETE_RULES: SendOnce = { members: [NotFoundError, ConflictError, RefusedError], unclear: 'error' };
+
+const readWebhook = (body: unknown): Webhook | undefined =>
+  isObject(body) &&
+  ['id', 'url', 'webhookType', 'webhookStatus'].every((field) => typeof body[field] === 'string')
+    ? identified<Webhook>(body, 'a webhook')
+    : undefined;
+
+const invalid = (field: readonly string[], message: string): ValidationError =>
+  new ValidationError('INVALID_INPUT', message, { field });
+
+/**
+ * The registration's body. Where the webhook feeds the gateway, its token is the one that the ingress can check: another
+ * would have every delivery refused.
+ */
+function registration(input: CreateWebhookInput, { ingress, session }: Context): WebhookBody {
+  const { clientId } = session;
+  const url = input.url ?? ingress.url(clientId, input.type);
+  if (url === undefined) {
+    throw invalid(
+      ['input', 'url'],
+      'input.url must be given: the gateway does not know the address at which it is reached itself, as PUBLIC_URL is not set.',
+    );
+  }
+  const own = ingress.feeds(url) ? ingress.token(clientId, input.type) : undefined;
+  if (own !== undefined && input.token != null && input.token !== own) {
+    throw invalid(
+      ['input', 'token'],
+      "input.token must be left out for a webhook that feeds this gateway: its receiver checks the gateway's own.",
+    );
+  }
+  return {
+    client_id: clientId,
+    url,
+    token: input.token ?? own ?? randomBytes(TOKEN_BYTES).toString('base64url'),
+    webhook_type: input.type,
+    auth_type: input.authType ?? DEFAULT_AUTH_TYPE,
+  };
+}
+
+async function create(
+  send: typeof upstream.createWebhook,
+  input: CreateWebhookInput,
+  context: Context,
+): Promise<CreatedWebhook> {
+  const body = registration(input, context);
+  const attempt = await send(context.session.rest, body);
+  context.forgetReads();
+  return { webhook: successOf(attempt, readWebhook, CREATE_RULES), token: body.token };
+}
+
+/** Registers a webhook (spec, endpoint 17). Sent once. */
+export const createWebhook = (input: CreateWebhookInput, context: Context): Promise<CreatedWebhook> =>
+  create(upstream.createWebhook, input, context);
+
+/** Registers a webhook in the way that the upstream deprecates (spec, endpoint 19). Sent once. */
+export const createLegacyWebhook = (input: CreateWebhookInput, context: Context): Promise<CreatedWebhook> =>
+  create(upstream.createLegacyWebhook, input, context);
+
+const AUTH_FIELD = /^auth_[a-z0-9_]{1,64}$/;
+
+function changesOf(input: UpdateWebhookInput): WebhookChanges {
+  const auth = Object.entries(input.auth ?? {});
+  const other = auth.find(([name]) => !AUTH_FIELD.test(name));
+  if (other !== undefined) {
+    throw invalid(['input', 'auth'], 'input.auth may hold only fields whose names begin with auth_.');
+  }
+  const changes = Object.entries({
+    url: input.url,
+    token: input.token,
+    webhook_status: input.status,
+    auth_type: input.authType,
+  }).filter(([, value]) => value != null);
+  if (changes.length + auth.length === 0) {
+    throw invalid(['input'], 'input must hold something to change besides the id.');
+  }
+  return Object.fromEntries([...auth, ...changes]);
+}
+
+/** Whatever body a 2xx has: that of this answer is not shown (spec, endpoint 18). */
+const anyBody = (): true => true;
+
+/** Changes a webhook (spec, endpoint 18). Sent once; the same change again does no harm. */
+export async function updateWebhook(
+  input: UpdateWebhookInput,
+  context: Context,
+): Promise<{ readonly id: string }> {
+  const id = inputId(['input', 'id'], 'id', input.id);
+  const attempt = await upstream.updateWebhook(context.session.rest, id, changesOf(input));
+  context.forgetReads();
+  successOf(attempt, anyBody, UPDATE_RULES);
+  return { id };
+}
+
+/** Deletes a webhook softly (spec, endpoint 18). Sent once. */
+export async function deleteWebhook(id: string, context: Context): Promise<{ readonly id: string }> {
+  const attempt = await upstream.deleteWebhook(context.session.rest, argumentId('input.id', 'id', id));
+  context.forgetReads();
+  successOf(attempt, anyBody, DELETE_RULES);
+  return { id };
+}

@@ -1,4 +1,4 @@
-import { account } from '../resolvers/account.ts';
+import { account, createCustomerPrivateAccount, createPrivateAccount } from '../resolvers/account.ts';
 import { bankOf } from '../resolvers/bank.ts';
 import { instrumentOf } from '../resolvers/instrument.ts';
 import { ownerOf } from '../resolvers/owner.ts';
@@ -8,6 +8,7 @@ import { AuditType, auditOf } from './audit.ts';
 import { BankType } from './bank.ts';
 import { builder } from './builder.ts';
 import { connectionType } from './connection.ts';
+import { ANY_FAILURE } from './failures.ts';
 import { InstrumentType } from './instrument.ts';
 import { MoneyType } from './money.ts';
 import { OwnerType } from './owner.ts';
@@ -109,3 +110,72 @@ builder.queryField('account', (t) =>
     resolve: (_root, { by }, context) => account(by, context),
   }),
 );
+
+const created = (name: string, description: string) =>
+  builder.objectRef<{ readonly account: Account }>(name).implement({
+    description,
+    fields: (t) => ({
+      account: t.expose('account', {
+        type: AccountType,
+        nullable: false,
+        description: 'The account as the service answered it.',
+      }),
+    }),
+  });
+
+const PrivateAccountSuccess = created('CreatePrivateAccountSuccess', 'The account was created.');
+const CustomerAccountSuccess = created(
+  'CreateCustomerPrivateAccountSuccess',
+  "The customer's account was created.",
+);
+
+const PrivateAccountResult = builder.errorUnion('CreatePrivateAccountResult', {
+  description: 'What came of `createPrivateAccount`.',
+  types: [PrivateAccountSuccess, ...ANY_FAILURE],
+  resolveType: () => 'CreatePrivateAccountSuccess',
+});
+const CustomerAccountResult = builder.errorUnion('CreateCustomerPrivateAccountResult', {
+  description: 'What came of `createCustomerPrivateAccount`.',
+  types: [CustomerAccountSuccess, ...ANY_FAILURE],
+  resolveType: () => 'CreateCustomerPrivateAccountSuccess',
+});
+
+const PrivateAccountInput = builder.inputType('CreatePrivateAccountInput', {
+  description: 'A private account to create for the client.',
+  fields: (t) => ({
+    bankId: t.id({ required: true, description: 'UUID of the bank that is to keep it.' }),
+    ownerId: t.id({ required: true, description: 'UUID of the owner.' }),
+    clientBankAdapterId: t.id({ required: true, description: "UUID of the client's adapter at the bank." }),
+    accountId: t.id({ required: true, description: 'UUID of the account to create it under.' }),
+  }),
+});
+
+const CustomerAccountInput = builder.inputType('CreateCustomerPrivateAccountInput', {
+  description:
+    'A private account to create for a customer. Which of the optional fields the service needs it does not document: what is left out is not sent.',
+  fields: (t) => ({
+    customerId: t.id({ required: true, description: 'UUID of the customer, which must exist.' }),
+    bankId: t.id({ description: 'UUID of the bank that is to keep it.' }),
+    ownerId: t.id({ description: 'UUID of the owner.' }),
+    clientBankAdapterId: t.id({ description: "UUID of the client's adapter at the bank." }),
+  }),
+});
+
+builder.mutationFields((t) => ({
+  createPrivateAccount: t.field({
+    type: PrivateAccountResult,
+    nullable: false,
+    authScopes: { scope: 'accounts:write' },
+    description: 'Creates a private account of the client, with its CLABE and the instrument tied to it.',
+    args: { input: t.arg({ type: PrivateAccountInput, required: true, description: 'The account.' }) },
+    resolve: (_root, { input }, context) => createPrivateAccount(input, context),
+  }),
+  createCustomerPrivateAccount: t.field({
+    type: CustomerAccountResult,
+    nullable: false,
+    authScopes: { scope: 'accounts:write' },
+    description: "Creates a private account of one of the client's customers.",
+    args: { input: t.arg({ type: CustomerAccountInput, required: true, description: 'The account.' }) },
+    resolve: (_root, { input }, context) => createCustomerPrivateAccount(input, context),
+  }),
+}));

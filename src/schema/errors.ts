@@ -132,13 +132,3 @@ builder.objectType(OutcomeUnknown, {
     }),
   }),
 });
-
-/** All that a mutation may answer besides its success. */
-export const ANY_FAILURE = [
-  ValidationError,
-  PreconditionError,
-  NotFoundError,
-  ConflictError,
-  RefusedError,
-  OutcomeUnknown,
-] as const;

@@ -11,8 +11,10 @@ import './customer.ts';
 import './event.ts';
 import './instrument.ts';
 import './owner.ts';
+import './payment.ts';
 import './transaction.ts';
 import './webhook.ts';
+import './webhook-registration.ts';
 
 builder.queryType({ description: 'What can be read.' });
 builder.mutationType({

@@ -10,6 +10,7 @@ import {
   requiredDetail,
 } from '../resolvers/instrument.ts';
 import { ownerOf } from '../resolvers/owner.ts';
+import { registerInstrument } from '../resolvers/registration.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { AccountType } from './account.ts';
@@ -19,6 +20,7 @@ import { builder } from './builder.ts';
 import { ClientType } from './client.ts';
 import { connectionType } from './connection.ts';
 import { CustomerType } from './customer.ts';
+import { ANY_FAILURE } from './failures.ts';
 import { OwnerType } from './owner.ts';
 
 const CardDetailType = builder.objectRef<InstrumentDetail>('CardDetail').implement({
@@ -131,5 +133,77 @@ builder.queryField('instrument', (t) =>
     description: 'One instrument of the client or of its customers; null when there is none of this id.',
     args: { id: t.arg.id({ required: true, description: 'Id of the instrument.' }) },
     resolve: (_root, { id }, context) => instrument(id, context),
+  }),
+);
+
+const RegisterSuccess = builder
+  .objectRef<{ readonly instrument: Instrument }>('RegisterInstrumentSuccess')
+  .implement({
+    description: 'The instrument was registered.',
+    fields: (t) => ({
+      instrument: t.expose('instrument', {
+        type: InstrumentType,
+        nullable: false,
+        description: 'The instrument as the service answered it.',
+      }),
+    }),
+  });
+
+const RegisterResult = builder.errorUnion('RegisterInstrumentResult', {
+  description: 'What came of `registerInstrument`.',
+  types: [RegisterSuccess, ...ANY_FAILURE],
+  resolveType: () => 'RegisterInstrumentSuccess',
+});
+
+const DebitCardInput = builder.inputType('DebitCardInput', {
+  description: 'A debit card that can be paid to.',
+  fields: (t) => ({
+    destinationBankId: t.id({ required: true, description: 'UUID of the bank that issued the card.' }),
+    cardNumber: t.string({
+      required: true,
+      description: '16 digits. Never readable again in full, and never logged.',
+    }),
+    holderName: t.string({ required: true, description: 'Name of the card holder, at most 40 characters.' }),
+  }),
+});
+
+const ReceiverInput = builder.inputType('ReceiverInput', {
+  isOneOf: true,
+  description: 'What is registered: exactly one of the two forms.',
+  fields: (t) => ({
+    debitCard: t.field({ type: DebitCardInput, description: 'A debit card.' }),
+    virtualClabe: t.field({
+      type: 'JSONObject',
+      description: 'A virtual CLABE. The upstream documents no fields: passed through as given.',
+    }),
+  }),
+});
+
+const RegisterInput = builder.inputType('RegisterInstrumentInput', {
+  description: 'An instrument of type `RECEIVER` to register.',
+  fields: (t) => ({
+    sourceBankId: t.id({ required: true, description: 'UUID of the issuing or processing bank.' }),
+    customerId: t.id({
+      description:
+        'UUID of a customer. When given, that customer owns the instrument; otherwise the client does.',
+    }),
+    alias: t.string({ required: true, description: 'Label for the instrument.' }),
+    rfc: t.string({
+      required: true,
+      defaultValue: 'ND',
+      description: 'Tax identifier (RFC) of the holder; `ND` when unknown.',
+    }),
+    receiver: t.field({ type: ReceiverInput, required: true, description: 'The card or the virtual CLABE.' }),
+  }),
+});
+
+builder.mutationField('registerInstrument', (t) =>
+  t.field({
+    type: RegisterResult,
+    nullable: false,
+    authScopes: { scope: 'accounts:write' },
+    description: 'Registers an instrument that money can be sent to.',
+    args: { input: t.arg({ type: RegisterInput, required: true, description: 'The instrument.' }) },
+    resolve: (_root, { input }, context) => registerInstrument(input, context),
   }),
 );

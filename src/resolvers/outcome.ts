@@ -1,0 +1,62 @@
+import { readRefusal, UpstreamError } from '../upstream/errors.ts';
+import type { Answered, Attempt } from '../upstream/http.ts';
+import { errorOfAnswer } from '../upstream/rest.ts';
+import { OutcomeUnknown } from './errors.ts';
+import { type FieldPaths, type Refusals, refusalError } from './refusal.ts';
+
+/** Refused before anything happened, for reasons that lie outside the input: top-level errors. */
+const OUTSIDE_THE_INPUT = [401, 403, 429];
+/** Statuses of a server or proxy that gave up on a request which it may have passed on. */
+const GAVE_UP = [408, 425];
+
+export interface SendOnce {
+  readonly fields?: FieldPaths;
+  readonly members: Refusals;
+  /**
+   * What an unclear outcome is: `data` for the union's `OutcomeUnknown`; `error` where the request may be made again
+   * without harm, so that the union has none.
+   */
+  readonly unclear: 'data' | 'error';
+}
+
+const isRefusal = ({ status }: Answered): boolean =>
+  status >= 400 && status < 500 && !GAVE_UP.includes(status);
+
+/**
+ * The success of a request that was sent once and moves no money.
+ *
+ * @param read what the body of a 2xx says; undefined when it cannot be read.
+ * @throws UserError of the union, for a refusal.
+ * @throws OutcomeUnknown when the request left and no clear answer came.
+ * @throws UpstreamError when nothing can have happened, or where the union has no place for it.
+ */
+export function successOf<T>(attempt: Attempt, read: (body: unknown) => T | undefined, rules: SendOnce): T {
+  if (attempt.kind === 'failed') {
+    if (!attempt.error.dispatched) throw attempt.error;
+    throw unclear(attempt.error, rules);
+  }
+  const { status, body, text } = attempt;
+  if (status >= 200 && status < 300) {
+    const value = read(body);
+    if (value !== undefined) return value;
+    throw unclear(new UpstreamError('UPSTREAM_INVALID', "The service's answer cannot be read."), rules);
+  }
+  if (OUTSIDE_THE_INPUT.includes(status)) throw errorOfAnswer(attempt);
+  if (isRefusal(attempt)) {
+    throw refusalError(readRefusal(status, body), text, rules.fields ?? {}, rules.members);
+  }
+  throw unclear(
+    GAVE_UP.includes(status)
+      ? new UpstreamError('UPSTREAM_UNAVAILABLE', `The service gave up with status ${status}.`)
+      : errorOfAnswer(attempt),
+    rules,
+  );
+}
+
+const unclear = (error: UpstreamError, rules: SendOnce): Error =>
+  rules.unclear === 'error'
+    ? error
+    : new OutcomeUnknown(
+        `It may or may not have happened. ${error.message} Look before sending it again: nothing keeps it from happening twice.`,
+        { safeToRetry: false },
+      );

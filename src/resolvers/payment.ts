@@ -1,0 +1,182 @@
+import type { Context } from '../context.ts';
+import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../money/call.ts';
+import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
+import { upstreamKey } from '../money/upstream-key.ts';
+import { readRefusal, UpstreamError } from '../upstream/errors.ts';
+import type { Attempt } from '../upstream/http.ts';
+import { errorOfAnswer } from '../upstream/rest.ts';
+import {
+  isTransaction,
+  sendInternalTransaction,
+  sendMoneyOut,
+  sendPennyValidation,
+  type Transaction,
+} from '../upstream/transactions.ts';
+import {
+  ConflictError,
+  NotFoundError,
+  OutcomeUnknown,
+  PreconditionError,
+  RefusedError,
+  UserError,
+  ValidationError,
+} from './errors.ts';
+import {
+  type Payment,
+  type PennyValidationInput,
+  pennyValidation,
+  TRANSFER_FIELDS,
+  type TransferInput,
+  transfer,
+} from './payment-input.ts';
+import { type FieldPaths, type Refusals, refusalError } from './refusal.ts';
+
+/** A movement that has been made. */
+export interface Paid {
+  readonly transaction: Transaction;
+  /** Whether this is the answer to an earlier call with the same key. */
+  readonly replayed: boolean;
+}
+
+const MEMBERS: Refusals = [ValidationError, PreconditionError, NotFoundError, ConflictError, RefusedError];
+
+/** One attempt, in the words of the record of payments. */
+export function exchangeOf(attempt: Attempt): Exchange {
+  if (attempt.kind === 'answered') {
+    const { status, body, text } = attempt;
+    return { kind: 'response', status, body, text };
+  }
+  const { error } = attempt;
+  return { kind: error.dispatched ? 'lost' : 'not-dispatched', reason: error.message, cause: error };
+}
+
+const readable = ({ body }: UpstreamAnswer): boolean => isTransaction(body);
+
+/** Sends an outbound SPEI transfer, at most once for its key. */
+export function createMoneyOut(input: TransferInput, context: Context): Promise<Paid> {
+  const { clientId, customerId } = context.caller;
+  const payment = transfer('createMoneyOut', clientId, input);
+  const key = upstreamKey({ clientId, customerId, key: payment.key });
+  const { rest } = context.session;
+  return pay('createMoneyOut', payment, context, (body) => sendMoneyOut(rest, body, key));
+}
+
+/** Moves money between two internal instruments, at most once for its key. */
+export function createInternalTransaction(input: TransferInput, context: Context): Promise<Paid> {
+  const payment = transfer('createInternalTransaction', context.caller.clientId, input);
+  const { rest } = context.session;
+  return pay('createInternalTransaction', payment, context, (body) => sendInternalTransaction(rest, body));
+}
+
+/** Sends 0.01 MXN to learn who owns a CLABE, at most once for its key. */
+export function createPennyValidation(input: PennyValidationInput, context: Context): Promise<Paid> {
+  const payment = pennyValidation(context.caller.clientId, input);
+  const { rest } = context.session;
+  return pay('createPennyValidation', payment, context, (body) => sendPennyValidation(rest, body));
+}
+
+async function pay(
+  mutation: Exclude<Payment['mutation'], 'refundTransaction'>,
+  payment: Payment,
+  context: Context,
+  send: (body: string) => Promise<Attempt>,
+): Promise<Paid> {
+  const calls: MoneyCalls = {
+    // A request that has left is bounded by the operation's deadline, which the session's calls keep by themselves.
+    send: async (body) => exchangeOf(await send(body)),
+    isTransaction: readable,
+  };
+  const { answer, replayed } = await execute(
+    { ...intentOf(payment, context), mutation, calls },
+    context,
+    TRANSFER_FIELDS,
+  );
+  return { transaction: transactionIn(answer), replayed };
+}
+
+/** What every order says of itself. */
+export const intentOf = ({ key, inputHash, body }: Payment, { caller }: Context) => ({
+  clientId: caller.clientId,
+  customerId: caller.customerId,
+  key,
+  inputHash,
+  body,
+});
+
+/**
+ * Carries an order out and tells which of three it is.
+ *
+ * @returns the upstream's answer: done.
+ * @throws UserError of the union: refused, or not to be done.
+ * @throws OutcomeUnknown
+ * @throws UpstreamError when nothing moved, for reasons outside the input.
+ */
+export async function execute(
+  order: MoneyOrder,
+  context: Context,
+  fields: FieldPaths,
+): Promise<{ readonly answer: UpstreamAnswer; readonly replayed: boolean }> {
+  const { deadline, signal } = context;
+  const result = await context.money.execute(order, { deadline, signal });
+  context.forgetReads();
+  if (result.kind === 'done') return result;
+  throw errorOf(result, fields);
+}
+
+function errorOf(result: Exclude<MoneyResult, { kind: 'done' }> | MoneyResult, fields: FieldPaths): Error {
+  switch (result.kind) {
+    case 'done':
+    case 'refused': {
+      const { status, body, text } = result.answer;
+      return refusalError(readRefusal(status, body), text, fields, MEMBERS);
+    }
+    case 'unknown':
+      return unknownOutcome(result);
+    case 'nothing-moved':
+      return whyNothingMoved(result.because);
+    case 'refund-not-allowed':
+      return new PreconditionError('REFUND_NOT_ALLOWED', 'The transaction has been refunded already.', {
+        field: ['input', 'transactionId'],
+      });
+    case 'conflict':
+      return new ConflictError(
+        result.code,
+        result.code === 'IDEMPOTENCY_KEY_REUSED'
+          ? 'The key was used before, for other contents. Nothing was sent: use a new key for a new payment.'
+          : 'An earlier call with this key is still running. Ask again with the same key and contents.',
+        { field: ['input', 'idempotencyKey'] },
+      );
+  }
+}
+
+function unknownOutcome(result: UnknownResult): OutcomeUnknown {
+  const original = result.original?.body;
+  const advice = result.safeToRetry
+    ? 'Send the same input with the same key again: it cannot happen twice.'
+    : 'Look at the account before paying again under another key.';
+  const stuck = result.sameAnswerAgain ? ' The service keeps giving the same answer.' : '';
+  return new OutcomeUnknown(`The money may or may not have moved.${stuck} ${advice}`, {
+    safeToRetry: result.safeToRetry,
+    retryUntil: result.retryUntil === undefined ? null : new Date(result.retryUntil).toISOString(),
+    original: isTransaction(original) ? original : null,
+  });
+}
+
+/** Nothing moved: the error that stopped it, as it stands. */
+function whyNothingMoved(because: Exchange): Error {
+  if (because.kind === 'response') {
+    const { status, body, text } = because;
+    return errorOfAnswer({ kind: 'answered', status, body, text, retryAfterMs: undefined });
+  }
+  if (because.cause instanceof UpstreamError || because.cause instanceof UserError) return because.cause;
+  return new UpstreamError('UPSTREAM_TIMEOUT', 'The time of the operation was over before the call.', {
+    dispatched: false,
+    cause: because.cause,
+  });
+}
+
+/** The engine has called it readable. */
+export function transactionIn({ body }: UpstreamAnswer): Transaction {
+  if (isTransaction(body)) return body;
+  throw new UpstreamError('UPSTREAM_INVALID', 'The stored answer is no transaction.');
+}

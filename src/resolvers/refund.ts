@@ -1,0 +1,79 @@
+import type { Context } from '../context.ts';
+import type { RefundCalls } from '../money/call.ts';
+import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
+import { UpstreamError } from '../upstream/errors.ts';
+import { isTransaction, readTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
+import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
+import { exchangeOf, execute, intentOf, transactionIn } from './payment.ts';
+import { REFUND_FIELDS, type RefundInput, refund } from './payment-input.ts';
+
+/** A credit that has been returned. */
+export interface Refunded {
+  readonly refund: Transaction;
+  /** Id of the credit, which is read when it is asked for. */
+  readonly originalId: string;
+  readonly replayed: boolean;
+}
+
+/** Sub-categories that the spec names and that cannot be refunded: external SPEI credits alone can (endpoint 14). */
+const NOT_REFUNDABLE = ['SPEI_DEBIT', 'INT_DEBIT', 'INT_CREDIT'];
+
+/** Why the upstream must refuse to refund this, where its documentation says so. */
+function whyNot(original: Transaction, input: RefundInput): UserError | undefined {
+  if (NOT_REFUNDABLE.includes(original.subCategory)) {
+    return new PreconditionError(
+      'REFUND_NOT_ALLOWED',
+      `Only received SPEI credits can be refunded; this transaction is ${original.subCategory}.`,
+      { field: ['input', 'transactionId'] },
+    );
+  }
+  const amount = input.as.amount?.amount;
+  if (amount !== undefined && amount !== original.amount) {
+    return new ValidationError(
+      'INVALID_INPUT',
+      `input.as.amount.amount must equal the amount received, ${original.amount}: refunds are in full.`,
+      { field: ['input', 'as', 'amount', 'amount'] },
+    );
+  }
+  return undefined;
+}
+
+/** Returns a received SPEI credit in full, at most once for its key. */
+export async function refundTransaction(input: RefundInput, context: Context): Promise<Refunded> {
+  const { rest } = context.session;
+  const payment = refund(input);
+  const { transactionId } = input;
+  const calls: RefundCalls = {
+    send: async (body) => exchangeOf(await sendRefund(rest, transactionId, body)),
+    isTransaction: ({ body }) => isTransaction(body),
+    readOriginal: () => readOriginal(input, context),
+    isRefunded: ({ body }: UpstreamAnswer) => isTransaction(body) && body.transactionStatus === 'REFUNDED',
+  };
+  const { answer, replayed } = await execute(
+    { ...intentOf(payment, context), mutation: 'refundTransaction', calls },
+    context,
+    REFUND_FIELDS,
+  );
+  return { refund: transactionIn(answer), originalId: transactionId, replayed };
+}
+
+/** The credit as it reads now. One that cannot be refunded is told as a reason for which nothing was sent. */
+async function readOriginal(input: RefundInput, context: Context): Promise<Exchange> {
+  const refused = (cause: UserError): Exchange => ({ kind: 'not-dispatched', reason: cause.message, cause });
+  try {
+    const original = await readTransaction(context.session.rest, input.transactionId);
+    if (original === null) {
+      return refused(
+        new NotFoundError('NOT_FOUND', 'There is no transaction of this id.', {
+          field: ['input', 'transactionId'],
+        }),
+      );
+    }
+    const reason = whyNot(original, input);
+    if (reason !== undefined) return refused(reason);
+    return { kind: 'response', status: 200, body: original, text: JSON.stringify(original) };
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    return { kind: 'lost', reason: error.message, cause: error };
+  }
+}

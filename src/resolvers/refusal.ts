@@ -1,0 +1,75 @@
+import type { Refusal } from '../upstream/errors.ts';
+import {
+  ConflictError,
+  NotFoundError,
+  PreconditionError,
+  RefusedError,
+  type UserError,
+  type UserErrorCode,
+  ValidationError,
+} from './errors.ts';
+
+/** The members that a mutation's union has for refusals. `RefusedError` is one of every union. */
+export type Refusals = readonly (abstract new (...args: never[]) => UserError)[];
+
+/** Where the fields that a refusal can be about stand in the mutation's input. */
+export type FieldPaths = Readonly<Partial<Record<UserErrorCode, readonly string[]>>>;
+
+/** The documented explanations (spec, "Errors"), by the words that carry them. */
+const PRECONDITIONS: readonly (readonly [RegExp, UserErrorCode])[] = [
+  [/not (currently )?active/i, 'ACCOUNT_NOT_ACTIVE'],
+  [/sufficient funds/i, 'INSUFFICIENT_FUNDS'],
+];
+const DATA_ERRORS: readonly (readonly [RegExp, UserErrorCode])[] = [
+  [/external.?reference/i, 'EXTERNAL_REFERENCE_INVALID'],
+  [/amount must be (higher|greater) than 0/i, 'AMOUNT_NOT_POSITIVE'],
+  [/description/i, 'DESCRIPTION_INVALID'],
+  [/currency/i, 'CURRENCY_UNSUPPORTED'],
+];
+
+const codeIn = (
+  table: readonly (readonly [RegExp, UserErrorCode])[],
+  detail: string | null,
+): UserErrorCode | undefined => table.find(([words]) => words.test(detail ?? ''))?.[1];
+
+/**
+ * What a refusal of the upstream is to the caller: the table of spec section "Errors". The bodies of 404 and 409 are not
+ * shown, so their documented identifiers are searched in whatever came (positions.md). Pure.
+ *
+ * @param text the answer's body, of whatever kind.
+ * @param fields paths of the input fields that this mutation has.
+ * @param members of the mutation's union: a refusal of another kind is a `RefusedError` of the same code.
+ */
+export function refusalError(
+  refusal: Refusal,
+  text: string,
+  fields: FieldPaths,
+  members: Refusals,
+): UserError {
+  const error = documented(refusal, text, fields);
+  if (members.some((member) => error instanceof member)) return error;
+  return new RefusedError(error.code, error.message, { upstream: refusal });
+}
+
+function documented(refusal: Refusal, text: string, fields: FieldPaths): UserError {
+  const { httpStatus, reason, detail } = refusal;
+  const message = detail ?? refusal.message ?? `The service refused with status ${httpStatus}.`;
+  const origin = (code: UserErrorCode) => ({ field: fields[code] ?? null, upstream: refusal });
+  if (httpStatus === 404) {
+    const code = text.includes('destination_not_found') ? 'DESTINATION_NOT_FOUND' : 'NOT_FOUND';
+    return new NotFoundError(code, detail ?? 'The service does not know what the input names.', origin(code));
+  }
+  if (httpStatus === 409) {
+    const code = text.includes('external_transfer_not_allowed') ? 'EXTERNAL_TRANSFER_NOT_ALLOWED' : 'REFUSED';
+    return new ConflictError(code, detail ?? 'It collides with what is there already.', origin(code));
+  }
+  if (reason === 'FAILED_PRECONDITION') {
+    const code = codeIn(PRECONDITIONS, detail) ?? 'PRECONDITION_FAILED';
+    return new PreconditionError(code, message, origin(code));
+  }
+  if (reason === 'DATA_ERROR') {
+    const code = codeIn(DATA_ERRORS, detail) ?? 'INVALID_INPUT';
+    return new ValidationError(code, message, origin(code));
+  }
+  return new RefusedError('REFUSED', message, { upstream: refusal });
+}

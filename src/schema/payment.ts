@@ -1,0 +1,230 @@
+import {
+  createInternalTransaction,
+  createMoneyOut,
+  createPennyValidation,
+  type Paid,
+} from '../resolvers/payment.ts';
+import { type Refunded, refundTransaction } from '../resolvers/refund.ts';
+import { transaction } from '../resolvers/transaction.ts';
+import { builder } from './builder.ts';
+import { ANY_FAILURE } from './failures.ts';
+import { TransactionType } from './transaction.ts';
+
+const KEY =
+  'Names this intent to pay: any string of 8 to 128 characters, made once per intent and sent again on every retry. The same key with other contents is refused. Kept for 30 days. Example: `"invoice-2026-1187"`.';
+const REPLAYED = 'True when the key had been used before and this is that first answer again.';
+
+const paid = (name: string, description: string) =>
+  builder.objectRef<Paid>(name).implement({
+    description,
+    fields: (t) => ({
+      transaction: t.expose('transaction', {
+        type: TransactionType,
+        nullable: false,
+        description:
+          'The transaction as the service answered it. `Query.transaction` reads it as it is later.',
+      }),
+      replayed: t.exposeBoolean('replayed', { nullable: false, description: REPLAYED }),
+    }),
+  });
+
+const MoneyOutSuccess = paid('CreateMoneyOutSuccess', 'The transfer was accepted; it settles later.');
+const InternalSuccess = paid('CreateInternalTransactionSuccess', 'The money was moved: this is the debit.');
+const PennySuccess = paid(
+  'CreatePennyValidationSuccess',
+  'The 0.01 MXN were sent; the receipt follows, on average 90 seconds later.',
+);
+
+const RefundSuccess = builder.objectRef<Refunded>('RefundTransactionSuccess').implement({
+  description: 'The credit was returned.',
+  fields: (t) => ({
+    refund: t.expose('refund', {
+      type: TransactionType,
+      nullable: true,
+      description:
+        "The transaction that returns it. Null when the upstream's answer was lost and the refund is known from the original's status alone.",
+    }),
+    original: t.field({
+      type: TransactionType,
+      description: 'The credit as it reads now. Null when it cannot be read; the refund stands all the same.',
+      resolve: (parent, _args, context) => transaction(parent.originalId, null, context),
+    }),
+    replayed: t.exposeBoolean('replayed', { nullable: false, description: REPLAYED }),
+  }),
+});
+
+const MoneyOutResult = builder.errorUnion('CreateMoneyOutResult', {
+  description: 'What came of `createMoneyOut`: done, refused or unknown.',
+  types: [MoneyOutSuccess, ...ANY_FAILURE],
+  resolveType: () => 'CreateMoneyOutSuccess',
+});
+const InternalResult = builder.errorUnion('CreateInternalTransactionResult', {
+  description: 'What came of `createInternalTransaction`: done, refused or unknown.',
+  types: [InternalSuccess, ...ANY_FAILURE],
+  resolveType: () => 'CreateInternalTransactionSuccess',
+});
+const PennyResult = builder.errorUnion('CreatePennyValidationResult', {
+  description: 'What came of `createPennyValidation`: done, refused or unknown.',
+  types: [PennySuccess, ...ANY_FAILURE],
+  resolveType: () => 'CreatePennyValidationSuccess',
+});
+const RefundResult = builder.errorUnion('RefundTransactionResult', {
+  description: 'What came of `refundTransaction`: done, refused or unknown.',
+  types: [RefundSuccess, ...ANY_FAILURE],
+  resolveType: () => 'RefundTransactionSuccess',
+});
+
+const MoneyOutInput = builder.inputType('CreateMoneyOutInput', {
+  description: 'An outbound SPEI transfer.',
+  fields: (t) => ({
+    idempotencyKey: t.string({ required: true, description: KEY }),
+    sourceInstrumentId: t.id({
+      required: true,
+      description: "UUID of the instrument that pays: the client's centralizing account.",
+    }),
+    destinationInstrumentId: t.id({
+      required: true,
+      description: 'UUID of the instrument that is paid, such as a registered debit card.',
+    }),
+    amount: t.field({
+      type: 'MoneyAmount',
+      required: true,
+      description: 'How much, more than zero: `"1250.00"`.',
+    }),
+    currency: t.field({
+      type: 'CurrencyCode',
+      required: true,
+      defaultValue: 'MXN',
+      description: 'Currency of the amount; only `MXN` is moved.',
+    }),
+    description: t.string({ required: true, description: 'What the payment is for.' }),
+    externalReference: t.string({
+      required: true,
+      description: 'Numeric reference of at most seven digits, such as `"1234567"`.',
+    }),
+  }),
+});
+
+const InternalInput = builder.inputType('CreateInternalTransactionInput', {
+  description: 'A transfer between two internal instruments, of the client or of its customers.',
+  fields: (t) => ({
+    idempotencyKey: t.string({ required: true, description: KEY }),
+    sourceInstrumentId: t.id({ required: true, description: 'UUID of the internal instrument that pays.' }),
+    destinationInstrumentId: t.id({
+      required: true,
+      description: 'UUID of the internal instrument that is paid. It should differ from the source.',
+    }),
+    amount: t.field({
+      type: 'MoneyAmount',
+      required: true,
+      description: 'How much, more than zero: `"1250.00"`.',
+    }),
+    currency: t.field({
+      type: 'CurrencyCode',
+      required: true,
+      defaultValue: 'MXN',
+      description: 'Currency of the amount; only `MXN` is moved.',
+    }),
+    description: t.string({
+      required: true,
+      description: 'What the payment is for, in fewer than 40 characters.',
+    }),
+    externalReference: t.string({
+      required: true,
+      description: 'Numeric reference of at most seven digits, such as `"1234567"`.',
+    }),
+  }),
+});
+
+const PennyInput = builder.inputType('CreatePennyValidationInput', {
+  description: 'A payment of 0.01 MXN to learn who owns a CLABE.',
+  fields: (t) => ({
+    idempotencyKey: t.string({ required: true, description: KEY }),
+    sourceInstrumentId: t.id({
+      required: true,
+      description: "UUID of the instrument that pays: the client's centralizing account.",
+    }),
+    destinationInstrumentId: t.id({
+      required: true,
+      description: 'UUID of the CLABE instrument to validate.',
+    }),
+    description: t.string({
+      description:
+        'At most 40 characters: letters without accents, digits, spaces, ñ and Ñ. Null leaves it to the service: `Validacion de cuenta`.',
+    }),
+    externalReference: t.string({
+      description:
+        'Numeric reference of at most seven digits. Null leaves it to the service: the date of the operation as ddmmaa.',
+    }),
+  }),
+});
+
+const RefundAmountInput = builder.inputType('RefundAmountInput', {
+  description: 'A refund that names its amount.',
+  fields: (t) => ({
+    amount: t.field({
+      type: 'MoneyAmount',
+      required: true,
+      description: 'Must equal the amount received, such as `"1250.00"`.',
+    }),
+    description: t.string({ required: true, description: 'Why the money is returned.' }),
+  }),
+});
+
+const RefundAsInput = builder.inputType('RefundAsInput', {
+  isOneOf: true,
+  description: 'Exactly one of the two body shapes that the upstream accepts.',
+  fields: (t) => ({
+    amount: t.field({
+      type: RefundAmountInput,
+      description: 'The current shape: the amount, which must equal the amount received, and a description.',
+    }),
+    reason: t.string({ description: 'The earlier shape: only why the money is returned.' }),
+  }),
+});
+
+const RefundInput = builder.inputType('RefundTransactionInput', {
+  description: 'The return of a received SPEI credit.',
+  fields: (t) => ({
+    idempotencyKey: t.string({ required: true, description: KEY }),
+    transactionId: t.id({ required: true, description: 'UUID of the credit to return.' }),
+    as: t.field({ type: RefundAsInput, required: true, description: 'How the refund is put.' }),
+  }),
+});
+
+builder.mutationFields((t) => ({
+  createMoneyOut: t.field({
+    type: MoneyOutResult,
+    nullable: false,
+    authScopes: { scope: 'money:move' },
+    description: 'Sends an outbound SPEI transfer.',
+    args: { input: t.arg({ type: MoneyOutInput, required: true, description: 'The transfer.' }) },
+    resolve: (_root, { input }, context) => createMoneyOut(input, context),
+  }),
+  createInternalTransaction: t.field({
+    type: InternalResult,
+    nullable: false,
+    authScopes: { scope: 'money:move' },
+    description:
+      'Moves money between two internal instruments. Settles at once, and is reversed only by another one.',
+    args: { input: t.arg({ type: InternalInput, required: true, description: 'The transfer.' }) },
+    resolve: (_root, { input }, context) => createInternalTransaction(input, context),
+  }),
+  createPennyValidation: t.field({
+    type: PennyResult,
+    nullable: false,
+    authScopes: { scope: 'money:move' },
+    description:
+      'Sends 0.01 MXN to a CLABE instrument to verify who owns it. Follow it with `Subscription.cepStatus`.',
+    args: { input: t.arg({ type: PennyInput, required: true, description: 'The validation.' }) },
+    resolve: (_root, { input }, context) => createPennyValidation(input, context),
+  }),
+  refundTransaction: t.field({
+    type: RefundResult,
+    nullable: false,
+    authScopes: { scope: 'money:move' },
+    description: 'Returns a received SPEI credit, always in full.',
+    args: { input: t.arg({ type: RefundInput, required: true, description: 'The refund.' }) },
+    resolve: (_root, { input }, context) => refundTransaction(input, context),
+  }),
+}));
