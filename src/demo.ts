@@ -78,12 +78,13 @@ async function registerWebhook(
   }
 }
 
-const INSTRUMENTS = `# 1 of 4. The graph of instruments: banks, owners, accounts and balances in one request.
-# "extensions.upstream" beneath the result lists the REST calls that it took.
-query Instruments($first: Int!) {
+const INSTRUMENTS = `# 1 of 4. Instruments with their banks, owners, accounts and
+# balances, in one request. "extensions.upstream" beneath the
+# result lists the REST calls that it took.
+query Instruments {
   client {
     id
-    instruments(first: $first) {
+    instruments(first: 25) {
       totalCount
       pageInfo {
         hasNextPage
@@ -131,9 +132,13 @@ query Instruments($first: Int!) {
 }
 `;
 
-const PENNY_VALIDATION = `# 2 of 4. Verify who owns a CLABE: 0.01 MXN is sent there, and the receipt (CEP) names the holder.
-# The key names this one intent: sent again, it answers again and pays nothing. Change it for another validation.
-# Copy the transaction's id from the result into the variables of the next tab.
+const PENNY_VALIDATION = `# 2 of 4. Verify who owns a CLABE: 0.01 MXN is sent there, and
+# the receipt (CEP) names the holder.
+#
+# The key in the variables names this one intent: sent again,
+# it gives the same answer and pays nothing. Change it to start
+# another validation. Then copy the transaction's id into the
+# variables of the next tab.
 mutation StartPennyValidation($input: CreatePennyValidationInput!) {
   createPennyValidation(input: $input) {
     ... on CreatePennyValidationSuccess {
@@ -167,10 +172,9 @@ mutation StartPennyValidation($input: CreatePennyValidationInput!) {
 }
 `;
 
-const CEP = (
-  speed: number,
-) => `# 3 of 4. Watch the receipt: its state now, then every change, until it is COMPLETED or FAILED.
-# The sandbox's clock runs ${speed} times faster: the 90 seconds that a receipt takes are ${(90 / speed).toFixed(1)} here.
+const CEP = (speed: number) => `# 3 of 4. Watch the receipt: its state now, then every change,
+# until it is COMPLETED or FAILED. Give it the transaction's id
+# below. The sandbox's clock runs ${speed} times faster than yours.
 subscription WatchCep($transactionId: ID!) {
   cepStatus(transactionId: $transactionId) {
     kind
@@ -189,12 +193,15 @@ subscription WatchCep($transactionId: ID!) {
 const MONEY_IN = (
   sandboxUrl: string,
   clabe: string,
-) => `# 4 of 4. Watch money arrive. Press play, then let an SPEI credit arrive from a terminal:
+) => `# 4 of 4. Watch money arrive. Press play, and let an SPEI credit
+# arrive from a terminal:
 #
-#   curl -X POST ${sandboxUrl}/sandbox/spei-credits -H 'content-type: application/json' \\
-#     -d '{ "clabe": "${clabe}", "amount": "1250.00", "payerName": "Ana Torres", "concept": "Factura 42" }'
+# curl ${sandboxUrl}/sandbox/spei-credits \\
+#   -H 'content-type: application/json' \\
+#   -d '{ "clabe": "${clabe}",
+#         "amount": "1250.00", "payerName": "Ana Torres" }'
 #
-# Keep the cursor of the last event: given as "after", it continues exactly there.
+# A cursor given as "after" continues behind its event.
 subscription WatchMoneyIn($after: Cursor) {
   moneyIn(after: $after) {
     cursor
@@ -238,7 +245,7 @@ function graphiqlStory(sandbox: Sandbox, seeded: Seeded, speed: number): GraphiQ
     subscriptionsProtocol: 'SSE',
     defaultEditorToolsVisibility: 'variables',
     defaultTabs: [
-      tab(INSTRUMENTS, { first: 25 }),
+      tab(INSTRUMENTS, {}),
       tab(PENNY_VALIDATION, {
         input: {
           idempotencyKey: `validation-${randomUUID()}`,

@@ -1,0 +1,74 @@
+import { type DocumentNode, GraphQLError, type GraphQLSchema, getOperationAST, Kind, parse } from 'graphql';
+import type { Plugin } from 'graphql-yoga';
+import { type Measure, measure } from './measure.ts';
+
+/** What one operation may ask for at most. */
+export interface Limits {
+  /** Tokens of the document, before it is parsed. */
+  readonly tokens: number;
+  readonly depth: number;
+  readonly aliases: number;
+  readonly directives: number;
+  /** Objects that the answer may hold (measure.ts). */
+  readonly cost: number;
+}
+
+const tooComplex = (message: string): GraphQLError =>
+  new GraphQLError(message, { extensions: { code: 'TOO_COMPLEX' } });
+
+/**
+ * Bounds documents over every transport: tokens while parsing, so that a huge one is refused before it costs anything;
+ * depth, aliases and directives before validation, whose own cost grows with them; and the cost once the variables say
+ * how large the pages are. The error says which limit, its value, and what the document has.
+ */
+export function useLimits(limits: Limits): Plugin {
+  const refuse = (name: keyof Measure, had: number): GraphQLError[] =>
+    had > limits[name]
+      ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.`)]
+      : [];
+
+  const beyond = (schema: GraphQLSchema, document: DocumentNode): GraphQLError[] =>
+    document.definitions.flatMap((definition) => {
+      if (definition.kind !== Kind.OPERATION_DEFINITION) return [];
+      const { depth, aliases, directives } = measure(schema, document, definition, {});
+      return [...refuse('depth', depth), ...refuse('aliases', aliases), ...refuse('directives', directives)];
+    });
+
+  const tooCostly = (args: {
+    readonly schema: GraphQLSchema;
+    readonly document: DocumentNode;
+    readonly operationName?: string | null | undefined;
+    readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
+  }): GraphQLError[] => {
+    const operation = getOperationAST(args.document, args.operationName);
+    if (operation === null || operation === undefined) return [];
+    return refuse('cost', measure(args.schema, args.document, operation, args.variableValues ?? {}).cost);
+  };
+
+  return {
+    onParse({ setParseFn }) {
+      setParseFn((source: string, options: object) => {
+        try {
+          return parse(source, { ...options, maxTokens: limits.tokens });
+        } catch (error) {
+          if (error instanceof GraphQLError && error.message.includes(`more than ${limits.tokens} tokens`)) {
+            throw tooComplex(`The document has more than ${limits.tokens} tokens.`);
+          }
+          throw error;
+        }
+      });
+    },
+    onValidate({ params, setResult }) {
+      const errors = beyond(params.schema, params.documentAST);
+      if (errors.length > 0) setResult(errors);
+    },
+    onExecute({ args, setResultAndStopExecution }) {
+      const errors = tooCostly(args);
+      if (errors.length > 0) setResultAndStopExecution({ errors });
+    },
+    onSubscribe({ args, setResultAndStopExecution }) {
+      const errors = tooCostly(args);
+      if (errors.length > 0) setResultAndStopExecution({ errors });
+    },
+  };
+}

@@ -1,0 +1,157 @@
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  type GraphQLField,
+  type GraphQLNamedType,
+  type GraphQLSchema,
+  getNamedType,
+  isInterfaceType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+} from 'graphql';
+
+/** How large an operation is. */
+export interface Measure {
+  /** The longest chain of fields, introspection aside. */
+  readonly depth: number;
+  readonly aliases: number;
+  readonly directives: number;
+  /** Objects that the answer may hold: every object field counts 1, times the page sizes above it. */
+  readonly cost: number;
+}
+
+/** The page size of a connection asked for without one (graph.md). */
+const DEFAULT_PAGE = 50;
+/** What a list without pages, such as `banks`, is taken to hold. */
+const UNPAGED_LIST = 100;
+
+const NOTHING: Measure = { depth: 0, aliases: 0, directives: 0, cost: 0 };
+
+type Variables = Readonly<Record<string, unknown>>;
+
+/**
+ * Measures what one operation of a document asks for. Each fragment is measured once, however often it is spread, so that
+ * a small document cannot cost much to measure; a fragment within itself, which validation refuses, counts once.
+ *
+ * @param variables values of the operation's variables; a page size that they leave open counts as the default.
+ */
+export function measure(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+  variables: Variables,
+): Measure {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+  }
+  const measured = new Map<string, Measure>();
+
+  const ofFragment = (name: string): Measure => {
+    const known = measured.get(name);
+    if (known !== undefined) return known;
+    measured.set(name, NOTHING);
+    const fragment = fragments.get(name);
+    if (fragment === undefined) return NOTHING;
+    const type = schema.getType(fragment.typeCondition.name.value);
+    const found = plus(
+      { ...NOTHING, directives: fragment.directives?.length ?? 0 },
+      ofSelections(fragment.selectionSet, type, 1),
+    );
+    measured.set(name, found);
+    return found;
+  };
+
+  /** `page` multiplies the lists of a connection, which its own arguments bound. */
+  const ofSelections = (set: SelectionSetNode, type: GraphQLNamedType | undefined, page: number): Measure => {
+    let sum = NOTHING;
+    for (const selection of set.selections) {
+      const directives = selection.directives?.length ?? 0;
+      if (selection.kind === Kind.FRAGMENT_SPREAD) {
+        const spread = ofFragment(selection.name.value);
+        sum = plus(sum, { ...spread, directives: spread.directives + directives, cost: spread.cost * page });
+        continue;
+      }
+      if (selection.kind === Kind.INLINE_FRAGMENT) {
+        const name = selection.typeCondition?.name.value;
+        const inner = ofSelections(
+          selection.selectionSet,
+          name === undefined ? type : schema.getType(name),
+          page,
+        );
+        sum = plus(sum, { ...inner, directives: inner.directives + directives });
+        continue;
+      }
+      const aliases = selection.alias === undefined ? 0 : 1;
+      const field = fieldOf(type, selection.name.value);
+      if (selection.selectionSet === undefined || selection.name.value.startsWith('__')) {
+        sum = plus(sum, { depth: 1, aliases, directives, cost: 0 });
+        continue;
+      }
+      const named = field && getNamedType(field.type);
+      const isConnection = named?.name.endsWith('Connection') === true;
+      const times = isConnection ? 1 : listSize(field, page);
+      const inner = ofSelections(
+        selection.selectionSet,
+        named,
+        isConnection ? pageSize(selection.arguments ?? [], variables) : 1,
+      );
+      sum = plus(sum, {
+        depth: inner.depth + 1,
+        aliases: inner.aliases + aliases,
+        directives: inner.directives + directives,
+        cost: times * (1 + inner.cost),
+      });
+    }
+    return sum;
+  };
+
+  const root = schema.getRootType(operation.operation) ?? undefined;
+  const whole = ofSelections(operation.selectionSet, root, 1);
+  return { ...whole, directives: whole.directives + (operation.directives?.length ?? 0) };
+}
+
+const plus = (a: Measure, b: Measure): Measure => ({
+  depth: Math.max(a.depth, b.depth),
+  aliases: a.aliases + b.aliases,
+  directives: a.directives + b.directives,
+  cost: a.cost + b.cost,
+});
+
+function fieldOf(
+  type: GraphQLNamedType | undefined,
+  name: string,
+): GraphQLField<unknown, unknown> | undefined {
+  return isObjectType(type) || isInterfaceType(type) ? type.getFields()[name] : undefined;
+}
+
+/** A connection's `edges` and `nodes` hold a page; any other list is taken to be a whole one. */
+function listSize(field: GraphQLField<unknown, unknown> | undefined, page: number): number {
+  if (field === undefined) return 1;
+  const type = isNonNullType(field.type) ? field.type.ofType : field.type;
+  if (!isListType(type)) return 1;
+  return field.name === 'edges' || field.name === 'nodes' ? page : UNPAGED_LIST;
+}
+
+interface Argument {
+  readonly name: { readonly value: string };
+  readonly value: {
+    readonly kind: string;
+    readonly value?: unknown;
+    readonly name?: { readonly value: string };
+  };
+}
+
+function pageSize(args: readonly Argument[], variables: Variables): number {
+  for (const { name, value } of args) {
+    if (name.value !== 'first' && name.value !== 'last') continue;
+    const given = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.value;
+    const size = Number(given ?? DEFAULT_PAGE);
+    if (Number.isInteger(size) && size > 0) return size;
+  }
+  return DEFAULT_PAGE;
+}
