@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import { at, expectRefusal, openSandbox, READINGS, transfer } from './harness.ts';
+
+const BANKS = '/v1/banks';
+const INTERNAL = '/v1/transactions/internal_transaction';
+
+describe.each(READINGS)('faults, %s choices', (_name, choices) => {
+  async function withFault(fault: unknown, match: unknown = {}, times?: number) {
+    const box = await openSandbox(choices);
+    expect((await box.post('/sandbox/faults', { match, fault, times })).status).toBe(201);
+    const movements = async () => (await box.ledger()).movements.length;
+    const before = await movements();
+    return {
+      ...box,
+      pay: () => box.post(INTERNAL, transfer(box, at(box.seeded.internalInstrumentIds, 2))),
+      moved: async () => (await movements()) - before,
+    };
+  }
+
+  test('reset-before resets the connection and performs nothing', async () => {
+    await using box = await withFault('reset-before');
+    await expect(box.pay()).rejects.toThrow('fetch failed');
+    expect(await box.moved()).toBe(0);
+  });
+
+  test.each(['reset-after-commit', 'truncate'])(
+    '%s performs the request, and loses the answer',
+    async (fault) => {
+      await using box = await withFault(fault);
+      await expect(box.pay()).rejects.toThrow(/fetch failed|terminated/);
+      expect(await box.moved()).toBe(1);
+    },
+  );
+
+  test('garbage performs the request, and answers 200 with what is no JSON', async () => {
+    await using box = await withFault('garbage');
+    const reply = await box.pay();
+    expect(reply).toMatchObject({ status: 200, contentType: 'application/json' });
+    expect(() => JSON.parse(reply.text)).toThrow();
+    expect(await box.moved()).toBe(1);
+  });
+
+  test('hang performs the request, never answers, and does not hold the sandbox up', async () => {
+    await using box = await withFault('hang', { path: INTERNAL });
+    const hanging = box.pay().catch((error: unknown) => error);
+    await expect.poll(box.moved, { interval: 5 }).toBe(1);
+    expect((await box.get(BANKS)).status).toBe(200);
+    await box.sandbox.stop();
+    expect(await hanging).toBeInstanceOf(TypeError);
+  });
+
+  test('a status with a body replaces the answer, and performs the request only if told to commit', async () => {
+    await using box = await withFault({ status: 503, body: { busy: true } }, {}, 1);
+    expect(await box.pay()).toMatchObject({ status: 503, text: '{"busy":true}' });
+    expect(await box.moved()).toBe(0);
+    await box.post('/sandbox/faults', {
+      fault: { status: 502, body: 'bad gateway', commit: true },
+      times: 1,
+    });
+    expect(await box.pay()).toMatchObject({ status: 502, text: 'bad gateway' });
+    expect(await box.moved()).toBe(1);
+    expect((await box.pay()).status).toBe(200);
+  });
+
+  test('a delay holds the request up and then serves it', async () => {
+    await using box = await withFault({ delayMs: 50 });
+    expect((await box.pay()).status).toBe(200);
+    expect(await box.moved()).toBe(1);
+  });
+
+  test('a fault applies so many times, to a method and a path', async () => {
+    await using box = await withFault({ status: 500 }, { method: 'get', path: BANKS }, 2);
+    expect((await box.get(box.of('/accounts'))).status).toBe(200);
+    const statuses = [];
+    for (const _turn of [1, 2, 3]) statuses.push((await box.get(BANKS)).status);
+    expect(statuses).toEqual([500, 500, 200]);
+  });
+
+  test.each<[string, boolean]>([
+    ['/v1/clients', true],
+    ['/v1/clients/*/accounts', true],
+    ['/v1/clients/*', true],
+    ['/v1/*/accounts', false],
+    ['/v1/clients/*/account', false],
+    ['/v1/clients/*.accounts', false],
+    ['/v1/banks', false],
+  ])('the path %s matches that of the accounts: %s', async (path, matches) => {
+    await using box = await withFault({ status: 500 }, { path });
+    expect((await box.get(box.of('/accounts'))).status).toBe(matches ? 500 : 200);
+  });
+
+  test('clearing makes everything healthy, and the control is never at fault', async () => {
+    await using box = await withFault('reset-before');
+    expect((await box.call('GET', '/sandbox')).status).toBe(200);
+    await box.call('DELETE', '/sandbox/faults');
+    expect((await box.get(BANKS)).status).toBe(200);
+  });
+
+  test.each<[unknown]>([
+    [{ fault: 'explode' }],
+    [{ fault: { delayMs: -1 } }],
+    [{ fault: { status: 1000 } }],
+    [{ fault: 'hang', times: 0 }],
+    [{ fault: 'hang', match: { route: 'x' } }],
+    [{}],
+  ])('%j is no fault', async (rule) => {
+    await using box = await openSandbox(choices);
+    expectRefusal(await box.post('/sandbox/faults', rule), { status: 400 });
+  });
+});
