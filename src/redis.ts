@@ -59,6 +59,11 @@ export function parseRedisUrl(url: string): RedisTarget {
   };
 }
 
+export interface RedisConnectOptions extends Omit<CommonRedisOptions, 'replyMapping'> {
+  /** In a Cluster: subscribe to shard channels, over a connection to each primary. */
+  readonly shardedSubscribers?: boolean;
+}
+
 /**
  * Connects to what `REDIS_URL` names. The connection starts at once and is kept up for ever; until the first `ready`, and
  * whenever it is away, commands wait or fail as `options` say.
@@ -68,9 +73,9 @@ export function parseRedisUrl(url: string): RedisTarget {
  *
  * @throws {TypeError} like {@link parseRedisUrl}.
  */
-export function connectRedis(url: string, options: Omit<CommonRedisOptions, 'replyMapping'>): RedisClient {
+export function connectRedis(url: string, options: RedisConnectOptions): RedisClient {
   const target = parseRedisUrl(url);
-  const { enableOfflineQueue, retryStrategy, ...rest } = options;
+  const { enableOfflineQueue, retryStrategy, shardedSubscribers = false, ...rest } = options;
   const common = {
     ...rest,
     username: target.username,
@@ -79,7 +84,7 @@ export function connectRedis(url: string, options: Omit<CommonRedisOptions, 'rep
     reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
   } satisfies RedisOptions;
   if (target.form === 'cluster') {
-    return new Cluster([...target.nodes], { enableOfflineQueue, redisOptions: common });
+    return new Cluster([...target.nodes], { enableOfflineQueue, shardedSubscribers, redisOptions: common });
   }
   const single = {
     ...common,

@@ -1,12 +1,14 @@
 import type { EventLog, EventLogger } from './log.ts';
 import { type EventMetrics, silentMetrics } from './metrics.ts';
+import { Quarantine } from './quarantine.ts';
 import { RedisLog } from './redis-log.ts';
+import { SpooledLog } from './spooled-log.ts';
 import { SqliteLog } from './sqlite-log.ts';
 
 export interface EventLogOptions {
   /** Redis, Sentinels or a Cluster, as `parseRedisUrl` reads it; without it the embedded log of one process. */
   readonly redisUrl?: string | undefined;
-  /** Folder of the embedded log. */
+  /** Folder of the embedded log; with Redis, of the spool. */
   readonly dataDir: string;
   /** Events kept per client. */
   readonly retention: number;
@@ -26,5 +28,6 @@ export async function openEventLog(options: EventLogOptions): Promise<EventLog> 
   if (redisUrl === undefined) return new SqliteLog({ dataDir, retention, metrics, now });
   const log = new RedisLog({ redisUrl, retention, logger, metrics, now });
   await log.settled();
-  return log;
+  const quarantine = new Quarantine({ dataDir, logger, metrics });
+  return new SpooledLog({ log, dataDir, quarantine, logger, metrics });
 }

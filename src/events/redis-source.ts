@@ -4,6 +4,7 @@ import { decodeEntry, type Entry, type Slice } from './entry.ts';
 import { bare, StoreUnavailableError } from './errors.ts';
 import type { RedisChannels } from './redis-channels.ts';
 import { redisKeys } from './redis-keys.ts';
+import { list, word } from './redis-reply.ts';
 import { BOUNDS, HEAD, READ, runScript, type Script } from './redis-scripts.ts';
 import type { Listener, Source } from './source.ts';
 
@@ -82,18 +83,6 @@ export function channelEntry(clientId: string, message: string): Entry {
     /^([^|]+)\|([^|]+)\|(\d+-\d+)\|(.*)$/s.exec(message) ?? [];
   if (position === '') throw new TypeError('a channel message is epoch|prev|id|event');
   return decodeEntry(clientId, epoch, { position, prev }, event);
-}
-
-/** A reply that is a list. */
-export function list(reply: unknown): readonly unknown[] {
-  if (!Array.isArray(reply)) throw new TypeError(`Redis replied ${typeof reply} where a list was wanted`);
-  return reply;
-}
-
-/** An item of a reply that is text. */
-export function word(item: unknown): string {
-  if (typeof item !== 'string') throw new TypeError(`Redis replied ${typeof item} where text was wanted`);
-  return item;
 }
 
 function streamEntry(clientId: string, epoch: string, row: unknown): Entry {

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Appended, EventLog, EventLogger, MoneyInDecision, NewEvent } from '../events/log.ts';
 import { type EventMetrics, silentMetrics } from '../events/metrics.ts';
+import { Quarantine, type QuarantineReason } from '../events/quarantine.ts';
 import { type IngressTarget, isSigned, isToken, readIngressPath } from './addresses.ts';
 import { discard, readBody } from './body.ts';
 import { createDecider, type Decider } from './decider.ts';
 import { type Delivery, decode } from './decode.ts';
-import { Quarantine, type QuarantineReason } from './quarantine.ts';
 
 export interface IngressOptions {
   readonly log: EventLog;

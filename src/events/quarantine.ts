@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { EventLogger, EventType } from '../events/log.ts';
-import type { EventMetrics } from '../events/metrics.ts';
+import type { EventLogger, EventType } from './log.ts';
+import type { EventMetrics } from './metrics.ts';
 
 /** Why a delivery was put aside. */
 export type QuarantineReason =

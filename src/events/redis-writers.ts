@@ -1,0 +1,94 @@
+import type { RedisClient } from '../redis.ts';
+import { bare, StoreUnavailableError } from './errors.ts';
+import type { EventLogger } from './log.ts';
+import { list } from './redis-reply.ts';
+import { runScript, type Script } from './redis-scripts.ts';
+import { hasReplicas, redisWarnings } from './redis-settings.ts';
+
+/** WAIT holds up its connection until a replica has answered; others go on meanwhile. */
+const WRITERS = 3;
+const REPLICA_TIMEOUT_MS = 500;
+
+/**
+ * The connections that write. Where replicas exist, a write is done once one of them has it; what comes too late is as
+ * good as lost.
+ */
+export class RedisWriters {
+  readonly connections: readonly RedisClient[];
+  readonly #logger: EventLogger;
+  readonly #deadlineMs: number;
+  #turn = 0;
+  #replicated = false;
+
+  constructor(connect: () => RedisClient, logger: EventLogger, deadlineMs: number) {
+    const first = connect();
+    this.connections = [first, ...Array.from({ length: WRITERS - 1 }, connect)];
+    this.#logger = logger;
+    this.#deadlineMs = deadlineMs;
+    first.on('ready', () => void this.#inspect(first));
+  }
+
+  /** The next connection in turn. What is written on one stays in order. */
+  next(): RedisClient {
+    this.#turn = (this.#turn + 1) % this.connections.length;
+    const connection = this.connections[this.#turn];
+    if (connection === undefined) throw new RangeError('there is always a writer');
+    return connection;
+  }
+
+  /** Looks again whether there are replicas. */
+  async check(): Promise<void> {
+    const [first] = this.connections;
+    // Without an answer what was known last stands.
+    if (first !== undefined) this.#replicated = await hasReplicas(first).catch(() => this.#replicated);
+  }
+
+  /**
+   * Runs a script that writes.
+   *
+   * @throws {StoreUnavailableError} when it is not certain that the effect is there, and stays
+   */
+  async run(
+    connection: RedisClient,
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<readonly unknown[]> {
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('no answer in time')), this.#deadlineMs);
+    });
+    try {
+      return await Promise.race([this.#run(connection, script, keys, args), tooLate]);
+    } catch (cause) {
+      throw new StoreUnavailableError('The event log could not be written.', { cause: bare(cause) });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #run(
+    connection: RedisClient,
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<readonly unknown[]> {
+    const reply = list(await runScript(connection, script, keys, args));
+    if (this.#replicated) await this.#awaitReplica(connection, keys);
+    return reply;
+  }
+
+  /** In a Cluster a command without a key goes anywhere: one that reads a key leads it to the right node. */
+  async #awaitReplica(connection: RedisClient, [key = '']: readonly string[]): Promise<void> {
+    const [, waited] = (await connection.pipeline().exists(key).wait(1, REPLICA_TIMEOUT_MS).exec()) ?? [];
+    if (Number(waited?.[1] ?? 0) > 0) return;
+    const [, told] = (await connection.pipeline().exists(key).info('replication').exec()) ?? [];
+    const alone = /^connected_slaves:0/m.test(String(told?.[1] ?? ''));
+    if (!alone) throw new Error(`no replica acknowledged within ${REPLICA_TIMEOUT_MS} ms`);
+  }
+
+  async #inspect(connection: RedisClient): Promise<void> {
+    await this.check();
+    for (const warning of await redisWarnings(connection)) this.#logger.warn({}, warning);
+  }
+}

@@ -1,0 +1,224 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { StoreUnavailableError } from './errors.ts';
+import type {
+  Appended,
+  EventLog,
+  EventLogger,
+  EventLogHealth,
+  EventPage,
+  FollowOptions,
+  NewEvent,
+  StoredEvent,
+} from './log.ts';
+import type { EventMetrics } from './metrics.ts';
+import type { Quarantine } from './quarantine.ts';
+import { Spool } from './spool.ts';
+
+/** A log that can be away, and can take several events of a client in their order at once. */
+export interface RemoteLog extends EventLog {
+  /** One result for each event, in order. */
+  appendAll(clientId: string, events: readonly NewEvent[]): Promise<PromiseSettledResult<Appended>[]>;
+}
+
+export interface SpooledLogOptions {
+  readonly log: RemoteLog;
+  /** Folder of the spool. */
+  readonly dataDir: string;
+  readonly quarantine: Quarantine;
+  readonly logger: EventLogger;
+  readonly metrics: EventMetrics;
+}
+
+/** Events drained in one go. */
+const BATCH = 64;
+/** Between attempts to drain, doubling, in milliseconds. */
+const RETRY_MS = { first: 25, longest: 400 } as const;
+/** How long a question that needs the log waits for this client's queue to drain. */
+const PATIENCE_MS = 1000;
+const ADOPT_EVERY_MS = 10_000;
+
+/**
+ * A log whose appends outlive its outages. What may be spooled is, while the log is away and as long as events of the same
+ * client wait; it drains through the log's own append, so that a message stored twice is still one event.
+ */
+export class SpooledLog implements EventLog {
+  readonly #options: SpooledLogOptions;
+  readonly #log: RemoteLog;
+  readonly #stopping = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  /** Own first; after it those that processes which ended have left. */
+  #spools: Spool[] = [];
+  #own: Spool | undefined;
+  #draining: Promise<void> | undefined;
+
+  constructor(options: SpooledLogOptions) {
+    this.#options = options;
+    this.#log = options.log;
+    this.#ownSpool();
+    this.#adopt();
+    this.#timer = setInterval(() => this.#adopt(), ADOPT_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  async append(clientId: string, event: NewEvent): Promise<Appended> {
+    if (!event.spoolable) return this.#log.append(clientId, event);
+    if (this.#own?.has(clientId) === true) return this.#spool(clientId, event);
+    try {
+      return await this.#log.append(clientId, event);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      return this.#spool(clientId, event);
+    }
+  }
+
+  async recall(
+    clientId: string,
+    event: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
+  ): Promise<Appended | undefined> {
+    for (const spool of this.#spools) {
+      const known = spool.find(clientId, event);
+      if (known !== undefined) return known;
+    }
+    if (this.#waits(clientId)) await this.#patiently(this.#drain());
+    if (this.#waits(clientId)) throw new StoreUnavailableError('Events of this client wait in the spool.');
+    return this.#log.recall(clientId, event);
+  }
+
+  readAfter(clientId: string, cursor: string | null, limit: number): Promise<EventPage> {
+    return this.#log.readAfter(clientId, cursor, limit);
+  }
+
+  readBefore(clientId: string, cursor: string | null, limit: number): Promise<EventPage> {
+    return this.#log.readBefore(clientId, cursor, limit);
+  }
+
+  head(clientId: string): Promise<string> {
+    return this.#log.head(clientId);
+  }
+
+  follow(clientId: string, options: FollowOptions): Promise<AsyncIterableIterator<StoredEvent, undefined>> {
+    return this.#log.follow(clientId, options);
+  }
+
+  async health(): Promise<EventLogHealth> {
+    const { available } = await this.#log.health();
+    const writable = available || (await this.#ownSpool()?.isWritable()) === true;
+    return { writable, available, spooled: this.#spools.reduce((sum, { size }) => sum + size, 0) };
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stopping.abort();
+    await this.#log.stop();
+    await this.#draining;
+    for (const spool of this.#spools.splice(0)) spool.close();
+    this.#options.quarantine.close();
+  }
+
+  async #spool(clientId: string, event: NewEvent): Promise<Appended> {
+    const { metrics } = this.#options;
+    const spool = this.#ownSpool();
+    if (spool === undefined)
+      throw new StoreUnavailableError('Neither the event log nor the spool can be written.');
+    const appended = await spool.add(clientId, event);
+    if (appended.duplicate) metrics.duplicate(event.type, appended.conflict);
+    else metrics.spooled(event.type);
+    void this.#drain();
+    return appended;
+  }
+
+  #waits(clientId: string): boolean {
+    return this.#spools.some((spool) => spool.has(clientId));
+  }
+
+  /** The spool, opened now where it could not be before. */
+  #ownSpool(): Spool | undefined {
+    if (this.#own !== undefined || this.#stopping.signal.aborted) return this.#own;
+    try {
+      this.#own = Spool.open(this.#options.dataDir);
+      this.#spools.unshift(this.#own);
+    } catch (error) {
+      this.#options.logger.error({ error: String(error) }, 'the spool cannot be opened');
+    }
+    return this.#own;
+  }
+
+  /** Takes over what processes that ended have left behind. */
+  #adopt(): void {
+    try {
+      const abandoned = Spool.openAbandoned(this.#options.dataDir);
+      this.#spools.push(...abandoned);
+    } catch (error) {
+      this.#options.logger.error({ error: String(error) }, 'the folder of the spools cannot be read');
+    }
+    void this.#drain();
+  }
+
+  /** Moves what waits into the log, until nothing does. One at a time; never rejects. */
+  #drain(): Promise<void> {
+    this.#draining ??= this.#drainAll()
+      .catch((error: unknown) => {
+        if (this.#stopping.signal.aborted) return;
+        this.#options.logger.error({ error: String(error) }, 'the spool could not be drained');
+      })
+      .finally(() => {
+        this.#draining = undefined;
+      });
+    return this.#draining;
+  }
+
+  async #drainAll(): Promise<void> {
+    const { signal } = this.#stopping;
+    let delay: number = RETRY_MS.first;
+    while (!signal.aborted && this.#spools.some((spool) => spool.size > 0)) {
+      const moved = await Promise.all(this.#spools.map((spool) => this.#drainSpool(spool)));
+      if (moved.every(Boolean)) {
+        delay = RETRY_MS.first;
+      } else {
+        await pause(delay, undefined, { signal, ref: false });
+        delay = Math.min(delay * 2, RETRY_MS.longest);
+      }
+    }
+    this.#releaseAdopted();
+  }
+
+  /** Whether everything of the spool went into the log. */
+  async #drainSpool(spool: Spool): Promise<boolean> {
+    for (const clientId of spool.clients) {
+      for (let batch = spool.first(clientId, BATCH); batch.length > 0; batch = spool.first(clientId, BATCH)) {
+        const results = await this.#log.appendAll(
+          clientId,
+          batch.map(({ event }) => event),
+        );
+        const failed = results.findIndex((result) => result.status === 'rejected');
+        const kept = failed < 0 ? batch : batch.slice(0, failed);
+        for (const [index, { event }] of kept.entries()) this.#tell(clientId, event, results[index]);
+        await spool.release(clientId, kept).catch((error: unknown) => {
+          this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
+        });
+        if (failed >= 0) return false;
+      }
+    }
+    return true;
+  }
+
+  #tell(clientId: string, event: NewEvent, result: PromiseSettledResult<Appended> | undefined): void {
+    const { type, receivedAt, payload } = event;
+    this.#options.metrics.drained(type);
+    if (type === 'MONEY_IN' && result?.status === 'fulfilled' && result.value.conflict) {
+      const body = Buffer.from(payload);
+      this.#options.quarantine.put({ receivedAt, clientId, type, reason: 'conflict', body });
+    }
+  }
+
+  #releaseAdopted(): void {
+    for (const spool of this.#spools) {
+      if (spool !== this.#own && spool.size === 0) spool.close();
+    }
+    this.#spools = this.#spools.filter((spool) => spool === this.#own || spool.size > 0);
+  }
+
+  async #patiently(work: Promise<void>): Promise<void> {
+    await Promise.race([work, pause(PATIENCE_MS, undefined, { ref: false })]);
+  }
+}

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { RedisLog } from '../../src/events/redis-log.ts';
+import { countingMetrics, ids, recordingLogger } from '../helpers/events.ts';
+import { speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
+import { startRedis } from '../helpers/redis.ts';
+
+describe('an SPEI credit on which somebody decides', () => {
+  it.each([200, 201])('is accepted with %i', async (status) => {
+    await using decider = await startDecider({ status });
+    await using ingress = await startIngress({ decisionUrl: decider.url });
+    const credit = speiCredit();
+    expect((await ingress.post('MONEY_IN', credit)).status).toBe(201);
+    expect(decider.asked).toEqual([credit]);
+    const { events } = await ingress.log.readAfter(ingress.clientId, null, 5);
+    expect(events).toMatchObject([{ decision: 'ACCEPTED' }]);
+  });
+
+  it('is rejected with 422 and a reason, and the rejection is an event', async () => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"Cuenta cerrada"}' });
+    await using ingress = await startIngress({ decisionUrl: decider.url });
+    const response = await ingress.post('MONEY_IN', speiCredit());
+    expect([response.status, response.headers.get('content-type'), await response.json()]).toEqual([
+      422,
+      'application/json',
+      { refundReason: 'Cuenta cerrada' },
+    ]);
+    const { events } = await ingress.log.readAfter(ingress.clientId, null, 5);
+    expect(events).toMatchObject([{ decision: 'REJECTED', refundReason: 'Cuenta cerrada' }]);
+  });
+
+  it.each([
+    ['gives a 422 without a reason, as frameworks do', { status: 422, body: '{"detail":"invalid"}' }],
+    ['gives a 422 with an empty reason', { status: 422, body: '{"refundReason":" "}' }],
+    ['gives a 422 that cannot be read', { status: 422, body: '<html>' }],
+    ['gives an empty 422', { status: 422 }],
+    ['fails', { status: 500 }],
+    ['says 202', { status: 202 }],
+    ['redirects', { status: 307 }],
+    ['is not there', { status: 404 }],
+    ['is silent', 'silence'],
+  ] as const)('is neither accepted nor rejected when the decider %s', async (_, verdict) => {
+    await using decider = await startDecider(verdict);
+    await using ingress = await startIngress({ decisionUrl: decider.url });
+    const response = await ingress.post('MONEY_IN', speiCredit());
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
+    expect((await ingress.log.readAfter(ingress.clientId, null, 5)).events).toEqual([]);
+    expect(ingress.quarantined().map((row) => row.reason)).toEqual(['undecided']);
+    expect(decider.asked).toHaveLength(1);
+  });
+
+  it('is answered as before when it comes again, and nobody is asked', async () => {
+    const credits = [speiCredit(), speiCredit()];
+    await using log = await startIngress();
+    const { clientId } = log;
+    const statuses: number[] = [];
+    for (const [index, credit] of credits.entries()) {
+      await using decider = await startDecider(
+        index === 0 ? { status: 422, body: '{"refundReason":"no"}' } : { status: 200 },
+      );
+      await using ingress = await startIngress({ clientId, log: log.log, decisionUrl: decider.url });
+      statuses.push((await ingress.post('MONEY_IN', credit)).status);
+    }
+    // By now each decider has gone, and the next one would say the opposite.
+    await using contrary = await startDecider({ status: 422, body: '{"refundReason":"changed my mind"}' });
+    await using ingress = await startIngress({ clientId, log: log.log, decisionUrl: contrary.url });
+    for (const credit of credits) statuses.push((await ingress.post('MONEY_IN', credit)).status);
+    expect(statuses).toEqual([422, 201, 422, 201]);
+    expect(contrary.asked).toEqual([]);
+    expect((await log.log.readAfter(clientId, null, 5)).events).toHaveLength(2);
+  });
+
+  it.each(['INT_CREDIT', 'OTHER', undefined])(
+    'but no other sub-category (%s) is decided on',
+    async (sub_category) => {
+      await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+      await using ingress = await startIngress({ decisionUrl: decider.url });
+      expect((await ingress.post('MONEY_IN', speiCredit({ body: { sub_category } }))).status).toBe(201);
+      expect(decider.asked).toEqual([]);
+    },
+  );
+});
+
+describe('two processes that decide one credit differently at once', () => {
+  it('give one answer, the one that is stored', async () => {
+    await using redis = await startRedis();
+    await using yes = await startDecider({ status: 200 });
+    await using no = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    const clientId = randomUUID();
+    const logs = Array.from({ length: 2 }, () => {
+      const options = { redisUrl: redis.url, retention: 100, logger: recordingLogger() };
+      return new RedisLog({ ...options, metrics: countingMetrics(), now: Date.now });
+    });
+    const [first, second] = logs;
+    if (first === undefined || second === undefined) throw new Error('there are two');
+    await Promise.all(logs.map((log) => log.settled()));
+    await using one = await startIngress({ clientId, log: first, decisionUrl: yes.url });
+    await using other = await startIngress({ clientId, log: second, decisionUrl: no.url });
+    const credits = Array.from({ length: 20 }, () => speiCredit());
+    for (const credit of credits) {
+      const answers = await Promise.all([one.post('MONEY_IN', credit), other.post('MONEY_IN', credit)]);
+      const { events } = await first.readBefore(clientId, null, 1);
+      const stored = events[0]?.decision === 'REJECTED' ? 422 : 201;
+      expect(answers.map((answer) => answer.status)).toEqual([stored, stored]);
+    }
+    const { events } = await first.readAfter(clientId, null, 100);
+    expect(ids(events)).toEqual(credits.map((credit) => credit.id_msg));
+    await Promise.all(logs.map((log) => log.stop()));
+  });
+});
