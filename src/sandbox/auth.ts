@@ -37,7 +37,7 @@ export async function issueToken(world: World, client: Client, credential: Crede
   }
   const id = world.ids.uuid('token');
   // Whole seconds, as `exp` has: the answer and the token must not differ.
-  const expiresAt = (Math.floor(now / 1000) + choices.tokenTtlSeconds) * 1000;
+  const expiresAt = (Math.ceil(now / 1000) + choices.tokenTtlSeconds) * 1000;
   const { tokenClaims } = choices;
   const jwt = new SignJWT({ [tokenClaims.client]: client.id })
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })

@@ -95,7 +95,7 @@ export interface PageRule {
 /** `offset`: space and UTC offset; `plain`: space, no offset; `iso`: ISO 8601 with `T`. */
 export type TimestampForm = 'offset' | 'plain' | 'iso';
 
-export type CustomerAccountField = 'client_id' | 'client_bank_adapter_id' | 'bank_id' | 'owner_id';
+type CustomerAccountField = 'client_id' | 'client_bank_adapter_id' | 'bank_id' | 'owner_id';
 
 export const defaultChoices: Choices = {
   bankFields: { id: 'id', name: 'name', institutionCode: 'institutionCode', clabeCode: 'clabeCode' },

@@ -18,7 +18,7 @@ export interface Message {
   onNoAnswer?(): void;
 }
 
-export interface Attempt {
+interface Attempt {
   at: number;
   status?: number;
   body?: string;

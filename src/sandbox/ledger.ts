@@ -22,7 +22,7 @@ export interface Movement {
 }
 
 /** Thrown when a movement would leave its source below zero. */
-export class InsufficientFundsError extends Error {
+class InsufficientFundsError extends Error {
   override name = 'InsufficientFundsError';
 }
 

@@ -62,7 +62,7 @@ export async function openSandbox(choices: Partial<Choices> = {}, speed = 0) {
 
 export type Opened = Awaited<ReturnType<typeof openSandbox>>;
 
-export interface Received {
+interface Received {
   headers: NodeJS.Dict<string | string[]>;
   text: string;
   json: unknown;

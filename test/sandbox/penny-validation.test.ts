@@ -111,6 +111,14 @@ describe.each(READINGS)('penny validations, %s choices', (name, choices) => {
     expect(run.messages()).toHaveLength(17);
   });
 
+  test('time that runs by itself brings the receipt as well', async () => {
+    await using box = await openSandbox({ ...choices, pennyValidationNeedsWebhook: false }, 3_600);
+    const { id } = (await box.post(PATH, penny(box))).as(spec.newTransaction);
+    const status = async () =>
+      (await box.get(box.of(`/transactions/${id}`))).as(spec.transaction).metadata?.dataCep.status;
+    await expect.poll(status, { interval: 5 }).toBe('COMPLETED');
+  });
+
   test('a receipt that comes late completes after DELAYED', async () => {
     await using run = await withWebhook();
     await run.start({ destination_instrument_id: run.box.seeded.lateReceiptInstrumentId });

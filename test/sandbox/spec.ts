@@ -5,12 +5,12 @@ import { z } from 'zod';
  * "Endpoints", "Events" and "Errors". What it lists is required here; what it does not list is refused by the strict form.
  */
 
-export const uuid = z.uuid();
+const uuid = z.uuid();
 /** `YYYY-MM-DD HH:MM:SS.ffffff-06:00`; some samples omit the offset, one has a `T` (Conventions). */
-export const timestamp = z.string().regex(/^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\.\d{6}([+-]\d\d:\d\d)?$/);
+const timestamp = z.string().regex(/^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d\.\d{6}([+-]\d\d:\d\d)?$/);
 /** Absent ones: null or the text `None`. */
-export const maybeTimestamp = z.union([timestamp, z.null(), z.literal('None')]);
-export const amount = z.string().regex(/^\d+\.\d{2}$/);
+const maybeTimestamp = z.union([timestamp, z.null(), z.literal('None')]);
+const amount = z.string().regex(/^\d+\.\d{2}$/);
 const count = z.number().int().min(0);
 
 /** The tables as schemas; strict ones refuse what the spec does not know. */

@@ -5,7 +5,7 @@ import type { World } from '../world.ts';
 const MINUTE = 60;
 
 /** Seconds after the start of each of the 17 retrieval attempts (spec, Events, CEP). */
-export const ATTEMPTS: readonly number[] = [
+const ATTEMPTS: readonly number[] = [
   0,
   90,
   3 * MINUTE,
