@@ -7,12 +7,18 @@ import type { Plugin } from 'graphql-yoga';
 export function useOperationContext<TInitial extends object>(
   create: (initial: TInitial) => object,
 ): Plugin<TInitial> {
+  // The executor is handed the context that was there before the plugins ran, so it is given ours with the call itself;
+  // the plugins that follow read it from the arguments.
   return {
-    onExecute({ args }) {
-      Object.assign(args, { contextValue: create(args.contextValue) });
+    onExecute({ args, executeFn, setExecuteFn }) {
+      const contextValue = create(args.contextValue);
+      Object.assign(args, { contextValue });
+      setExecuteFn((given) => executeFn({ ...given, contextValue }));
     },
-    onSubscribe({ args }) {
-      Object.assign(args, { contextValue: create(args.contextValue) });
+    onSubscribe({ args, subscribeFn, setSubscribeFn }) {
+      const contextValue = create(args.contextValue);
+      Object.assign(args, { contextValue });
+      setSubscribeFn((given) => subscribeFn({ ...given, contextValue }));
     },
   };
 }
