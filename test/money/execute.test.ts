@@ -56,6 +56,15 @@ const make = (mutation: MoneyMutation, options = {}): MoneyOrder =>
   order(upstream.url, mutation, key, options);
 const pay = (mutation: MoneyMutation, options = {}, ms = 30_000): Promise<MoneyResult> =>
   money.execute(make(mutation, options), limits(ms));
+/** A caller who goes away as soon as one request has met its fate, so that it is not repeated. */
+const payAndLeave = (mutation: MoneyMutation, url = upstream.url, through = money): Promise<MoneyResult> => {
+  const caller = new AbortController();
+  const made = order(url, mutation, key);
+  const send: typeof made.calls.send = (...args) => made.calls.send(...args).finally(() => caller.abort());
+  // The spread loses which calls belong to which mutation; they are those of `made`.
+  const leaving = { ...made, calls: { ...made.calls, send } } as MoneyOrder;
+  return through.execute(leaving, limits(30_000, caller.signal));
+};
 const movements = () => upstream.ledger.get(key) ?? 0;
 const posts = () => upstream.received.length;
 
@@ -140,6 +149,31 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     expect(gone).toMatchObject({ kind: 'nothing-moved' });
     expect(posts()).toBe(0);
     expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
+  });
+
+  it('sends nothing when writing the record took all the time that there was', async () => {
+    const slow = moneyOver({
+      markSent: async (...args) => {
+        const owned = await records.markSent(...args);
+        skip += 60_000;
+        return owned;
+      },
+    });
+    expect(await slow.execute(make(mutation), limits())).toMatchObject({
+      kind: 'nothing-moved',
+      because: { kind: 'not-dispatched' },
+    });
+    expect(posts()).toBe(0);
+    expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
+  });
+
+  it('is there for the next call at once when a call has left it unknown', async () => {
+    // A lease of an hour: whoever had to wait for its end would wait in vain.
+    const patient = createMoney({ records, logger, ambient, leaseMs: HOUR });
+    upstream.faults.push('reset-after');
+    expect(await payAndLeave(mutation, upstream.url, patient)).toMatchObject({ kind: 'unknown' });
+    const settled = mutation === 'createMoneyOut' ? 'done' : 'unknown';
+    expect(await pay(mutation)).toMatchObject({ kind: settled });
   });
 
   it('goes on when the caller disconnects after the request has left, and the answer is kept', async () => {
@@ -334,13 +368,27 @@ describe('createMoneyOut', () => {
     expect(movements()).toBe(1);
   });
 
+  it.each(['connection refused', 401, 403, 400, 409] as const)(
+    'is unknown, and neither free nor refused, when the first request of a later call meets: %s',
+    async (met) => {
+      const unknown = { kind: 'unknown', safeToRetry: true };
+      upstream.faults.push('reset-after');
+      expect(await payAndLeave('createMoneyOut')).toMatchObject(unknown);
+      if (met === 'connection refused') {
+        const nowhere = `http://127.0.0.1:${await freePort()}`;
+        expect(await payAndLeave('createMoneyOut', nowhere)).toMatchObject(unknown);
+      } else {
+        upstream.faults.push(met);
+        expect(await payAndLeave('createMoneyOut')).toMatchObject(unknown);
+      }
+      expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done', replayed: false });
+      expect(movements()).toBe(1);
+    },
+  );
+
   it('stops repeating when the caller goes away, and leaves the rest to the next call', async () => {
-    const caller = new AbortController();
     upstream.faults.push('hang-after');
-    const first = money.execute(make('createMoneyOut'), limits(30_000, caller.signal));
-    await until(() => posts() === 1);
-    caller.abort();
-    expect(await first).toMatchObject({ kind: 'unknown', safeToRetry: true });
+    expect(await payAndLeave('createMoneyOut')).toMatchObject({ kind: 'unknown', safeToRetry: true });
     expect(posts()).toBe(1);
     expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done' });
     expect(movements()).toBe(1);
