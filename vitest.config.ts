@@ -9,6 +9,8 @@ export default defineConfig({
   test: {
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // Node itself loads the sources, as it does in production: one copy of graphql, and no other transform.
+    experimental: { viteModuleRunner: false },
     // In CI each run also leaves a report to count from.
     reporters: process.env['CI'] ? ['default', 'json'] : ['default'],
     outputFile: {

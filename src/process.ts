@@ -19,15 +19,16 @@ export async function runProgram(start: (opened: (closer: Closer) => void) => Pr
     process.on(signal, () => {
       if (stopping) process.exit(130);
       stopping = true;
-      void close().then(() => process.exit(0));
+      void close().then(() => process.exit());
     });
   }
   try {
     await start((closer) => closers.push(closer));
   } catch (error) {
+    process.exitCode = 1;
     process.stderr.write(`${explain(error)}\n`);
     await close();
-    process.exit(1);
+    process.exit();
   }
 }
 

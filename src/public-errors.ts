@@ -1,4 +1,4 @@
-import { GraphQLError } from 'graphql';
+import { GraphQLError, Kind } from 'graphql';
 import { UnauthenticatedError } from './auth/passthrough.ts';
 import {
   CursorInvalidError,
@@ -16,7 +16,7 @@ import { MalformedIdError } from './upstream/path.ts';
  */
 export function toPublicError(error: GraphQLError): GraphQLError | undefined {
   const cause = error.originalError;
-  if (cause === undefined || cause === null) return ofGraphQL(error);
+  if (cause === undefined || cause === null || isOfVariable(error)) return ofGraphQL(error);
   // An executor may wrap an error that it was handed already located.
   if (cause instanceof GraphQLError) return toPublicError(cause);
   const known = describe(cause);
@@ -58,6 +58,10 @@ function ofUpstream(error: UpstreamError): Description {
   const retryAfter = error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs };
   return { message: error.message, extensions: { code: error.code, ...retryAfter } };
 }
+
+/** What a scalar says of a variable's value is kept as the cause; the executor's message repeats it and names the variable. */
+const isOfVariable = ({ path, nodes }: GraphQLError): boolean =>
+  path === undefined && nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION;
 
 const NULL_IN_NON_NULL = /^Cannot return null for non-nullable field /;
 

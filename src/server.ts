@@ -18,6 +18,7 @@ import { createMetrics } from './metrics.ts';
 import { createMoney } from './money/execute.ts';
 import { openMoneyRecords } from './money/open.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
+import { useGraphQLJs } from './plugins/graphql-js.ts';
 import { useNoIntrospection } from './plugins/introspection.ts';
 import { useJsonRequests } from './plugins/json-requests.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
@@ -231,6 +232,7 @@ function createGraph(
     schema: buildSchema(),
     graphqlEndpoint: GRAPHQL_PATH,
     plugins: [
+      useGraphQLJs(),
       useOperationContext<ServerContext>(({ incoming }) => createContext(incoming)),
       useJsonRequests(),
       useErrorMasking({

@@ -31,7 +31,7 @@ it.each(['PORT', 'SANDBOX_PORT'])('a %s in use stops the start with what to do',
   const { port } = taken.address() as AddressInfo;
   await using program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0', [name]: String(port) });
   await program.says(new RegExp(`127.0.0.1:${port} is in use .* PORT and SANDBOX_PORT`));
-  expect(await program.end()).toBe(1);
+  expect(await program.exited()).toBe(1);
   await new Promise((resolve) => taken.close(resolve));
 });
 
@@ -45,7 +45,7 @@ it('wrong variables stop the start with one message that names each', async () =
   expect(program.output()).toContain('PORT: got "http"');
   expect(program.output()).toContain('UPSTREAM_URL: got "ftp://x"');
   expect(program.output()).toContain('WEBHOOK_SECRET');
-  expect(await program.end()).toBe(1);
+  expect(await program.exited()).toBe(1);
 });
 
 it('the sandbox runs alone', async () => {

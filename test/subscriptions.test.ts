@@ -137,7 +137,7 @@ describe.each(TRANSPORTS)('over %s', (_, subscribe) => {
 
   it.each([
     ['nonsense', 'CURSOR_INVALID'],
-    ['', 'CURSOR_INVALID'],
+    ['', 'BAD_USER_INPUT'],
   ])('the cursor %j ends the stream with %s', async (after, code) => {
     await using subscriber = subscribe(gateway.graphql, token, { query: MONEY_IN, variables: { after } });
     await subscriber.ended;

@@ -8,6 +8,8 @@ export interface Program extends AsyncDisposable {
   output(): string;
   /** The first match in what is written, now or later; fails when the program ends without it. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
+  /** The exit code, once the program has ended by itself. */
+  exited(): Promise<number | null>;
   /** Sends a signal and resolves with the exit code once the program is gone. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -38,6 +40,10 @@ export function startProgram(file: string, environment: Readonly<Record<string, 
       const match = pattern.exec(written);
       if (match === null) throw new Error(`The program ended without saying ${pattern}:\n${written}`);
       return match;
+    },
+    async exited() {
+      await gone;
+      return child.exitCode;
     },
     end,
     async [Symbol.asyncDispose]() {
