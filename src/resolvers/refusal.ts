@@ -27,6 +27,19 @@ const DATA_ERRORS: readonly (readonly [RegExp, UserErrorCode])[] = [
   [/currency/i, 'CURRENCY_UNSUPPORTED'],
 ];
 
+const NOT_FOUND = {
+  DESTINATION_NOT_FOUND: 'The destination does not exist or is not assigned.',
+  NOT_FOUND: 'The service does not know what the input names.',
+};
+const CONFLICT = {
+  EXTERNAL_TRANSFER_NOT_ALLOWED: 'The destination is not an internal instrument.',
+  REFUSED: 'It collides with something that is already there or under way.',
+};
+
+/** An identifier, such as `destination_not_found`, explains nothing to people. */
+const explanation = (detail: string | null): string | null =>
+  detail === null || /^\w+$/.test(detail) ? null : detail;
+
 const codeIn = (
   table: readonly (readonly [RegExp, UserErrorCode])[],
   detail: string | null,
@@ -57,11 +70,11 @@ function documented(refusal: Refusal, text: string, fields: FieldPaths): UserErr
   const origin = (code: UserErrorCode) => ({ field: fields[code] ?? null, upstream: refusal });
   if (httpStatus === 404) {
     const code = text.includes('destination_not_found') ? 'DESTINATION_NOT_FOUND' : 'NOT_FOUND';
-    return new NotFoundError(code, detail ?? 'The service does not know what the input names.', origin(code));
+    return new NotFoundError(code, explanation(detail) ?? NOT_FOUND[code], origin(code));
   }
   if (httpStatus === 409) {
     const code = text.includes('external_transfer_not_allowed') ? 'EXTERNAL_TRANSFER_NOT_ALLOWED' : 'REFUSED';
-    return new ConflictError(code, detail ?? 'It collides with what is there already.', origin(code));
+    return new ConflictError(code, explanation(detail) ?? CONFLICT[code], origin(code));
   }
   if (reason === 'FAILED_PRECONDITION') {
     const code = codeIn(PRECONDITIONS, detail) ?? 'PRECONDITION_FAILED';

@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  decodeOffset,
+  edgesOf,
+  encodeOffset,
+  pageInfoOf,
+  pageOf,
+  windowOf,
+} from '../../src/resolvers/connection.ts';
+import { BadInputError, PageCursorError } from '../../src/resolvers/errors.ts';
+
+const items = Array.from({ length: 120 }, (_, index) => index);
+
+describe('a connection', () => {
+  it.each([0, -1, 101, 10_000])('refuses first: %i and says what is allowed', (first) => {
+    expect(() => windowOf({ first })).toThrow(BadInputError);
+    expect(() => windowOf({ first })).toThrow(`"first" must be from 1 to 100; it is ${first}`);
+  });
+
+  it('returns 50 items where first is null', () => {
+    expect(pageOf(items, { first: null }).nodes).toHaveLength(50);
+  });
+
+  it.each([
+    '',
+    'zzz',
+    'b2Zmc2V0',
+    encodeOffset(3).slice(0, -1),
+    `${encodeOffset(3)}=`,
+    Buffer.from('o1:-1').toString('base64url'),
+    Buffer.from('o1:01').toString('base64url'),
+    Buffer.from('o1:9999999999').toString('base64url'),
+    Buffer.from('o2:3').toString('base64url'),
+  ])('refuses the broken cursor %j', (after) => {
+    expect(() => windowOf({ after })).toThrow(PageCursorError);
+  });
+
+  it('makes cursors that decode to where they point', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 1_000_000_000 }),
+        (offset) => decodeOffset(encodeOffset(offset)) === offset,
+      ),
+    );
+  });
+
+  it('yields every item once, in order, however it is paged', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 120 }), fc.integer({ min: 1, max: 100 }), (length, first) => {
+        const list = items.slice(0, length);
+        const seen: number[] = [];
+        let after: string | null = null;
+        for (;;) {
+          const page = pageOf(list, { first, after });
+          const info = pageInfoOf(page);
+          seen.push(...page.nodes);
+          expect(page.totalCount).toBe(length);
+          expect(info.hasPreviousPage).toBe(after !== null);
+          expect(edgesOf(page).at(-1)?.cursor ?? null).toBe(info.endCursor);
+          expect(edgesOf(page)[0]?.cursor ?? null).toBe(info.startCursor);
+          if (!info.hasNextPage) break;
+          after = info.endCursor;
+        }
+        expect(seen).toEqual(list);
+      }),
+    );
+  });
+
+  it('is empty past the end, and says that something precedes it', () => {
+    const page = pageOf(items, { after: encodeOffset(500) });
+    expect(page.nodes).toEqual([]);
+    expect(pageInfoOf(page)).toEqual({
+      hasNextPage: false,
+      hasPreviousPage: true,
+      startCursor: null,
+      endCursor: null,
+    });
+  });
+});

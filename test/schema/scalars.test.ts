@@ -1,0 +1,123 @@
+import { type GraphQLScalarType, isScalarType, parseConstValue } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { buildSchema } from '../../src/schema/index.ts';
+
+const schema = buildSchema();
+
+function scalar(name: string): GraphQLScalarType {
+  const type = schema.getType(name);
+  if (!isScalarType(type)) throw new Error(`${name} is no scalar`);
+  return type;
+}
+
+const accepts = (name: string, value: unknown): unknown => scalar(name).coerceInputValue(value);
+
+describe('MoneyAmount', () => {
+  it('refuses a JSON number and says why', () => {
+    expect(() => accepts('MoneyAmount', 1250)).toThrow(/string.*number is refused.*float/);
+    expect(() => scalar('MoneyAmount').parseLiteral(parseConstValue('1250.00'), undefined)).toThrow(/float/);
+  });
+
+  it.each(['1250.00', '0.01', '999999999999999.99'])('takes %s', (amount) => {
+    expect(accepts('MoneyAmount', amount)).toBe(amount);
+  });
+
+  it.each(['0.00', '-5.00'])('lets %s through to the mutation, which refuses it as data', (amount) => {
+    expect(accepts('MoneyAmount', amount)).toBe(amount);
+  });
+
+  it.each([
+    '5',
+    '5.0',
+    '5.000',
+    '1,250.00',
+    ' 5.00',
+    '5.00 ',
+    '05.00',
+    '+5.00',
+    '1e3',
+    '',
+    '$5.00',
+    '１.００',
+    '9999999999999999.00',
+    null,
+    {},
+    ['5.00'],
+    true,
+  ])('refuses %j', (amount) => {
+    expect(() => accepts('MoneyAmount', amount)).toThrow(/exactly two decimals/);
+  });
+
+  it('never repeats in its message what it was given', () => {
+    expect(() => accepts('MoneyAmount', '4111111111111111')).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('4111') }),
+    );
+  });
+
+  it('goes out as the service sent it', () => {
+    expect(scalar('MoneyAmount').coerceOutputValue('1250.00')).toBe('1250.00');
+    expect(() => scalar('MoneyAmount').coerceOutputValue(1250)).toThrow(/is a string/);
+  });
+});
+
+describe('the other texts', () => {
+  it.each([
+    ['Clabe', '646180110400000007'],
+    ['CurrencyCode', 'MXN'],
+    ['CurrencyCode', 'USD'],
+    ['Date', '2026-11-20'],
+    ['DateTime', '2026-11-20T09:30:00.123456-06:00'],
+    ['DateTime', '2026-11-20T15:30:00Z'],
+    ['URL', 'https://example.mx/hooks?x=1'],
+    ['URL', 'http://127.0.0.1:4000/webhooks'],
+    ['Cursor', 'MXwwMTIz'],
+  ])('%s takes %j', (name, value) => {
+    expect(accepts(name, value)).toBe(value);
+  });
+
+  it.each([
+    ['Clabe', '64618011040000000'],
+    ['Clabe', '6461801104000000070'],
+    ['Clabe', 64618011040000],
+    ['Clabe', 'x46180110400000007'],
+    ['CurrencyCode', 'mxn'],
+    ['CurrencyCode', 'PESO'],
+    ['Date', '2026-13-20'],
+    ['Date', '20/11/2026'],
+    ['DateTime', '2026-11-20 09:30:00'],
+    ['DateTime', '2026-11-20T09:30:00'],
+    ['DateTime', 1_795_000_000],
+    ['URL', 'example.mx/hooks'],
+    ['URL', 'javascript:alert(1)'],
+    ['URL', 'file:///etc/passwd'],
+    ['Cursor', ''],
+    ['Cursor', 'x'.repeat(1_025)],
+    ['Cursor', 7],
+    ['JSONObject', []],
+    ['JSONObject', null],
+    ['JSONObject', 'x'],
+  ])('%s refuses %j', (name, value) => {
+    expect(() => accepts(name, value)).toThrow(new RegExp(`^${name} must be`));
+  });
+});
+
+describe('JSON', () => {
+  it('passes any value through', () => {
+    const value = { list: [1, null, { deep: true }] };
+    expect(accepts('JSON', value)).toBe(value);
+    expect(scalar('JSON').coerceOutputValue(value)).toBe(value);
+  });
+
+  it('leaves __proto__ inert, from a variable and from a literal', () => {
+    const variable = accepts('JSONObject', JSON.parse('{"__proto__":{"polluted":true},"a":1}'));
+    const literal = scalar('JSONObject').parseLiteral(
+      parseConstValue('{ __proto__: { polluted: true }, a: 1 }'),
+      undefined,
+    );
+    for (const value of [variable, literal]) {
+      expect(Reflect.get(value as object, 'polluted')).toBeUndefined();
+      expect(JSON.parse(JSON.stringify(value))).toHaveProperty('a', 1);
+    }
+    expect(Reflect.get({}, 'polluted')).toBeUndefined();
+  });
+});
