@@ -115,7 +115,22 @@ describe.each(READINGS)('incoming SPEI credits, %s choices', (name, choices) => 
     expect(receiver.received).toHaveLength(1 + choices.deliveryRetries);
     expect((await read(box, transaction.id)).transactionStatus).toBe('LIQUIDATED');
     const all = (await box.call('GET', '/sandbox/deliveries')).as(deliveries);
-    expect(at(all.deliveries, 0).state).toBe('GIVEN_UP');
+    const { state, attempts } = at(all.deliveries, 0);
+    expect(state).toBe('GIVEN_UP');
+    const times = attempts.map((attempt) => Date.parse(attempt.at) / 1000);
+    const waits = times.slice(1).map((time, index) => time - at(times, index));
+    expect(waits).toEqual(waits.map((_wait, index) => 10 * 2 ** index));
+  });
+
+  test('a webhook that is switched off gets no more attempts', async () => {
+    await using box = await openSandbox(choices);
+    await using receiver = await openReceiver({ status: 500 });
+    const made = (await box.register('MONEY_IN', receiver.url)).as(spec.webhook);
+    const { transaction } = await credit(box);
+    await box.call('PATCH', box.of(`/webhooks/${made.id}`), { webhook_status: 'INACTIVE' });
+    await box.step(24 * 3600);
+    expect(receiver.received).toHaveLength(1);
+    expect((await read(box, transaction.id)).transactionStatus).toBe('LIQUIDATED');
   });
 
   test('a receiver that is gone is recorded with the error', async () => {
@@ -124,7 +139,7 @@ describe.each(READINGS)('incoming SPEI credits, %s choices', (name, choices) => 
     await box.register('MONEY_IN', receiver.url);
     await receiver.close();
     const { deliveries: sent } = await credit(box);
-    expect(at(sent, 0).attempts).toEqual([{ status: null, body: null, error: expect.any(String) }]);
+    expect(at(sent, 0).attempts).toMatchObject([{ status: null, body: null, error: expect.any(String) }]);
     expect(at(at(sent, 0).attempts, 0).error).not.toBe('');
   });
 

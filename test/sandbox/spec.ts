@@ -325,6 +325,11 @@ export const delivery = z.object({
   idMsg: uuid.nullable(),
   state: z.enum(['PENDING', 'ANSWERED', 'GIVEN_UP']),
   attempts: z.array(
-    z.object({ status: z.number().nullable(), body: z.string().nullable(), error: z.string().nullable() }),
+    z.object({
+      at: z.iso.datetime({ offset: true }),
+      status: z.number().nullable(),
+      body: z.string().nullable(),
+      error: z.string().nullable(),
+    }),
   ),
 });

@@ -110,6 +110,27 @@ describe.each(READINGS)('webhook management, %s choices', (name, choices) => {
     }
   });
 
+  test('another client’s webhook is out of reach, by read, change and deletion', async () => {
+    await using box = await openSandbox(choices);
+    const other = at(box.seeded.otherClients, 0);
+    const theirs = { authorization: `Bearer ${other.accessToken}` };
+    const listed = async () =>
+      (await box.call('GET', `/v1/clients/${other.clientId}/webhooks`, undefined, theirs)).as(spec.webhooks);
+    await box.call(
+      'POST',
+      `/v1/clients/${other.clientId}/webhooks`,
+      { client_id: other.clientId, url: URL, token: 't', webhook_type: 'CEP' },
+      theirs,
+    );
+    const before = await listed();
+    const path = box.of(`/webhooks/${at(before.data, 0).id}`);
+    expectRefusal(await box.get(path), { status: 404 });
+    expectRefusal(await box.call('PATCH', path, { webhook_status: 'INACTIVE' }), { status: 404 });
+    expectRefusal(await box.call('DELETE', path), { status: 404 });
+    expect(await listed()).toEqual(before);
+    expect((await box.get(box.of('/webhooks'))).as(spec.webhooks).totalItem).toBe(0);
+  });
+
   test('a webhook that does not exist is 404', async () => {
     await using box = await openSandbox(choices);
     const path = box.of('/webhooks/3f0c1a52-6d1c-4c1e-9a53-0f3fb1a1c111');

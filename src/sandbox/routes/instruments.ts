@@ -25,7 +25,7 @@ const registration = z.object({
   client_id: uuid,
   customer_id: uuid.optional(),
   type: z.literal('RECEIVER'),
-  rfc: z.string().regex(/^(ND|[A-ZÑ&]{3,4}\d{6}[A-Z0-9]{3})$/i, 'an RFC, or ND'),
+  rfc: z.string().min(1),
   alias: z.string().min(1),
   debit_card: debitCard.optional(),
   virtual_clabe: z.record(z.string(), z.unknown()).optional(),
