@@ -136,29 +136,31 @@ export class Deliveries {
   async #attempt(delivery: Delivery): Promise<void> {
     const attempt: Attempt = { at: this.#clock.now() };
     delivery.attempts.push(attempt);
-    const { header, prefix } = this.#choices.deliveryToken;
+    const { message } = delivery;
     try {
-      const reply = await request(delivery.webhook.url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', [header]: prefix + delivery.webhook.token },
-        body: delivery.payload,
-        dispatcher: this.#agent,
-        signal: AbortSignal.any([
-          this.#stopping.signal,
-          AbortSignal.timeout(this.#choices.deliveryTimeoutMs),
-        ]),
-      });
-      const body = await readText(reply.body);
-      attempt.status = reply.statusCode;
-      attempt.body = body;
-      if (!delivery.message.answered(reply.statusCode)) return;
-      delivery.state = 'ANSWERED';
-      if (this.#settled.has(delivery.message)) return;
-      this.#settled.add(delivery.message);
-      delivery.message.onAnswer?.(reply.statusCode, body);
+      const reply = await this.#post(delivery);
+      attempt.status = reply.status;
+      attempt.body = reply.body;
     } catch (error) {
       attempt.error = error instanceof Error ? error.message || error.name : String(error);
     }
+    if (attempt.status === undefined || !message.answered(attempt.status)) return;
+    delivery.state = 'ANSWERED';
+    if (this.#settled.has(message)) return;
+    this.#settled.add(message);
+    message.onAnswer?.(attempt.status, attempt.body ?? '');
+  }
+
+  async #post({ webhook, payload }: Delivery): Promise<{ status: number; body: string }> {
+    const { header, prefix } = this.#choices.deliveryToken;
+    const reply = await request(webhook.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', [header]: prefix + webhook.token },
+      body: payload,
+      dispatcher: this.#agent,
+      signal: AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(this.#choices.deliveryTimeoutMs)]),
+    });
+    return { status: reply.statusCode, body: await readText(reply.body) };
   }
 
   #giveUp(message: Message): void {

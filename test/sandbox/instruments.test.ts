@@ -91,10 +91,11 @@ describe.each(READINGS)('registering instruments, %s choices', (name, choices) =
     expectRefusal(reply, { status: 400, reason: 'DATA_ERROR' });
   });
 
-  test('a bank or customer that does not exist is 404', async () => {
+  test('a bank or customer that does not exist, or is another client’s, is 404', async () => {
     await using box = await openSandbox(choices);
     const unknown = '3f0c1a52-6d1c-4c1e-9a53-0f3fb1a1c111';
-    for (const change of [{ source_bank_id: unknown }, { customer_id: unknown }]) {
+    const theirs = at(at(box.seeded.otherClients, 0).customerIds, 0);
+    for (const change of [{ source_bank_id: unknown }, { customer_id: unknown }, { customer_id: theirs }]) {
       expectRefusal(await box.post(box.of('/instruments'), card(box, change)), { status: 404 });
     }
   });

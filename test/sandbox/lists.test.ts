@@ -61,6 +61,22 @@ describe.each(READINGS)('lists, %s choices', (name, choices) => {
     expect(new Set(ids)).toEqual(new Set(box.seeded.instruments.map(({ id }) => id)));
   });
 
+  test('each client lists its own alone', async () => {
+    await using box = await openSandbox(choices);
+    const other = at(box.seeded.otherClients, 0);
+    const list = (name: string) =>
+      box.call('GET', `/v1/clients/${other.clientId}/${name}`, undefined, {
+        authorization: `Bearer ${other.accessToken}`,
+      });
+    const instruments = (await list('instruments?per_page=7')).as(spec.instruments);
+    const ids = (things: readonly { id: string }[]) => things.map(({ id }) => id).sort();
+    expect(ids(instruments.data)).toEqual(ids(other.instruments));
+    expect((await list('customers')).as(spec.customers).data.map(({ id }) => id)).toEqual(other.customerIds);
+    for (const { id } of (await list('accounts')).as(spec.accounts).data) {
+      expect(other.accountIds).toContain(id);
+    }
+  });
+
   test('per_page is bounded, and the size that was used is answered', async () => {
     await using box = await openSandbox(choices);
     const reply = (await box.get(box.of('/instruments?per_page=100000'))).as(spec.instruments);

@@ -157,13 +157,15 @@ describe.each(READINGS)('incoming SPEI credits, %s choices', (name, choices) => 
 
   test('a resend has the same id_msg and body, and moves nothing a second time', async () => {
     await using box = await openSandbox(choices);
-    await using receiver = await openReceiver({ status: 201 }, { status: 422 });
+    await using receiver = await openReceiver({ status: 201 }, { status: 503 }, { status: 422 });
     await box.register('MONEY_IN', receiver.url);
     const { transaction, deliveries: sent } = await credit(box);
+    // Held money of another credit, which a second decision would wrongly take.
+    await credit(box);
     const before = await box.ledger();
     const reply = await box.post(`/sandbox/deliveries/${at(sent, 0).id}/resend`, {});
     expect(reply.as(delivery).attempts.map(({ status }) => status)).toEqual([201, 422]);
-    expect(at(receiver.received, 1).text).toBe(at(receiver.received, 0).text);
+    expect(at(receiver.received, 2).text).toBe(at(receiver.received, 0).text);
     expect(await box.ledger()).toEqual(before);
     expect((await read(box, transaction.id)).transactionStatus).toBe('LIQUIDATED');
   });
