@@ -242,6 +242,8 @@ function graphiqlStory(sandbox: Sandbox, seeded: Seeded, speed: number): GraphiQ
     title: 'Pasarela',
     headers,
     defaultHeaders: headers,
+    // A token kept by the browser would outlive the sandbox that issued it.
+    shouldPersistHeaders: false,
     subscriptionsProtocol: 'SSE',
     defaultEditorToolsVisibility: 'variables',
     defaultTabs: [

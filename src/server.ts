@@ -44,6 +44,12 @@ const DRAIN_TIMEOUT_MS = 10_000;
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
 
+/**
+ * GraphiQL leaves the offset of its first layout animation on each tab and applies it while the tab is pressed: the tab
+ * moves away from beneath the pointer, and the first click is lost.
+ */
+const TAB_FIX = '.graphiql-tab { transform: none !important; }';
+
 /** What one gateway process is made from. Times are milliseconds. */
 export interface ServerConfig {
   readonly host: string;
@@ -263,7 +269,7 @@ function createGraph(
     renderGraphiQL: async (options) => {
       // 9 MB of page: read when somebody asks for it.
       const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
-      return renderGraphiQL(options);
+      return renderGraphiQL(options).replace('</head>', `<style>${TAB_FIX}</style></head>`);
     },
     // What the plugins above have not logged themselves is of use to developers alone.
     logging: {
