@@ -40,15 +40,20 @@ const NOT_THE_OWNER = -1;
 
 /**
  * KEYS: record. ARGV: owner, body, sent at, retention.
- * Returns how many replicas this Redis has, or NOT_THE_OWNER. Where INFO is forbidden it counts none.
+ * Returns how many replicas follow this Redis, or NOT_THE_OWNER. One that is still copying does not count: it may take
+ * long, and would hold up every payment. Where INFO is forbidden none counts.
  */
 const SENT = `
   local state, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner'))
   if owner ~= ARGV[1] or state == 'answered' then return ${NOT_THE_OWNER} end
   redis.call('HSET', KEYS[1], 'state', 'sent', 'body', ARGV[2], 'sentAt', ARGV[3])
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  local replicas = 0
   local info = redis.pcall('INFO', 'replication')
-  return type(info) == 'string' and tonumber(info:match('connected_slaves:(%d+)')) or 0`;
+  if type(info) == 'string' then
+    for _ in info:gmatch('state=online') do replicas = replicas + 1 end
+  end
+  return replicas`;
 
 /** KEYS: record. ARGV: owner, lease until. */
 const RENEW = `

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
-import type { MoneyMutation } from '../../src/money/intent.ts';
+import { type MoneyMutation, recordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
 import { type MoneyRecords, StoreUnavailableError } from '../../src/money/record.ts';
 import { freePort } from '../helpers/redis.ts';
@@ -35,7 +35,7 @@ beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
   records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
   upstream = await startUpstream();
-  money = createMoney({ records, logger, ambient });
+  money = createMoney({ records, logger, ambient, leaseMs: HOUR });
   keys += 1;
   key = `intent-${keys}`;
   skip = 0;
@@ -57,13 +57,13 @@ const make = (mutation: MoneyMutation, options = {}): MoneyOrder =>
 const pay = (mutation: MoneyMutation, options = {}, ms = 30_000): Promise<MoneyResult> =>
   money.execute(make(mutation, options), limits(ms));
 /** A caller who goes away as soon as one request has met its fate, so that it is not repeated. */
-const payAndLeave = (mutation: MoneyMutation, url = upstream.url, through = money): Promise<MoneyResult> => {
+const payAndLeave = (mutation: MoneyMutation, url = upstream.url): Promise<MoneyResult> => {
   const caller = new AbortController();
   const made = order(url, mutation, key);
   const send: typeof made.calls.send = (...args) => made.calls.send(...args).finally(() => caller.abort());
   // The spread loses which calls belong to which mutation; they are those of `made`.
   const leaving = { ...made, calls: { ...made.calls, send } } as MoneyOrder;
-  return through.execute(leaving, limits(30_000, caller.signal));
+  return money.execute(leaving, limits(30_000, caller.signal));
 };
 const movements = () => upstream.ledger.get(key) ?? 0;
 const posts = () => upstream.received.length;
@@ -102,7 +102,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
 
   it('is one movement and 50 equal answers for 50 calls at once through two gateways', async () => {
     const other = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
-    const second = createMoney({ records: other, logger, ambient });
+    const second = createMoney({ records: other, logger, ambient, leaseMs: HOUR });
     const calls = Array.from({ length: 50 }, (_, i) =>
       (i % 2 === 0 ? money : second).execute(make(mutation), limits()),
     );
@@ -168,12 +168,29 @@ describe.each(MUTATIONS)('%s', (mutation) => {
   });
 
   it('is there for the next call at once when a call has left it unknown', async () => {
-    // A lease of an hour: whoever had to wait for its end would wait in vain.
-    const patient = createMoney({ records, logger, ambient, leaseMs: HOUR });
     upstream.faults.push('reset-after');
-    expect(await payAndLeave(mutation, upstream.url, patient)).toMatchObject({ kind: 'unknown' });
-    const settled = mutation === 'createMoneyOut' ? 'done' : 'unknown';
-    expect(await pay(mutation)).toMatchObject({ kind: settled });
+    expect(await payAndLeave(mutation)).toMatchObject({ kind: 'unknown' });
+    // The lease was an hour: whoever had to wait for its end would wait in vain.
+    expect(await pay(mutation)).toMatchObject({ kind: mutation === 'createMoneyOut' ? 'done' : 'unknown' });
+  });
+
+  it('keeps its lease up for as long as a request runs', async () => {
+    upstream.faults.push('held');
+    const leases: number[] = [];
+    const renewing = moneyOver({
+      renew: async (...args) => {
+        await records.renew(...args);
+        leases.push(args[2]);
+      },
+    });
+    const made = make(mutation, { timeoutMs: 10_000 });
+    const first = renewing.execute(made, limits(300_000));
+    await until(() => leases.length >= 3);
+    const [last = 0] = leases.slice(-1);
+    const claim = { owner: 'another', inputHash: made.inputHash, now: last - 1, leaseUntil: last };
+    expect(await records.claim(recordName(made), claim)).toEqual({ state: 'busy' });
+    upstream.letGo();
+    expect(await first).toMatchObject({ kind: 'done' });
   });
 
   it('goes on when the caller disconnects after the request has left, and the answer is kept', async () => {
@@ -398,6 +415,14 @@ describe('createMoneyOut', () => {
     upstream.faults.push(409, 409);
     expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done', replayed: false });
     expect(posts()).toBe(3);
+  });
+
+  it('is unknown for good when its record was lost and its caller goes away', async () => {
+    upstream.faults.push(409);
+    const unknown = { kind: 'unknown', safeToRetry: false, retryUntil: undefined };
+    expect(await payAndLeave('createMoneyOut')).toMatchObject(unknown);
+    expect(await pay('createMoneyOut')).toMatchObject(unknown);
+    expect(posts()).toBe(1);
   });
 
   it('is unknown for good when its record was lost and the upstream keeps saying 409', async () => {

@@ -6,9 +6,11 @@ import type { RecordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
 import { type Claimed, type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
 
 const logger = { warn() {}, error() {} };
 const HASH = 'input-one';
+const PROMPT_REPLICAS = ['--repl-diskless-sync-delay', '0'];
 const DONE = { kind: 'done', status: 200, text: '{"id":"ñandú ✓"}' } as const;
 
 let names = 0;
@@ -16,6 +18,21 @@ const freshName = (): RecordName => {
   names += 1;
   return { clientId: '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11', hash: `name-${names}` };
 };
+
+const clusterUrl = ({ port }: RedisServer): string => `redis+cluster://127.0.0.1:${port}`;
+
+/** A Cluster of one node, which has all the slots. */
+async function startCluster(): Promise<RedisServer> {
+  const address = ['--cluster-announce-ip', '127.0.0.1'];
+  const redis = await startRedis(['--cluster-enabled', 'yes', ...address, ...PROMPT_REPLICAS]);
+  await redis.admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+  await clusterReady(redis);
+  return redis;
+}
+
+async function clusterReady({ admin }: RedisServer): Promise<void> {
+  await until(async () => String(await admin.call('CLUSTER', 'INFO')).includes('cluster_state:ok'));
+}
 
 /** Two instances over one store each, as two processes would have them. */
 interface Store {
@@ -40,6 +57,16 @@ const stores: [string, () => Promise<Store>][] = [
       const redis = await startRedis();
       return {
         open: () => openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger }),
+        close: () => redis.stop(),
+      };
+    },
+  ],
+  [
+    'a Redis Cluster',
+    async () => {
+      const redis = await startCluster();
+      return {
+        open: () => openMoneyRecords({ redisUrl: clusterUrl(redis), dataDir: '/nowhere', logger }),
         close: () => redis.stop(),
       };
     },
@@ -280,28 +307,42 @@ describe('the record over Redis', () => {
     await records.stop();
   });
 
-  it('has what was sent on a replica before anything leaves, and refuses when the replica is silent', async () => {
-    await using primary = await startRedis(['--repl-diskless-sync-delay', '0']);
-    await using replica = await startRedis(['--replicaof', '127.0.0.1', `${primary.port}`]);
-    const records = await openMoneyRecords({ redisUrl: primary.url, dataDir: '/nowhere', logger });
-    await expect
-      .poll(() => replica.admin.info('replication'), { timeout: 20_000 })
-      .toContain('master_link_status:up');
+  it.each(['Redis', 'Cluster'])(
+    'has what was sent on a replica before anything leaves, and refuses when the replica is silent: %s',
+    async (form) => {
+      const inCluster = form === 'Cluster';
+      await using primary = inCluster ? await startCluster() : await startRedis(PROMPT_REPLICAS);
+      await using replica = await startRedis(inCluster ? ['--cluster-enabled', 'yes'] : []);
+      if (inCluster) {
+        await replica.admin.call('CLUSTER', 'MEET', '127.0.0.1', primary.port);
+        const id = String(await primary.admin.call('CLUSTER', 'MYID'));
+        await until(async () => String(await replica.admin.call('CLUSTER', 'NODES')).includes(id));
+        await until(() => replica.admin.call('CLUSTER', 'REPLICATE', id).then(Boolean, () => false));
+        await clusterReady(replica);
+      } else {
+        await replica.admin.call('REPLICAOF', '127.0.0.1', primary.port);
+      }
+      await until(async () => (await primary.admin.info('replication')).includes('state=online'));
+      const redisUrl = inCluster ? clusterUrl(primary) : primary.url;
+      const records = await openMoneyRecords({ redisUrl, dataDir: '/nowhere', logger });
 
-    const name = freshName();
-    await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
-    expect(await records.markSent(name, 'a', { body: '{"x":1}', sentAt: 1 })).toBe(true);
-    const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
-    expect(await replica.admin.hmget(key, 'state', 'body')).toEqual(['sent', '{"x":1}']);
-    expect(await records.markSent(name, 'b', { body: '{"x":1}', sentAt: 1 })).toBe(false);
+      const name = freshName();
+      await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+      expect(await records.markSent(name, 'a', { body: '{"x":1}', sentAt: 1 })).toBe(true);
+      const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
+      await replica.admin.call('READONLY').catch(() => undefined);
+      expect(await replica.admin.hmget(key, 'state', 'body')).toEqual(['sent', '{"x":1}']);
+      expect(await records.markSent(name, 'b', { body: '{"x":1}', sentAt: 1 })).toBe(false);
 
-    replica.freeze();
-    const other = freshName();
-    await records.claim(other, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
-    const refused = expect(records.markSent(other, 'a', { body: '{}', sentAt: 1 })).rejects;
-    await refused.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    await records.stop();
-  });
+      replica.freeze();
+      const other = freshName();
+      await records.claim(other, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+      await expect(records.markSent(other, 'a', { body: '{}', sentAt: 1 })).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+      });
+      await records.stop();
+    },
+  );
 
   it('opens without a Redis, fails each step at once, and works when Redis comes', async () => {
     await using redis = await startRedis();
