@@ -2,16 +2,14 @@ import { readRefusal, UpstreamError } from '../upstream/errors.ts';
 import type { Answered, Attempt } from '../upstream/http.ts';
 import { errorOfAnswer } from '../upstream/rest.ts';
 import { OutcomeUnknown } from './errors.ts';
-import { type FieldPaths, type Refusals, refusalError } from './refusal.ts';
+import { type RefusalRules, refusalError } from './refusal.ts';
 
 /** Refused before anything happened, for reasons that lie outside the input: top-level errors. */
 const OUTSIDE_THE_INPUT = [401, 403, 429];
 /** Statuses of a server or proxy that gave up on a request which it may have passed on. */
 const GAVE_UP = [408, 425];
 
-export interface SendOnce {
-  readonly fields?: FieldPaths;
-  readonly members: Refusals;
+export interface SendOnce extends RefusalRules {
   /**
    * What an unclear outcome is: `data` for the union's `OutcomeUnknown`; `error` where the request may be made again
    * without harm, so that the union has none.
@@ -43,7 +41,7 @@ export function successOf<T>(attempt: Attempt, read: (body: unknown) => T | unde
   }
   if (OUTSIDE_THE_INPUT.includes(status)) throw errorOfAnswer(attempt);
   if (isRefusal(attempt)) {
-    throw refusalError(readRefusal(status, body), text, rules.fields ?? {}, rules.members);
+    throw refusalError(readRefusal(status, body), text, rules);
   }
   throw unclear(
     GAVE_UP.includes(status)

@@ -1,7 +1,6 @@
 import { inputHash, isIdempotencyKey, type MoneyMutation } from '../money/intent.ts';
 import { ValidationError } from './errors.ts';
 import { inputId } from './ids.ts';
-import type { FieldPaths } from './refusal.ts';
 
 export interface TransferInput {
   readonly idempotencyKey: string;
@@ -39,21 +38,6 @@ export interface Payment {
   /** The JSON text that leaves. */
   readonly body: string;
 }
-
-export const TRANSFER_FIELDS: FieldPaths = {
-  AMOUNT_NOT_POSITIVE: ['input', 'amount'],
-  CURRENCY_UNSUPPORTED: ['input', 'currency'],
-  DESCRIPTION_INVALID: ['input', 'description'],
-  EXTERNAL_REFERENCE_INVALID: ['input', 'externalReference'],
-  DESTINATION_NOT_FOUND: ['input', 'destinationInstrumentId'],
-  EXTERNAL_TRANSFER_NOT_ALLOWED: ['input', 'destinationInstrumentId'],
-};
-
-export const REFUND_FIELDS: FieldPaths = {
-  AMOUNT_NOT_POSITIVE: ['input', 'as', 'amount', 'amount'],
-  DESCRIPTION_INVALID: ['input', 'as', 'amount', 'description'],
-  NOT_FOUND: ['input', 'transactionId'],
-};
 
 const EXTERNAL_REFERENCE = /^\d{1,7}$/;
 /** Of an internal transaction: fewer than 40 (spec, "Limits"). */

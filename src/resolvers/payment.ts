@@ -25,11 +25,10 @@ import {
   type Payment,
   type PennyValidationInput,
   pennyValidation,
-  TRANSFER_FIELDS,
   type TransferInput,
   transfer,
 } from './payment-input.ts';
-import { type FieldPaths, type Refusals, refusalError } from './refusal.ts';
+import { type FieldPaths, type RefusalRules, type Refusals, refusalError } from './refusal.ts';
 
 /** A movement that has been made. */
 export interface Paid {
@@ -39,6 +38,28 @@ export interface Paid {
 }
 
 const MEMBERS: Refusals = [ValidationError, PreconditionError, NotFoundError, ConflictError, RefusedError];
+
+const TRANSFER_FIELDS: FieldPaths = {
+  AMOUNT_NOT_POSITIVE: ['input', 'amount'],
+  CURRENCY_UNSUPPORTED: ['input', 'currency'],
+  DESCRIPTION_INVALID: ['input', 'description'],
+  EXTERNAL_REFERENCE_INVALID: ['input', 'externalReference'],
+  DESTINATION_NOT_FOUND: ['input', 'destinationInstrumentId'],
+  EXTERNAL_TRANSFER_NOT_ALLOWED: ['input', 'destinationInstrumentId'],
+};
+
+export const TRANSFER_RULES: RefusalRules = { members: MEMBERS, fields: TRANSFER_FIELDS };
+
+export const REFUND_RULES: RefusalRules = {
+  members: MEMBERS,
+  fields: {
+    AMOUNT_NOT_POSITIVE: ['input', 'as', 'amount', 'amount'],
+    DESCRIPTION_INVALID: ['input', 'as', 'amount', 'description'],
+    NOT_FOUND: ['input', 'transactionId'],
+    REFUND_NOT_ALLOWED: ['input', 'transactionId'],
+  },
+  precondition: 'REFUND_NOT_ALLOWED',
+};
 
 /** One attempt, in the words of the record of payments. */
 export function exchangeOf(attempt: Attempt): Exchange {
@@ -86,11 +107,8 @@ async function pay(
     send: async (body) => exchangeOf(await send(body)),
     isTransaction: readable,
   };
-  const { answer, replayed } = await execute(
-    { ...intentOf(payment, context), mutation, calls },
-    context,
-    TRANSFER_FIELDS,
-  );
+  const order = { ...intentOf(payment, context), mutation, calls };
+  const { answer, replayed } = await execute(order, context, TRANSFER_RULES);
   return { transaction: transactionIn(answer), replayed };
 }
 
@@ -114,21 +132,22 @@ export const intentOf = ({ key, inputHash, body }: Payment, { caller }: Context)
 export async function execute(
   order: MoneyOrder,
   context: Context,
-  fields: FieldPaths,
+  rules: RefusalRules,
 ): Promise<{ readonly answer: UpstreamAnswer; readonly replayed: boolean }> {
   const { deadline, signal } = context;
   const result = await context.money.execute(order, { deadline, signal });
   context.forgetReads();
   if (result.kind === 'done') return result;
-  throw errorOf(result, fields);
+  throw errorOf(result, rules);
 }
 
-function errorOf(result: Exclude<MoneyResult, { kind: 'done' }> | MoneyResult, fields: FieldPaths): Error {
+/** What the caller is told of all that is not done, which has been returned. */
+function errorOf(result: MoneyResult, rules: RefusalRules): Error {
   switch (result.kind) {
     case 'done':
     case 'refused': {
       const { status, body, text } = result.answer;
-      return refusalError(readRefusal(status, body), text, fields, MEMBERS);
+      return refusalError(readRefusal(status, body), text, rules);
     }
     case 'unknown':
       return unknownOutcome(result);

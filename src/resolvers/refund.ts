@@ -4,8 +4,8 @@ import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isTransaction, readTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
-import { exchangeOf, execute, intentOf, transactionIn } from './payment.ts';
-import { REFUND_FIELDS, type RefundInput, refund } from './payment-input.ts';
+import { exchangeOf, execute, intentOf, REFUND_RULES, transactionIn } from './payment.ts';
+import { type RefundInput, refund } from './payment-input.ts';
 
 /** A credit that has been returned. */
 export interface Refunded {
@@ -52,7 +52,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
   const { answer, replayed } = await execute(
     { ...intentOf(payment, context), mutation: 'refundTransaction', calls },
     context,
-    REFUND_FIELDS,
+    REFUND_RULES,
   );
   return { refund: transactionIn(answer), originalId: transactionId, replayed };
 }

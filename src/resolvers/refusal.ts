@@ -15,6 +15,14 @@ export type Refusals = readonly (abstract new (...args: never[]) => UserError)[]
 /** Where the fields that a refusal can be about stand in the mutation's input. */
 export type FieldPaths = Readonly<Partial<Record<UserErrorCode, readonly string[]>>>;
 
+/** How a mutation tells refusals. */
+export interface RefusalRules {
+  readonly members: Refusals;
+  readonly fields?: FieldPaths;
+  /** What a failed precondition is whose explanation is not documented; `PRECONDITION_FAILED` unless given. */
+  readonly precondition?: UserErrorCode;
+}
+
 /** The documented explanations (spec, "Errors"), by the words that carry them. */
 const PRECONDITIONS: readonly (readonly [RegExp, UserErrorCode])[] = [
   [/not (currently )?active/i, 'ACCOUNT_NOT_ACTIVE'],
@@ -50,21 +58,15 @@ const codeIn = (
  * shown, so their documented identifiers are searched in whatever came (positions.md). Pure.
  *
  * @param text the answer's body, of whatever kind.
- * @param fields paths of the input fields that this mutation has.
- * @param members of the mutation's union: a refusal of another kind is a `RefusedError` of the same code.
+ * @returns a member of the mutation's union: a refusal of a kind that it lacks is a `RefusedError` of the same code.
  */
-export function refusalError(
-  refusal: Refusal,
-  text: string,
-  fields: FieldPaths,
-  members: Refusals,
-): UserError {
-  const error = documented(refusal, text, fields);
-  if (members.some((member) => error instanceof member)) return error;
+export function refusalError(refusal: Refusal, text: string, rules: RefusalRules): UserError {
+  const error = documented(refusal, text, rules);
+  if (rules.members.some((member) => error instanceof member)) return error;
   return new RefusedError(error.code, error.message, { upstream: refusal });
 }
 
-function documented(refusal: Refusal, text: string, fields: FieldPaths): UserError {
+function documented(refusal: Refusal, text: string, { fields = {}, precondition }: RefusalRules): UserError {
   const { httpStatus, reason, detail } = refusal;
   const message = detail ?? refusal.message ?? `The service refused with status ${httpStatus}.`;
   const origin = (code: UserErrorCode) => ({ field: fields[code] ?? null, upstream: refusal });
@@ -77,7 +79,7 @@ function documented(refusal: Refusal, text: string, fields: FieldPaths): UserErr
     return new ConflictError(code, explanation(detail) ?? CONFLICT[code], origin(code));
   }
   if (reason === 'FAILED_PRECONDITION') {
-    const code = codeIn(PRECONDITIONS, detail) ?? 'PRECONDITION_FAILED';
+    const code = codeIn(PRECONDITIONS, detail) ?? precondition ?? 'PRECONDITION_FAILED';
     return new PreconditionError(code, message, origin(code));
   }
   if (reason === 'DATA_ERROR') {

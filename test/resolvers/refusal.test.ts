@@ -6,11 +6,9 @@ import {
   RefusedError,
   ValidationError,
 } from '../../src/resolvers/errors.ts';
-import { TRANSFER_FIELDS } from '../../src/resolvers/payment-input.ts';
-import { refusalError } from '../../src/resolvers/refusal.ts';
+import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payment.ts';
+import { type RefusalRules, refusalError } from '../../src/resolvers/refusal.ts';
 import { readRefusal } from '../../src/upstream/errors.ts';
-
-const ALL = [ValidationError, PreconditionError, NotFoundError, ConflictError, RefusedError];
 
 /** The error body of the spec's section Errors. */
 const body = (status: number, reason: string, detail: string) => ({
@@ -32,9 +30,9 @@ const body = (status: number, reason: string, detail: string) => ({
   ],
 });
 
-function refused(status: number, answer: unknown, members = ALL) {
+function refused(status: number, answer: unknown, rules: RefusalRules = TRANSFER_RULES) {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
-  return refusalError(readRefusal(status, answer), text, TRANSFER_FIELDS, members);
+  return refusalError(readRefusal(status, answer), text, rules);
 }
 
 describe('a refusal', () => {
@@ -87,6 +85,13 @@ describe('a refusal', () => {
     const error = refused(400, body(400, reason, detail));
     expect(error).toBeInstanceOf(type);
     expect(error).toMatchObject({ code, field, message: detail });
+  });
+
+  it('of a refund for a state that is not documented is REFUND_NOT_ALLOWED', () => {
+    const answer = body(400, 'FAILED_PRECONDITION', 'The transaction has already been refunded.');
+    expect(refused(400, answer, REFUND_RULES)).toMatchObject({ code: 'REFUND_NOT_ALLOWED' });
+    const funds = body(400, 'FAILED_PRECONDITION', 'The account does not have sufficient funds.');
+    expect(refused(400, funds, REFUND_RULES)).toMatchObject({ code: 'INSUFFICIENT_FUNDS' });
   });
 
   it('carries the words of the upstream', () => {
@@ -144,7 +149,7 @@ describe('a refusal', () => {
   });
 
   it('whose kind the union does not have keeps its code as a RefusedError', () => {
-    const error = refused(404, 'destination_not_found', [RefusedError]);
+    const error = refused(404, 'destination_not_found', { members: [RefusedError] });
     expect(error).toBeInstanceOf(RefusedError);
     expect(error.code).toBe('DESTINATION_NOT_FOUND');
   });

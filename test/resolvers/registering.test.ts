@@ -1,0 +1,352 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { VARIANTS } from '../helpers/variants.ts';
+
+const UNKNOWN = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
+const ERRORS = '... on UserError { code message field upstream { httpStatus } }';
+const UNCLEAR = '... on OutcomeUnknown { safeToRetry retryUntil }';
+
+const CREATE_ACCOUNT = `mutation ($input: CreatePrivateAccountInput!) { result: createPrivateAccount(input: $input) { __typename ${ERRORS} ${UNCLEAR}
+  ... on CreatePrivateAccountSuccess { account { id clabe ownerId availableBalance { amount } instrument { id account { id } } } } } }`;
+const CREATE_CUSTOMER_ACCOUNT = `mutation ($input: CreateCustomerPrivateAccountInput!) { result: createCustomerPrivateAccount(input: $input) { __typename ${ERRORS} ${UNCLEAR}
+  ... on CreateCustomerPrivateAccountSuccess { account { id ownerType owner { ... on Customer { id } } } } } }`;
+const REGISTER = `mutation ($input: RegisterInstrumentInput!) { result: registerInstrument(input: $input) { __typename ${ERRORS} ${UNCLEAR}
+  ... on RegisterInstrumentSuccess { instrument { id type rfc alias customerId detail { ... on CardDetail { lastFour maskedNumber } ... on ClabeDetail { clabe } } } } } }`;
+const CREATE_WEBHOOK = `mutation ($input: CreateWebhookInput!) { result: createWebhook(input: $input) { __typename ${ERRORS} ${UNCLEAR}
+  ... on CreateWebhookSuccess { token webhook { id url type status authType feedsGateway } } } }`;
+const UPDATE_WEBHOOK = `mutation ($input: UpdateWebhookInput!) { result: updateWebhook(input: $input) { __typename ${ERRORS}
+  ... on UpdateWebhookSuccess { id webhook { id url status } } } }`;
+const DELETE_WEBHOOK = `mutation ($input: DeleteWebhookInput!) { result: deleteWebhook(input: $input) { __typename ${ERRORS} ... on DeleteWebhookSuccess { id } } }`;
+const CREATE_LEGACY = `mutation ($input: CreateLegacyWebhookInput!) { result: createLegacyWebhook(input: $input) { __typename ${ERRORS}
+  ... on CreateWebhookSuccess { token webhook { id url type } } } }`;
+const ISSUE_TOKEN = `mutation ($input: IssueCredentialTokenInput!) { result: issueCredentialToken(input: $input) { __typename ${ERRORS}
+  ... on CredentialToken { id token status clientId expiresAt createdAt deletedAt } } }`;
+
+describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
+  let gateway: RunningGateway;
+  // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
+  let world: any;
+
+  beforeAll(async () => {
+    gateway = await startGateway({ sandboxOptions });
+    world = await control(gateway.sandbox, 'GET', '/sandbox');
+  });
+  afterAll(() => gateway.stop());
+  beforeEach(() => control(gateway.sandbox, 'DELETE', '/sandbox/faults'));
+
+  async function change(document: string, input: object) {
+    const { data, errors } = await gateway.query(document, { input });
+    expect(errors).toBeUndefined();
+    return data.result;
+  }
+  const fault = (method: string, path: string, what: unknown) =>
+    control(gateway.sandbox, 'POST', '/sandbox/faults', { match: { method, path }, fault: what, times: 1 });
+  const webhooks = async (): Promise<{ id: string; url: string; token: string; webhookStatus: string }[]> => {
+    const found: { id: string; url: string; token: string; webhookStatus: string }[] = [];
+    for (let page = 1; ; page += 1) {
+      const list = await control(
+        gateway.sandbox,
+        'GET',
+        `/v1/clients/${world.clientId}/webhooks?page=${page}`,
+      );
+      found.push(...list.data);
+      if (found.length >= list.totalItem) return found;
+    }
+  };
+
+  describe('a private account', () => {
+    it('is created, and its instrument leads back to it', async () => {
+      const { account } = await change(CREATE_ACCOUNT, {
+        bankId: world.bankIds[0],
+        ownerId: world.clientId,
+        clientBankAdapterId: world.clientBankAdapterId,
+        accountId: UNKNOWN,
+      });
+      expect(account).toMatchObject({
+        clabe: expect.stringMatching(/^\d{18}$/),
+        ownerId: world.clientId,
+        availableBalance: { amount: '0.00' },
+        instrument: { account: { id: account.id } },
+      });
+    });
+
+    it('is created for a customer', async () => {
+      const [customerId] = world.customerIds;
+      const { account } = await change(CREATE_CUSTOMER_ACCOUNT, {
+        customerId,
+        bankId: world.bankIds[0],
+        ownerId: customerId,
+        clientBankAdapterId: world.clientBankAdapterId,
+      });
+      expect(account).toMatchObject({ ownerType: 'CUSTOMER', owner: { id: customerId } });
+    });
+
+    it('is not asked for with an id that is none', async () => {
+      expect(
+        await change(CREATE_ACCOUNT, {
+          bankId: 'x',
+          ownerId: UNKNOWN,
+          clientBankAdapterId: UNKNOWN,
+          accountId: UNKNOWN,
+        }),
+      ).toMatchObject({ __typename: 'ValidationError', code: 'INVALID_INPUT', field: ['input', 'bankId'] });
+      expect(await change(CREATE_CUSTOMER_ACCOUNT, { customerId: '../x' })).toMatchObject({
+        field: ['input', 'customerId'],
+      });
+    });
+
+    it('of a customer that nobody knows is refused', async () => {
+      expect(
+        await change(CREATE_CUSTOMER_ACCOUNT, {
+          customerId: UNKNOWN,
+          bankId: world.bankIds[0],
+          ownerId: UNKNOWN,
+          clientBankAdapterId: world.clientBankAdapterId,
+        }),
+      ).toMatchObject({ __typename: 'NotFoundError', code: 'NOT_FOUND', upstream: { httpStatus: 404 } });
+    });
+
+    it.each(['reset-after-commit', 'truncate', 'garbage', { status: 500 }, { status: 200, body: {} }])(
+      'whose answer is %j is unknown, and not asked for again',
+      async (what) => {
+        await control(gateway.sandbox, 'DELETE', '/sandbox/requests');
+        await fault('POST', '/v1/clients/*/private_accounts', what);
+        const input = {
+          bankId: world.bankIds[0],
+          ownerId: world.clientId,
+          clientBankAdapterId: world.clientBankAdapterId,
+          accountId: UNKNOWN,
+        };
+        expect(await change(CREATE_ACCOUNT, input)).toEqual({
+          __typename: 'OutcomeUnknown',
+          safeToRetry: false,
+          retryUntil: null,
+        });
+        const { counts } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
+        expect(counts['POST /v1/clients/{clientId}/private_accounts']).toBe(1);
+      },
+    );
+  });
+
+  describe('an instrument', () => {
+    const card = (more: object = {}) => ({
+      sourceBankId: world.bankIds[0],
+      alias: 'Nómina de Ana',
+      receiver: {
+        debitCard: {
+          destinationBankId: world.bankIds[1],
+          cardNumber: '5555444433332222',
+          holderName: 'Ana Ruiz',
+          ...more,
+        },
+      },
+    });
+
+    it('is registered from a card, of which four digits can be read', async () => {
+      const { instrument } = await change(REGISTER, card());
+      expect(instrument).toMatchObject({
+        type: 'RECEIVER',
+        rfc: 'ND',
+        alias: 'Nómina de Ana',
+        customerId: null,
+        detail: { lastFour: '2222', maskedNumber: '************2222' },
+      });
+      expect(gateway.log.join('\n')).not.toContain('5555444433332222');
+    });
+
+    it('is registered for a customer', async () => {
+      const [customerId] = world.customerIds;
+      expect((await change(REGISTER, { ...card(), customerId })).instrument.customerId).toBe(customerId);
+    });
+
+    it('is registered from a virtual CLABE, whose fields are passed on as they are', async () => {
+      const { bank, clabe, holder } = sandboxOptions.choices?.virtualClabeFields ?? {
+        bank: '',
+        clabe: '',
+        holder: '',
+      };
+      const virtualClabe = {
+        [bank]: world.bankIds[0],
+        [clabe]: '646180277200000014',
+        [holder]: 'Ana Ruiz',
+      };
+      const { instrument } = await change(REGISTER, { ...card(), receiver: { virtualClabe } });
+      expect(instrument.detail).toEqual({ clabe: '646180277200000014' });
+    });
+
+    it.each([
+      ['a card number of 15 digits', { cardNumber: '555544443333222' }, 'cardNumber'],
+      ['a card number with a letter', { cardNumber: '555544443333222x' }, 'cardNumber'],
+      ['a holder’s name of 41 characters', { holderName: 'ñ'.repeat(41) }, 'holderName'],
+      ['a bank that is no id', { destinationBankId: 'bbva' }, 'destinationBankId'],
+    ])('with %s is not asked for', async (_what, wrong, field) => {
+      const result = await change(REGISTER, card(wrong));
+      expect(result).toMatchObject({
+        __typename: 'ValidationError',
+        code: 'INVALID_INPUT',
+        field: ['input', 'receiver', 'debitCard', field],
+        upstream: null,
+      });
+      expect(result.message).not.toMatch(/\d{15}/);
+    });
+
+    it('is registered from exactly one form', async () => {
+      for (const receiver of [{}, { ...card().receiver, virtualClabe: {} }, { debitCard: null }]) {
+        const { errors } = await gateway.query(REGISTER, { input: { ...card(), receiver } });
+        expect(errors?.[0]?.extensions['code']).toBe('BAD_USER_INPUT');
+      }
+    });
+  });
+
+  describe('a webhook', () => {
+    it('without an address feeds the gateway, with a token that its receiver can check', async () => {
+      const { webhook, token } = await change(CREATE_WEBHOOK, { type: 'STATUS_UPDATE' });
+      expect(webhook).toMatchObject({
+        type: 'STATUS_UPDATE',
+        status: 'ACTIVE',
+        authType: 'AUTH',
+        feedsGateway: true,
+        url: `${gateway.url}/webhooks/${world.clientId}/STATUS_UPDATE/***`,
+      });
+      const registered = (await webhooks()).find(({ id }) => id === webhook.id);
+      expect(registered?.url).toMatch(/\/STATUS_UPDATE\/[\w-]{43}$/);
+      expect(token).toMatch(/^[\w-]{43}$/);
+      const own = await change(CREATE_WEBHOOK, { type: 'CEP', url: registered?.url, token: 'another' });
+      expect(own).toMatchObject({ __typename: 'ValidationError', field: ['input', 'token'] });
+    });
+
+    it('with an address of its own has the token given, or one that the gateway makes', async () => {
+      const url = 'https://example.mx/hooks';
+      const given = await change(CREATE_WEBHOOK, { type: 'CEP', url, token: 'my secret' });
+      expect(given).toMatchObject({ token: 'my secret', webhook: { url, feedsGateway: false } });
+      const made = await change(CREATE_WEBHOOK, { type: 'CEP', url });
+      expect(made.token).toMatch(/^[\w-]{43}$/);
+      expect((await webhooks()).find(({ id }) => id === made.webhook.id)?.token).toBe(made.token);
+    });
+
+    it('is changed in what is given alone, and shown as the list has it afterwards', async () => {
+      const { webhook } = await change(CREATE_WEBHOOK, { type: 'CEP', url: 'https://example.mx/a' });
+      expect(await change(UPDATE_WEBHOOK, { id: webhook.id, status: 'INACTIVE', url: null })).toEqual({
+        __typename: 'UpdateWebhookSuccess',
+        id: webhook.id,
+        webhook: { id: webhook.id, url: 'https://example.mx/a', status: 'INACTIVE' },
+      });
+      const changed = await change(UPDATE_WEBHOOK, {
+        id: webhook.id,
+        url: 'https://example.mx/b',
+        token: 'new secret',
+        auth: { auth_header: 'X-Token' },
+      });
+      expect(changed.webhook).toMatchObject({ url: 'https://example.mx/b', status: 'INACTIVE' });
+    });
+
+    it('is not changed by nothing, nor in fields that are not its', async () => {
+      const { webhook } = await change(CREATE_WEBHOOK, { type: 'CEP', url: 'https://example.mx/c' });
+      expect(await change(UPDATE_WEBHOOK, { id: webhook.id })).toMatchObject({
+        code: 'INVALID_INPUT',
+        field: ['input'],
+      });
+      for (const auth of [{ url: 'https://evil.example' }, JSON.parse('{"__proto__":{"auth_x":1}}')]) {
+        expect(await change(UPDATE_WEBHOOK, { id: webhook.id, auth })).toMatchObject({
+          field: ['input', 'auth'],
+        });
+      }
+    });
+
+    it('is deleted, and is active no longer', async () => {
+      const { webhook } = await change(CREATE_WEBHOOK, { type: 'CEP', url: 'https://example.mx/d' });
+      expect(await change(DELETE_WEBHOOK, { id: webhook.id })).toEqual({
+        __typename: 'DeleteWebhookSuccess',
+        id: webhook.id,
+      });
+      expect((await webhooks()).find(({ id }) => id === webhook.id)?.webhookStatus ?? 'gone').not.toBe(
+        'ACTIVE',
+      );
+    });
+
+    it('that nobody knows is NOT_FOUND, and an id that is none is refused', async () => {
+      expect(await change(UPDATE_WEBHOOK, { id: UNKNOWN, token: 'x' })).toMatchObject({
+        __typename: 'NotFoundError',
+        code: 'NOT_FOUND',
+      });
+      expect(await change(DELETE_WEBHOOK, { id: UNKNOWN })).toMatchObject({
+        __typename: 'NotFoundError',
+        code: 'NOT_FOUND',
+      });
+      expect(await change(UPDATE_WEBHOOK, { id: '../x', token: 'x' })).toMatchObject({
+        __typename: 'ValidationError',
+        field: ['input', 'id'],
+      });
+      const { errors } = await gateway.query(DELETE_WEBHOOK, { input: { id: '../x' } });
+      expect(errors?.[0]?.extensions['code']).toBe('BAD_USER_INPUT');
+    });
+
+    it('whose registration got no clear answer is unknown; a change is an error that may be repeated', async () => {
+      await fault('POST', '/v1/clients/*/webhooks', 'reset-after-commit');
+      expect(await change(CREATE_WEBHOOK, { type: 'CEP', url: 'https://example.mx/e' })).toMatchObject({
+        __typename: 'OutcomeUnknown',
+        safeToRetry: false,
+      });
+      const lost = (await webhooks()).find(({ url }) => url === 'https://example.mx/e');
+      await fault('PATCH', '/v1/clients/*/webhooks/*', 'reset-after-commit');
+      const { errors } = await gateway.query(UPDATE_WEBHOOK, { input: { id: lost?.id, status: 'INACTIVE' } });
+      expect(errors?.[0]?.extensions['code']).toBe('UPSTREAM_UNAVAILABLE');
+    });
+
+    it('can still be registered in the deprecated way', async () => {
+      const input = { type: 'STATUS_UPDATE', url: 'https://example.mx/f', token: 'secret' };
+      expect(await change(CREATE_LEGACY, input)).toMatchObject({
+        token: 'secret',
+        webhook: { url: input.url, type: 'STATUS_UPDATE' },
+      });
+    });
+  });
+
+  describe('an access token', () => {
+    const issue = (input: object, headers: Record<string, string | undefined>) =>
+      gateway.query(ISSUE_TOKEN, { input }, { authorization: undefined, ...headers });
+
+    // Last, as a new token may end the one that the other tests use.
+    it('is issued for id and secret with the api key, is accepted, and is logged nowhere', async () => {
+      const { data } = await issue(
+        { clientId: world.clientId, clientSecret: world.clientSecret },
+        { 'x-api-key': world.apiKey },
+      );
+      expect(data.result).toMatchObject({ __typename: 'CredentialToken', status: 'ACTIVE', deletedAt: null });
+      const asked = await gateway.query(
+        '{ client { id } }',
+        {},
+        { authorization: `Bearer ${data.result.token}` },
+      );
+      expect(asked.data).toEqual({ client: { id: world.clientId } });
+      const log = gateway.log.join('\n');
+      for (const secret of [data.result.token, world.clientSecret, world.apiKey])
+        expect(log).not.toContain(secret);
+    });
+
+    it('is not issued without the api key, or to a client that is no id', async () => {
+      const without = await issue({ clientId: world.clientId, clientSecret: 'x' }, {});
+      expect(without.errors?.[0]?.extensions['code']).toBe('UNAUTHENTICATED');
+      const { data } = await issue({ clientId: 'me', clientSecret: 'x' }, { 'x-api-key': world.apiKey });
+      expect(data.result).toMatchObject({ __typename: 'ValidationError', field: ['input', 'clientId'] });
+    });
+
+    it('is not issued for a wrong secret', async () => {
+      const { data, errors } = await issue(
+        { clientId: world.clientId, clientSecret: 'wrong' },
+        { 'x-api-key': world.apiKey },
+      );
+      expect(data?.result?.token).toBeUndefined();
+      expect(data?.result?.code ?? errors?.[0]?.extensions['code']).toMatch(
+        /^(UNAUTHENTICATED|REFUSED|INVALID_INPUT)$/,
+      );
+    });
+  });
+});
+
+it('a webhook cannot feed a gateway that does not know its own address, and the answer says what is missing', async () => {
+  await using gateway = await startGateway({ config: { publicUrl: undefined }, webhooks: false });
+  const { data } = await gateway.query(CREATE_WEBHOOK, { input: { type: 'CEP' } });
+  expect(data.result).toMatchObject({ __typename: 'ValidationError', field: ['input', 'url'] });
+  expect(data.result.message).toContain('PUBLIC_URL');
+});
