@@ -1,0 +1,107 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Work } from './documents.ts';
+import type { Shot } from './load.ts';
+import { type RunningServer, type ServerProgram, startServer } from './process.ts';
+import { programFile } from './stub.ts';
+
+/** A server that is measured, and how it is asked. */
+export interface Contender extends AsyncDisposable {
+  readonly name: string;
+  readonly server: RunningServer;
+  /** Whether it asks the upstream about a credential before it believes it. */
+  readonly accepts: boolean;
+  shot(work: Work, authorization: string): Shot;
+}
+
+export type ContenderName =
+  | 'floor'
+  | 'floor, banks cached'
+  | 'Pasarela'
+  | 'Mercurius + JIT'
+  | 'Yoga'
+  | 'Apollo Server';
+
+const FILES: Readonly<Record<Exclude<ContenderName, 'Pasarela'>, readonly [file: string, option?: string]>> =
+  {
+    floor: ['servers/floor.ts'],
+    'floor, banks cached': ['servers/floor.ts', '--cached-banks'],
+    'Mercurius + JIT': ['servers/mercurius.ts'],
+    Yoga: ['servers/yoga.ts'],
+    'Apollo Server': ['servers/apollo.ts'],
+  };
+
+/** Secret of the gateway's ingress, for those who post webhooks to it. */
+export const WEBHOOK_SECRET = 'a secret of the bench that is long enough';
+
+/** The product as its user runs it: `node src/main.ts` and its environment. */
+export function gatewayProgram(options: {
+  readonly upstreamUrl: string;
+  readonly dataDir: string;
+  readonly nodeOptions?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}): ServerProgram {
+  return {
+    name: 'Pasarela',
+    args: [...(options.nodeOptions ?? []), 'src/main.ts'],
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    env: {
+      PORT: '0',
+      UPSTREAM_URL: options.upstreamUrl,
+      PUBLIC_URL: 'http://gateway.invalid',
+      WEBHOOK_SECRET,
+      DATA_DIR: options.dataDir,
+      ...options.env,
+    },
+  };
+}
+
+/** A folder that is gone at the end. */
+export async function temporaryFolder(): Promise<{ readonly path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(tmpdir(), 'pasarela-bench-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** Starts one contender in front of an upstream. */
+export async function startContender(name: ContenderName, upstreamUrl: string): Promise<Contender> {
+  if (name === 'Pasarela') {
+    const folder = await temporaryFolder();
+    const server = await startServer(gatewayProgram({ upstreamUrl, dataDir: folder.path }));
+    return {
+      ...graphql(name, server, '/graphql'),
+      accepts: true,
+      async [Symbol.asyncDispose]() {
+        await server.stop();
+        await folder[Symbol.asyncDispose]();
+      },
+    };
+  }
+  const [file, option] = FILES[name];
+  const args = [programFile(file), upstreamUrl, ...(option === undefined ? [] : [option])];
+  const server = await startServer({ name, args });
+  if (file !== 'servers/floor.ts') return graphql(name, server, name === 'Apollo Server' ? '/' : '/graphql');
+  return {
+    name,
+    server,
+    accepts: false,
+    shot: (work, authorization) => ({ method: 'GET', path: work.floorPath, headers: { authorization } }),
+    [Symbol.asyncDispose]: () => server.stop(),
+  };
+}
+
+function graphql(name: ContenderName, server: RunningServer, path: string): Contender {
+  return {
+    name,
+    server,
+    accepts: false,
+    shot: ({ query, variables }, authorization) => ({
+      method: 'POST',
+      path,
+      headers: { authorization, 'content-type': 'application/json' },
+      body: JSON.stringify({ query, variables }),
+    }),
+    [Symbol.asyncDispose]: () => server.stop(),
+  };
+}

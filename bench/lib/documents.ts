@@ -1,0 +1,85 @@
+import { TRANSACTION_ID } from '../upstream/data.ts';
+
+/** One request of the work in both forms: as the graph is asked, and as the hand-written endpoint is. */
+export interface Work {
+  readonly query: string;
+  readonly variables: Readonly<Record<string, unknown>>;
+  readonly floorPath: string;
+}
+
+/** W1: instruments, each with bank, customer, and the customer's account with balance. */
+export const join = (first: number): Work => ({
+  query: `query Join($first: Int!) {
+  client {
+    id
+    instruments(first: $first) {
+      totalCount
+      nodes {
+        id
+        alias
+        type
+        rfc
+        bank {
+          id
+          attributes
+        }
+        customer {
+          id
+          name
+          rfc
+          accounts(first: 1) {
+            nodes {
+              id
+              clabe
+              availableBalance {
+                amount
+                currency
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}`,
+  variables: { first },
+  floorPath: `/join?first=${first}`,
+});
+
+/** W2. */
+export const client: Work = {
+  query: '{ client { id } }',
+  variables: {},
+  floorPath: '/client',
+};
+
+/** W3. */
+export const transaction: Work = {
+  query: `query Payment($id: ID!) {
+  transaction(id: $id) {
+    id
+    amount {
+      amount
+      currency
+    }
+    rawStatus
+    trackingId
+    description
+    source {
+      instrumentId
+      alias
+      rfc
+    }
+    destination {
+      instrumentId
+      alias
+      rfc
+    }
+    audit {
+      createdAt
+    }
+  }
+}`,
+  variables: { id: TRANSACTION_ID },
+  floorPath: `/transaction?id=${TRANSACTION_ID}`,
+};

@@ -1,0 +1,142 @@
+import { dataOf, expectData } from './answers.ts';
+import type { Contender } from './contenders.ts';
+import { client, type Work } from './documents.ts';
+import { type Answer, load } from './load.ts';
+import { percentile, type Spread, spreadOf } from './stats.ts';
+import type { Stub } from './stub.ts';
+
+/** How a piece of work is put to its contenders. */
+export interface Trial {
+  readonly work: Work;
+  /** Used in turn. The contenders have accepted each beforehand. */
+  readonly credentials: readonly string[];
+  readonly connections: number;
+  readonly rounds: number;
+  /** About how long one contender's part of a round takes, in milliseconds. */
+  readonly roundMs: number;
+}
+
+/** What one contender needed. Times are milliseconds. */
+export interface Measured {
+  readonly name: string;
+  /** CPU time of the server process for one request. */
+  readonly cpuMs: Spread;
+  readonly latencyP50Ms: Spread;
+  readonly perSecond: Spread;
+  /** REST calls of one request. */
+  readonly calls: Spread;
+  /** Requests measured. */
+  readonly requests: number;
+}
+
+/** A credential that was accepted longer ago is shown again before a round: the gateway believes one for a minute. */
+const ACCEPTED_FOR_MS = 40_000;
+const WARM_UP = { requests: 400, atLeast: 60, atMost: 6_000 };
+
+interface Entrant {
+  readonly contender: Contender;
+  readonly check: (answer: Answer) => void;
+  readonly requests: number;
+  readonly samples: { cpuMs: number; latencyP50Ms: number; perSecond: number; calls: number }[];
+  acceptedAt: number;
+  sent: number;
+}
+
+/** Compares everybody's answers, then measures them in rounds in which each has its turn. */
+export async function measure(
+  trial: Trial,
+  contenders: readonly Contender[],
+  stub: Stub,
+): Promise<readonly Measured[]> {
+  const expected = await referenceData(trial, contenders);
+  const entrants: Entrant[] = [];
+  for (const contender of contenders) entrants.push(await enter(trial, contender, expected));
+  for (let round = 0; round < trial.rounds; round += 1) {
+    for (const entrant of entrants) await takeTurn(trial, entrant, stub);
+  }
+  return entrants.map(({ contender, samples, requests }) => ({
+    name: contender.name,
+    cpuMs: spreadOf(samples.map((sample) => sample.cpuMs)),
+    latencyP50Ms: spreadOf(samples.map((sample) => sample.latencyP50Ms)),
+    perSecond: spreadOf(samples.map((sample) => sample.perSecond)),
+    calls: spreadOf(samples.map((sample) => sample.calls)),
+    requests: requests * trial.rounds,
+  }));
+}
+
+const credentialOf = (trial: Trial, index: number): string => {
+  const credential = trial.credentials[index % trial.credentials.length];
+  if (credential === undefined) throw new Error('a trial has at least one credential');
+  return credential;
+};
+
+/** The data of the first contender, which is the floor. */
+async function referenceData(trial: Trial, [floor]: readonly Contender[]): Promise<string> {
+  if (floor === undefined) throw new Error('a trial has at least one contender');
+  let data = '';
+  await load({
+    url: floor.server.url,
+    requests: 1,
+    connections: 1,
+    shot: () => floor.shot(trial.work, credentialOf(trial, 0)),
+    check: (answer) => {
+      data = dataOf(answer);
+    },
+  });
+  return data;
+}
+
+/** Compares, warms up, and finds out how many requests fill a round. */
+async function enter(trial: Trial, contender: Contender, expected: string): Promise<Entrant> {
+  const check = expectData(contender.name, expected);
+  const send = (requests: number, connections: number) =>
+    load({
+      url: contender.server.url,
+      requests,
+      connections,
+      shot: (index) => contender.shot(trial.work, credentialOf(trial, index)),
+      check,
+    });
+  await send(3, 1);
+  await send(WARM_UP.requests, trial.connections);
+  const { wallMs } = await send(WARM_UP.requests, trial.connections);
+  const fitting = Math.round((trial.roundMs / wallMs) * WARM_UP.requests);
+  const requests = Math.min(WARM_UP.atMost, Math.max(WARM_UP.atLeast, fitting));
+  return { contender, check, requests, samples: [], acceptedAt: Number.NEGATIVE_INFINITY, sent: 0 };
+}
+
+async function takeTurn(trial: Trial, entrant: Entrant, stub: Stub): Promise<void> {
+  const { contender, requests } = entrant;
+  const { server } = contender;
+  if (contender.accepts && performance.now() - entrant.acceptedAt > ACCEPTED_FOR_MS) {
+    entrant.acceptedAt = performance.now();
+    await accept(trial, contender);
+  }
+  const callsBefore = await stub.calls();
+  const cpuBefore = server.cpuMs();
+  const first = entrant.sent;
+  const { wallMs, latenciesMs } = await load({
+    url: server.url,
+    requests,
+    connections: trial.connections,
+    shot: (index) => contender.shot(trial.work, credentialOf(trial, first + index)),
+    check: entrant.check,
+  });
+  entrant.sent += requests;
+  entrant.samples.push({
+    cpuMs: (server.cpuMs() - cpuBefore) / requests,
+    latencyP50Ms: percentile(latenciesMs, 0.5),
+    perSecond: (requests / wallMs) * 1_000,
+    calls: ((await stub.calls()) - callsBefore) / requests,
+  });
+}
+
+async function accept(trial: Trial, { server, shot }: Contender): Promise<void> {
+  await load({
+    url: server.url,
+    requests: trial.credentials.length,
+    connections: 16,
+    shot: (index) => shot(client, credentialOf(trial, index)),
+    check: dataOf,
+  });
+}

@@ -1,0 +1,62 @@
+/**
+ * `npm run bench` measures everything and writes `bench/results/latest.md` and `latest.svg`; `npm run bench -- W1 W4`
+ * measures these and prints them.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { chart } from './lib/chart.ts';
+import { goalsTable, report, sectionText } from './lib/report.ts';
+import type { Section } from './lib/section.ts';
+import { w4 } from './works/fan-out.ts';
+import { w1, w1c, w1l, w1n, w2, w3 } from './works/http.ts';
+import { w5 } from './works/ingest.ts';
+import { w6 } from './works/start.ts';
+
+/** The longest that one work may take, in milliseconds; the whole stays under 15 minutes. */
+const WORK_TIMEOUT_MS = 240_000;
+
+const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
+  ['W1', w1],
+  ['W1C', w1c],
+  ['W1L', w1l],
+  ['W1N', w1n],
+  ['W2', w2],
+  ['W3', w3],
+  ['W4', w4],
+  ['W5', w5],
+  ['W6', w6],
+]);
+
+const asked = process.argv.slice(2).map((name) => name.toUpperCase());
+const unknown = asked.filter((name) => !WORKS.has(name));
+if (unknown.length > 0) {
+  process.stderr.write(`There is no ${unknown.join(', ')}. There are ${[...WORKS.keys()].join(', ')}.\n`);
+  process.exit(1);
+}
+
+const start = performance.now();
+const sections: Section[] = [];
+for (const [name, work] of WORKS) {
+  if (asked.length > 0 && !asked.includes(name)) continue;
+  const timer = setTimeout(() => {
+    process.stderr.write(`${name} took more than ${WORK_TIMEOUT_MS / 1_000} s.\n`);
+    process.exit(1);
+  }, WORK_TIMEOUT_MS);
+  const section = await work();
+  clearTimeout(timer);
+  sections.push(section);
+  process.stdout.write(`${sectionText(section)}\n`);
+}
+process.stdout.write(`${goalsTable(sections)}\n`);
+
+if (asked.length === 0) {
+  const results = new URL('results/', import.meta.url);
+  mkdirSync(results, { recursive: true });
+  const minutes = (performance.now() - start) / 60_000;
+  writeFileSync(new URL('latest.md', results), report(sections, minutes));
+  writeFileSync(
+    new URL('latest.svg', results),
+    chart(sections.flatMap(({ bars }) => (bars === undefined ? [] : [bars]))),
+  );
+  process.stdout.write('\nWritten to bench/results/latest.md and latest.svg.\n');
+}
+process.exit(0);

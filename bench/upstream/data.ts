@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+
+/** How large the client is whom the stub serves. */
+export interface Sizes {
+  readonly instruments: number;
+  readonly customers: number;
+}
+
+export const CLIENT_ID = '0f0e0d0c-0b0a-4908-8706-050403020100';
+export const TRANSACTION_ID = uuid('transaction', 0);
+/** A list that needs no client. */
+export const BANKS_PATH = '/v1/banks';
+const BANKS = 100;
+const CREATED_AT = '2026-03-02 10:15:30.123456-06:00';
+
+/** A UUID (version 4 in form) that follows from its name, so that every run serves the same bytes. */
+export function uuid(kind: string, index: number): string {
+  const hex = createHash('sha256').update(`${kind} ${index}`).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+const digits = (prefix: string, index: number, length: number): string =>
+  prefix + String(index).padStart(length - prefix.length, '0');
+
+const audit = { createdAt: CREATED_AT, updatedAt: CREATED_AT, deletedAt: null, blockedAt: null };
+
+/** The `banks` of endpoint 3, which the spec shows no fields of. */
+export const banks = Array.from({ length: BANKS }, (_, index) => ({
+  id: uuid('bank', index),
+  name: `BANCO ${index}`,
+  legal_code: digits('40', index, 5),
+  short_name: `B${index}`,
+}));
+
+/** Instruments that follow each other in turn through the customers (spec, "Instrument", card form). */
+export const instruments = (sizes: Sizes) =>
+  Array.from({ length: sizes.instruments }, (_, index) => {
+    const owner = uuid('customer', index % sizes.customers);
+    return {
+      id: uuid('instrument', index),
+      bankId: uuid('bank', index % BANKS),
+      clientId: CLIENT_ID,
+      ownerId: owner,
+      customerId: owner,
+      alias: `Proveedor ${index}`,
+      type: 'RECEIVER',
+      rfc: `XAXX${digits('01', index, 6)}AB1`,
+      audit,
+      instrumentDetail: {
+        cardNumber: digits('4152', index, 16),
+        expirationDate: 'None',
+        holderName: `María Hernández ${index}`,
+      },
+    };
+  });
+
+/** Customers (spec, "Customer"). */
+export const customers = (sizes: Sizes) =>
+  Array.from({ length: sizes.customers }, (_, index) => ({
+    id: uuid('customer', index),
+    clientId: CLIENT_ID,
+    name: `Comercializadora ${index} S.A. de C.V.`,
+    rfc: `ABC${digits('01', index, 6)}AB1`,
+    legalRepresentativeName: `José Pérez ${index}`,
+    legalRepresentativeRfc: `PEPJ${digits('01', index, 6)}AB1`,
+    legalRepresentativePhone: digits('55', index, 10),
+    legalRepresentativeEmail: `representante${index}@example.mx`,
+    domain: `empresa${index}.example.mx`,
+    customerAlias: `empresa-${index}`,
+    customerStatus: 'ACTIVE',
+    customerValidationStatus: 'VALIDATED',
+    audit,
+  }));
+
+/** One account for each customer (spec, "PrivateAccount"). */
+export const accounts = (sizes: Sizes) =>
+  Array.from({ length: sizes.customers }, (_, index) => ({
+    id: uuid('account', index),
+    bankId: uuid('bank', index % BANKS),
+    clientId: CLIENT_ID,
+    clientBankAdapterId: uuid('adapter', 0),
+    accountId: uuid('base account', index),
+    instrumentId: uuid('account instrument', index),
+    ownerId: uuid('customer', index),
+    ownerType: 'CUSTOMER',
+    accountNumber: digits('1040', index, 12),
+    clabeNumber: digits('646180', index, 18),
+    availableBalance: `${1_000 + index}.50`,
+    accountType: 'PRIVATE_ACCOUNT',
+    accountStatus: 'ACTIVE',
+    audit: { ...audit, activatedAt: CREATED_AT, suspendedAt: null },
+    bankAdapter: 'STP',
+  }));
+
+const side = (name: string) => ({
+  id: uuid(name, 0),
+  bankId: uuid('bank', 1),
+  clientId: CLIENT_ID,
+  ownerId: CLIENT_ID,
+  instrumentAlias: `Alias de ${name}`,
+  instrumentStatus: 'ACTIVE',
+  instrumentType: 'SENDER_RECEIVER',
+  instrumentDetail: { accountNumber: '104000000012', clabeNumber: '646180110400000007', holderName: name },
+  rfc: 'ND',
+});
+
+/** The one transaction (spec, "Transaction", as endpoint 15 reads it). */
+export const transaction = {
+  id: TRANSACTION_ID,
+  bankId: uuid('bank', 1),
+  clientId: CLIENT_ID,
+  externalReference: '1234567',
+  trackingId: '50118609TRANSFER0042',
+  description: 'Factura 42',
+  amount: '1250.00',
+  currency: 'MXN',
+  category: 'DEBIT_TRANS',
+  subCategory: 'SPEI_DEBIT',
+  transactionStatus: 'INITIALIZED',
+  audit,
+  jsonReference: '{}',
+  sourceInstrument: side('source'),
+  destinationInstrument: side('destination'),
+};

@@ -1,0 +1,103 @@
+/**
+ * The upstream that is measured against: a process of its own that answers every GET of the work at once, or after a
+ * given latency, from bytes made beforehand. `POST /bench` sets latency and sizes; `GET /bench` counts what was asked.
+ */
+import { createServer, type ServerResponse } from 'node:http';
+import { announce } from '../lib/announce.ts';
+import {
+  accounts,
+  BANKS_PATH,
+  banks,
+  CLIENT_ID,
+  customers,
+  instruments,
+  type Sizes,
+  transaction,
+} from './data.ts';
+
+interface Settings extends Sizes {
+  readonly latencyMs: number;
+}
+
+let settings: Settings = { instruments: 1_000, customers: 20, latencyMs: 0 };
+let answers = new Map<string, Buffer>();
+let requests = 0;
+
+const CLIENT = `/v1/clients/${CLIENT_ID}`;
+/** The probe of a client that has nothing. */
+const ANY_INSTRUMENTS = /^\/v1\/clients\/[0-9a-f-]{36}\/instruments$/;
+
+function answerOf(path: string): Buffer | undefined {
+  let answer = answers.get(path);
+  if (answer === undefined) {
+    const body = bodyOf(new URL(path, 'http://stub'));
+    if (body === undefined) return undefined;
+    answer = Buffer.from(JSON.stringify(body));
+    answers.set(path, answer);
+  }
+  return answer;
+}
+
+function bodyOf({ pathname, searchParams }: URL): object | undefined {
+  switch (pathname) {
+    case BANKS_PATH:
+      return { total_banks: banks.length, page: 1, page_size: banks.length, banks };
+    case `${CLIENT}/customers`: {
+      const data = customers(settings);
+      return { currentPage: 1, perPage: data.length, totalItems: data.length, data };
+    }
+    case `${CLIENT}/accounts`: {
+      const data = accounts(settings);
+      return { currentPage: 1, perPage: data.length, totalItem: data.length, data };
+    }
+    case `${CLIENT}/instruments`: {
+      const page = Number(searchParams.get('page') ?? 1);
+      const perPage = Number(searchParams.get('per_page') ?? 100);
+      const data = instruments(settings);
+      return {
+        data: data.slice((page - 1) * perPage, page * perPage),
+        currentPage: page,
+        perPage,
+        totalItems: data.length,
+      };
+    }
+    case `${CLIENT}/transactions/${transaction.id}`:
+      return transaction;
+    default:
+      return ANY_INSTRUMENTS.test(pathname)
+        ? { data: [], currentPage: 1, perPage: 1, totalItems: 0 }
+        : undefined;
+  }
+}
+
+function send(response: ServerResponse, body: Buffer | undefined): void {
+  if (body === undefined) {
+    response.writeHead(404).end();
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
+}
+
+const server = createServer((request, response) => {
+  const path = request.url ?? '/';
+  if (path !== '/bench') {
+    requests += 1;
+    const answer = answerOf(path);
+    if (settings.latencyMs === 0) send(response, answer);
+    else setTimeout(send, settings.latencyMs, response, answer);
+    return;
+  }
+  const chunks: Buffer[] = [];
+  request
+    .on('data', (chunk: Buffer) => chunks.push(chunk))
+    .on('end', () => {
+      if (chunks.length > 0) {
+        settings = { ...settings, ...JSON.parse(Buffer.concat(chunks).toString()) };
+        answers = new Map();
+      }
+      send(response, Buffer.from(JSON.stringify({ requests })));
+    });
+});
+
+server.keepAliveTimeout = 600_000;
+announce(server);
