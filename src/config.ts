@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Secret } from './secret.ts';
 
 /**
  * Every variable that Pasarela reads, and the only place that reads them. An empty variable counts as unset. What a
@@ -39,6 +40,14 @@ const list = (item: z.ZodType<string, string>) =>
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(item).min(1));
 
+const text = (description: string) => z.string().describe(description);
+
+const secret = (description: string) =>
+  z
+    .string()
+    .transform((value) => new Secret(value))
+    .describe(description);
+
 const variables = z.object({
   PORT: integer(0, 65_535).default(4000),
   HOST: z.string().default('127.0.0.1').describe('an address of this machine'),
@@ -53,10 +62,24 @@ const variables = z.object({
   UPSTREAM_TOKEN_CLIENT_CLAIM: list(z.string().min(1))
     .describe('names of JWT claims, comma-separated')
     .default(['client_id', 'clientId', 'cid', 'sub']),
-  AUTH_MODE: z.enum(['passthrough']).describe('passthrough').default('passthrough'),
+  AUTH_MODE: z.enum(['passthrough', 'service']).describe('passthrough or service').default('passthrough'),
+  UPSTREAM_API_KEY: secret("the client's API key").optional(),
+  UPSTREAM_CLIENT_ID: z.uuid().describe('the UUID of the client').optional(),
+  UPSTREAM_CLIENT_SECRET: secret("the client's secret").optional(),
+  AUTH_JWKS_URL: httpUrl.optional(),
+  AUTH_JWT_SECRET: secret('the secret that callers’ tokens are signed with').optional(),
+  AUTH_ISSUER: text('the `iss` of callers’ tokens').optional(),
+  AUTH_AUDIENCE: text('the `aud` of callers’ tokens').optional(),
+  LIMIT_TOKENS: integer(1, 100_000).default(2_000),
+  LIMIT_DEPTH: integer(1, 1_000).default(15),
+  LIMIT_ALIASES: integer(0, 100_000).default(30),
+  LIMIT_DIRECTIVES: integer(0, 100_000).default(50),
+  LIMIT_COST: integer(1, 100_000_000).default(10_000),
+  TRUSTED_DOCUMENTS: text('a JSON file of SHA-256 hash → document').optional(),
   REDIS_URL: z
     .string()
     .regex(/^(rediss?|rediss?\+(sentinel|cluster)):\/\/./)
+    .transform((value) => new Secret(value))
     .describe('redis://…, rediss://…, redis+sentinel://… or redis+cluster://…')
     .optional(),
   DATA_DIR: z.string().describe('a folder').optional(),
@@ -64,6 +87,10 @@ const variables = z.object({
   PUBLIC_URL: httpUrl.transform((value) => value.replace(/\/+$/, '')).optional(),
   WEBHOOK_SECRET: list(z.string().min(1))
     .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))
+    .transform(([first, ...rest]): readonly [Secret, ...Secret[]] => [
+      new Secret(first),
+      ...rest.map((value) => new Secret(value)),
+    ])
     .describe('a secret, or two, comma-separated, while rotating (the first one signs)')
     .optional(),
   WEBHOOK_TOKEN_HEADER: z
@@ -95,7 +122,22 @@ const variables = z.object({
 export type Variables = z.output<typeof variables>;
 
 /** Names whose value is never repeated in an error message. */
-const SECRET = new Set<string>(['WEBHOOK_SECRET', 'REDIS_URL']);
+const SECRET = new Set<string>([
+  'WEBHOOK_SECRET',
+  'REDIS_URL',
+  'UPSTREAM_API_KEY',
+  'UPSTREAM_CLIENT_SECRET',
+  'AUTH_JWT_SECRET',
+]);
+
+/** What `AUTH_MODE=service` cannot do without. */
+const SERVICE = [
+  'UPSTREAM_API_KEY',
+  'UPSTREAM_CLIENT_ID',
+  'UPSTREAM_CLIENT_SECRET',
+  'AUTH_ISSUER',
+  'AUTH_AUDIENCE',
+] as const;
 
 /** The environment is wrong: the message names every wrong variable, what it got and what it wants. */
 export class ConfigError extends Error {
@@ -127,11 +169,46 @@ export function readVariables(environment: Readonly<Record<string, string | unde
       `WEBHOOK_SECRET: is not set, and UPSTREAM_URL is; wants ${wants('WEBHOOK_SECRET')}, the same in every process.`,
     );
   }
+  if (given['AUTH_MODE'] === 'service') {
+    for (const name of SERVICE.filter((name) => given[name] === undefined)) {
+      problems.set(name, `${name}: is not set, and AUTH_MODE is service; wants ${wants(name)}.`);
+    }
+    if ((given['AUTH_JWKS_URL'] === undefined) === (given['AUTH_JWT_SECRET'] === undefined)) {
+      const both = given['AUTH_JWKS_URL'] !== undefined;
+      problems.set(
+        'AUTH_JWKS_URL',
+        `AUTH_JWKS_URL, AUTH_JWT_SECRET: ${both ? 'both are set' : 'neither is set, and AUTH_MODE is service'}; wants one: ${wants('AUTH_JWKS_URL')}, or ${wants('AUTH_JWT_SECRET')}.`,
+      );
+    }
+  }
   if (!read.success || problems.size > 0) {
     const list = [...problems.values()].map((problem) => `  ${problem}`).join('\n');
     throw new ConfigError(`The configuration is wrong:\n${list}`);
   }
   return read.data;
+}
+
+/** How a gateway in service mode is known to the upstream, and how it knows its callers. */
+export interface ServiceVariables {
+  readonly clientId: string;
+  readonly clientSecret: Secret;
+  readonly apiKey: Secret;
+  readonly keys: { readonly jwksUrl: string } | { readonly secret: Secret };
+  readonly issuer: string;
+  readonly audience: string;
+}
+
+/** What service mode needs, once {@link readVariables} has seen to it that it is all there; undefined in another mode. */
+export function serviceOf(read: Variables): ServiceVariables | undefined {
+  if (read.AUTH_MODE !== 'service') return undefined;
+  const { UPSTREAM_CLIENT_ID: clientId, UPSTREAM_CLIENT_SECRET: clientSecret } = read;
+  const { UPSTREAM_API_KEY: apiKey, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = read;
+  const { AUTH_JWKS_URL: jwksUrl, AUTH_JWT_SECRET: secret } = read;
+  const keys = jwksUrl === undefined ? secret && { secret } : { jwksUrl };
+  if (!clientId || !clientSecret || !apiKey || !issuer || !audience || !keys) {
+    throw new ConfigError('AUTH_MODE is service, and what it needs is not set.');
+  }
+  return { clientId, clientSecret, apiKey, keys, issuer, audience };
 }
 
 function wants(name: string): string {

@@ -1,9 +1,9 @@
+import { type Authenticator, UnauthenticatedError } from './auth/authenticator.ts';
 import type { Caller } from './auth/caller.ts';
-import { type Passthrough, UnauthenticatedError } from './auth/passthrough.ts';
 import type { EventLog, EventType } from './events/log.ts';
 import type { Money } from './money/execute.ts';
 import type { UpstreamHttp } from './upstream/http.ts';
-import { type CallRecord, createRest, type Rest } from './upstream/rest.ts';
+import { type Authorize, type CallRecord, createRest, fixedCredential, type Rest } from './upstream/rest.ts';
 import { type BankCache, createSession, type Session } from './upstream/session.ts';
 
 /** What a log call needs; pino's loggers fit. */
@@ -35,6 +35,8 @@ export interface Context {
   readonly utcOffset: string;
   /** The caller's own `x-api-key`, for the two bootstrap fields alone. */
   readonly apiKey: string | undefined;
+  /** Whether those two are served at all: not where the gateway holds the credentials. */
+  readonly servesBootstrap: boolean;
   /** REST calls under the caller's own `x-api-key`, for a client that it names (spec, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   readonly events: EventLog;
@@ -72,7 +74,7 @@ export interface Incoming {
 
 export interface ContextOptions {
   readonly http: UpstreamHttp;
-  readonly passthrough: Passthrough;
+  readonly auth: Authenticator;
   readonly banks: BankCache;
   readonly events: EventLog;
   readonly money: Money;
@@ -96,11 +98,14 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
     let caller: Caller | undefined;
     let session: Session | undefined;
 
-    const rest = (clientId: string, headers: Record<string, string>, abort?: AbortSignal): Rest =>
+    const token = BEARER.exec(authorization ?? '')?.[1];
+
+    const rest = (clientId: string, authorize: Authorize, abort?: AbortSignal): Rest =>
       createRest({
         http: options.http,
         clientId,
-        headers: { ...headers, 'x-request-id': requestId, accept: 'application/json' },
+        authorize,
+        headers: { 'x-request-id': requestId, accept: 'application/json' },
         timeoutMs: options.upstreamTimeoutMs,
         deadline,
         ...(abort ? { signal: abort } : {}),
@@ -111,7 +116,6 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
       });
 
     const ask = async (): Promise<Caller> => {
-      const token = BEARER.exec(authorization ?? '')?.[1];
       if (token === undefined) {
         throw new UnauthenticatedError(
           authorization === undefined
@@ -120,15 +124,14 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
         );
       }
       // The answer serves whoever else presents this token meanwhile, so one caller's leaving must not end it.
-      return options.passthrough.identify(token, (clientId) =>
-        rest(clientId, { authorization: `Bearer ${token}` }),
-      );
+      return options.auth.identify(token, rest, false);
     };
 
     return {
       requestId,
       logger: options.logger,
       apiKey,
+      servesBootstrap: options.auth.servesBootstrap,
       events: options.events,
       money: options.money,
       get deadline() {
@@ -147,10 +150,8 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
         return caller;
       },
       get session() {
-        session ??= createSession(
-          rest(this.caller.clientId, { authorization: authorization ?? '' }, signal),
-          options,
-        );
+        const { clientId } = this.caller;
+        session ??= createSession(rest(clientId, options.auth.authorize(token ?? ''), signal), options);
         return session;
       },
       renewSession() {
@@ -162,7 +163,7 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
         session = undefined;
       },
       utcOffset: options.utcOffset,
-      bootstrapRest: (key, clientId) => rest(clientId, { 'x-api-key': key }, signal),
+      bootstrapRest: (key, clientId) => rest(clientId, fixedCredential({ 'x-api-key': key }), signal),
     };
   };
 }

@@ -3,9 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { readEnvironment, type Variables } from './config.ts';
+import { readEnvironment, serviceOf, type Variables } from './config.ts';
 import { type Demo, startDemo } from './demo.ts';
 import { type Closer, runProgram } from './process.ts';
+import { Secret } from './secret.ts';
 import { buildServer, type ServerConfig } from './server.ts';
 
 type Opened = (closer: Closer) => void;
@@ -21,11 +22,12 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     operationTimeoutMs: variables.OPERATION_TIMEOUT_MS,
     upstreamUtcOffset: variables.UPSTREAM_UTC_OFFSET,
     tokenClientClaims: variables.UPSTREAM_TOKEN_CLIENT_CLAIM,
+    service: serviceOf(variables),
     redisUrl: variables.REDIS_URL,
     dataDir: variables.DATA_DIR ?? './data',
     eventsRetention: variables.EVENTS_RETENTION,
     publicUrl: variables.PUBLIC_URL,
-    webhookSecrets: variables.WEBHOOK_SECRET ?? [randomBytes(32).toString('base64url')],
+    webhookSecrets: variables.WEBHOOK_SECRET ?? [new Secret(randomBytes(32).toString('base64url'))],
     webhookTokenHeader: variables.WEBHOOK_TOKEN_HEADER,
     moneyInDecisionUrl: variables.MONEY_IN_DECISION_URL,
     allowsOrigin: (origin) => origins.includes(origin),

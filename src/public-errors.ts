@@ -1,5 +1,5 @@
 import { GraphQLError, Kind } from 'graphql';
-import { UnauthenticatedError } from './auth/passthrough.ts';
+import { UnauthenticatedError } from './auth/authenticator.ts';
 import {
   CursorInvalidError,
   EventsGapError,

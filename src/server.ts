@@ -3,7 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { GraphQLError } from 'graphql';
 import { createYoga, type GraphiQLOptions, type YogaServerInstance } from 'graphql-yoga';
+import type { Authenticator } from './auth/authenticator.ts';
 import { createPassthrough } from './auth/passthrough.ts';
+import { createService, type ServiceOptions } from './auth/service.ts';
+import { openTokenShare } from './auth/token-share.ts';
 import {
   type Context,
   createContextFactory,
@@ -14,7 +17,7 @@ import {
 import { openEventLog } from './events/open.ts';
 import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from './ingress/addresses.ts';
 import { createIngress } from './ingress/ingress.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 import { createMoney } from './money/execute.ts';
 import { openMoneyRecords } from './money/open.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
@@ -27,8 +30,10 @@ import { readiness } from './plugins/readiness.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
 import { toPublicError } from './public-errors.ts';
 import { buildSchema } from './schema/index.ts';
+import type { Secret } from './secret.ts';
 import { createBreaker } from './upstream/breaker.ts';
-import { createHttp } from './upstream/http.ts';
+import { createHttp, type UpstreamHttp } from './upstream/http.ts';
+import { createRest } from './upstream/rest.ts';
 import { createBankCache } from './upstream/session.ts';
 import { serveWebSockets } from './websocket.ts';
 
@@ -61,13 +66,15 @@ export interface ServerConfig {
   readonly operationTimeoutMs: number;
   readonly upstreamUtcOffset: string;
   readonly tokenClientClaims: readonly string[];
-  readonly redisUrl: string | undefined;
+  /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */
+  readonly service: Omit<ServiceOptions, 'utcOffset'> | undefined;
+  readonly redisUrl: Secret | undefined;
   readonly dataDir: string;
   readonly eventsRetention: number;
   /** How the provider reaches this gateway; `'self'` for the address it listens on. */
   readonly publicUrl: string | 'self' | undefined;
   /** The first signs; all are accepted. */
-  readonly webhookSecrets: readonly [string, ...string[]];
+  readonly webhookSecrets: readonly [Secret, ...Secret[]];
   readonly webhookTokenHeader: string | undefined;
   readonly moneyInDecisionUrl: string | undefined;
   /** Whether pages of an origin may use the graph. */
@@ -102,18 +109,21 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
   const breaker = createBreaker(() => performance.now());
   const http = createHttp(config.upstreamUrl, breaker, Math.min(5_000, config.upstreamTimeoutMs / 2));
   let publicUrl = config.publicUrl === 'self' ? undefined : config.publicUrl;
-  const [signingSecret] = config.webhookSecrets;
+  const [signingSecret, ...olderSecrets] = config.webhookSecrets;
+  const signing = signingSecret.reveal();
+  const accepted = [signing, ...olderSecrets.map((secret) => secret.reveal())];
+  const redisUrl = config.redisUrl?.reveal();
   const addresses: IngressAddresses = {
-    url: (clientId, type) => publicUrl && ingressUrl(publicUrl, clientId, type, signingSecret),
-    token: (clientId, type) => ingressToken(clientId, type, signingSecret),
-    feeds: (url) => publicUrl !== undefined && isIngressUrl(publicUrl, url, config.webhookSecrets),
+    url: (clientId, type) => publicUrl && ingressUrl(publicUrl, clientId, type, signing),
+    token: (clientId, type) => ingressToken(clientId, type, signing),
+    feeds: (url) => publicUrl !== undefined && isIngressUrl(publicUrl, url, accepted),
     mask: maskIngressUrl,
   };
   let stopGateway: (() => Promise<void>) | undefined;
 
   async function start(): Promise<string> {
     const events = await openEventLog({
-      redisUrl: config.redisUrl,
+      redisUrl,
       dataDir: config.dataDir,
       retention: config.eventsRetention,
       metrics: metrics.events,
@@ -121,7 +131,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
     });
     const ingress = createIngress({
       log: events,
-      secrets: config.webhookSecrets,
+      secrets: accepted,
       tokenHeader: config.webhookTokenHeader,
       decisionUrl: config.moneyInDecisionUrl,
       dataDir: config.dataDir,
@@ -129,14 +139,15 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       logger,
     });
     const records = await openMoneyRecords({
-      redisUrl: config.redisUrl,
+      redisUrl,
       dataDir: config.dataDir,
       logger,
     });
     const money = createMoney({ records, logger });
+    const auth = createAuthenticator(config, http, metrics, logger);
     const createContext = createContextFactory({
       http,
-      passthrough: createPassthrough(config.tokenClientClaims),
+      auth,
       banks: createBankCache(BANKS_TTL_MS, () => performance.now()),
       events,
       money,
@@ -201,7 +212,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       clearTimeout(timer);
       // Payments in flight end with their requests; their records are written before the store closes.
       await money.stop();
-      await records.stop();
+      await Promise.all([records.stop(), auth.stop()]);
       await http.close();
     };
 
@@ -210,7 +221,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
         server.once('error', reject).listen(config.port, config.host, resolve);
       });
     } catch (error) {
-      await Promise.all([events.stop(), records.stop(), http.close()]);
+      await Promise.all([events.stop(), records.stop(), auth.stop(), http.close()]);
       throw error;
     }
     const url = addressOf(server.address() as AddressInfo);
@@ -228,11 +239,43 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
   };
 }
 
+function createAuthenticator(
+  config: ServerConfig,
+  http: UpstreamHttp,
+  metrics: Metrics,
+  logger: Logger,
+): Authenticator {
+  const { service, redisUrl, upstreamTimeoutMs: timeoutMs } = config;
+  if (service === undefined) return createPassthrough(config.tokenClientClaims);
+  const share =
+    redisUrl &&
+    openTokenShare({
+      redisUrl: redisUrl.reveal(),
+      clientId: service.clientId,
+      clientSecret: service.clientSecret,
+      logger,
+    });
+  return createService(
+    { ...service, utcOffset: config.upstreamUtcOffset },
+    (clientId, authorize) =>
+      createRest({
+        http,
+        clientId,
+        authorize,
+        headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
+        timeoutMs,
+        deadline: Date.now() + timeoutMs,
+        onCall: metrics.upstreamCall,
+      }),
+    share,
+  );
+}
+
 function createGraph(
   config: ServerConfig,
   logger: Logger,
   createContext: (incoming: Incoming) => Context,
-  metrics: ReturnType<typeof createMetrics>,
+  metrics: Metrics,
 ): YogaServerInstance<ServerContext, object> {
   return createYoga<ServerContext>({
     schema: buildSchema(),

@@ -1,5 +1,15 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, readVariables } from '../src/config.ts';
+import { ConfigError, readVariables, serviceOf } from '../src/config.ts';
+
+const SERVICE = {
+  AUTH_MODE: 'service',
+  UPSTREAM_API_KEY: 'hunter2',
+  UPSTREAM_CLIENT_ID: '11111111-2222-4333-8444-555555555555',
+  UPSTREAM_CLIENT_SECRET: 'hunter2',
+  AUTH_ISSUER: 'https://id.example.mx',
+  AUTH_AUDIENCE: 'pasarela',
+};
 
 const messageOf = (environment: Record<string, string>): string => {
   try {
@@ -48,11 +58,42 @@ describe('the configuration', () => {
 
   it('wants a webhook secret beside an upstream of one’s own', () => {
     expect(messageOf({ UPSTREAM_URL: 'https://api.example.mx' })).toContain('WEBHOOK_SECRET');
-    expect(
-      readVariables({ UPSTREAM_URL: 'https://api.example.mx', WEBHOOK_SECRET: 'new,old' }),
-    ).toMatchObject({
-      UPSTREAM_URL: 'https://api.example.mx',
-      WEBHOOK_SECRET: ['new', 'old'],
+    const read = readVariables({ UPSTREAM_URL: 'https://api.example.mx', WEBHOOK_SECRET: 'new,old' });
+    expect(read.UPSTREAM_URL).toBe('https://api.example.mx');
+    expect(read.WEBHOOK_SECRET?.map((secret) => secret.reveal())).toEqual(['new', 'old']);
+  });
+
+  it('names everything that service mode needs', () => {
+    const message = messageOf({ AUTH_MODE: 'service' });
+    for (const name of [
+      ...['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_ID', 'UPSTREAM_CLIENT_SECRET'],
+      ...['AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_JWKS_URL, AUTH_JWT_SECRET: neither is set'],
+    ]) {
+      expect(message).toContain(name);
+    }
+  });
+
+  it('wants one way to verify callers’ tokens, not two', () => {
+    const message = messageOf({
+      ...SERVICE,
+      AUTH_JWKS_URL: 'https://id.example.mx/keys',
+      AUTH_JWT_SECRET: 'hunter2',
     });
+    expect(message).toContain('AUTH_JWKS_URL, AUTH_JWT_SECRET: both are set; wants one');
+    expect(message).not.toContain('hunter2');
+  });
+
+  it('holds secrets that do not print', () => {
+    const read = readVariables({
+      ...SERVICE,
+      AUTH_JWT_SECRET: 'hunter2',
+      REDIS_URL: 'redis://:hunter2@127.0.0.1',
+      WEBHOOK_SECRET: 'hunter2',
+    });
+    expect(JSON.stringify(read) + inspect(read, { depth: 9 }) + String(read.REDIS_URL)).not.toContain(
+      'hunter2',
+    );
+    expect(serviceOf(read)).toMatchObject({ issuer: 'https://id.example.mx', audience: 'pasarela' });
+    expect(serviceOf(readVariables({}))).toBeUndefined();
   });
 });

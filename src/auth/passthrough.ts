@@ -4,31 +4,14 @@ import { LRUCache } from 'lru-cache';
 import { UpstreamError } from '../upstream/errors.ts';
 import { readInstrumentPage } from '../upstream/instruments.ts';
 import { isUuid } from '../upstream/path.ts';
-import type { Rest } from '../upstream/rest.ts';
+import { fixedCredential, type Rest } from '../upstream/rest.ts';
+import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
 
 /** How long an accepted token is believed before the upstream is asked again (security.md). */
 const REMEMBERED_MS = 60_000;
 /** Accepted tokens kept in memory. */
 const REMEMBERED_TOKENS = 10_000;
-
-/** Nobody that the upstream knows. */
-export class UnauthenticatedError extends Error {
-  override readonly name = 'UnauthenticatedError';
-  readonly code = 'UNAUTHENTICATED';
-}
-
-export interface Passthrough {
-  /**
-   * Finds out which client a token of the upstream acts for. Nothing in the token is believed: the upstream must answer
-   * for the client that it names.
-   *
-   * @param restFor REST calls under this very token, for a candidate client.
-   * @throws UnauthenticatedError when the upstream accepts the token for no client, or for more than one.
-   * @throws UpstreamError when the upstream cannot be asked.
-   */
-  identify(token: string, restFor: (clientId: string) => Rest): Promise<Caller>;
-}
 
 /** The client ids that a token may mean: every UUID in the given claims, in their order; and when it ends. */
 export function readToken(
@@ -48,14 +31,19 @@ export function readToken(
   }
 }
 
+const credentialOf = (token: string) => fixedCredential({ authorization: `Bearer ${token}` });
+
 /**
+ * Callers bring the upstream's own token, and the upstream decides. Nothing in the token is believed: the upstream must
+ * answer for the client that it names.
+ *
  * @param claims JWT claims that may name the client; the upstream documents none.
  */
-export function createPassthrough(claims: readonly string[]): Passthrough {
+export function createPassthrough(claims: readonly string[]): Authenticator {
   const remembered = new LRUCache<string, Caller>({ max: REMEMBERED_TOKENS });
   const asking = new Map<string, Promise<Caller>>();
 
-  async function ask(token: string, restFor: (clientId: string) => Rest): Promise<Caller> {
+  async function ask(token: string, restFor: RestFor): Promise<Caller> {
     const { candidates, expiresAt } = readToken(token, claims);
     if (candidates.length === 0) {
       throw new UnauthenticatedError(
@@ -63,7 +51,9 @@ export function createPassthrough(claims: readonly string[]): Passthrough {
       );
     }
     const answers = await Promise.all(
-      candidates.map(async (candidate) => ((await accepts(restFor(candidate))) ? candidate : undefined)),
+      candidates.map(async (candidate) =>
+        (await accepts(restFor(candidate, credentialOf(token)))) ? candidate : undefined,
+      ),
     );
     const accepted = answers.filter((answer) => answer !== undefined);
     const [clientId] = accepted;
@@ -78,8 +68,12 @@ export function createPassthrough(claims: readonly string[]): Passthrough {
   }
 
   return {
-    async identify(token, restFor) {
+    servesBootstrap: true,
+    authorize: credentialOf,
+    async stop() {},
+    async identify(token, restFor, fresh) {
       const key = createHash('sha256').update(token).digest('base64url');
+      if (fresh) remembered.delete(key);
       const known = remembered.get(key);
       if (known !== undefined) return known;
       let pending = asking.get(key);

@@ -41,16 +41,20 @@ export const builder = new SchemaBuilder<GraphTypes>({
     authorizeOnSubscribe: true,
     authScopes: (context) => ({
       scope: async (name) => (await context.identify()).scopes.has(name),
-      apiKey: () => context.apiKey !== undefined,
+      apiKey: () => context.servesBootstrap && context.apiKey !== undefined,
     }),
-    unauthorizedError: (_parent, _context, _info, { failure }) => refusalOf(failure),
+    unauthorizedError: (_parent, context, _info, { failure }) => refusalOf(failure, context),
   },
 });
 
-function refusalOf(failure: AuthFailure): Error {
+function refusalOf(failure: AuthFailure, { servesBootstrap }: Context): Error {
   const missing = 'failures' in failure ? failure.failures[0] : failure;
   if (missing === undefined || !('parameter' in missing) || missing.scope === 'apiKey') {
-    return new ApiKeyRequiredError();
+    return servesBootstrap
+      ? new ApiKeyRequiredError()
+      : new ForbiddenError(
+          "Credentials and access tokens of the service are not served here: the gateway holds the client's own.",
+        );
   }
   return new ForbiddenError(
     `This field needs the scope ${String(missing.parameter)}, which the caller does not have.`,

@@ -17,6 +17,27 @@ export interface CallRecord {
   readonly milliseconds: number;
 }
 
+/** Headers that say who is calling: `authorization`, or `x-api-key` for the bootstrap alone. */
+export type Credential = Readonly<Record<string, string>>;
+
+/**
+ * Where a call gets its credential from.
+ *
+ * @param refused one that the service has just answered with 401.
+ * @returns the credential to use; in place of a refused one undefined, where there is no other.
+ * @throws UpstreamError when there should be one and cannot be had. Nothing has been sent then.
+ */
+export type Authorize = (refused?: Credential) => Promise<Credential | undefined>;
+
+/** For a credential that stands as it is: what becomes of a 401 is up to whoever brought it. */
+export const fixedCredential =
+  (credential: Credential): Authorize =>
+  async (refused) =>
+    refused === undefined ? credential : undefined;
+
+/** What changes something in the REST service. Reads have their own ways, which know who may see what (session.ts). */
+export type RestChanges = Pick<Rest, 'clientId' | 'send'>;
+
 /** The REST service as one caller reaches it, within one operation. Nouns are built on this alone. */
 export interface Rest {
   readonly clientId: string;
@@ -28,7 +49,10 @@ export interface Rest {
    * @throws UpstreamError for anything else; a 404 has the code `REFUSED` and `refusal.httpStatus` 404.
    */
   get(route: string, options?: { params?: Params; query?: Query }): Promise<unknown>;
-  /** A POST, PATCH or DELETE, sent exactly once. Never throws but for a malformed id. */
+  /**
+   * A POST, PATCH or DELETE, sent once; once more with another credential after a 401, which is refused before anything
+   * happens. Never throws but for a malformed id.
+   */
   send(
     method: 'POST' | 'PATCH' | 'DELETE',
     route: string,
@@ -45,7 +69,8 @@ export interface Rest {
 export interface RestOptions {
   readonly http: UpstreamHttp;
   readonly clientId: string;
-  /** `authorization` or `x-api-key`, and the request id. */
+  readonly authorize: Authorize;
+  /** Sent with every call, such as the request id. */
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** When the operation must be over, in milliseconds since the epoch. */
@@ -54,6 +79,12 @@ export interface RestOptions {
   readonly signal?: AbortSignal;
   readonly onCall?: (call: CallRecord) => void;
 }
+
+/** How often one call may be repeated with a fresher credential: another process may have renewed it meanwhile. */
+const MAX_RENEWALS = 2;
+
+const isRefusedCredential = (attempt: Attempt): boolean =>
+  attempt.kind === 'answered' && attempt.status === 401;
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
@@ -114,6 +145,17 @@ export function createRest(options: RestOptions): Rest {
     return attempt;
   }
 
+  /** One call under the credential of the moment. Throws what `authorize` throws. */
+  async function authorized(route: string, request: Omit<HttpRequest, 'timeoutMs'>): Promise<Attempt> {
+    let credential = await options.authorize();
+    for (let renewals = 0; ; renewals += 1) {
+      const attempt = await once(route, { ...request, headers: { ...request.headers, ...credential } });
+      if (!isRefusedCredential(attempt) || renewals === MAX_RENEWALS) return attempt;
+      credential = await options.authorize(credential);
+      if (credential === undefined) return attempt;
+    }
+  }
+
   return {
     clientId,
     async get(route, { params = {}, query = {} } = {}) {
@@ -125,7 +167,7 @@ export function createRest(options: RestOptions): Rest {
         ...(options.signal ? { signal: options.signal } : {}),
       };
       for (let tries = 1; ; tries += 1) {
-        const attempt = await once(route, request);
+        const attempt = await authorized(route, request);
         if (attempt.kind === 'answered' && isSuccess(attempt.status)) {
           if (attempt.body === undefined) {
             throw new UpstreamError('UPSTREAM_INVALID', `The service's answer to GET ${route} is not JSON.`);
@@ -139,19 +181,24 @@ export function createRest(options: RestOptions): Rest {
         await sleep(delay);
       }
     },
-    send(method, route, { params = {}, body, headers = {}, signal } = {}) {
+    async send(method, route, { params = {}, body, headers = {}, signal } = {}) {
       const path = expandPath(route, { clientId, ...params });
-      return once(route, {
-        method,
-        path,
-        headers: {
-          ...options.headers,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        ...(body === undefined ? {} : { body }),
-        ...(signal ? { signal } : {}),
-      });
+      try {
+        return await authorized(route, {
+          method,
+          path,
+          headers: {
+            ...options.headers,
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...headers,
+          },
+          ...(body === undefined ? {} : { body }),
+          ...(signal ? { signal } : {}),
+        });
+      } catch (error) {
+        if (error instanceof UpstreamError) return { kind: 'failed', error };
+        throw error;
+      }
     },
   };
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from '../../src/context.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
+import { Secret } from '../../src/secret.ts';
 import { buildServer, type ServerConfig } from '../../src/server.ts';
 
 /** A result as a client reads it. `data` is left open: each test knows what it asked for. */
@@ -71,11 +72,12 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Runnin
       operationTimeoutMs: 10_000,
       upstreamUtcOffset: '-06:00',
       tokenClientClaims: ['client_id', 'clientId', 'cid', 'sub'],
+      service: undefined,
       redisUrl: undefined,
       dataDir,
       eventsRetention: 10_000,
       publicUrl: 'self',
-      webhookSecrets: [WEBHOOK_SECRET],
+      webhookSecrets: [new Secret(WEBHOOK_SECRET)],
       webhookTokenHeader: undefined,
       moneyInDecisionUrl: undefined,
       allowsOrigin: () => false,

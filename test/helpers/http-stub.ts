@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { createBreaker } from '../../src/upstream/breaker.ts';
 import { createHttp, type UpstreamHttp } from '../../src/upstream/http.ts';
-import { createRest, type Rest } from '../../src/upstream/rest.ts';
+import { createRest, fixedCredential, type Rest } from '../../src/upstream/rest.ts';
 
 export interface Upstream extends AsyncDisposable {
   readonly url: string;
@@ -34,7 +34,8 @@ export async function startUpstream(
   const rest = createRest({
     http,
     clientId: CLIENT_ID,
-    headers: { authorization: 'Bearer token' },
+    authorize: fixedCredential({ authorization: 'Bearer token' }),
+    headers: {},
     timeoutMs: options.timeoutMs ?? 5_000,
     deadline: Date.now() + (options.operationTimeoutMs ?? 20_000),
   });

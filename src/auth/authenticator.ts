@@ -1,0 +1,28 @@
+import type { Authorize, Rest } from '../upstream/rest.ts';
+import type { Caller } from './caller.ts';
+
+/** Nobody that the upstream, or the operator's identity provider, knows. */
+export class UnauthenticatedError extends Error {
+  override readonly name = 'UnauthenticatedError';
+  readonly code = 'UNAUTHENTICATED';
+}
+
+/** REST calls for a candidate client, under a credential. */
+export type RestFor = (clientId: string, authorize: Authorize) => Rest;
+
+/** One of the two ways to be known (security.md, "Who is calling"). */
+export interface Authenticator {
+  /**
+   * Finds out whom a bearer token stands for.
+   *
+   * @param fresh true to ask again, whatever was found a moment ago.
+   * @throws UnauthenticatedError when it stands for nobody.
+   * @throws UpstreamError when whoever must be asked cannot be.
+   */
+  identify(token: string, restFor: RestFor, fresh: boolean): Promise<Caller>;
+  /** The credential of the REST calls made for whoever brought this token. */
+  authorize(token: string): Authorize;
+  /** Whether callers reach the upstream's bootstrap, credentials and token issue, with an API key of their own. */
+  readonly servesBootstrap: boolean;
+  stop(): Promise<void>;
+}

@@ -1,0 +1,84 @@
+import { decodeJwt } from 'jose';
+import type { Secret } from '../secret.ts';
+import { type CredentialToken, isCredentialToken, issueCredentialToken } from '../upstream/credentials.ts';
+import { UpstreamError } from '../upstream/errors.ts';
+import { errorOfAnswer, fixedCredential, type Rest } from '../upstream/rest.ts';
+import { toRfc3339 } from '../upstream/timestamps.ts';
+import type { Authenticator, RestFor } from './authenticator.ts';
+import { createCallerTokens, type SigningKeys } from './caller-token.ts';
+import { createGatewayToken, type TokenShare } from './gateway-token.ts';
+
+/** How a gateway in service mode is known to the upstream, and how it knows its callers. */
+export interface ServiceOptions {
+  readonly clientId: string;
+  readonly clientSecret: Secret;
+  readonly apiKey: Secret;
+  readonly keys: SigningKeys;
+  readonly issuer: string;
+  readonly audience: string;
+  /** Offset of an `expires_at` that carries none. */
+  readonly utcOffset: string;
+}
+
+/**
+ * Callers bring tokens of the operator's own identity provider; the gateway calls the upstream under its own.
+ *
+ * @param restFor REST calls of the gateway itself, that belong to no operation.
+ * @param share where processes share the token; undefined for a gateway of one process.
+ */
+export function createService(
+  options: ServiceOptions,
+  restFor: RestFor,
+  share: TokenShare | undefined,
+): Authenticator {
+  const { clientId, clientSecret, apiKey, utcOffset } = options;
+  const bootstrap = () => restFor(clientId, fixedCredential({ 'x-api-key': apiKey.reveal() }));
+  const authorize = createGatewayToken({
+    issue: async () => readIssued(await issue(bootstrap(), clientSecret), utcOffset),
+    share,
+    now: Date.now,
+  });
+  const bearerOf = createCallerTokens(options);
+  return {
+    servesBootstrap: false,
+    authorize: () => authorize,
+    async identify(token) {
+      return { clientId, ...(await bearerOf(token)) };
+    },
+    async stop() {
+      await share?.stop();
+    },
+  };
+}
+
+/** A token that could not be had is the gateway's trouble, not the caller's, and nothing of its operation has left. */
+async function issue(rest: Rest, secret: Secret): Promise<CredentialToken> {
+  const attempt = await issueCredentialToken(rest, secret.reveal());
+  if (attempt.kind === 'answered' && attempt.status < 300 && isCredentialToken(attempt.body))
+    return attempt.body;
+  const cause = attempt.kind === 'failed' ? attempt.error : errorOfAnswer(attempt);
+  const code = cause.code === 'UPSTREAM_TIMEOUT' ? cause.code : 'UPSTREAM_UNAVAILABLE';
+  throw new UpstreamError(code, 'The service gave the gateway no access token.', {
+    cause,
+    dispatched: false,
+  });
+}
+
+function readIssued(
+  issued: CredentialToken,
+  utcOffset: string,
+): { readonly token: string; readonly expiresAt: number | undefined } {
+  const { token } = issued;
+  const written = toRfc3339(issued.expires_at, utcOffset);
+  return { token, expiresAt: written == null ? endOf(token) : Date.parse(written) };
+}
+
+function endOf(token: string): number | undefined {
+  try {
+    const { exp } = decodeJwt(token);
+    return exp === undefined ? undefined : exp * 1000;
+  } catch {
+    // A token of another form than JWT: it is renewed when it is refused.
+    return undefined;
+  }
+}
