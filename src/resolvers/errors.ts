@@ -27,6 +27,12 @@ export class ForbiddenError extends PublicError {
   readonly code = 'FORBIDDEN';
 }
 
+/** The record of payments cannot be reached. Nothing was sent: the same input with the same key may be tried again. */
+export class PaymentRecordError extends PublicError {
+  override readonly name = 'PaymentRecordError';
+  readonly code = 'STORE_UNAVAILABLE';
+}
+
 /** A field of the bootstrap is asked for without the caller's own `x-api-key`. */
 export class ApiKeyRequiredError extends PublicError {
   override readonly name = 'ApiKeyRequiredError';

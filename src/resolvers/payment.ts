@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../money/call.ts';
 import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
+import { StoreUnavailableError } from '../money/record.ts';
 import { upstreamKey } from '../money/upstream-key.ts';
 import { readRefusal, UpstreamError } from '../upstream/errors.ts';
 import type { Attempt } from '../upstream/http.ts';
@@ -16,6 +17,7 @@ import {
   ConflictError,
   NotFoundError,
   OutcomeUnknown,
+  PaymentRecordError,
   PreconditionError,
   RefusedError,
   UserError,
@@ -128,6 +130,7 @@ export const intentOf = ({ key, inputHash, body }: Payment, { caller }: Context)
  * @throws UserError of the union: refused, or not to be done.
  * @throws OutcomeUnknown
  * @throws UpstreamError when nothing moved, for reasons outside the input.
+ * @throws PaymentRecordError when nothing was sent, as the record of payments is away.
  */
 export async function execute(
   order: MoneyOrder,
@@ -135,10 +138,18 @@ export async function execute(
   rules: RefusalRules,
 ): Promise<{ readonly answer: UpstreamAnswer; readonly replayed: boolean }> {
   const { deadline, signal } = context;
-  const result = await context.money.execute(order, { deadline, signal });
+  const result = await context.money.execute(order, { deadline, signal }).catch(recordUnreachable);
   context.forgetReads();
   if (result.kind === 'done') return result;
   throw errorOf(result, rules);
+}
+
+function recordUnreachable(error: unknown): never {
+  if (!(error instanceof StoreUnavailableError)) throw error;
+  throw new PaymentRecordError(
+    'The record of payments cannot be reached, so nothing was sent. Try again with the same key.',
+    { cause: error },
+  );
 }
 
 /** What the caller is told of all that is not done, which has been returned. */

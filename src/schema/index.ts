@@ -9,6 +9,7 @@ import './client.ts';
 import './credential.ts';
 import './customer.ts';
 import './event.ts';
+import './event-log.ts';
 import './instrument.ts';
 import './owner.ts';
 import './payment.ts';

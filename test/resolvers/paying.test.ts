@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Secret } from '../../src/secret.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { startRedis } from '../helpers/redis.ts';
 import { VARIANTS } from '../helpers/variants.ts';
 
 const UNKNOWN = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
@@ -395,4 +397,25 @@ describe('an amount', () => {
     expect(errors?.[0]?.extensions['code']).toBe('BAD_USER_INPUT');
     expect(errors?.[0]?.message).toContain('MoneyAmount must be a string');
   });
+});
+
+it('without the record of payments nothing is sent, and the answer says so', async () => {
+  await using redis = await startRedis();
+  await using gateway = await startGateway({ config: { redisUrl: new Secret(redis.url) } });
+  const world = await control(gateway.sandbox, 'GET', '/sandbox');
+  await redis.kill();
+  const { data, errors } = await gateway.query(DOCUMENTS.createInternalTransaction, {
+    input: {
+      idempotencyKey: 'store-test-1',
+      sourceInstrumentId: world.centralizingInstrumentId,
+      destinationInstrumentId: world.internalInstrumentIds[1],
+      amount: '1.00',
+      description: 'x',
+      externalReference: '1',
+    },
+  });
+  expect(data).toBeNull();
+  expect(errors?.[0]?.extensions['code']).toBe('STORE_UNAVAILABLE');
+  const { counts } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
+  expect(counts).not.toHaveProperty('POST /v1/transactions/internal_transaction');
 });

@@ -1,0 +1,117 @@
+import type { Event } from '../resolvers/event.ts';
+import { type EventPage, eventPage } from '../resolvers/event-page.ts';
+import { followEvents, followMoneyIn } from '../resolvers/subscriptions.ts';
+import { builder } from './builder.ts';
+import { PageInfoType } from './connection.ts';
+import { EventInterface, EventTypeEnum, MoneyInEventType } from './event.ts';
+
+const EventEdgeType = builder.objectRef<Event>('EventEdge').implement({
+  description: 'One of the events, and its place in the log.',
+  fields: (t) => ({
+    cursor: t.expose('cursor', {
+      type: 'Cursor',
+      nullable: false,
+      description: 'Place of the event in the log.',
+    }),
+    node: t.field({
+      type: EventInterface,
+      nullable: false,
+      description: 'The event itself.',
+      resolve: (event) => event,
+    }),
+  }),
+});
+
+const EventConnectionType = builder.objectRef<EventPage>('EventConnection').implement({
+  description: 'A page of the event log, oldest first.',
+  fields: (t) => ({
+    edges: t.field({
+      type: [EventEdgeType],
+      nullable: false,
+      description: 'The events, each with its cursor.',
+      resolve: (page) => page.nodes,
+    }),
+    nodes: t.field({
+      type: [EventInterface],
+      nullable: false,
+      description: 'The events without their cursors.',
+      resolve: (page) => page.nodes,
+    }),
+    pageInfo: t.expose('pageInfo', {
+      type: PageInfoType,
+      nullable: false,
+      description:
+        'Where this page stands in the log. With a filter that rarely matches a page may hold few events, or none, and still say that more follow: read on from its cursor.',
+    }),
+  }),
+});
+
+const typesArg = 'Only events of these types; null for all.';
+
+builder.queryFields((t) => ({
+  events: t.field({
+    type: EventConnectionType,
+    authScopes: { scope: 'events:read' },
+    description:
+      'The retained event log. `first` with `after` reads on from an event already seen, oldest first; `last` with `before` reads back from the newest. With neither, the oldest retained 50.',
+    args: {
+      types: t.arg({ type: [EventTypeEnum], description: typesArg }),
+      ownerId: t.arg.id({
+        description:
+          'UUID of a client or customer: only credits to its instruments, as no other event names an owner. Null for all.',
+      }),
+      after: t.arg({
+        type: 'Cursor',
+        description: 'Start behind this event. Null starts at the oldest retained.',
+      }),
+      first: t.arg.int({ description: 'How many events to return, from 1 to 100; null means 50.' }),
+      before: t.arg({ type: 'Cursor', description: 'End before this event. Null ends with the newest.' }),
+      last: t.arg.int({
+        description: 'How many events to return, from 1 to 100, counted back from `before`.',
+      }),
+    },
+    resolve: (_root, args, context) => eventPage(args, context),
+  }),
+  eventCursor: t.field({
+    type: 'Cursor',
+    nullable: false,
+    authScopes: { scope: 'events:read' },
+    description:
+      'Where the event log ends now: start a subscription here, so that nothing is missed before its first event.',
+    resolve: (_root, _args, { events, caller }) => events.head(caller.clientId),
+  }),
+}));
+
+const afterArg =
+  'Cursor of the last event seen, or `Query.eventCursor`: everything later is sent first. Null starts with what comes from now on.';
+
+builder.subscriptionFields((t) => ({
+  moneyIn: t.field({
+    type: MoneyInEventType,
+    nullable: false,
+    authScopes: { scope: 'events:read' },
+    description:
+      'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept.',
+    args: {
+      ownerId: t.arg.id({
+        description: 'UUID of the client or of a customer: only credits to its instruments. Null for all.',
+      }),
+      after: t.arg({ type: 'Cursor', description: afterArg }),
+    },
+    subscribe: (_root, args, context) => followMoneyIn(args, context),
+    resolve: (event) => event,
+  }),
+  events: t.field({
+    type: EventInterface,
+    nullable: false,
+    authScopes: { scope: 'events:read' },
+    description:
+      "Every event of the caller's client, or of the given types. With `after`, as for `moneyIn`: first everything missed since that cursor, or the error `EVENTS_GAP`.",
+    args: {
+      types: t.arg({ type: [EventTypeEnum], description: typesArg }),
+      after: t.arg({ type: 'Cursor', description: afterArg }),
+    },
+    subscribe: (_root, args, context) => followEvents(args, context),
+    resolve: (event) => event,
+  }),
+}));
