@@ -193,8 +193,8 @@ subscription WatchCep($transactionId: ID!) {
 const MONEY_IN = (
   sandboxUrl: string,
   clabe: string,
-) => `# 4 of 4. Watch money arrive. Press play, and let an SPEI credit
-# arrive from a terminal:
+) => `# 4 of 4. Watch money arrive. Press play, and let a credit
+# come in from a terminal:
 #
 # curl ${sandboxUrl}/sandbox/spei-credits \\
 #   -H 'content-type: application/json' \\
