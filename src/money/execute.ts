@@ -6,7 +6,7 @@ import { createPersistence } from './persist.ts';
 import type { Claimed, MoneyRecords } from './record.ts';
 import { begin, replay, takeUp } from './settle.ts';
 
-export interface Limits {
+interface Limits {
   /** The operation's deadline, in ms since the epoch. Waits, reads, requests and repeats all fit within it. */
   readonly deadline: number;
   /** The caller's presence. Its end stops waiting and repeating; a request that has left runs on, and its answer is kept. */
@@ -65,8 +65,8 @@ export function createMoney(options: {
       return await records.claim(name, { owner, inputHash: order.inputHash, now, leaseUntil: now + leaseMs });
     } catch (error) {
       // The claim may have been made and only its reply lost. It may even have taken over what another call had sent, so
-      // that it must not be released; but it need not hold up the next call.
-      void persistence.persist('lease', () => records.renew(name, owner, ambient.now()));
+      // that it must not be released; but it need not hold up the next call. Tried once: the lease ends by itself soon.
+      void records.renew(name, owner, ambient.now()).catch(() => undefined);
       throw error;
     }
   };
@@ -82,9 +82,7 @@ export function createMoney(options: {
     const beat = async (): Promise<void> => {
       while (!over.signal.aborted) {
         await ambient.sleep(leaseMs / 3, over.signal);
-        // A lease that ends because the store is away costs a waiting call its patience, nothing else.
-        if (!over.signal.aborted)
-          await records.renew(name, owner, ambient.now() + leaseMs).catch(() => undefined);
+        if (!over.signal.aborted) await renew(ambient.now() + leaseMs);
       }
     };
     void beat();

@@ -98,7 +98,7 @@ export async function openRedisRecords(url: string, logger: Logger): Promise<Mon
     try {
       return await redis.eval(script, 1, keyOf(name), ...args);
     } catch (cause) {
-      throw new StoreUnavailableError(step, cause);
+      throw unavailable(step, cause);
     }
   };
 
@@ -134,14 +134,23 @@ async function onAReplica(redis: RedisClient, key: string, sent: (string | numbe
     .wait(1, REPLICA_TIMEOUT_MS)
     .exec()
     .catch((cause: unknown) => {
-      throw new StoreUnavailableError('sent, on a replica', cause);
+      throw unavailable('sent, on a replica', cause);
     });
   const [[sentError, sentReply] = [], [waitError, acknowledged] = []] = replies ?? [];
   if (sentError === null && sentReply === NOT_THE_OWNER) return false;
   if (sentError === null && waitError === null && Number(acknowledged) > 0) return true;
   const cause =
     sentError ?? waitError ?? new Error(`no replica acknowledged within ${REPLICA_TIMEOUT_MS} ms`);
-  throw new StoreUnavailableError('sent, on a replica', cause);
+  throw unavailable('sent, on a replica', cause);
+}
+
+/**
+ * ioredis notes on an error the command with all its arguments: here the text of a payment or of its answer, which no log
+ * may show.
+ */
+function unavailable(step: string, cause: unknown): StoreUnavailableError {
+  if (cause instanceof Error) Reflect.deleteProperty(cause, 'command');
+  return new StoreUnavailableError(step, cause);
 }
 
 /** The client's id is the hash tag, so that a Cluster keeps a client's records together. */

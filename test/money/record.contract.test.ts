@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
@@ -343,6 +344,20 @@ describe('the record over Redis', () => {
       await records.stop();
     },
   );
+
+  it('fails without showing what was to be written', async () => {
+    await using full = await startRedis([]);
+    const records = await openMoneyRecords({ redisUrl: full.url, dataDir: '/nowhere', logger });
+    const name = freshName();
+    await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    await full.admin.config('SET', 'maxmemory', '1');
+    const failure = await records
+      .markSent(name, 'a', { body: 'a-secret', sentAt: 1 })
+      .catch((error) => error);
+    expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(inspect(failure, { depth: 10, showHidden: true })).not.toContain('a-secret');
+    await records.stop();
+  });
 
   it('opens without a Redis, fails each step at once, and works when Redis comes', async () => {
     await using redis = await startRedis();

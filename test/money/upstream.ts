@@ -18,7 +18,7 @@ export type Fault =
   | 'held'
   | number;
 
-export interface Received {
+interface Received {
   readonly path: string;
   readonly body: string;
   readonly idempotencyKey: string | undefined;
