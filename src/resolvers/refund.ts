@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import type { RefundCalls } from '../money/call.ts';
 import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
 import { UpstreamError } from '../upstream/errors.ts';
-import { isTransaction, readTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
+import { isTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
 import { exchangeOf, execute, intentOf, REFUND_RULES, transactionIn } from './payment.ts';
 import { type RefundInput, refund } from './payment-input.ts';
@@ -61,7 +61,9 @@ export async function refundTransaction(input: RefundInput, context: Context): P
 async function readOriginal(input: RefundInput, context: Context): Promise<Exchange> {
   const refused = (cause: UserError): Exchange => ({ kind: 'not-dispatched', reason: cause.message, cause });
   try {
-    const original = await readTransaction(context.session.rest, input.transactionId);
+    // Afresh, and only as far as the caller may see.
+    context.forgetReads();
+    const original = await context.session.transactions.get(input.transactionId);
     if (original === null) {
       return refused(
         new NotFoundError('NOT_FOUND', 'There is no transaction of this id.', {
