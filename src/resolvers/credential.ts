@@ -12,7 +12,7 @@ import { argumentId, inputId } from './ids.ts';
 import { type SendOnce, successOf } from './outcome.ts';
 
 /** The REST service under the caller's own key. */
-export function bootstrapRest(clientId: string, context: Context): Rest {
+function bootstrapRest(clientId: string, context: Context): Rest {
   if (context.apiKey === undefined) throw new ApiKeyRequiredError();
   return context.bootstrapRest(context.apiKey, clientId);
 }

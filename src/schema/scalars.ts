@@ -25,7 +25,7 @@ const matching = (name: string, form: RegExp, wanted: string) => (value: unknown
   throw new TypeError(`${name} must be ${wanted}; it is ${shown(value)}.`);
 };
 
-export function parseMoneyAmount(value: unknown): string {
+function parseMoneyAmount(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'bigint') {
     throw new TypeError(
       'MoneyAmount must be a string such as "1250.00". A JSON number is refused: it is read as a binary float, which cannot carry every amount of money exactly.',
@@ -37,13 +37,13 @@ export function parseMoneyAmount(value: unknown): string {
   );
 }
 
-export function parseUrl(value: unknown): string {
+function parseUrl(value: unknown): string {
   const url = typeof value === 'string' ? URL.parse(value) : null;
   if (typeof value === 'string' && (url?.protocol === 'https:' || url?.protocol === 'http:')) return value;
   throw new TypeError(`URL must be an absolute address with https or http; it is ${shown(value)}.`);
 }
 
-export function parseJsonObject(value: unknown): JsonObject {
+function parseJsonObject(value: unknown): JsonObject {
   if (isObject(value)) return value;
   throw new TypeError(
     `JSONObject must be an object; it is ${Array.isArray(value) ? 'a list' : shown(value)}.`,
