@@ -5,6 +5,7 @@ import type { Money } from './money/execute.ts';
 import type { UpstreamHttp } from './upstream/http.ts';
 import { type Authorize, type CallRecord, createRest, fixedCredential, type Rest } from './upstream/rest.ts';
 import { type BankCache, createSession, type Session } from './upstream/session.ts';
+import type { SourceOwners } from './upstream/source-owners.ts';
 
 /** What a log call needs; pino's loggers fit. */
 export interface Logger {
@@ -40,6 +41,8 @@ export interface Context {
   /** REST calls under the caller's own `x-api-key`, for a client that it names (spec, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   readonly events: EventLog;
+  /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
+  readonly lastEventId: string | undefined;
   readonly money: Money;
   /** When the operation must be over, in milliseconds since the epoch. */
   readonly deadline: number;
@@ -64,6 +67,8 @@ export interface IngressAddresses {
 
 /** What a request brings, whichever transport it came over. */
 export interface Incoming {
+  /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */
+  readonly lastEventId: string | undefined;
   readonly requestId: string;
   /** The value of `Authorization`, from the header or from `connectionParams`. */
   readonly authorization: string | undefined;
@@ -76,6 +81,7 @@ export interface ContextOptions {
   readonly http: UpstreamHttp;
   readonly auth: Authenticator;
   readonly banks: BankCache;
+  readonly sourceOwners: SourceOwners;
   readonly events: EventLog;
   readonly money: Money;
   readonly ingress: IngressAddresses;
@@ -133,6 +139,7 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
       apiKey,
       servesBootstrap: options.auth.servesBootstrap,
       events: options.events,
+      lastEventId: incoming.lastEventId,
       money: options.money,
       get deadline() {
         return deadline;
@@ -150,8 +157,12 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
         return caller;
       },
       get session() {
-        const { clientId } = this.caller;
-        session ??= createSession(rest(clientId, options.auth.authorize(token ?? ''), signal), options);
+        const { clientId, customerId } = this.caller;
+        session ??= createSession(
+          rest(clientId, options.auth.authorize(token ?? ''), signal),
+          customerId,
+          options,
+        );
         return session;
       },
       renewSession() {

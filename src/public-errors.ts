@@ -6,7 +6,7 @@ import {
   SlowConsumerError,
   StoreUnavailableError,
 } from './events/errors.ts';
-import { PublicError } from './resolvers/errors.ts';
+import { OwnerUnknownError, PublicError } from './resolvers/errors.ts';
 import { UpstreamError } from './upstream/errors.ts';
 import { MalformedIdError } from './upstream/path.ts';
 
@@ -34,7 +34,11 @@ function describe(cause: Error): Description | undefined {
     const { code, oldest, head } = cause;
     return { message: cause.message, extensions: { code, oldest, head } };
   }
-  if (cause instanceof SlowConsumerError || cause instanceof StoreUnavailableError) {
+  if (
+    cause instanceof SlowConsumerError ||
+    cause instanceof StoreUnavailableError ||
+    cause instanceof OwnerUnknownError
+  ) {
     return { message: cause.message, extensions: { code: cause.code, retryable: cause.retryable } };
   }
   if (

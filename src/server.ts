@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { GraphQLError } from 'graphql';
 import { createYoga, type GraphiQLOptions, type YogaServerInstance } from 'graphql-yoga';
 import type { Authenticator } from './auth/authenticator.ts';
@@ -20,6 +21,7 @@ import { createIngress } from './ingress/ingress.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createMoney } from './money/execute.ts';
 import { openMoneyRecords } from './money/open.ts';
+import { createDrain, type Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
 import { useGraphQLJs } from './plugins/graphql-js.ts';
 import { useNoIntrospection } from './plugins/introspection.ts';
@@ -27,6 +29,7 @@ import { useJsonRequests } from './plugins/json-requests.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationCount } from './plugins/operation-count.ts';
 import { readiness } from './plugins/readiness.ts';
+import { useServerSentEvents } from './plugins/sse.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
 import { toPublicError } from './public-errors.ts';
 import { buildSchema } from './schema/index.ts';
@@ -35,6 +38,7 @@ import { createBreaker } from './upstream/breaker.ts';
 import { createHttp, type UpstreamHttp } from './upstream/http.ts';
 import { createRest } from './upstream/rest.ts';
 import { createBankCache } from './upstream/session.ts';
+import { createSourceOwners } from './upstream/source-owners.ts';
 import { serveWebSockets } from './websocket.ts';
 
 const GRAPHQL_PATH = '/graphql';
@@ -149,6 +153,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       http,
       auth,
       banks: createBankCache(BANKS_TTL_MS, () => performance.now()),
+      sourceOwners: createSourceOwners(),
       events,
       money,
       ingress: addresses,
@@ -158,8 +163,8 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       utcOffset: config.upstreamUtcOffset,
       onCall: metrics.upstreamCall,
     });
-    const yoga = createGraph(config, logger, createContext, metrics);
-    let draining = false;
+    const drain = createDrain();
+    const yoga = createGraph(config, logger, createContext, metrics, drain);
 
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       const [path = '/'] = (request.url ?? '/').split('?');
@@ -172,7 +177,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       } else if (path === '/readyz') {
         void events.health().then(({ writable, available, spooled }) => {
           const { status, body } = readiness({
-            draining,
+            draining: drain.draining,
             writable,
             eventsAvailable: available,
             upstreamAvailable: !breaker.isOpen(),
@@ -202,15 +207,15 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
     });
 
     stopGateway = async () => {
-      draining = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      await Promise.all([sockets.stop(), ingress.drain()]);
+      const expired = sleep(DRAIN_TIMEOUT_MS, undefined, { ref: false });
+      // What is under way is answered while its socket is still open: webhooks, then payments.
+      await Promise.race([Promise.all([drain.begin(), ingress.drain()]), expired]);
+      await sockets.stop();
       await events.stop();
-      const timer = setTimeout(() => server.closeAllConnections(), DRAIN_TIMEOUT_MS);
-      await closed;
-      clearTimeout(timer);
-      // Payments in flight end with their requests; their records are written before the store closes.
+      await Promise.race([closed, expired.then(() => server.closeAllConnections())]);
+      // A payment whose request was cut off goes on, and its record is written before the store closes.
       await money.stop();
       await Promise.all([records.stop(), auth.stop()]);
       await http.close();
@@ -276,6 +281,7 @@ function createGraph(
   logger: Logger,
   createContext: (incoming: Incoming) => Context,
   metrics: Metrics,
+  drain: Drain,
 ): YogaServerInstance<ServerContext, object> {
   return createYoga<ServerContext>({
     schema: buildSchema(),
@@ -289,6 +295,8 @@ function createGraph(
         onMasked: (error, requestId) =>
           logger.error({ err: error, requestId }, 'An operation failed unexpectedly'),
       }),
+      drain.plugin,
+      useServerSentEvents(),
       useOperationCount(metrics.operation),
       ...(config.upstreamReport ? [useUpstreamReport()] : []),
       ...(config.introspection ? [] : [useNoIntrospection()]),
@@ -334,10 +342,12 @@ function incomingOf(request: IncomingMessage, response: ServerResponse): Incomin
     if (!response.writableFinished) gone.abort(new Error('The caller is gone.'));
   });
   const apiKey = request.headers['x-api-key'];
+  const lastEventId = request.headers['last-event-id'];
   return {
     requestId,
     authorization: request.headers.authorization,
     apiKey: typeof apiKey === 'string' ? apiKey : undefined,
+    lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
     signal: gone.signal,
   };
 }

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type DocumentNode, type ExecutionArgs, GraphQLError } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws';
 import { useServer } from 'graphql-ws/use/ws';
 import type { YogaServerInstance } from 'graphql-yoga';
-import { WebSocketServer } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import type { Incoming } from './context.ts';
 
 /** The longest message that is read, in bytes (security.md, "sockets"). */
@@ -15,6 +16,9 @@ const INIT_TIMEOUT_MS = 3_000;
 const MAX_OPERATIONS = 20;
 /** How long a closing socket may take to answer, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1_000;
+/** Sockets are closed one after another, so that clients do not all come back at once. */
+const SPREAD_PER_SOCKET_MS = 5;
+const MAX_SPREAD_MS = 3_000;
 
 export interface WebSocketOptions {
   readonly path: string;
@@ -62,6 +66,7 @@ export function serveWebSockets(
             requestId: randomUUID(),
             authorization: authorizationOf(connection.connectionParams) ?? request.headers.authorization,
             apiKey: undefined,
+            lastEventId: undefined,
             signal: undefined,
           },
         });
@@ -102,22 +107,25 @@ export function serveWebSockets(
   return {
     async stop() {
       server.off('upgrade', onUpgrade);
-      const closed = [...sockets.clients].map(
-        (socket) =>
-          new Promise<void>((resolve) => {
-            // A peer that is gone without a word never answers the close frame.
-            const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
-            socket.once('close', () => {
-              clearTimeout(timer);
-              resolve();
-            });
-            socket.close(1012, 'Service restart');
-          }),
-      );
-      await Promise.all(closed);
+      const open = [...sockets.clients];
+      const spreadMs = Math.min(MAX_SPREAD_MS, open.length * SPREAD_PER_SOCKET_MS);
+      await Promise.all(open.map((socket, index) => close(socket, (index * spreadMs) / open.length)));
       await disposable.dispose();
     },
   };
+}
+
+/** Closes a socket after a delay; a peer that is gone without a word, and never answers, is cut off. */
+async function close(socket: WebSocket, delayMs: number): Promise<void> {
+  await sleep(delayMs);
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.close(1012, 'Service restart');
+  });
 }
 
 /** Carried as the root value, which no resolver of the schema reads. */

@@ -176,3 +176,48 @@ describe('the retained log', () => {
     expect(back.data.events.pageInfo.hasPreviousPage).toBe(true);
   });
 });
+
+describe('server-sent events', () => {
+  const stream = async (headers: Record<string, string>): Promise<ReadableStreamDefaultReader<string>> => {
+    const response = await fetch(gateway.graphql, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
+        ...headers,
+      },
+      body: JSON.stringify({ query: 'subscription { moneyIn { cursor amount { amount } } }' }),
+    });
+    expect(response.headers.get('content-type')).toBe('text/event-stream');
+    if (response.body === null) throw new Error('The stream has no body.');
+    return response.body.pipeThrough(new TextDecoderStream()).getReader();
+  };
+  const readUntil = async (reader: ReadableStreamDefaultReader<string>, pattern: RegExp): Promise<string> => {
+    for (let text = ''; ; ) {
+      if (pattern.test(text)) return text;
+      const { done, value } = await reader.read();
+      if (done) throw new Error(`The stream ended: ${text}`);
+      text += value;
+    }
+  };
+
+  it('carry the cursor as their id, and Last-Event-ID continues behind it', async () => {
+    const reader = await stream({});
+    await credit('21.00', 'Uno');
+    const first = await readUntil(reader, /data: .*\n\n/);
+    await reader.cancel();
+    const id = /^id: (\S+)$/m.exec(first)?.[1] ?? '';
+    expect(first).toContain(`"cursor":"${id}"`);
+
+    await credit('22.00', 'Dos');
+    await credit('23.00', 'Tres');
+    const resumed = await stream({ 'last-event-id': id });
+    const rest = await readUntil(resumed, /"23\.00".*\n\n/);
+    await resumed.cancel();
+    expect([...rest.matchAll(/"amount":"([\d.]+)"/g)].map(([, amount]) => amount)).toEqual([
+      '22.00',
+      '23.00',
+    ]);
+  });
+});

@@ -1,9 +1,11 @@
 import type { Context } from '../context.ts';
 import type { EventType } from '../events/log.ts';
+import type { MaybePromise } from '../upstream/whole-list.ts';
 import { type PageInfo, pageSize } from './connection.ts';
 import { BadInputError } from './errors.ts';
 import { decodeEvent, type Event } from './event.ts';
 import { argumentId } from './ids.ts';
+import { isVisible, type Viewer } from './visibility.ts';
 
 /** Entries read from the log at a time, and at most for one page: a filter that rarely matches must not read it all. */
 const BATCH = 200;
@@ -27,18 +29,23 @@ export interface EventPage {
 }
 
 /**
- * Makes the predicate of a filter. Only MONEY_IN messages name an owner, so `ownerId` lets nothing else through.
+ * Makes the predicate of a filter, for events that the caller may see. Only MONEY_IN messages name an owner, so `ownerId`
+ * lets nothing else through.
  *
  * @throws BadInputError for a malformed id, or a list of no types.
  */
-export function eventFilter({ types, ownerId }: EventFilter): (event: Event) => boolean {
+export function eventFilter(
+  { types, ownerId }: EventFilter,
+  context: Viewer,
+): (event: Event) => MaybePromise<boolean> {
   if (types?.length === 0)
     throw new BadInputError('Argument "types" must name a type, or be left out for all.');
   const wanted = types == null ? null : new Set(types);
   const owner = ownerId == null ? null : argumentId('ownerId', 'uuid', ownerId).toLowerCase();
   return (event) =>
     (wanted === null || wanted.has(event.type)) &&
-    (owner === null || (event.type === 'MONEY_IN' && event.ownerId?.toLowerCase() === owner));
+    (owner === null || (event.type === 'MONEY_IN' && event.ownerId?.toLowerCase() === owner)) &&
+    isVisible(event, context);
 }
 
 /** A page of the retained log: onwards from `after`, or back from `before`. */
@@ -48,7 +55,7 @@ export async function eventPage(args: EventPageArgs, context: Context): Promise<
   if (forward && backward) {
     throw new BadInputError('Use "first" with "after", or "last" with "before": not both.');
   }
-  const matches = eventFilter(args);
+  const matches = eventFilter(args, context);
   return backward
     ? readBack(pageSize('last', args.last), args.before ?? null, matches, context)
     : readOn(pageSize('first', args.first), args.after ?? null, matches, context);
@@ -57,7 +64,7 @@ export async function eventPage(args: EventPageArgs, context: Context): Promise<
 async function readOn(
   size: number,
   after: string | null,
-  matches: (event: Event) => boolean,
+  matches: (event: Event) => MaybePromise<boolean>,
   { events, caller }: Context,
 ): Promise<EventPage> {
   const nodes: Event[] = [];
@@ -66,7 +73,7 @@ async function readOn(
     const page = await events.readAfter(caller.clientId, position, BATCH);
     for (const stored of page.events) {
       const event = decodeEvent(stored);
-      if (matches(event)) {
+      if (await matches(event)) {
         if (nodes.length === size) return forwardPage(nodes, after, nodes.at(-1)?.cursor ?? null, true);
         nodes.push(event);
       }
@@ -97,7 +104,7 @@ const forwardPage = (
 async function readBack(
   size: number,
   before: string | null,
-  matches: (event: Event) => boolean,
+  matches: (event: Event) => MaybePromise<boolean>,
   { events, caller }: Context,
 ): Promise<EventPage> {
   const nodes: Event[] = [];
@@ -106,7 +113,7 @@ async function readBack(
     const page = await events.readBefore(caller.clientId, position, BATCH);
     for (const stored of page.events.toReversed()) {
       const event = decodeEvent(stored);
-      if (matches(event)) {
+      if (await matches(event)) {
         if (nodes.length === size) return backwardPage(nodes, before, nodes.at(-1)?.cursor ?? null, true);
         nodes.push(event);
       }

@@ -81,12 +81,14 @@ export async function registerInstrument(
   context: Context,
 ): Promise<{ readonly instrument: Instrument }> {
   const { rest, clientId } = context.session;
+  // What a caller narrowed to a customer registers is that customer's.
+  const customerId = input.customerId ?? context.caller.customerId;
   const body: InstrumentBody = {
     source_bank_id: inputId(['input', 'sourceBankId'], 'uuid', input.sourceBankId),
     client_id: clientId,
-    ...(input.customerId == null
+    ...(customerId === undefined
       ? {}
-      : { customer_id: inputId(['input', 'customerId'], 'uuid', input.customerId) }),
+      : { customer_id: inputId(['input', 'customerId'], 'uuid', customerId) }),
     type: 'RECEIVER',
     rfc: input.rfc,
     alias: input.alias,

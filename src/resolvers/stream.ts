@@ -1,10 +1,12 @@
+import type { MaybePromise } from '../upstream/whole-list.ts';
+
 /**
  * The items of a source that `select` makes something of; `undefined` leaves one out. Unlike an async generator it can be
  * ended during a pending `next()`, which matters where the next event may be hours away.
  */
 export function selectFrom<In, Out>(
   source: AsyncIterator<In, undefined>,
-  select: (item: In) => Out | undefined,
+  select: (item: In) => MaybePromise<Out | undefined>,
 ): AsyncIterableIterator<Out, undefined> {
   return {
     [Symbol.asyncIterator]() {
@@ -14,7 +16,8 @@ export function selectFrom<In, Out>(
       for (;;) {
         const step = await source.next();
         if (step.done) return { done: true, value: undefined };
-        const value = select(step.value);
+        const selected = select(step.value);
+        const value = selected instanceof Promise ? await selected : selected;
         if (value !== undefined) return { done: false, value };
       }
     },

@@ -1,7 +1,7 @@
 import type { Audit } from './audit.ts';
 import type { Attempt } from './http.ts';
 import { type Envelope, readWholeList } from './list.ts';
-import type { Rest } from './rest.ts';
+import type { Rest, RestChanges } from './rest.ts';
 import { identified, type Optional } from './shapes.ts';
 
 /** A private account with its CLABE and balance (spec, "PrivateAccount"). */
@@ -61,12 +61,12 @@ export const readAccounts = (rest: Rest): Promise<readonly Account[]> =>
   });
 
 /** Creates an account of the client (spec, endpoint 5). */
-export const createPrivateAccount = (rest: Rest, body: PrivateAccountBody): Promise<Attempt> =>
+export const createPrivateAccount = (rest: RestChanges, body: PrivateAccountBody): Promise<Attempt> =>
   rest.send('POST', PRIVATE_ACCOUNTS, { body: JSON.stringify(body) });
 
 /** Creates an account of one of its customers (spec, endpoint 6). */
 export const createCustomerPrivateAccount = (
-  rest: Rest,
+  rest: RestChanges,
   customerId: string,
   body: CustomerPrivateAccountBody,
 ): Promise<Attempt> =>

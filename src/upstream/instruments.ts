@@ -3,8 +3,9 @@ import type { Audit } from './audit.ts';
 import { UpstreamError } from './errors.ts';
 import type { Attempt } from './http.ts';
 import { type Envelope, type ListPage, readPage } from './list.ts';
-import type { Rest } from './rest.ts';
+import type { Rest, RestChanges } from './rest.ts';
 import { identified, type Optional } from './shapes.ts';
+import type { View } from './view.ts';
 import { type Cover, coverWindow, coverWithSize, MAX_PAGE } from './window.ts';
 
 /** Where money comes from or goes to (spec, "Instrument"). */
@@ -96,13 +97,14 @@ export async function readInstrument(rest: Rest, instrumentId: string): Promise<
 }
 
 /** Registers a RECEIVER instrument (spec, endpoint 10). */
-export const registerInstrument = (rest: Rest, body: InstrumentBody): Promise<Attempt> =>
+export const registerInstrument = (rest: RestChanges, body: InstrumentBody): Promise<Attempt> =>
   rest.send('POST', INSTRUMENTS, { body: JSON.stringify(body) });
 
 /** The instruments of one operation: windows of the list, and single ones, read as few times as may be. */
 export interface InstrumentLoader {
   /**
    * The instruments at `offset` to `offset + limit - 1` of the client's list, or of one customer's, and the list's total.
+   * A caller narrowed to a customer has no other list than that customer's.
    *
    * @param limit from 1 to 100.
    */
@@ -119,7 +121,7 @@ export interface InstrumentLoader {
 const FEW = 2;
 
 /** Makes the loader of one operation. */
-export function createInstrumentLoader(rest: Rest): InstrumentLoader {
+export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader {
   const pages = new Map<string, Promise<InstrumentPage>>();
 
   const readOnce = (page: number, perPage: number, customerId?: string): Promise<InstrumentPage> => {
@@ -133,6 +135,12 @@ export function createInstrumentLoader(rest: Rest): InstrumentLoader {
             `The service's list GET ${INSTRUMENTS} answered with page ${read.page} when asked for page ${page}.`,
           );
         }
+        if (!read.items.every(view.instrument)) {
+          throw new UpstreamError(
+            'UPSTREAM_INVALID',
+            `The service's list GET ${INSTRUMENTS} shows instruments of others when asked for one customer's.`,
+          );
+        }
         for (const item of read.items) byId.prime(item.id, item);
         return read;
       });
@@ -141,15 +149,17 @@ export function createInstrumentLoader(rest: Rest): InstrumentLoader {
     return pending;
   };
 
+  const inView = (item: Instrument | null) => (item !== null && view.instrument(item) ? item : null);
+
   /** Few ids are asked for one by one; many through the list, as long as its pages are fewer than the ids left. */
   async function readMany(ids: readonly string[]): Promise<(Instrument | null | Error)[]> {
-    const one = (id: string) => readInstrument(rest, id).catch(asError);
+    const one = (id: string) => readInstrument(rest, id).then(inView, asError);
     if (ids.length <= FEW) return Promise.all(ids.map(one));
     const found = new Map<string, Instrument>();
     const left = () => ids.filter((id) => !found.has(id));
     try {
       for (let page = 1; ; page += 1) {
-        const read = await readOnce(page, MAX_PAGE);
+        const read = await readOnce(page, MAX_PAGE, view.customerId);
         for (const item of read.items) found.set(item.id, item);
         const size = read.size > 0 ? read.size : MAX_PAGE;
         const pagesLeft = Math.ceil(read.total / size) - page;
@@ -170,7 +180,9 @@ export function createInstrumentLoader(rest: Rest): InstrumentLoader {
   const byId = new DataLoader<string, Instrument | null>(readMany);
 
   return {
-    async window(offset, limit, customerId) {
+    async window(offset, limit, asked) {
+      if (asked !== undefined && !view.owner(asked)) return { items: [], total: 0 };
+      const customerId = asked ?? view.customerId;
       const read = (cover: Cover) =>
         Promise.all(cover.pages.map((page) => readOnce(page, cover.size, customerId)));
       let cover = coverWindow(offset, limit);

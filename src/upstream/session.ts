@@ -2,19 +2,25 @@ import { type Account, readAccounts } from './accounts.ts';
 import { type Bank, readBanks } from './banks.ts';
 import { type Customer, readCustomers } from './customers.ts';
 import { createInstrumentLoader, type InstrumentLoader } from './instruments.ts';
-import type { Rest } from './rest.ts';
+import { narrowChanges } from './narrowed-changes.ts';
+import type { Rest, RestChanges } from './rest.ts';
+import type { SourceOwners } from './source-owners.ts';
 import { createTransactionLoader, type TransactionLoader } from './transactions.ts';
+import { viewOf } from './view.ts';
 import { readWebhooks, type Webhook } from './webhooks.ts';
 import { createWholeList, type WholeList } from './whole-list.ts';
 
 /**
  * One caller's view of the REST service during one operation. What has been read once is not read again; another
  * operation, and every event of a subscription, has a session of its own.
+ *
+ * Nothing reaches a resolver but through here, and everything here is narrowed to what the caller may see and touch
+ * (view.ts): that is why no member reads the REST service freely.
  */
 export interface Session {
   readonly clientId: string;
-  /** For calls that change something, and for reads that must not be remembered. */
-  readonly rest: Rest;
+  /** For calls that change something. */
+  readonly rest: RestChanges;
   /** Offset of upstream timestamps that carry none, such as `-06:00`. */
   readonly utcOffset: string;
   readonly banks: WholeList<Bank>;
@@ -23,6 +29,11 @@ export interface Session {
   readonly webhooks: WholeList<Webhook>;
   readonly instruments: InstrumentLoader;
   readonly transactions: TransactionLoader;
+  /**
+   * Whether the money of a transaction came from an instrument of the caller's; undefined when the upstream knows no such
+   * transaction. Read once in the life of the process.
+   */
+  isOwnSource(transactionId: string): Promise<boolean | undefined>;
 }
 
 /** The bank catalog belongs to nobody: once read, it serves all callers for a while. */
@@ -47,17 +58,39 @@ export function createBankCache(ttlMs: number, now: () => number): BankCache {
   };
 }
 
-/** Makes the loaders of one operation over a caller's REST calls. */
-export function createSession(rest: Rest, options: { banks: BankCache; utcOffset: string }): Session {
+export interface SessionOptions {
+  readonly banks: BankCache;
+  readonly sourceOwners: SourceOwners;
+  readonly utcOffset: string;
+}
+
+/**
+ * Makes the loaders of one operation over a caller's REST calls.
+ *
+ * @param customerId the customer that the caller is narrowed to; undefined for all of the client.
+ */
+export function createSession(rest: Rest, customerId: string | undefined, options: SessionOptions): Session {
+  const view = viewOf(customerId);
+  const inView = async <T>(
+    read: Promise<readonly T[]>,
+    isSeen: (item: T) => boolean,
+  ): Promise<readonly T[]> => (view.wholeClient ? read : (await read).filter(isSeen));
+  const instruments = createInstrumentLoader(rest, view);
+  const transactions = createTransactionLoader(rest, view, instruments);
   return {
     clientId: rest.clientId,
-    rest,
+    rest: view.wholeClient ? rest : narrowChanges(rest, view, { instruments, transactions }),
     utcOffset: options.utcOffset,
     banks: createWholeList(() => options.banks.read(rest)),
-    accounts: createWholeList(() => readAccounts(rest)),
-    customers: createWholeList(() => readCustomers(rest)),
-    webhooks: createWholeList(() => readWebhooks(rest)),
-    instruments: createInstrumentLoader(rest),
-    transactions: createTransactionLoader(rest),
+    accounts: createWholeList(() => inView(readAccounts(rest), view.account)),
+    customers: createWholeList(() => inView(readCustomers(rest), view.customer)),
+    webhooks: createWholeList(async () => (view.wholeClient ? readWebhooks(rest) : [])),
+    instruments,
+    transactions,
+    async isOwnSource(transactionId) {
+      if (view.wholeClient) return true;
+      const owner = await options.sourceOwners.find(rest, transactionId);
+      return owner === undefined ? undefined : view.owner(owner);
+    },
   };
 }

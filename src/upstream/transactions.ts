@@ -2,9 +2,11 @@ import DataLoader from 'dataloader';
 import type { Audit } from './audit.ts';
 import { UpstreamError } from './errors.ts';
 import type { Attempt } from './http.ts';
-import type { InstrumentDetail } from './instruments.ts';
-import type { Rest } from './rest.ts';
-import { identified, isObject, type Optional } from './shapes.ts';
+import type { InstrumentDetail, InstrumentLoader } from './instruments.ts';
+import { isId } from './path.ts';
+import type { Rest, RestChanges } from './rest.ts';
+import { identified, isObject, type Optional, present } from './shapes.ts';
+import type { View } from './view.ts';
 
 /** A movement of money (spec, "Transaction"). */
 export interface Transaction {
@@ -105,43 +107,80 @@ export async function readTransaction(
  *
  * @param idempotencyKey a UUID of version 5.
  */
-export const sendMoneyOut = (rest: Rest, body: string, idempotencyKey: string): Promise<Attempt> =>
+export const sendMoneyOut = (rest: RestChanges, body: string, idempotencyKey: string): Promise<Attempt> =>
   rest.send('POST', MONEY_OUT, { body, headers: { 'idempotency-key': idempotencyKey } });
 
 /** Sends the bytes of a book transfer (spec, endpoint 12). */
-export const sendInternalTransaction = (rest: Rest, body: string): Promise<Attempt> =>
+export const sendInternalTransaction = (rest: RestChanges, body: string): Promise<Attempt> =>
   rest.send('POST', INTERNAL_TRANSACTION, { body });
 
 /** Sends the bytes of a penny validation (spec, endpoint 13). */
-export const sendPennyValidation = (rest: Rest, body: string): Promise<Attempt> =>
+export const sendPennyValidation = (rest: RestChanges, body: string): Promise<Attempt> =>
   rest.send('POST', PENNY_VALIDATION, { body });
 
 /** Sends the bytes of a refund (spec, endpoint 14). */
-export const sendRefund = (rest: Rest, transactionId: string, body: string): Promise<Attempt> =>
+export const sendRefund = (rest: RestChanges, transactionId: string, body: string): Promise<Attempt> =>
   rest.send('POST', REFUND, { params: { transactionId }, body });
 
-/** The transactions of one operation, each read at most once. */
+/** Which sides of a transaction are in the caller's view. */
+export interface Sides {
+  readonly source: boolean;
+  readonly destination: boolean;
+}
+
+/** The transactions of one operation that are in the caller's view: its source or its destination is. */
 export interface TransactionLoader {
-  /** One transaction, or null when the client has none of this id. */
+  /** One transaction, or null when the caller has none of this id. Read at most once. */
   get(id: string, match?: TransactionMatch): Promise<Transaction | null>;
+  /** Which sides of a transaction are the caller's own; neither where it has none of this id. */
+  sides(id: string): Promise<Sides>;
 }
 
 /** Makes the loader of one operation. The upstream reads transactions one by one, so a batch is as many parallel calls. */
-export function createTransactionLoader(rest: Rest): TransactionLoader {
+export function createTransactionLoader(
+  rest: Rest,
+  view: View,
+  instruments: InstrumentLoader,
+): TransactionLoader {
   interface Key {
     readonly id: string;
     readonly match: TransactionMatch | undefined;
   }
+
+  const isOwn = async (side: TransactionInstrument | null | undefined): Promise<boolean> => {
+    if (view.wholeClient) return true;
+    if (side == null) return false;
+    if (present(side.ownerId) !== null) return view.owner(side.ownerId);
+    return isId(side.id) && (await instruments.get(side.id)) !== null;
+  };
+  const sidesOf = async ({ sourceInstrument, destinationInstrument }: Transaction): Promise<Sides> => ({
+    source: await isOwn(sourceInstrument),
+    destination: await isOwn(destinationInstrument),
+  });
+  const read = async (id: string, match?: TransactionMatch): Promise<Transaction | null> => {
+    const transaction = await readTransaction(rest, id, match);
+    if (transaction === null || view.wholeClient) return transaction;
+    const { source, destination } = await sidesOf(transaction);
+    return source || destination ? transaction : null;
+  };
+
   const loader = new DataLoader<Key, Transaction | null, string>(
     (keys) =>
       Promise.all(
         keys.map(({ id, match }) =>
-          readTransaction(rest, id, match).catch((error: unknown) =>
+          read(id, match).catch((error: unknown) =>
             error instanceof Error ? error : new Error(String(error)),
           ),
         ),
       ),
     { cacheKeyFn: ({ id, match }) => JSON.stringify([id, match]) },
   );
-  return { get: (id, match) => loader.load({ id, match }) };
+  const get = (id: string, match?: TransactionMatch) => loader.load({ id, match });
+  return {
+    get,
+    async sides(id) {
+      const transaction = await get(id);
+      return transaction === null ? { source: false, destination: false } : sidesOf(transaction);
+    },
+  };
 }

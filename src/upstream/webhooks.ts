@@ -1,6 +1,6 @@
 import type { Attempt } from './http.ts';
 import { type Envelope, readWholeList } from './list.ts';
-import type { Rest } from './rest.ts';
+import type { Rest, RestChanges } from './rest.ts';
 import { identified, type Optional } from './shapes.ts';
 
 /** A registered receiver of notifications (spec, "Webhook"). */
@@ -53,17 +53,17 @@ export const readWebhooks = (rest: Rest): Promise<readonly Webhook[]> =>
   });
 
 /** Registers a webhook (spec, endpoint 17). */
-export const createWebhook = (rest: Rest, body: WebhookBody): Promise<Attempt> =>
+export const createWebhook = (rest: RestChanges, body: WebhookBody): Promise<Attempt> =>
   rest.send('POST', WEBHOOKS, { body: JSON.stringify(body) });
 
 /** Changes a webhook partially (spec, endpoint 18). */
-export const updateWebhook = (rest: Rest, id: string, changes: WebhookChanges): Promise<Attempt> =>
+export const updateWebhook = (rest: RestChanges, id: string, changes: WebhookChanges): Promise<Attempt> =>
   rest.send('PATCH', WEBHOOK, { params: { id }, body: JSON.stringify(changes) });
 
 /** Deletes a webhook softly (spec, endpoint 18). */
-export const deleteWebhook = (rest: Rest, id: string): Promise<Attempt> =>
+export const deleteWebhook = (rest: RestChanges, id: string): Promise<Attempt> =>
   rest.send('DELETE', WEBHOOK, { params: { id } });
 
 /** Registers a webhook in the deprecated way (spec, endpoint 19). */
-export const createLegacyWebhook = (rest: Rest, body: WebhookBody): Promise<Attempt> =>
+export const createLegacyWebhook = (rest: RestChanges, body: WebhookBody): Promise<Attempt> =>
   rest.send('POST', LEGACY_WEBHOOKS, { body: JSON.stringify(body) });

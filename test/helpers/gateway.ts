@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Logger } from '../../src/context.ts';
+import type { IngressAddresses, Logger } from '../../src/context.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
 import { Secret } from '../../src/secret.ts';
 import { buildServer, type ServerConfig } from '../../src/server.ts';
@@ -24,6 +24,7 @@ export interface RunningGateway extends AsyncDisposable {
   readonly url: string;
   readonly graphql: string;
   readonly sandbox: Sandbox;
+  readonly ingress: IngressAddresses;
   /** Everything logged so far, one JSON text per call. */
   readonly log: readonly string[];
   /** Sends an operation with the demo client's token; `headers` replace or, set to undefined, remove headers. */
@@ -104,6 +105,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Runnin
     url,
     graphql,
     sandbox,
+    ingress: server.ingress,
     log,
     query: (document, variables, headers) =>
       sendQuery(graphql, document, variables, {

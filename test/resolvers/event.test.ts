@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EventType, StoredEvent } from '../../src/events/log.ts';
 import { decodeEvent } from '../../src/resolvers/event.ts';
 import { eventFilter } from '../../src/resolvers/event-page.ts';
+import type { Viewer } from '../../src/resolvers/visibility.ts';
 
 const stored = (type: EventType, payload: unknown, more: Partial<StoredEvent> = {}): StoredEvent => ({
   cursor: 'c1',
@@ -138,24 +139,39 @@ describe('a STATUS_UPDATE message', () => {
 });
 
 describe('a filter of events', () => {
+  /** Somebody who may see everything, so that nothing needs to be read. */
+  const wholeClient: Viewer = {
+    caller: { customerId: undefined },
+    get session(): never {
+      throw new Error('nothing is read');
+    },
+    renewSession: () => undefined,
+    signal: new AbortController().signal,
+  };
   const moneyIn = decodeEvent(stored('MONEY_IN', credit));
   const update = decodeEvent(stored('STATUS_UPDATE', {}));
 
   it('lets everything through that it does not ask about', () => {
-    expect([moneyIn, update].filter(eventFilter({}))).toEqual([moneyIn, update]);
+    expect([moneyIn, update].filter(eventFilter({}, wholeClient))).toEqual([moneyIn, update]);
   });
 
   it('by type lets only those through', () => {
-    expect([moneyIn, update].filter(eventFilter({ types: ['STATUS_UPDATE'] }))).toEqual([update]);
+    expect([moneyIn, update].filter(eventFilter({ types: ['STATUS_UPDATE'] }, wholeClient))).toEqual([
+      update,
+    ]);
   });
 
   it('by owner lets only its credits through, however its id is written', () => {
-    expect([moneyIn, update].filter(eventFilter({ ownerId: OWNER.toUpperCase() }))).toEqual([moneyIn]);
-    expect([moneyIn].filter(eventFilter({ ownerId: '7c9e6679-7425-40de-944b-e07fc1f90ae7' }))).toEqual([]);
+    expect([moneyIn, update].filter(eventFilter({ ownerId: OWNER.toUpperCase() }, wholeClient))).toEqual([
+      moneyIn,
+    ]);
+    expect(
+      [moneyIn].filter(eventFilter({ ownerId: '7c9e6679-7425-40de-944b-e07fc1f90ae7' }, wholeClient)),
+    ).toEqual([]);
   });
 
   it('refuses a list of no types, and an owner that is no id', () => {
-    expect(() => eventFilter({ types: [] })).toThrow(/"types"/);
-    expect(() => eventFilter({ ownerId: '../x' })).toThrow(/"ownerId" must be a UUID/);
+    expect(() => eventFilter({ types: [] }, wholeClient)).toThrow(/"types"/);
+    expect(() => eventFilter({ ownerId: '../x' }, wholeClient)).toThrow(/"ownerId" must be a UUID/);
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readAccounts } from '../../src/upstream/accounts.ts';
 import { bankId, readBanks } from '../../src/upstream/banks.ts';
 import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
+import { viewOf } from '../../src/upstream/view.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `item-${index}` }));
@@ -108,7 +109,10 @@ describe('windows of the instrument list', () => {
   ])('are right for every offset and limit when the upstream %s', async (_, paging) => {
     await using upstream = await startUpstream(paged(paging));
     for (const { offset, limit } of everyWindow(paging.total)) {
-      const { items, total } = await createInstrumentLoader(upstream.rest).window(offset, limit);
+      const { items, total } = await createInstrumentLoader(upstream.rest, viewOf(undefined)).window(
+        offset,
+        limit,
+      );
       expect(items.map(({ id }) => id)).toEqual(
         ids(paging.total)
           .slice(offset, offset + limit)
@@ -128,14 +132,16 @@ describe('windows of the instrument list', () => {
       { offset: 350, limit: 100 },
     ]) {
       upstream.requests.length = 0;
-      await createInstrumentLoader(upstream.rest).window(offset, limit);
+      await createInstrumentLoader(upstream.rest, viewOf(undefined)).window(offset, limit);
       expect(upstream.requests.length).toBeLessThanOrEqual(2);
     }
   });
 
   it('fail when the upstream answers with another page than asked for', async () => {
     await using upstream = await startUpstream(paged({ total: 50, defaultSize: 10, honoursPage: false }));
-    await expect(createInstrumentLoader(upstream.rest).window(20, 10)).rejects.toMatchObject({
+    await expect(
+      createInstrumentLoader(upstream.rest, viewOf(undefined)).window(20, 10),
+    ).rejects.toMatchObject({
       code: 'UPSTREAM_INVALID',
     });
   });
@@ -152,7 +158,7 @@ describe('instruments by id', () => {
 
   it('are read one by one when few, and null where the client has none', async () => {
     await using upstream = await startUpstream(known(500));
-    const loader = createInstrumentLoader(upstream.rest);
+    const loader = createInstrumentLoader(upstream.rest, viewOf(undefined));
     const found = await Promise.all([loader.get('item-3'), loader.get('nobody')]);
     expect(found.map((item) => item?.id ?? null)).toEqual(['item-3', null]);
     expect(upstream.requests).toHaveLength(2);
@@ -160,7 +166,7 @@ describe('instruments by id', () => {
 
   it('come through the list when many, and absent ones are null without a call each', async () => {
     await using upstream = await startUpstream(known(150));
-    const loader = createInstrumentLoader(upstream.rest);
+    const loader = createInstrumentLoader(upstream.rest, viewOf(undefined));
     const wanted = [...ids(120).map(({ id }) => id), 'nobody', 'no-one'];
     const found = await Promise.all(wanted.map((id) => loader.get(id)));
     expect(found.map((item) => item?.id ?? null)).toEqual([...ids(120).map(({ id }) => id), null, null]);
@@ -169,7 +175,7 @@ describe('instruments by id', () => {
 
   it('cost no call when a window has shown them', async () => {
     await using upstream = await startUpstream(known(50));
-    const loader = createInstrumentLoader(upstream.rest);
+    const loader = createInstrumentLoader(upstream.rest, viewOf(undefined));
     await loader.window(0, 50);
     await Promise.all(ids(50).map(({ id }) => loader.get(id)));
     expect(upstream.requests).toHaveLength(1);
@@ -179,7 +185,7 @@ describe('instruments by id', () => {
     await using upstream = await startUpstream((request, response) =>
       request.url?.endsWith('item-1') ? response.writeHead(400).end() : known(5)(request, response),
     );
-    const loader = createInstrumentLoader(upstream.rest);
+    const loader = createInstrumentLoader(upstream.rest, viewOf(undefined));
     const [first, second] = await Promise.allSettled([loader.get('item-0'), loader.get('item-1')]);
     expect(first).toMatchObject({ status: 'fulfilled', value: { id: 'item-0' } });
     expect(second).toMatchObject({ status: 'rejected', reason: { code: 'REFUSED' } });

@@ -1,0 +1,58 @@
+import { GraphQLError } from 'graphql';
+import type { Plugin } from 'graphql-yoga';
+
+/** Lets operations in flight finish before the process ends, and takes no new ones meanwhile. */
+export interface Drain {
+  readonly draining: boolean;
+  readonly plugin: Plugin;
+  /** Refuses what comes from now on; resolves once queries and mutations in flight are done. */
+  begin(): Promise<void>;
+}
+
+/** Counts operations that end by themselves; subscriptions are ended by whoever closes their transport. */
+export function createDrain(): Drain {
+  let draining = false;
+  let inFlight = 0;
+  const idle = Promise.withResolvers<void>();
+  const leave = () => {
+    inFlight -= 1;
+    if (draining && inFlight === 0) idle.resolve();
+  };
+  const refused = () => ({
+    errors: [
+      new GraphQLError('This process is shutting down. Connect again, and resume with the last cursor.', {
+        extensions: { code: 'DRAINING', retryable: true },
+      }),
+    ],
+  });
+
+  return {
+    get draining() {
+      return draining;
+    },
+    plugin: {
+      onExecute({ executeFn, setExecuteFn, setResultAndStopExecution }) {
+        if (draining) {
+          setResultAndStopExecution(refused());
+          return;
+        }
+        setExecuteFn(async (args) => {
+          inFlight += 1;
+          try {
+            return await executeFn(args);
+          } finally {
+            leave();
+          }
+        });
+      },
+      onSubscribe({ setResultAndStopExecution }) {
+        if (draining) setResultAndStopExecution(refused());
+      },
+    },
+    begin() {
+      draining = true;
+      if (inFlight === 0) idle.resolve();
+      return idle.promise;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { LRUCache } from 'lru-cache';
+import { readInstrument } from './instruments.ts';
+import type { Rest } from './rest.ts';
+import { present } from './shapes.ts';
+import { readTransaction, type Transaction } from './transactions.ts';
+
+/** Owners kept in memory: an owner, once known, never changes. */
+const REMEMBERED = 20_000;
+
+/** Whose instrument the money of a transaction came from. */
+export interface SourceOwners {
+  /**
+   * The owner's id: null where the transaction names no source or its instrument no owner, undefined where the upstream
+   * knows no such transaction.
+   */
+  find(rest: Rest, transactionId: string): Promise<string | null | undefined>;
+}
+
+/** Reads each transaction once, for all callers of the process, and remembers what it found. */
+export function createSourceOwners(): SourceOwners {
+  const known = new LRUCache<string, { readonly owner: string | null }>({ max: REMEMBERED });
+  return {
+    async find(rest, transactionId) {
+      const key = `${rest.clientId} ${transactionId}`.toLowerCase();
+      const found = known.get(key);
+      if (found !== undefined) return found.owner;
+      const transaction = await readTransaction(rest, transactionId);
+      if (transaction === null) return undefined;
+      const owner = await ownerOfSource(rest, transaction);
+      known.set(key, { owner });
+      return owner;
+    },
+  };
+}
+
+async function ownerOfSource(rest: Rest, { sourceInstrument: source }: Transaction): Promise<string | null> {
+  if (source == null) return null;
+  const named = present(source.ownerId);
+  if (named !== null) return named;
+  const instrument = await readInstrument(rest, source.id);
+  return present(instrument?.ownerId) ?? present(instrument?.customerId);
+}
