@@ -1,7 +1,7 @@
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 
 /** One REST call beneath a result. */
-export interface ReportedCall {
+interface ReportedCall {
   readonly method: string;
   readonly route: string;
   readonly status: number | null;

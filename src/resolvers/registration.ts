@@ -21,7 +21,7 @@ export interface RegisterInstrumentInput {
   };
 }
 
-export interface DebitCardInput {
+interface DebitCardInput {
   readonly destinationBankId: string;
   readonly cardNumber: string;
   readonly holderName: string;

@@ -11,7 +11,7 @@ export interface Bank {
   readonly attributes: JsonObject;
 }
 
-export const BANKS = '/v1/banks';
+const BANKS = '/v1/banks';
 
 const ENVELOPE: Envelope = {
   items: 'banks',

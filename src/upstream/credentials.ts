@@ -28,8 +28,8 @@ export interface CredentialToken {
   readonly deleted_at?: Optional;
 }
 
-export const CREDENTIALS = '/v1/clients/{clientId}/credentials';
-export const CREDENTIAL_TOKENS = '/v1/clients/{clientId}/auth/credential-tokens';
+const CREDENTIALS = '/v1/clients/{clientId}/credentials';
+const CREDENTIAL_TOKENS = '/v1/clients/{clientId}/auth/credential-tokens';
 
 /** The client's credentials (spec, endpoint 1). The rest must carry `x-api-key` and no bearer token. */
 export async function readCredentials(rest: Rest): Promise<readonly Credential[]> {

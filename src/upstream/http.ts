@@ -28,7 +28,7 @@ export interface Answered {
 }
 
 /** No answer, or none that can be read. `error.dispatched` tells whether the request may have taken effect. */
-export interface Failed {
+interface Failed {
   readonly kind: 'failed';
   readonly error: UpstreamError;
 }

@@ -50,7 +50,7 @@ export interface InstrumentBody {
 }
 
 export const INSTRUMENTS = '/v1/clients/{clientId}/instruments';
-export const INSTRUMENT = '/v1/clients/{clientId}/instruments/{instrumentId}';
+const INSTRUMENT = '/v1/clients/{clientId}/instruments/{instrumentId}';
 
 const ENVELOPE: Envelope = {
   items: 'data',

@@ -62,7 +62,7 @@ export interface TransactionMatch {
   readonly bankId?: string | null | undefined;
 }
 
-export const TRANSACTION = '/v1/clients/{clientId}/transactions/{transactionId}';
+const TRANSACTION = '/v1/clients/{clientId}/transactions/{transactionId}';
 export const REFUND = '/v1/clients/{clientId}/transactions/{transactionId}/refund';
 export const MONEY_OUT = '/v1/transactions/money_out';
 export const INTERNAL_TRANSACTION = '/v1/transactions/internal_transaction';
@@ -123,7 +123,7 @@ export const sendRefund = (rest: RestChanges, transactionId: string, body: strin
   rest.send('POST', REFUND, { params: { transactionId }, body });
 
 /** Which sides of a transaction are in the caller's view. */
-export interface Sides {
+interface Sides {
   readonly source: boolean;
   readonly destination: boolean;
 }

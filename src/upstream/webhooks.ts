@@ -32,9 +32,9 @@ export interface WebhookBody {
 /** Only what changes; further `auth_…` fields are not shown by the spec and passed through. */
 export type WebhookChanges = Readonly<Record<string, unknown>>;
 
-export const WEBHOOKS = '/v1/clients/{clientId}/webhooks';
+const WEBHOOKS = '/v1/clients/{clientId}/webhooks';
 export const WEBHOOK = '/v1/clients/{clientId}/webhooks/{id}';
-export const LEGACY_WEBHOOKS = '/v1/webhooks';
+const LEGACY_WEBHOOKS = '/v1/webhooks';
 
 const ENVELOPE: Envelope = {
   items: 'data',

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import { until } from './until.ts';
 
 /** A result as it arrives on a stream. */
-export interface Streamed {
+interface Streamed {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what its own document selects.
   readonly data?: any;
   readonly errors?: readonly {
@@ -57,7 +57,7 @@ function collect(
 }
 
 /** Subscribes with the stock graphql-ws client, which does not reconnect here. */
-export function subscribeOverWebSocket(graphql: string, token: string, operation: Operation): Subscriber {
+function subscribeOverWebSocket(graphql: string, token: string, operation: Operation): Subscriber {
   const client = createWsClient({
     url: graphql.replace(/^http/, 'ws'),
     webSocketImpl: WebSocket,
