@@ -7,7 +7,7 @@ import type { EventMetrics } from './metrics.ts';
 import { LogReader } from './reader.ts';
 import { RedisChannels } from './redis-channels.ts';
 import { redisKeys, seenKey } from './redis-keys.ts';
-import { word } from './redis-reply.ts';
+import { list, word } from './redis-reply.ts';
 import { APPEND, RECALL } from './redis-scripts.ts';
 import { RedisSource } from './redis-source.ts';
 import { RedisWriters } from './redis-writers.ts';
@@ -88,22 +88,43 @@ export class RedisLog extends LogReader implements RemoteLog {
     clearTimeout(timer);
   }
 
-  append(clientId: string, event: NewEvent): Promise<Appended> {
-    return this.#append(this.#writers.next(), clientId, event);
+  async append(clientId: string, event: NewEvent): Promise<Appended> {
+    const [appended] = await this.appendAll(clientId, [event]);
+    if (appended === undefined) throw new RangeError('one event has one result');
+    return appended;
   }
 
-  appendAll(clientId: string, events: readonly NewEvent[]): Promise<PromiseSettledResult<Appended>[]> {
-    const writer = this.#writers.next();
-    return Promise.allSettled(events.map((event) => this.#append(writer, clientId, event)));
+  async appendAll(clientId: string, events: readonly NewEvent[]): Promise<Appended[]> {
+    const { retention, now, metrics } = this.#options;
+    const { meta, log, channel } = redisKeys(clientId);
+    const keys = [meta, log, ...events.map((event) => seenKey(clientId, event))];
+    const [epoch, ...results] = await this.#writers.run(APPEND, keys, [
+      newEpoch(now()),
+      retention,
+      SEEN_FOR_MS,
+      channel,
+      this.#publish,
+      ...events.flatMap((event) => [event.contents, encodeEvent(event), JSON.stringify(answerOf(event))]),
+    ]);
+    return events.map((event, index) => {
+      const [isNew, id, contents, answer] = list(results[index]);
+      if (isNew !== 1) {
+        const known = repeated(clientId, event, [epoch, id, contents, answer]);
+        metrics.duplicate(event.type, known.conflict);
+        return known;
+      }
+      metrics.appended(event.type);
+      const cursor = encodeCursor(clientId, { epoch: word(epoch), position: word(id) });
+      return { answer: answerOf(event), duplicate: false, conflict: false, cursor };
+    });
   }
 
   async recall(
     clientId: string,
     event: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
   ): Promise<Appended | undefined> {
-    const found = await this.#writers.run(this.#writers.next(), RECALL, keysOf(clientId, event), [
-      SEEN_FOR_MS,
-    ]);
+    const keys = [redisKeys(clientId).meta, seenKey(clientId, event)];
+    const found = await this.#writers.run(RECALL, keys, [SEEN_FOR_MS]);
     return found.length === 0 ? undefined : repeated(clientId, event, found);
   }
 
@@ -121,39 +142,6 @@ export class RedisLog extends LogReader implements RemoteLog {
     super.stop();
     for (const connection of this.#connections) connection.disconnect();
   }
-
-  async #append(writer: RedisClient, clientId: string, event: NewEvent): Promise<Appended> {
-    const { retention, now, metrics } = this.#options;
-    const answer = answerOf(event);
-    const [isNew, epoch, id, contents, stored] = await this.#writers.run(
-      writer,
-      APPEND,
-      keysOf(clientId, event),
-      [
-        event.contents,
-        newEpoch(now()),
-        retention,
-        encodeEvent(event),
-        JSON.stringify(answer),
-        SEEN_FOR_MS,
-        redisKeys(clientId).channel,
-        this.#publish,
-      ],
-    );
-    if (isNew === 1) {
-      metrics.appended(event.type);
-      const cursor = encodeCursor(clientId, { epoch: word(epoch), position: word(id) });
-      return { answer, duplicate: false, conflict: false, cursor };
-    }
-    const appended = repeated(clientId, event, [epoch, id, contents, stored]);
-    metrics.duplicate(event.type, appended.conflict);
-    return appended;
-  }
-}
-
-function keysOf(clientId: string, event: Pick<NewEvent, 'type' | 'identity'>): readonly string[] {
-  const { meta, log } = redisKeys(clientId);
-  return [meta, log, seenKey(clientId, event)];
 }
 
 function repeated(

@@ -8,35 +8,43 @@ export interface Script {
 }
 
 /**
- * Keys: meta, log, seen. Arguments: contents digest, an epoch to begin with, retention, event, answer, milliseconds to
- * remember, channel, command to publish with. Returns the first answer as `{0, epoch, id, contents, answer}`, or
- * `{1, epoch, id, prev}`.
+ * Appends any number of one client's events, all in this order or none. Keys: meta, log, and a `seen` for each event.
+ * Arguments: an epoch to begin with, retention, milliseconds to remember, channel, command to publish with; and for each
+ * event its contents digest, its text and its answer. Returns the epoch, and for each event `{1, id}` or, where it was
+ * there already, `{0, id, contents, answer}` of the first.
  *
  * A recognised message has its memory prolonged: that is a write, so that WAIT after it proves that a replica has all
  * that was written before it too.
  */
 export const APPEND = script(`
   local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
-  local seen = redis.call('HMGET', KEYS[3], 'id', 'contents', 'answer')
-  if seen[1] then
-    redis.call('PEXPIRE', KEYS[3], ARGV[6])
-    return {0, meta[1] or '', seen[1], seen[2], seen[3]}
+  local epoch = meta[1] or ARGV[1]
+  local last = meta[2] or epoch
+  local reply = {epoch}
+  for index = 3, #KEYS do
+    local first = 6 + (index - 3) * 3
+    local contents, event, answer = ARGV[first], ARGV[first + 1], ARGV[first + 2]
+    local seen = redis.call('HMGET', KEYS[index], 'id', 'contents', 'answer')
+    if seen[1] then
+      reply[#reply + 1] = {0, seen[1], seen[2], seen[3]}
+    else
+      local id = redis.call('XADD', KEYS[2], 'MAXLEN', '=', ARGV[2], '*', 'prev', last, 'event', event)
+      redis.call('HSET', KEYS[1], 'epoch', epoch, 'last', id)
+      redis.call('HSET', KEYS[index], 'id', id, 'contents', contents, 'answer', answer)
+      redis.call(ARGV[5], ARGV[4], epoch .. '|' .. last .. '|' .. id .. '|' .. event)
+      last = id
+      reply[#reply + 1] = {1, id}
+    end
+    redis.call('PEXPIRE', KEYS[index], ARGV[3])
   end
-  local epoch = meta[1] or ARGV[2]
-  local prev = meta[2] or epoch
-  local id = redis.call('XADD', KEYS[2], 'MAXLEN', '=', ARGV[3], '*', 'prev', prev, 'event', ARGV[4])
-  redis.call('HSET', KEYS[1], 'epoch', epoch, 'last', id)
-  redis.call('HSET', KEYS[3], 'id', id, 'contents', ARGV[1], 'answer', ARGV[5])
-  redis.call('PEXPIRE', KEYS[3], ARGV[6])
-  redis.call(ARGV[8], ARGV[7], epoch .. '|' .. prev .. '|' .. id .. '|' .. ARGV[4])
-  return {1, epoch, id, prev}
+  return reply
 `);
 
-/** Keys: meta, log, seen. Arguments: milliseconds to remember. Returns `{epoch, id, contents, answer}` or nothing. */
+/** Keys: meta, seen. Arguments: milliseconds to remember. Returns `{epoch, id, contents, answer}` or nothing. */
 export const RECALL = script(`
-  local seen = redis.call('HMGET', KEYS[3], 'id', 'contents', 'answer')
+  local seen = redis.call('HMGET', KEYS[2], 'id', 'contents', 'answer')
   if not seen[1] then return {} end
-  redis.call('PEXPIRE', KEYS[3], ARGV[1])
+  redis.call('PEXPIRE', KEYS[2], ARGV[1])
   return {redis.call('HGET', KEYS[1], 'epoch') or '', seen[1], seen[2], seen[3]}
 `);
 

@@ -28,7 +28,7 @@ export class RedisWriters {
     first.on('ready', () => void this.#inspect(first));
   }
 
-  /** The next connection in turn. What is written on one stays in order. */
+  /** The next connection in turn. */
   next(): RedisClient {
     this.#turn = (this.#turn + 1) % this.connections.length;
     const connection = this.connections[this.#turn];
@@ -49,7 +49,6 @@ export class RedisWriters {
    * @throws {StoreUnavailableError} when it is not certain that the effect is there, and stays
    */
   async run(
-    connection: RedisClient,
     script: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
@@ -59,7 +58,7 @@ export class RedisWriters {
       timer = setTimeout(() => reject(new Error('no answer in time')), this.#deadlineMs);
     });
     try {
-      return await Promise.race([this.#run(connection, script, keys, args), tooLate]);
+      return await Promise.race([this.#run(this.next(), script, keys, args), tooLate]);
     } catch (cause) {
       throw new StoreUnavailableError('The event log could not be written.', { cause: bare(cause) });
     } finally {

@@ -18,6 +18,9 @@ const SCHEMA = `
 /** More processes than this on one folder are refused a spool. */
 const MOST_FILES = 256;
 
+/** How much is drained in one step. */
+const STEP = { events: 64, size: 1024 * 1024 } as const;
+
 /** An event that waits, with its place in the queue. */
 export interface Spooled {
   readonly number: number;
@@ -128,9 +131,15 @@ export class Spool {
     return { answer: { status: 201 }, duplicate: true, conflict, cursor: null };
   }
 
-  /** The events that a client's queue begins with. */
-  first(clientId: string, limit: number): Spooled[] {
-    return this.#statements.first.all(clientId, this.#released.get(clientId) ?? 0, limit).map((row) => ({
+  /** The events that a client's queue begins with, as many as make up one step of draining. */
+  first(clientId: string): Spooled[] {
+    const rows = this.#statements.first.all(clientId, this.#released.get(clientId) ?? 0, STEP.events);
+    let size = 0;
+    const fitting = rows.filter((row, index) => {
+      size += text(row['event']).length;
+      return index === 0 || size <= STEP.size;
+    });
+    return fitting.map((row) => ({
       number: integer(row['number']),
       // Written by `add`, in a file that no one else writes.
       event: JSON.parse(text(row['event'])) as NewEvent,

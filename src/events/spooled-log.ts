@@ -14,10 +14,14 @@ import type { EventMetrics } from './metrics.ts';
 import type { Quarantine } from './quarantine.ts';
 import { Spool } from './spool.ts';
 
-/** A log that can be away, and can take several events of a client in their order at once. */
+/** A log that can be away. */
 export interface RemoteLog extends EventLog {
-  /** One result for each event, in order. */
-  appendAll(clientId: string, events: readonly NewEvent[]): Promise<PromiseSettledResult<Appended>[]>;
+  /**
+   * Like `append`, for several events of a client in one step: all in this order, or none.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  appendAll(clientId: string, events: readonly NewEvent[]): Promise<readonly Appended[]>;
 }
 
 export interface SpooledLogOptions {
@@ -29,8 +33,6 @@ export interface SpooledLogOptions {
   readonly metrics: EventMetrics;
 }
 
-/** Events drained in one go. */
-const BATCH = 64;
 /** Between attempts to drain, doubling, in milliseconds. */
 const RETRY_MS = { first: 25, longest: 400 } as const;
 /** How long a question that needs the log waits for this client's queue to drain. */
@@ -185,27 +187,28 @@ export class SpooledLog implements EventLog {
   /** Whether everything of the spool went into the log. */
   async #drainSpool(spool: Spool): Promise<boolean> {
     for (const clientId of spool.clients) {
-      for (let batch = spool.first(clientId, BATCH); batch.length > 0; batch = spool.first(clientId, BATCH)) {
-        const results = await this.#log.appendAll(
-          clientId,
-          batch.map(({ event }) => event),
-        );
-        const failed = results.findIndex((result) => result.status === 'rejected');
-        const kept = failed < 0 ? batch : batch.slice(0, failed);
-        for (const [index, { event }] of kept.entries()) this.#tell(clientId, event, results[index]);
-        await spool.release(clientId, kept).catch((error: unknown) => {
+      for (let batch = spool.first(clientId); batch.length > 0; batch = spool.first(clientId)) {
+        const events = batch.map(({ event }) => event);
+        let results: readonly Appended[];
+        try {
+          results = await this.#log.appendAll(clientId, events);
+        } catch (error) {
+          if (!(error instanceof StoreUnavailableError)) throw error;
+          return false;
+        }
+        for (const [index, event] of events.entries()) this.#tell(clientId, event, results[index]);
+        await spool.release(clientId, batch).catch((error: unknown) => {
           this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
         });
-        if (failed >= 0) return false;
       }
     }
     return true;
   }
 
-  #tell(clientId: string, event: NewEvent, result: PromiseSettledResult<Appended> | undefined): void {
+  #tell(clientId: string, event: NewEvent, result: Appended | undefined): void {
     const { type, receivedAt, payload } = event;
     this.#options.metrics.drained(type);
-    if (type === 'MONEY_IN' && result?.status === 'fulfilled' && result.value.conflict) {
+    if (type === 'MONEY_IN' && result?.conflict === true) {
       const body = Buffer.from(payload);
       this.#options.quarantine.put({ receivedAt, clientId, type, reason: 'conflict', body });
     }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
 /** Durable as the gateway asks for it. */
-export const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'] as const;
+export const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'] as const;
 
 export interface RedisServer extends AsyncDisposable {
   readonly url: string;
@@ -27,17 +27,25 @@ export interface RedisServer extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Starts a real Redis (or Valkey) of this test's own, in a new folder, on a free port of 127.0.0.1. */
-export async function startRedis(args: readonly string[] = DURABLE): Promise<RedisServer> {
+/**
+ * Starts a real Redis (or Valkey) of this test's own, in a new folder, on a free port of 127.0.0.1. `leading` are arguments
+ * that have to come before all others, made once the folder is there.
+ */
+export async function startRedis(
+  args: readonly string[] = DURABLE,
+  leading: (dir: string) => Promise<readonly string[]> = async () => [],
+): Promise<RedisServer> {
   const dir = await mkdtemp(join(tmpdir(), 'pasarela-redis-'));
-  const port = await freePort();
+  // A Cluster's bus listens 10,000 ports higher.
+  const port = await freePort(55_000);
   const admin = new Redis({ host: '127.0.0.1', port, lazyConnect: true, retryStrategy: () => 50 });
   admin.on('error', () => {});
+  const first = await leading(dir);
   let running: ChildProcess | undefined;
 
   const start = async (): Promise<void> => {
-    const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', ''];
-    running = spawn(redisProgram(), [...fixed, ...args], { stdio: 'ignore' });
+    const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir];
+    running = spawn(redisProgram(), [...first, ...fixed, ...args], { stdio: 'ignore' });
     endWithThisProcess(running);
     await answering(port);
   };
@@ -80,8 +88,8 @@ export function redisProgram(): string {
   return program;
 }
 
-/** A port of 127.0.0.1 that was free a moment ago. */
-export async function freePort(): Promise<number> {
+/** A port of 127.0.0.1, at most `highest`, that was free a moment ago. */
+export async function freePort(highest = 65_535): Promise<number> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -89,18 +97,25 @@ export async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
-  return address.port;
+  return address.port <= highest ? address.port : freePort(highest);
 }
 
-const children = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
-});
+/** Longer than any test. */
+const LIFETIME_SECONDS = 150;
 
-/** A test run that is cut short must leave no server behind. */
+/**
+ * A test that is cut short must leave no server behind, even when its own process is ended without a word: another process
+ * ends the child after a while, unless it has gone by itself.
+ */
 export function endWithThisProcess(child: ChildProcess): void {
-  children.add(child);
-  child.once('exit', () => children.delete(child));
+  if (child.pid === undefined) return;
+  const script = `sleep ${LIFETIME_SECONDS}; kill -9 "$1"`;
+  const guard = spawn('sh', ['-c', script, 'sh', String(child.pid)], { stdio: 'ignore', detached: true });
+  guard.unref();
+  child.once('exit', () => {
+    // A detached process leads a group, of which `sleep` is.
+    if (guard.pid !== undefined) process.kill(-guard.pid, 'SIGKILL');
+  });
 }
 
 async function answering(port: number): Promise<void> {

@@ -1,0 +1,99 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DURABLE, type RedisServer, startRedis } from './redis.ts';
+import { until } from './until.ts';
+
+export interface RedisCluster extends AsyncDisposable {
+  readonly url: string;
+  readonly nodes: readonly RedisServer[];
+  /** The node that serves a client's keys. */
+  nodeOf(clientId: string): Promise<RedisServer>;
+}
+
+/** Three primaries that share the slots. */
+export async function startCluster(): Promise<RedisCluster> {
+  const args = [...DURABLE, '--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
+  const nodes = await Promise.all(
+    Array.from({ length: 3 }, () => startRedis([...args, '--cluster-require-full-coverage', 'no'])),
+  );
+  const [first] = nodes;
+  if (first === undefined) throw new Error('there are three');
+  const share = Math.ceil(16_384 / nodes.length);
+  for (const [index, { admin }] of nodes.entries()) {
+    const end = Math.min((index + 1) * share, 16_384) - 1;
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', index * share, end);
+    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+    if (index > 0) await admin.call('CLUSTER', 'MEET', '127.0.0.1', first.port);
+  }
+  for (const { admin } of nodes) {
+    await until(async () => {
+      const info = String(await admin.call('CLUSTER', 'INFO'));
+      return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
+    });
+  }
+  return {
+    url: `redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    nodes,
+    async nodeOf(clientId) {
+      const slot = Number(await first.admin.call('CLUSTER', 'KEYSLOT', `{${clientId}}`));
+      const node = nodes[Math.floor(slot / share)];
+      if (node === undefined) throw new Error('every slot has a node');
+      return node;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(nodes.map((node) => node.stop()));
+    },
+  };
+}
+
+export interface RedisWithSentinel extends AsyncDisposable {
+  readonly url: string;
+  readonly primary: RedisServer;
+  readonly replica: RedisServer;
+  readonly sentinel: RedisServer;
+}
+
+/** A primary, its replica, and one Sentinel that may fail over by itself. */
+export async function startWithSentinel(): Promise<RedisWithSentinel> {
+  const primary = await startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
+  const replica = await startRedis([...DURABLE, '--replicaof', '127.0.0.1', String(primary.port)]);
+  await until(async () => {
+    await primary.admin.set('replicated', 'yes');
+    return (await primary.admin.wait(1, 100)) === 1;
+  });
+  // A replica writes its append-only file anew after the first synchronisation. Killed before that is done, it has nothing.
+  await until(async () => {
+    const info = await replica.admin.info('persistence');
+    return info.includes('aof_rewrite_in_progress:0') && info.includes('aof_last_bgrewrite_status:ok');
+  });
+  const sentinel = await startSentinel(primary.port);
+  const { admin } = sentinel;
+  await until(async () => {
+    const replicas = await admin.call('SENTINEL', 'REPLICAS', 'events');
+    return Array.isArray(replicas) && replicas.length > 0;
+  });
+  return {
+    url: `redis+sentinel://127.0.0.1:${sentinel.port}/events`,
+    primary,
+    replica,
+    sentinel,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([primary, replica, sentinel].map((server) => server.stop()));
+    },
+  };
+}
+
+async function startSentinel(primaryPort: number): Promise<RedisServer> {
+  return startRedis([], async (dir) => {
+    const path = join(dir, 'sentinel.conf');
+    await writeFile(
+      path,
+      [
+        `sentinel monitor events 127.0.0.1 ${primaryPort} 1`,
+        'sentinel down-after-milliseconds events 500',
+        'sentinel failover-timeout events 3000',
+      ].join('\n'),
+    );
+    return [path, '--sentinel'];
+  });
+}
