@@ -25,6 +25,7 @@ import { createDrain, type Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
 import { useGraphQLJs } from './plugins/graphql-js.ts';
 import { useNoIntrospection } from './plugins/introspection.ts';
+import { useJit } from './plugins/jit.ts';
 import { useJsonRequests } from './plugins/json-requests.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationCount } from './plugins/operation-count.ts';
@@ -288,6 +289,7 @@ function createGraph(
     graphqlEndpoint: GRAPHQL_PATH,
     plugins: [
       useGraphQLJs(),
+      useJit(),
       useOperationContext<ServerContext>(({ incoming }) => createContext(incoming)),
       useJsonRequests(),
       useErrorMasking({

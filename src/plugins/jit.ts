@@ -1,0 +1,132 @@
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  type GraphQLSchema,
+  type GraphQLType,
+  getNamedType,
+  getOperationAST,
+  getVariableValues,
+  isInputObjectType,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  TypeInfo,
+  typeFromAST,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql';
+import { compileQuery, isCompiledQuery } from 'graphql-jit';
+import { isPromise, type Plugin } from 'graphql-yoga';
+import { LRUCache } from 'lru-cache';
+
+/** Operations whose compiled form is kept. */
+const MAX_OPERATIONS = 500;
+
+type Result = ExecutionResult | Promise<ExecutionResult>;
+
+type Run = (root: unknown, context: unknown, variables: object) => Result;
+
+/**
+ * Runs queries as compiled functions. graphql-js stays the one reference for what an operation means: it runs mutations,
+ * subscriptions, what has been seen only once, and what graphql-jit is known to treat otherwise. It also has the last
+ * word on every error: a result with one is made again on graphql-js, over what the session has already read.
+ */
+export function useJit(): Plugin {
+  const operations = new LRUCache<OperationDefinitionNode, 'seen' | 'interpreted' | Run>({
+    max: MAX_OPERATIONS,
+  });
+
+  const runOf = (args: ExecutionArgs, operation: OperationDefinitionNode): Run | undefined => {
+    const known = operations.get(operation);
+    if (known === undefined) operations.set(operation, 'seen');
+    if (known !== 'seen') return typeof known === 'function' ? known : undefined;
+    const run = compile(args.schema, args.document, operation);
+    operations.set(operation, run ?? 'interpreted');
+    return run;
+  };
+
+  return {
+    onExecute({ executeFn, setExecuteFn }) {
+      setExecuteFn((args: ExecutionArgs): Result => {
+        const operation = getOperationAST(args.document, args.operationName);
+        if (operation?.operation !== OperationTypeNode.QUERY) return executeFn(args);
+        const run = runOf(args, operation);
+        if (run === undefined || !hasGoodVariables(args, operation)) return executeFn(args);
+        const settle = (result: ExecutionResult): Result =>
+          result.errors === undefined ? result : executeFn(args);
+        const result = run(args.rootValue, args.contextValue, args.variableValues ?? {});
+        return isPromise(result) ? result.then(settle) : settle(result);
+      });
+    },
+  };
+}
+
+/** Whether the variables can be coerced. What is wrong with others, graphql-js says best. */
+function hasGoodVariables(
+  { schema, variableValues }: ExecutionArgs,
+  { variableDefinitions = [] }: OperationDefinitionNode,
+): boolean {
+  if (variableDefinitions.length === 0) return true;
+  return getVariableValues(schema, variableDefinitions, variableValues ?? {}).errors === undefined;
+}
+
+function compile(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+): Run | undefined {
+  if (!isFaithful(schema, document)) return undefined;
+  // graphql-jit leaves marks in what it compiles, so it is given a copy.
+  const copy = visit(document, { enter: (node) => ({ ...node }) });
+  const compiled = compileQuery(schema, copy, operation.name?.value);
+  // The declared result is that of an older graphql-js, of the same shape.
+  return isCompiledQuery(compiled) ? (compiled.query as Run) : undefined;
+}
+
+/**
+ * Whether graphql-jit means the same by a document as graphql-js does: it does not enforce `@oneOf` on variables, leaves
+ * introspection aside, knows two directives, and mistakes conditions where there are fragments.
+ */
+function isFaithful(schema: GraphQLSchema, document: DocumentNode): boolean {
+  let faithful = true;
+  let conditions = false;
+  let fragments = false;
+  const types = new TypeInfo(schema);
+  const doubtIf = (doubtful: boolean): void => {
+    faithful &&= !doubtful;
+  };
+  visit(
+    document,
+    visitWithTypeInfo(types, {
+      Directive({ name }) {
+        conditions = true;
+        doubtIf(name.value !== 'skip' && name.value !== 'include');
+      },
+      InlineFragment() {
+        fragments = true;
+      },
+      FragmentDefinition() {
+        fragments = true;
+      },
+      Field({ name }) {
+        doubtIf(name.value.startsWith('__') && name.value !== '__typename');
+      },
+      VariableDefinition({ type }) {
+        doubtIf(holdsOneOf(typeFromAST(schema, type)));
+      },
+      Argument() {
+        doubtIf(holdsOneOf(types.getInputType()));
+      },
+    }),
+  );
+  return faithful && !(conditions && fragments);
+}
+
+function holdsOneOf(type: GraphQLType | null | undefined, above: readonly unknown[] = []): boolean {
+  const named = type && getNamedType(type);
+  if (!isInputObjectType(named) || above.includes(named)) return false;
+  return (
+    named.isOneOf ||
+    Object.values(named.getFields()).some((field) => holdsOneOf(field.type, [...above, named]))
+  );
+}
