@@ -1,5 +1,6 @@
 import { type Authenticator, UnauthenticatedError } from './auth/authenticator.ts';
 import type { Caller } from './auth/caller.ts';
+import { assertHolds, systemClock, untilLapse } from './auth/lapse.ts';
 import type { EventLog, EventType } from './events/log.ts';
 import type { Money } from './money/execute.ts';
 import type { UpstreamHttp } from './upstream/http.ts';
@@ -28,8 +29,19 @@ export interface Context {
   readonly caller: Caller;
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
   readonly session: Session;
-  /** Drops what the loaders remember, and gives the calls to come a deadline of their own: before each event. */
+  /**
+   * Drops what the loaders remember, and gives the calls to come a deadline of their own: before each event.
+   *
+   * @throws UnauthenticatedError when the caller's credential has ended meanwhile: nothing is delivered any more.
+   */
   renewSession(): void;
+  /** Whether the socket that carries the operation is closed when the credential ends. */
+  readonly endsWithSocket: boolean;
+  /**
+   * Resolves with the reason when the caller's credential holds no longer; undefined once the signal is aborted. Rejects
+   * when the caller cannot be identified to begin with.
+   */
+  untilLapse(signal: AbortSignal): Promise<Error | undefined>;
   /** Drops what the loaders remember in the midst of an operation: after a call that has changed something. */
   forgetReads(): void;
   /** Offset of upstream timestamps that carry none, also where nobody is identified. */
@@ -75,6 +87,8 @@ export interface Incoming {
   readonly apiKey: string | undefined;
   /** Aborted when the caller is gone. */
   readonly signal: AbortSignal | undefined;
+  /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
+  readonly closeSocket: (() => void) | undefined;
 }
 
 export interface ContextOptions {
@@ -97,7 +111,7 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
 /** Makes the contexts of a server's operations. */
 export function createContextFactory(options: ContextOptions): (incoming: Incoming) => Context {
   return (incoming) => {
-    const { requestId, authorization, apiKey, signal } = incoming;
+    const { requestId, authorization, apiKey, signal, closeSocket } = incoming;
     const calls: CallRecord[] = [];
     let deadline = Date.now() + options.operationTimeoutMs;
     let identifying: Promise<Caller> | undefined;
@@ -121,7 +135,7 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
         },
       });
 
-    const ask = async (): Promise<Caller> => {
+    const ask = async (fresh: boolean): Promise<Caller> => {
       if (token === undefined) {
         throw new UnauthenticatedError(
           authorization === undefined
@@ -130,7 +144,7 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
         );
       }
       // The answer serves whoever else presents this token meanwhile, so one caller's leaving must not end it.
-      return options.auth.identify(token, rest, false);
+      return options.auth.identify(token, rest, fresh);
     };
 
     return {
@@ -148,9 +162,17 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
       ingress: options.ingress,
       calls,
       async identify() {
-        identifying ??= ask();
+        identifying ??= ask(false);
         caller = await identifying;
         return caller;
+      },
+      endsWithSocket: closeSocket !== undefined,
+      async untilLapse(until) {
+        const again = () => {
+          deadline = Date.now() + options.operationTimeoutMs;
+          return ask(true);
+        };
+        return untilLapse(await this.identify(), again, systemClock, until);
       },
       get caller() {
         if (caller === undefined) throw new Error('The caller is used before it is identified.');
@@ -166,6 +188,12 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
         return session;
       },
       renewSession() {
+        try {
+          assertHolds(this.caller, Date.now());
+        } catch (error) {
+          closeSocket?.();
+          throw error;
+        }
         session = undefined;
         deadline = Date.now() + options.operationTimeoutMs;
         calls.length = 0;

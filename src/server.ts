@@ -21,6 +21,7 @@ import { createIngress } from './ingress/ingress.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createMoney } from './money/execute.ts';
 import { openMoneyRecords } from './money/open.ts';
+import { useCredentialLapse } from './plugins/credential-lapse.ts';
 import { createDrain, type Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
 import { useGraphQLJs } from './plugins/graphql-js.ts';
@@ -205,6 +206,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       path: GRAPHQL_PATH,
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
+      untilLapse: (incoming, signal) => createContext(incoming).untilLapse(signal),
     });
 
     stopGateway = async () => {
@@ -292,6 +294,7 @@ function createGraph(
       useJit(),
       useOperationContext<ServerContext>(({ incoming }) => createContext(incoming)),
       useJsonRequests(),
+      useCredentialLapse(),
       useErrorMasking({
         translate: toPublicError,
         onMasked: (error, requestId) =>
@@ -351,6 +354,7 @@ function incomingOf(request: IncomingMessage, response: ServerResponse): Incomin
     apiKey: typeof apiKey === 'string' ? apiKey : undefined,
     lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
     signal: gone.signal,
+    closeSocket: undefined,
   };
 }
 

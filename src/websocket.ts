@@ -3,8 +3,8 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DocumentNode, type ExecutionArgs, GraphQLError } from 'graphql';
-import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws';
-import { useServer } from 'graphql-ws/use/ws';
+import { CloseCode, GRAPHQL_TRANSPORT_WS_PROTOCOL, type Context as SocketContext } from 'graphql-ws';
+import { type Extra, useServer } from 'graphql-ws/use/ws';
 import type { YogaServerInstance } from 'graphql-yoga';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Incoming } from './context.ts';
@@ -14,6 +14,8 @@ const MAX_MESSAGE_BYTES = 64 * 1024;
 /** How long a socket may stay silent before `connection_init`, in milliseconds. */
 const INIT_TIMEOUT_MS = 3_000;
 const MAX_OPERATIONS = 20;
+/** Close code for a credential that has ended; clients come back from it with another (graphql-transport-ws). */
+const FORBIDDEN: number = CloseCode.Forbidden;
 /** How long a closing socket may take to answer, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1_000;
 /** Sockets are closed one after another, so that clients do not all come back at once. */
@@ -24,6 +26,8 @@ export interface WebSocketOptions {
   readonly path: string;
   /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
   allowsOrigin(origin: string, host: string | undefined): boolean;
+  /** Resolves with the reason when the credential of a socket holds no longer; rejects when it never held. */
+  untilLapse(incoming: Incoming, signal: AbortSignal): Promise<Error | undefined>;
 }
 
 export interface WebSocketTransport {
@@ -34,6 +38,8 @@ export interface WebSocketTransport {
 interface ServerContext {
   readonly incoming: Incoming;
 }
+
+type Connection = SocketContext<Record<string, unknown>, Extra>;
 
 /**
  * Serves the graph over `graphql-transport-ws` on the HTTP server's upgrade requests. The executor, its plugins and the
@@ -51,25 +57,44 @@ export function serveWebSockets(
       protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
   });
 
+  const incomingOf = ({ connectionParams, extra }: Connection): Incoming => ({
+    requestId: randomUUID(),
+    authorization: authorizationOf(connectionParams) ?? extra.request.headers.authorization,
+    apiKey: undefined,
+    lastEventId: undefined,
+    signal: undefined,
+    closeSocket: () => extra.socket.close(FORBIDDEN, 'Forbidden'),
+  });
+
+  const watched = new WeakSet<WebSocket>();
+  /** Closes the socket when its credential ends. One that nobody could identify yet is watched from a later operation on. */
+  const watch = (connection: Connection): void => {
+    const { socket } = connection.extra;
+    if (watched.has(socket)) return;
+    watched.add(socket);
+    const gone = new AbortController();
+    socket.once('close', () => gone.abort());
+    const incoming = incomingOf(connection);
+    options.untilLapse(incoming, gone.signal).then(
+      (reason) => {
+        if (reason !== undefined) incoming.closeSocket?.();
+      },
+      () => watched.delete(socket),
+    );
+  };
+
   const disposable = useServer(
     {
       connectionInitWaitTimeout: INIT_TIMEOUT_MS,
+      onConnect: watch,
       execute: (args) => envelopedOf(args).execute(args),
       subscribe: (args) => envelopedOf(args).subscribe(args),
       async onSubscribe(connection, _id, payload) {
         if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) {
           return [tooMany()];
         }
-        const { request } = connection.extra;
-        const enveloped = yoga.getEnveloped({
-          incoming: {
-            requestId: randomUUID(),
-            authorization: authorizationOf(connection.connectionParams) ?? request.headers.authorization,
-            apiKey: undefined,
-            lastEventId: undefined,
-            signal: undefined,
-          },
-        });
+        watch(connection);
+        const enveloped = yoga.getEnveloped({ incoming: incomingOf(connection) });
         const document = parseOrError(enveloped.parse, payload.query);
         if (document instanceof GraphQLError) return [document];
         const errors = enveloped.validate(enveloped.schema, document);

@@ -57,7 +57,7 @@ function collect(
 }
 
 /** Subscribes with the stock graphql-ws client, which does not reconnect here. */
-function subscribeOverWebSocket(graphql: string, token: string, operation: Operation): Subscriber {
+export function subscribeOverWebSocket(graphql: string, token: string, operation: Operation): Subscriber {
   const client = createWsClient({
     url: graphql.replace(/^http/, 'ws'),
     webSocketImpl: WebSocket,
