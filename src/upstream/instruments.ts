@@ -142,6 +142,9 @@ export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader
           );
         }
         for (const item of read.items) byId.prime(item.id, item);
+        // An upstream with a size of its own has given this very page of that size.
+        if (read.size !== perPage)
+          pages.set(`${page}/${read.size}/${customerId ?? ''}`, Promise.resolve(read));
         return read;
       });
       pages.set(key, pending);
