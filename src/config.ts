@@ -108,6 +108,8 @@ const variables = z.object({
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .describe('fatal, error, warn, info, debug, trace or silent')
     .default('info'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.transform((value) => value.replace(/\/+$/, '')).optional(),
+  PASARELA_TOKEN: secret('an access token for the commands to act with').optional(),
   SANDBOX_PORT: integer(0, 65_535).default(4010),
   SANDBOX_SPEED: z
     .string()
@@ -128,6 +130,7 @@ const SECRET = new Set<string>([
   'UPSTREAM_API_KEY',
   'UPSTREAM_CLIENT_SECRET',
   'AUTH_JWT_SECRET',
+  'PASARELA_TOKEN',
 ]);
 
 /** What `AUTH_MODE=service` cannot do without. */
