@@ -4,10 +4,12 @@ import { encodeCursor, type Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { EventsGapError, StoreUnavailableError } from './errors.ts';
 import type { Follower } from './resume.ts';
-import { QUEUE_LIMIT, Ring } from './ring.ts';
+import { type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
 import type { Listener, Source } from './source.ts';
 
 const PAGE = 64;
+/** Between attempts to settle a doubt, in milliseconds. */
+const RETRY_MS = 200;
 
 /** Told how the number of followers changes, and when the last one has left. */
 interface FeedOwner {
@@ -33,6 +35,7 @@ export class Feed implements Listener {
   /** Entries that arrived while the log was being read. */
   #pending: Entry[] = [];
   #readAgain = false;
+  #retry: NodeJS.Timeout | undefined;
 
   constructor(clientId: string, source: Source, owner: FeedOwner) {
     this.clientId = clientId;
@@ -53,7 +56,9 @@ export class Feed implements Listener {
     this.#live.delete(follower);
     if (!this.#members.delete(follower)) return;
     this.#owner.sized(-1);
-    if (this.#members.size === 0) this.#owner.idle();
+    if (this.#members.size > 0) return;
+    clearTimeout(this.#retry);
+    this.#owner.idle();
   }
 
   /** Resolves with the tail once entries are received. Throws `StoreUnavailableError`. */
@@ -71,13 +76,14 @@ export class Feed implements Listener {
   }
 
   /**
-   * Everything after a position, and from now on each new entry, pushed; false when the recent past does not reach back
-   * that far. Nothing can come between, because nothing here waits.
+   * What comes after a position; where that is all there is, each new entry is pushed from now on, and nothing can come
+   * between, because nothing here waits. Undefined when the recent past does not reach back that far.
    */
-  join(follower: Follower, position: string): readonly Entry[] | false {
-    const missed = this.#tail?.position === position ? [] : this.#recent.since(position);
-    if (this.#tail === undefined || missed === undefined) return false;
-    this.#live.add(follower);
+  join(follower: Follower, position: string): Missed | undefined {
+    if (this.#tail === undefined) return undefined;
+    const upToDate = this.#tail.position === position;
+    const missed = upToDate ? { entries: [], all: true } : this.#recent.since(position);
+    if (missed?.all === true) this.#live.add(follower);
     return missed;
   }
 
@@ -107,27 +113,34 @@ export class Feed implements Listener {
 
   doubt(): void {
     this.#readAgain = true;
-    // The log is away: the source doubts again once it is back.
-    this.settle().catch(() => {});
+    this.settle().catch(() => {
+      // The log cannot be read now, and nothing tells when it can be again: the connection that reads is not the one that
+      // is subscribed. A doubt lasts until it is settled.
+      clearTimeout(this.#retry);
+      if (this.#members.size > 0) this.#retry = setTimeout(() => this.doubt(), RETRY_MS).unref();
+    });
   }
 
   /** Reads the log until the tail is its head. Throws `StoreUnavailableError`. */
   settle(): Promise<void> {
-    this.#settling ??= this.#settle().finally(() => {
-      this.#settling = undefined;
-    });
+    this.#settling ??= this.#settle();
     return this.#settling;
   }
 
   async #settle(): Promise<void> {
-    do {
-      this.#readAgain = false;
-      if (this.#tail === undefined) this.#tail = await this.#source.head(this.clientId);
-      else await this.#catchUp(this.#tail);
-      for (const entry of this.#pending.splice(0)) {
-        if (!this.#step(entry)) this.#readAgain = true;
-      }
-    } while (this.#readAgain);
+    try {
+      do {
+        this.#readAgain = false;
+        if (this.#tail === undefined) this.#tail = await this.#source.head(this.clientId);
+        else await this.#catchUp(this.#tail);
+        for (const entry of this.#pending.splice(0)) {
+          if (!this.#step(entry)) this.#readAgain = true;
+        }
+      } while (this.#readAgain);
+    } finally {
+      // In the same breath in which nothing was pending: what is received after that is stepped on to, not left lying.
+      this.#settling = undefined;
+    }
   }
 
   async #catchUp(tail: Place): Promise<void> {

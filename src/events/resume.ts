@@ -42,7 +42,7 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
         throw isEarlierEpoch(after.epoch, tail.epoch) ? await this.#feed.gap() : new CursorInvalidError();
       }
       this.#position = after?.position ?? tail.position;
-      await this.#advance();
+      if (!this.#closed) await this.#advance();
     } catch (error) {
       throw this.#end(error);
     }
@@ -51,9 +51,9 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
   /** Goes live, or queues the next page of history. */
   async #advance(): Promise<void> {
     const missed = this.#feed.join(this, this.#position);
-    if (missed !== false) {
-      this.#live = true;
-      for (const entry of missed) this.#enqueue(entry);
+    if (missed !== undefined) {
+      this.#live = missed.all;
+      for (const entry of missed.entries) this.#enqueue(entry);
       return;
     }
     const { entries } = await this.#feed.history(this.#position);

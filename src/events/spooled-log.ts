@@ -158,30 +158,33 @@ export class SpooledLog implements EventLog {
 
   /** Moves what waits into the log, until nothing does. One at a time; never rejects. */
   #drain(): Promise<void> {
-    this.#draining ??= this.#drainAll()
-      .catch((error: unknown) => {
-        if (this.#stopping.signal.aborted) return;
-        this.#options.logger.error({ error: String(error) }, 'the spool could not be drained');
-      })
-      .finally(() => {
-        this.#draining = undefined;
-      });
+    const idle = this.#stopping.signal.aborted || this.#spools.every((spool) => spool.size === 0);
+    if (idle) return Promise.resolve();
+    this.#draining ??= this.#drainAll();
     return this.#draining;
   }
 
   async #drainAll(): Promise<void> {
     const { signal } = this.#stopping;
     let delay: number = RETRY_MS.first;
-    while (!signal.aborted && this.#spools.some((spool) => spool.size > 0)) {
-      const moved = await Promise.all(this.#spools.map((spool) => this.#drainSpool(spool)));
-      if (moved.every(Boolean)) {
-        delay = RETRY_MS.first;
-      } else {
-        await pause(delay, undefined, { signal, ref: false });
-        delay = Math.min(delay * 2, RETRY_MS.longest);
+    try {
+      while (!signal.aborted && this.#spools.some((spool) => spool.size > 0)) {
+        const moved = await Promise.all(this.#spools.map((spool) => this.#drainSpool(spool)));
+        if (moved.every(Boolean)) {
+          delay = RETRY_MS.first;
+        } else {
+          await pause(delay, undefined, { signal, ref: false });
+          delay = Math.min(delay * 2, RETRY_MS.longest);
+        }
       }
+      this.#releaseAdopted();
+    } catch (error) {
+      if (!signal.aborted)
+        this.#options.logger.error({ error: String(error) }, 'the spool could not be drained');
+    } finally {
+      // In the same breath in which nothing was found waiting: what is spooled after that starts anew.
+      this.#draining = undefined;
     }
-    this.#releaseAdopted();
   }
 
   /** Whether everything of the spool went into the log. */

@@ -301,6 +301,19 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         expect(ids(await take(again, 400))).toEqual(rest.map((event) => event.id));
       });
 
+      it('does not hold against a follower what it missed before it came', async () => {
+        const start = await log.head(client);
+        const present = await log.follow(client, { signal: stop.signal });
+        const missed = await appendMany(250);
+        await take(present, 250);
+        const late = await log.follow(client, { after: start, signal: stop.signal });
+        const reading = take(present, 120);
+        const rest = await appendMany(120);
+        await reading;
+        expect(ids(await take(late, 370))).toEqual([...missed, ...rest].map((event) => event.id));
+        expect(metrics.counts['slowClose']).toBeUndefined();
+      });
+
       it('ends a follower whose unread events are too large together', async () => {
         const slow = await log.follow(client, { signal: stop.signal });
         const payload = JSON.stringify({ filler: 'x'.repeat(60_000) });
