@@ -5,7 +5,7 @@ import type { EventLog, EventType } from './events/log.ts';
 import type { Money } from './money/execute.ts';
 import type { UpstreamHttp } from './upstream/http.ts';
 import { type Authorize, type CallRecord, createRest, fixedCredential, type Rest } from './upstream/rest.ts';
-import { type BankCache, createSession, type Session } from './upstream/session.ts';
+import { type BankCache, createSession, type ForeseenList, type Session } from './upstream/session.ts';
 import type { SourceOwners } from './upstream/source-owners.ts';
 
 /** What a log call needs; pino's loggers fit. */
@@ -29,6 +29,8 @@ export interface Context {
   readonly caller: Caller;
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
   readonly session: Session;
+  /** Names lists that the operation is going to need, before anything is read: they are read beside its first call. */
+  foresee(lists: readonly ForeseenList[]): void;
   /**
    * Drops what the loaders remember, and gives the calls to come a deadline of their own: before each event.
    *
@@ -117,6 +119,7 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
     let identifying: Promise<Caller> | undefined;
     let caller: Caller | undefined;
     let session: Session | undefined;
+    let foreseen: readonly ForeseenList[] = [];
 
     const token = BEARER.exec(authorization ?? '')?.[1];
 
@@ -180,12 +183,18 @@ export function createContextFactory(options: ContextOptions): (incoming: Incomi
       },
       get session() {
         const { clientId, customerId } = this.caller;
-        session ??= createSession(
-          rest(clientId, options.auth.authorize(token ?? ''), signal),
-          customerId,
-          options,
-        );
+        if (session === undefined) {
+          session = createSession(
+            rest(clientId, options.auth.authorize(token ?? ''), signal),
+            customerId,
+            options,
+          );
+          session.foresee(foreseen);
+        }
         return session;
+      },
+      foresee(lists) {
+        foreseen = lists;
       },
       renewSession() {
         try {

@@ -24,6 +24,7 @@ import { openMoneyRecords } from './money/open.ts';
 import { useCredentialLapse } from './plugins/credential-lapse.ts';
 import { createDrain, type Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
+import { useForesight } from './plugins/foresight.ts';
 import { useGraphQLJs } from './plugins/graphql-js.ts';
 import { useNoIntrospection } from './plugins/introspection.ts';
 import { useJit } from './plugins/jit.ts';
@@ -293,6 +294,7 @@ function createGraph(
       useGraphQLJs(),
       useJit(),
       useOperationContext<ServerContext>(({ incoming }) => createContext(incoming)),
+      useForesight(),
       useJsonRequests(),
       useCredentialLapse(),
       useErrorMasking({

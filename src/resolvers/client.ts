@@ -19,11 +19,15 @@ export class Client {
 /** The client that the caller acts for, which is the client of everything that it can see. */
 export const client = (context: Context): Client => new Client(context.session.clientId);
 
-export const clientAccounts = async (args: PageArgs, context: Context): Promise<Page<Account>> =>
-  pageOf(await context.session.accounts.all(), args);
+export async function clientAccounts(args: PageArgs, { session }: Context): Promise<Page<Account>> {
+  const [accounts] = await Promise.all([session.accounts.all(), session.foreseen]);
+  return pageOf(accounts, args);
+}
 
-export const clientCustomers = async (args: PageArgs, context: Context): Promise<Page<Customer>> =>
-  pageOf(await context.session.customers.all(), args);
+export async function clientCustomers(args: PageArgs, { session }: Context): Promise<Page<Customer>> {
+  const [customers] = await Promise.all([session.customers.all(), session.foreseen]);
+  return pageOf(customers, args);
+}
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>
   pageOf(await context.session.webhooks.all(), args);

@@ -26,16 +26,13 @@ export function customerOf(
 }
 
 /** The accounts that the upstream lists with this customer as their owner. */
-export async function customerAccounts(
+export function customerAccounts(
   parent: Customer,
   args: PageArgs,
   context: Context,
-): Promise<Page<Account>> {
-  const accounts = await context.session.accounts.all();
-  return pageOf(
-    accounts.filter((account) => account.ownerId === parent.id),
-    args,
-  );
+): MaybePromise<Page<Account>> {
+  const accounts = context.session.accounts.where('ownerId', parent.id);
+  return accounts instanceof Promise ? accounts.then((all) => pageOf(all, args)) : pageOf(accounts, args);
 }
 
 export const customerInstruments = (

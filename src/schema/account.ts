@@ -6,7 +6,7 @@ import { optional } from '../resolvers/values.ts';
 import type { Account } from '../upstream/accounts.ts';
 import { AuditType, auditOf } from './audit.ts';
 import { BankType } from './bank.ts';
-import { builder } from './builder.ts';
+import { builder, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { InstrumentType } from './instrument.ts';
@@ -27,6 +27,7 @@ AccountType.implement({
     bank: t.field({
       type: BankType,
       description: 'The bank that keeps it; null when it names none, or the catalog does not list it.',
+      extensions: reads('banks'),
       resolve: (parent, _args, context) => bankOf(parent, context),
     }),
     ownerId: t.exposeID('ownerId', {
@@ -40,6 +41,7 @@ AccountType.implement({
     owner: t.field({
       type: OwnerType,
       description: 'The client or customer that owns it; null when it cannot be found.',
+      extensions: reads('customers'),
       resolve: (parent, _args, context) => ownerOf(parent, context),
     }),
     instrumentId: t.id({

@@ -4,6 +4,7 @@ import ScopeAuthPlugin, { type AuthFailure } from '@pothos/plugin-scope-auth';
 import type { Scope } from '../auth/caller.ts';
 import type { Context } from '../context.ts';
 import { ApiKeyRequiredError, ForbiddenError } from '../resolvers/errors.ts';
+import type { ForeseenList } from '../upstream/session.ts';
 import type { JsonObject } from '../upstream/shapes.ts';
 
 interface Text {
@@ -33,6 +34,9 @@ export interface GraphTypes {
     apiKey: boolean;
   };
 }
+
+/** Marks a field whose resolver looks up in a whole list, so that the list can be read ahead (plugins/foresight.ts). */
+export const reads = (list: ForeseenList): { readonly reads: ForeseenList } => ({ reads: list });
 
 /** Scopes stand on root fields alone, which are the only way in; under graphql-jit scopes of types do not work. */
 export const builder = new SchemaBuilder<GraphTypes>({

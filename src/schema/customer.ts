@@ -4,7 +4,7 @@ import { optional } from '../resolvers/values.ts';
 import type { Customer } from '../upstream/customers.ts';
 import { AccountConnectionType } from './account.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder } from './builder.ts';
+import { builder, reads } from './builder.ts';
 import { ClientType } from './client.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { InstrumentConnectionType } from './instrument.ts';
@@ -84,6 +84,7 @@ CustomerType.implement({
       description:
         'The accounts that the service lists with this customer as owner. Null when the list cannot be read.',
       args: pageArgs(),
+      extensions: reads('accounts'),
       resolve: customerAccounts,
     }),
     instruments: t.field({

@@ -11,7 +11,7 @@ import {
 import { ownerOf } from '../resolvers/owner.ts';
 import { transactionSubCategory } from '../resolvers/transaction.ts';
 import { when } from '../resolvers/values.ts';
-import { builder } from './builder.ts';
+import { builder, reads } from './builder.ts';
 import { CepStatusType } from './cep.ts';
 import { MoneyType } from './money.ts';
 import { OwnerType } from './owner.ts';
@@ -133,6 +133,7 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
     owner: t.field({
       type: OwnerType,
       description: 'The owner of the instrument that received it; null when it cannot be found.',
+      extensions: reads('customers'),
       resolve: (event, _args, context) => ownerOf(event, context),
     }),
     decision: t.expose('decision', {

@@ -16,7 +16,7 @@ import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { AccountType } from './account.ts';
 import { AuditType, auditOf } from './audit.ts';
 import { BankType } from './bank.ts';
-import { builder } from './builder.ts';
+import { builder, reads } from './builder.ts';
 import { ClientType } from './client.ts';
 import { connectionType } from './connection.ts';
 import { CustomerType } from './customer.ts';
@@ -69,6 +69,7 @@ InstrumentType.implement({
     bank: t.field({
       type: BankType,
       description: 'The bank behind it; null when it names none, or the catalog does not list it.',
+      extensions: reads('banks'),
       resolve: (parent, _args, context) => bankOf(parent, context),
     }),
     client: t.field({
@@ -84,6 +85,7 @@ InstrumentType.implement({
     owner: t.field({
       type: OwnerType,
       description: 'The client or customer that owns it; null when it cannot be found.',
+      extensions: reads('customers'),
       resolve: (parent, _args, context) => ownerOf(parent, context),
     }),
     customerId: t.id({
@@ -93,11 +95,13 @@ InstrumentType.implement({
     customer: t.field({
       type: CustomerType,
       description: 'The customer that owns it. Null for an instrument of the client itself.',
+      extensions: reads('customers'),
       resolve: (parent, _args, context) => customerOf(parent, context),
     }),
     account: t.field({
       type: AccountType,
       description: 'The private account behind an internal instrument; null for an external one.',
+      extensions: reads('accounts'),
       resolve: (parent, _args, context) => accountOf(parent, context),
     }),
     alias: t.exposeString('alias', { nullable: false, description: 'Label that it was given.' }),

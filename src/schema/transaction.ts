@@ -14,7 +14,7 @@ import { optional } from '../resolvers/values.ts';
 import type { Transaction, TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
 import { BankType } from './bank.ts';
-import { builder } from './builder.ts';
+import { builder, reads } from './builder.ts';
 import { CepType } from './cep.ts';
 import { ClientType } from './client.ts';
 import { InstrumentDetailType, InstrumentType } from './instrument.ts';
@@ -77,6 +77,7 @@ const TransactionInstrumentType = builder
       bank: t.field({
         type: BankType,
         description: 'The bank behind it; null when it names none, or the catalog does not list it.',
+        extensions: reads('banks'),
         resolve: (parent, _args, context) => bankOf(parent, context),
       }),
       detail: t.field({
@@ -148,6 +149,7 @@ TransactionType.implement({
     bank: t.field({
       type: BankType,
       description: 'The bank concerned; null when it names none, or the catalog does not list it.',
+      extensions: reads('banks'),
       resolve: (parent, _args, context) => bankOf(parent, context),
     }),
     client: t.field({

@@ -19,6 +19,13 @@ import { createWholeList, type WholeList } from './whole-list.ts';
  */
 export interface Session {
   readonly clientId: string;
+  /**
+   * Begins to read whole lists that the operation is going to need, beside whatever it reads first. What fails, fails
+   * where it is looked up.
+   */
+  foresee(lists: readonly ForeseenList[]): void;
+  /** Resolves once the lists foreseen have arrived, or failed: look-ups in them need no promise then. */
+  readonly foreseen: Promise<unknown> | undefined;
   /** For calls that change something. */
   readonly rest: RestChanges;
   /** Offset of upstream timestamps that carry none, such as `-06:00`. */
@@ -35,6 +42,9 @@ export interface Session {
    */
   isOwnSource(transactionId: string): Promise<boolean | undefined>;
 }
+
+/** The lists that do not depend on what is read before them. */
+export type ForeseenList = 'banks' | 'accounts' | 'customers';
 
 /** The bank catalog belongs to nobody: once read, it serves all callers for a while. */
 export interface BankCache {
@@ -77,13 +87,23 @@ export function createSession(rest: Rest, customerId: string | undefined, option
   ): Promise<readonly T[]> => (view.wholeClient ? read : (await read).filter(isSeen));
   const instruments = createInstrumentLoader(rest, view);
   const transactions = createTransactionLoader(rest, view, instruments);
-  return {
-    clientId: rest.clientId,
-    rest: view.wholeClient ? rest : narrowChanges(rest, view, { instruments, transactions }),
-    utcOffset: options.utcOffset,
+  const lists = {
     banks: createWholeList(() => options.banks.read(rest)),
     accounts: createWholeList(() => inView(readAccounts(rest), view.account)),
     customers: createWholeList(() => inView(readCustomers(rest), view.customer)),
+  };
+  let foreseen: Promise<unknown> | undefined;
+  return {
+    clientId: rest.clientId,
+    foresee(names) {
+      if (names.length > 0) foreseen = Promise.allSettled(names.map((name) => lists[name].all()));
+    },
+    get foreseen() {
+      return foreseen;
+    },
+    rest: view.wholeClient ? rest : narrowChanges(rest, view, { instruments, transactions }),
+    utcOffset: options.utcOffset,
+    ...lists,
     webhooks: createWholeList(async () => (view.wholeClient ? readWebhooks(rest) : [])),
     instruments,
     transactions,
