@@ -14,7 +14,7 @@ const REMEMBERED_MS = 60_000;
 const REMEMBERED_TOKENS = 10_000;
 
 /** The client ids that a token may mean: every UUID in the given claims, in their order; and when it ends. */
-function readToken(
+export function readToken(
   token: string,
   claims: readonly string[],
 ): { readonly candidates: readonly string[]; readonly expiresAt: number | undefined } {

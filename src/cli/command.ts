@@ -1,0 +1,59 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+
+/** What the `pasarela` command's exit code says. `help` prints the same. */
+export const EXIT = { done: 0, wrong: 1, usage: 2 } as const;
+
+type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** One subcommand. */
+export interface Command {
+  /** The whole text of `pasarela <name> --help`. */
+  readonly help: string;
+  /**
+   * Runs it on the arguments after its name. Undefined leaves the exit code to the program that it has started.
+   *
+   * @throws UsageError for arguments that it does not understand, CommandError for what an operator can mend.
+   */
+  run(args: readonly string[]): Promise<ExitCode | undefined>;
+}
+
+/** The command line is not understood: exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Something is wrong that an operator can mend, said in one sentence or two: exit code 1. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}
+
+/**
+ * Reads a subcommand's options and arguments with `util.parseArgs`.
+ *
+ * @throws UsageError that names the option at fault
+ */
+export function readArguments<const T extends NonNullable<ParseArgsConfig['options']>>(
+  args: readonly string[],
+  options: T,
+) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
+      // What follows the first sentence is about arguments that begin with a dash, which none of ours does.
+      throw new UsageError(error.message.split('. ')[0] ?? error.message, { cause: error });
+    }
+    throw error;
+  }
+}
+
+/** @throws UsageError when there are arguments where the subcommand takes none */
+export function refuseArguments(positionals: readonly string[]): void {
+  if (positionals.length > 0) throw new UsageError(`takes no argument, and got "${positionals.join(' ')}"`);
+}
+
+/** Writes to standard output, where results go. */
+export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** Writes to standard error, where progress and remarks go. */
+export const remark = (text: string): void => void process.stderr.write(`${text}\n`);

@@ -1,0 +1,82 @@
+import type { Variables } from '../config.ts';
+import { type Command, EXIT, print, readArguments, refuseArguments } from './command.ts';
+import type { Finding } from './doctor/finding.ts';
+import {
+  lookAtConfiguration,
+  lookAtDecider,
+  lookAtDocuments,
+  lookAtFolder,
+  lookAtPort,
+} from './doctor/local.ts';
+import { lookAtRedis } from './doctor/redis.ts';
+import { lookAtIdentity, lookAtToken, lookAtUpstream } from './doctor/upstream.ts';
+import { lookAtAddress, lookAtWebhooks } from './doctor/webhooks.ts';
+
+/** Looks at everything that the gateway rests on, and names what to do. */
+export const doctor: Command = {
+  help: `Usage: pasarela doctor [--json]
+
+Looks at what the gateway rests on, from where it is run, with the variables that the gateway has: the configuration, the
+folder, the port, Redis and its persistence settings, the upstream, the clock, the token, the address that the provider is
+given, the webhooks registered there, and where they are set the identity provider, the decider and the trusted documents.
+It changes nothing. It runs beside a gateway as well as before one.
+
+In service mode the gateway's own credentials are tried, otherwise PASARELA_TOKEN: an access token of the service.
+
+  --json   { "ok": …, "findings": [{ "check", "status": "ok" | "warning" | "failure" | "skipped", "message", "cure"? }] }
+
+Exit codes: 0 no failure (warnings may stand); 1 at least one failure; 2 the command line is not understood.`,
+  async run(args) {
+    const { values, positionals } = readArguments(args, { json: { type: 'boolean' } });
+    refuseArguments(positionals);
+    const isJson = values.json === true;
+    const findings: Finding[] = [];
+    for await (const finding of examine()) {
+      findings.push(finding);
+      if (!isJson) print(textOf(finding));
+    }
+    const failures = findings.filter(({ status }) => status === 'failure').length;
+    const warnings = findings.filter(({ status }) => status === 'warning').length;
+    if (isJson) print(JSON.stringify({ ok: failures === 0, findings }, undefined, 2));
+    else print(`\n${counted(failures, 'failure')}, ${counted(warnings, 'warning')}.`);
+    return failures === 0 ? EXIT.done : EXIT.wrong;
+  },
+};
+
+async function* examine(): AsyncGenerator<Finding, void> {
+  const { variables, findings } = lookAtConfiguration();
+  yield* findings;
+  if (variables === undefined) return;
+  yield* await lookAtFolder(variables);
+  yield* await lookAtPort(variables);
+  yield* await lookAtRedis(variables);
+  yield* await lookAtUpstream(variables);
+  yield* await lookAtIdentity(variables);
+  yield* await lookAtDecider(variables);
+  yield* await lookAtDocuments(variables);
+  yield* await lookAtAddress(variables);
+  yield* lookAtCredentials(variables);
+}
+
+async function* lookAtCredentials(variables: Variables): AsyncGenerator<Finding, void> {
+  const { access, findings } = await lookAtToken(variables);
+  try {
+    yield* findings;
+    yield* await lookAtWebhooks(variables, access?.rest);
+  } finally {
+    await access?.[Symbol.asyncDispose]();
+  }
+}
+
+const MARKS: Readonly<Record<Finding['status'], string>> = {
+  ok: 'ok      ',
+  warning: 'WARNING ',
+  failure: 'FAILURE ',
+  skipped: 'skipped ',
+};
+
+function textOf({ check, status, message, cure }: Finding): string {
+  return `${MARKS[status]} ${check.padEnd(13)} ${message}${cure === undefined ? '' : `\n         → ${cure}`}`;
+}
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,0 +1,49 @@
+/** What one look of the doctor's found. */
+export interface Finding {
+  /** What was looked at, such as `redis`. */
+  readonly check: string;
+  /** `skipped` where something else must be mended, or set, before there is anything to look at. */
+  readonly status: 'ok' | 'warning' | 'failure' | 'skipped';
+  readonly message: string;
+  /** What to do about it. */
+  readonly cure?: string;
+}
+
+/** The findings of one check, under its name. */
+export class Findings {
+  readonly #check: string;
+  readonly list: Finding[] = [];
+
+  constructor(check: string) {
+    this.#check = check;
+  }
+
+  ok(message: string): void {
+    this.list.push({ check: this.#check, status: 'ok', message });
+  }
+
+  skipped(message: string, cure?: string): void {
+    this.list.push({
+      check: this.#check,
+      status: 'skipped',
+      message,
+      ...(cure === undefined ? {} : { cure }),
+    });
+  }
+
+  warning(message: string, cure: string): void {
+    this.list.push({ check: this.#check, status: 'warning', message, cure });
+  }
+
+  failure(message: string, cure: string): void {
+    this.list.push({ check: this.#check, status: 'failure', message, cure });
+  }
+}
+
+/** What an error says of itself, as far down as it tells why: `fetch failed` alone helps nobody. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.cause !== undefined) return reasonOf(error.cause);
+  if (error instanceof AggregateError) return reasonOf(error.errors[0]);
+  return error.message;
+}

@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, readFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { ConfigError, readEnvironment, type Variables } from '../../config.ts';
+import { gatewayOrigin } from '../address.ts';
+import { type Finding, Findings, reasonOf } from './finding.ts';
+
+const TIMEOUT_MS = 3_000;
+
+/** Reads the configuration; a wrong one is a failure for each variable. */
+export function lookAtConfiguration(): {
+  readonly variables?: Variables;
+  readonly findings: readonly Finding[];
+} {
+  const found = new Findings('configuration');
+  try {
+    const variables = readEnvironment();
+    found.ok(
+      variables.UPSTREAM_URL === undefined
+        ? 'can be read. UPSTREAM_URL is not set: the gateway starts the embedded sandbox, and no real money moves'
+        : `can be read; AUTH_MODE is ${variables.AUTH_MODE}`,
+    );
+    return { variables, findings: found.list };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const [, ...problems] = error.message.split('\n');
+    for (const problem of problems) {
+      const [wrong = problem, wanted] = problem.trim().split(/[,;] wants /);
+      found.failure(wrong, wanted === undefined ? 'Correct it.' : `Set it to ${wanted}`);
+    }
+    return { findings: found.list };
+  }
+}
+
+/** Whether this process could write to the folder of the log, the records and the spool. */
+export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
+  const found = new Findings('folder');
+  if (DATA_DIR === undefined && UPSTREAM_URL === undefined) {
+    found.ok('a temporary one, gone when the sandbox ends');
+    return found.list;
+  }
+  const folder = resolve(DATA_DIR ?? './data');
+  try {
+    await access(await nearest(folder), constants.W_OK | constants.X_OK);
+    found.ok(`${folder} can be written`);
+  } catch (error) {
+    found.failure(
+      `${folder} cannot be written: ${reasonOf(error)}`,
+      'Set DATA_DIR to a folder on a disk that outlives the process, owned by the user that runs the gateway.',
+    );
+  }
+  return found.list;
+}
+
+/** The folder, or the nearest one above it that exists and in which it would be made. */
+async function nearest(folder: string): Promise<string> {
+  for (let path = folder; ; path = dirname(path)) {
+    try {
+      await access(path);
+      return path;
+    } catch (error) {
+      const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+      if (!isMissing || path === dirname(path)) throw error;
+    }
+  }
+}
+
+/** Whether the port is free, or the gateway answers at it, and how it fares. */
+export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Finding[]> {
+  const found = new Findings('gateway');
+  if (PORT === 0) {
+    found.skipped('PORT is 0: any free port');
+    return found.list;
+  }
+  const url = gatewayOrigin(HOST, PORT);
+  const other = 'Choose another PORT, or end the program that has this one.';
+  try {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const state = Readiness.safeParse(await response.json().catch(() => undefined)).data;
+    if (state === undefined) found.failure(`what answers at ${url} is not the gateway`, other);
+    else if (state.status === 'ready') found.ok(`runs at ${url}, and is ready`);
+    else if (state.status === 'degraded') {
+      found.warning(
+        `runs at ${url} without ${state.degraded?.join(' and ')}; ${state.spooled ?? 0} events wait in its spool`,
+        'The checks of Redis and of the upstream say more. Nothing is lost while the spool can be written.',
+      );
+    } else {
+      found.failure(
+        `runs at ${url} and is ${state.status}`,
+        'Unless it is being stopped: make room on the disk of DATA_DIR, and bring Redis back.',
+      );
+    }
+  } catch (error) {
+    const reason = reasonOf(error);
+    if (/ECONNREFUSED/.test(reason)) found.ok(`does not run; ${url} is free`);
+    else found.failure(`what listens at ${url} does not speak HTTP: ${reason}`, other);
+  }
+  return found.list;
+}
+
+const Readiness = z.object({
+  status: z.enum(['ready', 'degraded', 'unready', 'draining']),
+  degraded: z.array(z.string()).optional(),
+  spooled: z.number().optional(),
+});
+
+/** Whether each document is filed under its hash, and still fits the graph. */
+export async function lookAtDocuments({ TRUSTED_DOCUMENTS: file }: Variables): Promise<readonly Finding[]> {
+  const found = new Findings('documents');
+  if (file === undefined) return found.list;
+  const cure = 'Make it again: pasarela schema --persisted-documents FILES… > documents.json';
+  try {
+    const documents = z.record(z.string(), z.string()).parse(JSON.parse(await readFile(file, 'utf8')));
+    const wrong = Object.entries(documents).filter(
+      ([hash, text]) => sha256(text) !== hash.replace(/^sha256:/, ''),
+    );
+    if (wrong.length > 0) {
+      found.failure(
+        `${wrong.length} documents of ${file} are not filed under their SHA-256, such as ${wrong[0]?.[0]}`,
+        cure,
+      );
+      return found.list;
+    }
+    const misfits = await misfitsOf(Object.entries(documents));
+    if (misfits.length > 0)
+      found.failure(`documents of ${file} do not fit the graph: ${misfits.join('; ')}`, cure);
+    else found.ok(`${Object.keys(documents).length} documents of ${file} fit the graph`);
+  } catch (error) {
+    found.failure(`${file} is no JSON file of hash → document: ${reasonOf(error).split('\n')[0]}`, cure);
+  }
+  return found.list;
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+async function misfitsOf(documents: readonly (readonly [string, string])[]): Promise<readonly string[]> {
+  const { parse, validate } = await import('graphql');
+  const { buildSchema } = await import('../../schema/index.ts');
+  const graph = buildSchema();
+  return documents.flatMap(([hash, text]) => {
+    const [error] = validate(graph, parse(text));
+    return error === undefined ? [] : [`${hash.slice(0, 12)}…: ${error.message}`];
+  });
+}
+
+/** Whether somebody is there to decide on SPEI credits. Nothing is sent: an envelope would be decided on. */
+export async function lookAtDecider({
+  MONEY_IN_DECISION_URL: address,
+}: Variables): Promise<readonly Finding[]> {
+  const found = new Findings('decider');
+  if (address === undefined) return found.list;
+  const { hostname, port, protocol, host } = new URL(address);
+  try {
+    await connects(hostname.replace(/^\[|\]$/g, ''), Number(port || (protocol === 'https:' ? 443 : 80)));
+    found.ok(`${host} takes connections`);
+  } catch (error) {
+    found.failure(
+      `${host} takes no connection: ${reasonOf(error)}. Every SPEI credit is answered with 503`,
+      'Start what MONEY_IN_DECISION_URL names, or correct the address; unset accepts every credit.',
+    );
+  }
+  return found.list;
+}
+
+function connects(host: string, port: number): Promise<void> {
+  return new Promise((resolved, rejected) => {
+    const socket = createConnection({ host, port, timeout: TIMEOUT_MS });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolved();
+    });
+    socket.once('timeout', () => socket.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+    socket.once('error', rejected);
+  });
+}

@@ -1,0 +1,81 @@
+import type { Variables } from '../../config.ts';
+import { hasReplicas, redisWarnings } from '../../events/redis-settings.ts';
+import { connectRedis, type RedisClient } from '../../redis.ts';
+import { type Finding, Findings, reasonOf } from './finding.ts';
+
+const TIMEOUT_MS = 3_000;
+
+/** What to do about a sentence of `redisWarnings`, by the setting that it names. */
+const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
+  [/without appendonly/, 'redis-cli CONFIG SET appendonly yes, and "appendonly yes" in redis.conf.'],
+  [/appendfsync/, 'redis-cli CONFIG SET appendfsync always, and "appendfsync always" in redis.conf.'],
+  [/maxmemory-policy/, 'redis-cli CONFIG SET maxmemory-policy noeviction, and the same in redis.conf.'],
+];
+
+/** Whether Redis answers, keeps what it is given, and whether a copy of it exists. */
+export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
+  const found = new Findings('redis');
+  if (REDIS_URL === undefined) {
+    if (UPSTREAM_URL === undefined) found.ok('not needed: the embedded log serves the sandbox');
+    else
+      found.ok(
+        'not set: the embedded log in DATA_DIR serves this one process, and no second one can share it',
+      );
+    return found.list;
+  }
+  let redis: RedisClient;
+  try {
+    redis = connectRedis(REDIS_URL.reveal(), {
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: TIMEOUT_MS,
+      commandTimeout: TIMEOUT_MS,
+    });
+  } catch (error) {
+    found.failure(reasonOf(error), 'Correct REDIS_URL.');
+    return found.list;
+  }
+  try {
+    await ready(redis);
+    for (const warning of await redisWarnings(redis)) {
+      const [, cure] = CURES.find(([setting]) => setting.test(warning)) ?? [];
+      found.warning(warning, cure ?? 'Look at these settings in the console of whoever runs this Redis.');
+    }
+    const copies = (await hasReplicas(redis))
+      ? 'a replica acknowledges every event'
+      : 'no replica: its disk holds the only copy';
+    found.ok(`answers; ${copies}`);
+  } catch (error) {
+    const reason = reasonOf(error);
+    found.failure(`cannot be used: ${reason}. Events go to the spool, and no money moves`, cureOf(reason));
+  } finally {
+    redis.disconnect();
+  }
+  return found.list;
+}
+
+/** Resolves once commands can be sent; rejects with what the connection last complained of. */
+function ready(redis: RedisClient): Promise<void> {
+  return new Promise((resolved, rejected) => {
+    let last = new Error(`no answer within ${TIMEOUT_MS} ms`);
+    const timer = setTimeout(() => rejected(last), TIMEOUT_MS);
+    redis.on('error', (error: Error) => {
+      last = error;
+      // A wrong password does not become right by waiting.
+      if (/NOAUTH|WRONGPASS|NOPERM/.test(reasonOf(error))) rejected(error);
+    });
+    redis.once('ready', () => {
+      clearTimeout(timer);
+      resolved();
+    });
+  });
+}
+
+function cureOf(reason: string): string {
+  if (/NOAUTH|WRONGPASS|NOPERM/.test(reason)) {
+    return 'Put the right user and password into REDIS_URL: redis://user:password@host:6379.';
+  }
+  if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return 'Correct the name of the host in REDIS_URL.';
+  if (/ECONNREFUSED/.test(reason)) return 'Start Redis, or correct host and port in REDIS_URL.';
+  return 'Check host, port and TLS (rediss://) of REDIS_URL, and that this machine may connect.';
+}

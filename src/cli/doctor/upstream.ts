@@ -1,0 +1,169 @@
+import { decodeJwt } from 'jose';
+import { z } from 'zod';
+import { UnauthenticatedError } from '../../auth/authenticator.ts';
+import { readToken } from '../../auth/passthrough.ts';
+import type { Variables } from '../../config.ts';
+import { UpstreamError } from '../../upstream/errors.ts';
+import { readInstrumentPage } from '../../upstream/instruments.ts';
+import { isUuid } from '../../upstream/path.ts';
+import { openUpstream, type UpstreamAccess } from '../upstream.ts';
+import { type Finding, Findings, reasonOf } from './finding.ts';
+
+const TIMEOUT_MS = 5_000;
+const NEW_TOKEN =
+  'Get a token with POST /v1/clients/{clientId}/auth/credential-tokens and x-api-key, and put it into PASARELA_TOKEN.';
+/** A clock that is off by more than this has tokens refused, or used when they have ended, in milliseconds. */
+const SKEW_MS = 30_000;
+
+/** Whether the REST service answers, like itself, and whether both clocks tell the same time. */
+export async function lookAtUpstream(variables: Variables): Promise<readonly Finding[]> {
+  const found = new Findings('upstream');
+  const origin = variables.UPSTREAM_URL;
+  if (origin === undefined) {
+    found.ok('the embedded sandbox');
+    return found.list;
+  }
+  const correct = 'Correct UPSTREAM_URL: scheme, host and port of the service, as in https://api.example.mx.';
+  let response: Response;
+  try {
+    // Without a credential: the service refuses it, and so shows that it is there.
+    response = await fetch(`${origin}/v1/banks`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    await response.body?.cancel();
+  } catch (error) {
+    found.failure(
+      `${origin} cannot be reached: ${reasonOf(error)}`,
+      `${correct} A firewall may be in between.`,
+    );
+    return found.list;
+  }
+  if (response.status >= 500) {
+    found.failure(
+      `${origin} fails with status ${response.status}`,
+      'Ask the provider; the gateway starts all the same.',
+    );
+  } else if (response.status === 404 || (response.status >= 300 && response.status < 400)) {
+    found.failure(`${origin} answers, but knows no /v1/banks (status ${response.status})`, correct);
+  } else {
+    found.ok(`${origin} answers`);
+  }
+  return [...found.list, ...lookAtClock(response.headers.get('date'))];
+}
+
+function lookAtClock(date: string | null): readonly Finding[] {
+  const found = new Findings('clock');
+  const skew = date === null ? Number.NaN : Date.now() - Date.parse(date);
+  if (Number.isNaN(skew)) {
+    found.skipped('the service does not tell the time');
+  } else if (Math.abs(skew) > SKEW_MS) {
+    const seconds = Math.round(Math.abs(skew) / 1000);
+    found.failure(
+      `this machine's clock is ${seconds} s ${skew > 0 ? 'ahead of' : 'behind'} the service's`,
+      'Set it by NTP (timedatectl set-ntp true): the ends of tokens and the retry of payments go by it.',
+    );
+  } else {
+    found.ok("agrees with the service's to half a minute");
+  }
+  return found.list;
+}
+
+/** Whether the credentials are accepted. Returns the way to the service, open, where they are. */
+export async function lookAtToken(
+  variables: Variables,
+): Promise<{ readonly access?: UpstreamAccess; readonly findings: readonly Finding[] }> {
+  const found = new Findings('token');
+  if (variables.UPSTREAM_URL === undefined) {
+    found.skipped("the sandbox's own is printed at the start");
+    return { findings: found.list };
+  }
+  const isService = variables.AUTH_MODE === 'service';
+  if (!isService && !lookInside(variables, found)) return { findings: found.list };
+  let access: UpstreamAccess | undefined;
+  try {
+    access = await openUpstream(variables);
+    await readInstrumentPage(access.rest, 1, 1);
+    found.ok(`accepted for client ${access.rest.clientId}`);
+    return { access, findings: found.list };
+  } catch (error) {
+    await access?.[Symbol.asyncDispose]();
+    if (!(error instanceof UnauthenticatedError || error instanceof UpstreamError)) throw error;
+    report(error, isService, found);
+    return { findings: found.list };
+  }
+}
+
+function report(error: UnauthenticatedError | UpstreamError, isService: boolean, found: Findings): void {
+  // In service mode the reason why no token was issued is what the service said to that.
+  const told = error.cause instanceof UpstreamError ? error.cause : error;
+  const isRefused = told instanceof UnauthenticatedError || told.refusal !== undefined;
+  if (!isRefused) {
+    found.skipped(`cannot be tried: ${told.message}`, 'The check of the upstream says more.');
+  } else if (isService) {
+    found.failure(
+      `the service issues no token: ${told.message}`,
+      'Correct UPSTREAM_API_KEY, UPSTREAM_CLIENT_ID and UPSTREAM_CLIENT_SECRET.',
+    );
+  } else {
+    found.failure(`PASARELA_TOKEN: ${told.message}`, NEW_TOKEN);
+  }
+}
+
+/** What a passthrough token says of itself; false where nobody need be asked any more. */
+function lookInside(variables: Variables, found: Findings): boolean {
+  const token = variables.PASARELA_TOKEN?.reveal();
+  const claims = variables.UPSTREAM_TOKEN_CLIENT_CLAIM;
+  if (token === undefined) {
+    found.skipped(
+      'PASARELA_TOKEN is not set: neither a token nor the webhooks are looked at',
+      'Put an access token of the service into PASARELA_TOKEN.',
+    );
+    return false;
+  }
+  const { candidates, expiresAt } = readToken(token, claims);
+  if (expiresAt !== undefined && expiresAt <= Date.now()) {
+    found.failure(`PASARELA_TOKEN ended at ${new Date(expiresAt).toISOString()}`, NEW_TOKEN);
+    return false;
+  }
+  if (candidates.length > 0) return true;
+  const others = uuidClaims(token);
+  found.failure(
+    `no claim of ${claims.join(', ')} in PASARELA_TOKEN names a client`,
+    others.length > 0
+      ? `Set UPSTREAM_TOKEN_CLIENT_CLAIM to the claim that does; these hold a UUID: ${others.join(', ')}.`
+      : 'It must be a JWT that the service issued: no claim of it holds a UUID.',
+  );
+  return false;
+}
+
+function uuidClaims(token: string): readonly string[] {
+  try {
+    const claims = Object.entries(decodeJwt(token));
+    return claims.flatMap(([name, value]) => (typeof value === 'string' && isUuid(value) ? [name] : []));
+  } catch {
+    return [];
+  }
+}
+
+/** Whether the keys that callers' tokens are verified with can be had. */
+export async function lookAtIdentity({
+  AUTH_MODE,
+  AUTH_JWKS_URL: url,
+}: Variables): Promise<readonly Finding[]> {
+  const found = new Findings('identity');
+  if (AUTH_MODE !== 'service' || url === undefined) return found.list;
+  const cure =
+    'Correct AUTH_JWKS_URL: it is the jwks_uri of the provider, as its /.well-known/openid-configuration says.';
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const keys = KeySet.safeParse(await response.json().catch(() => undefined)).data?.keys;
+    if (keys === undefined) found.failure(`${url} shows no key set (status ${response.status})`, cure);
+    else found.ok(`${url} shows ${keys.length} keys`);
+  } catch (error) {
+    found.failure(`${url} cannot be read: ${reasonOf(error)}. No caller is let in`, cure);
+  }
+  return found.list;
+}
+
+const KeySet = z.object({ keys: z.array(z.object({ kty: z.string() })).min(1) });

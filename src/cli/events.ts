@@ -1,0 +1,201 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import { readEnvironment } from '../config.ts';
+import { EVENT_TYPES } from '../events/log.ts';
+import { gatewayOrigin } from './address.ts';
+import {
+  type Command,
+  CommandError,
+  EXIT,
+  print,
+  readArguments,
+  refuseArguments,
+  remark,
+  UsageError,
+} from './command.ts';
+import { describe, type Graph, query, subscribe } from './graph.ts';
+
+/** Errors that no waiting mends. */
+const FINAL = [
+  'EVENTS_GAP',
+  'CURSOR_INVALID',
+  'UNAUTHENTICATED',
+  'FORBIDDEN',
+  'BAD_USER_INPUT',
+  'GRAPHQL_VALIDATION_FAILED',
+];
+/** Between attempts to subscribe again after any other error, in milliseconds. */
+const RETRY_MS = 1_000;
+const PAGE = 100;
+/** How often progress is told where standard error is no terminal, in events. */
+const PROGRESS_EVERY = 1_000;
+
+/** The event log, read through a running gateway, so that it shows what a client would see. */
+export const events: Command = {
+  help: `Usage: pasarela events tail [--types …] [--after CURSOR] [--url URL] [--json]
+       pasarela events replay [--types …] [--after CURSOR] [--url URL] [--json]
+
+  tail     prints events as they arrive, from now on or since CURSOR, until Ctrl-C. It connects again by itself and goes on
+           where it was; where that cannot be kept it ends with EVENTS_GAP and says from where it can start again.
+  replay   prints what the log retains, from its beginning or since CURSOR, up to now, and ends. How far it has come is
+           told on standard error.
+
+A line holds the time of arrival, the type, what it says of money or of the receipt, the id and the cursor; no name and
+no account. With --json each line is a JSON object.
+
+  --types   of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default all
+  --after   the cursor of the last event seen
+  --url     address of the graph; default that of the gateway on this machine, from HOST and PORT
+  --json    one JSON object per line
+
+PASARELA_TOKEN holds an access token that the gateway accepts: with AUTH_MODE=service one of the identity provider's with
+the scope events:read, otherwise one of the service's.
+
+Exit codes: 0 done, or ended by a signal; 1 the gateway cannot be asked, or events are missing; 2 the command line is not
+understood.`,
+  async run(args) {
+    const [verb, ...rest] = args;
+    if (verb !== 'tail' && verb !== 'replay') {
+      throw new UsageError(
+        verb === undefined ? 'wants tail or replay' : `there is no "${verb}": wants tail or replay`,
+      );
+    }
+    const { values, positionals } = readArguments(rest, {
+      types: { type: 'string' },
+      after: { type: 'string' },
+      url: { type: 'string' },
+      json: { type: 'boolean' },
+    });
+    refuseArguments(positionals);
+    const { HOST, PORT, PASARELA_TOKEN } = readEnvironment();
+    if (PASARELA_TOKEN === undefined) {
+      throw new CommandError('PASARELA_TOKEN is not set: it holds an access token that the gateway accepts.');
+    }
+    const url = values.url ?? `${gatewayOrigin(HOST, PORT)}/graphql`;
+    if (!URL.canParse(url)) throw new UsageError(`--url got "${url}", wants the address of a graph`);
+    const wanted: Wanted = {
+      graph: { url, token: PASARELA_TOKEN.reveal() },
+      types: values.types === undefined ? null : readTypes(values.types),
+      after: values.after ?? null,
+      show: values.json === true ? (event) => print(JSON.stringify(event)) : (event) => print(lineOf(event)),
+    };
+    await (verb === 'tail' ? tail(wanted) : replay(wanted));
+    return EXIT.done;
+  },
+};
+
+interface Wanted {
+  readonly graph: Graph;
+  readonly types: readonly string[] | null;
+  readonly after: string | null;
+  show(event: Event): void;
+}
+
+const FIELDS = `
+  id type cursor receivedAt
+  ... on MoneyInEvent { transactionId amount { amount currency } rawSubCategory decision refundReason trackingKey }
+  ... on CepEvent { bodyId rawStatus trackingKey processedAt }
+`;
+
+const Event = z.object({
+  id: z.string(),
+  type: z.string(),
+  cursor: z.string(),
+  receivedAt: z.string(),
+  transactionId: z.string().optional(),
+  amount: z.object({ amount: z.string(), currency: z.string() }).optional(),
+  rawSubCategory: z.string().nullish(),
+  decision: z.string().optional(),
+  refundReason: z.string().nullish(),
+  trackingKey: z.string().nullish(),
+  bodyId: z.string().nullish(),
+  rawStatus: z.string().optional(),
+  processedAt: z.string().nullish(),
+});
+type Event = z.output<typeof Event>;
+
+function lineOf({
+  receivedAt,
+  type,
+  id,
+  cursor,
+  amount,
+  decision,
+  rawSubCategory,
+  rawStatus,
+}: Event): string {
+  const says = [amount?.amount, amount?.currency, rawSubCategory, decision, rawStatus]
+    .filter(Boolean)
+    .join(' ');
+  return `${receivedAt}  ${type.padEnd(13)}  ${says.padEnd(32)}  ${id}  ${cursor}`;
+}
+
+async function tail({ graph, types, after, show }: Wanted): Promise<never> {
+  // There is nothing to finish: every line is complete.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(EXIT.done));
+  // The place to begin is fixed first, so that nothing is missed while the stream is opened.
+  const { eventCursor } = Head.parse(await query(graph, '{ eventCursor }', {}));
+  const variables = { types, after: after ?? eventCursor };
+  const again = () => remark(`Connected again; going on after ${variables.after}.`);
+  remark(`Following ${graph.url} after ${variables.after}. Ctrl-C ends it.`);
+  const document = `subscription ($types: [EventType!], $after: Cursor) { events(types: $types, after: $after) { ${FIELDS} } }`;
+  for (;;) {
+    for await (const step of subscribe(graph, document, variables, again)) {
+      if ('data' in step) {
+        const { events: event } = Next.parse(step.data);
+        show(event);
+        variables.after = event.cursor;
+      } else {
+        const [failure] = step.failures;
+        if (failure === undefined) continue;
+        if (FINAL.includes(String(failure.extensions?.['code']))) throw new CommandError(describe(failure));
+        remark(`${describe(failure)} Trying again.`);
+      }
+    }
+    await pause(RETRY_MS);
+  }
+}
+
+const Head = z.object({ eventCursor: z.string() });
+const Next = z.object({ events: Event });
+
+async function replay({ graph, types, after, show }: Wanted): Promise<void> {
+  const document = `query ($types: [EventType!], $after: Cursor, $first: Int) {
+    events(types: $types, after: $after, first: $first) { nodes { ${FIELDS} } pageInfo { hasNextPage endCursor } }
+  }`;
+  let cursor = after;
+  let count = 0;
+  for (let hasMore = true; hasMore; ) {
+    const { nodes, pageInfo } = Page.parse(
+      await query(graph, document, { types, after: cursor, first: PAGE }),
+    ).events;
+    for (const event of nodes) show(event);
+    tellProgress(count, count + nodes.length);
+    count += nodes.length;
+    cursor = pageInfo.endCursor ?? cursor;
+    hasMore = pageInfo.hasNextPage;
+  }
+  remark(
+    `${process.stderr.isTTY ? '\r' : ''}${count} event${count === 1 ? '' : 's'}${cursor === null ? '' : `, up to ${cursor}`}.`,
+  );
+}
+
+const Page = z.object({
+  events: z.object({
+    nodes: z.array(Event),
+    pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),
+  }),
+});
+
+function tellProgress(before: number, now: number): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r${now} events…`);
+  else if (Math.floor(before / PROGRESS_EVERY) < Math.floor(now / PROGRESS_EVERY)) remark(`${now} events…`);
+}
+
+function readTypes(text: string): readonly string[] {
+  const types = text.split(',').map((part) => part.trim());
+  const unknown = types.find((type) => !EVENT_TYPES.some((known) => known === type));
+  if (unknown !== undefined)
+    throw new UsageError(`--types got "${unknown}", wants of ${EVENT_TYPES.join(', ')}`);
+  return types;
+}

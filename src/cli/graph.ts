@@ -1,0 +1,121 @@
+import { createClient } from 'graphql-ws';
+import { WebSocket } from 'ws';
+import { z } from 'zod';
+import { CommandError } from './command.ts';
+
+/** Longest wait for an answer, in milliseconds. */
+const TIMEOUT_MS = 30_000;
+/** Longest wait between attempts to connect again, in milliseconds. */
+const LONGEST_WAIT_MS = 10_000;
+
+/** A running gateway's graph, and who asks. */
+export interface Graph {
+  /** Address of the graph, such as `http://127.0.0.1:4000/graphql`. */
+  readonly url: string;
+  /** An access token that the gateway accepts. */
+  readonly token: string;
+}
+
+/** A GraphQL error as it comes over the wire. */
+export interface GraphFailure {
+  readonly message: string;
+  readonly extensions?: Readonly<Record<string, unknown>> | undefined;
+}
+
+const Result = z.object({
+  data: z.unknown(),
+  errors: z
+    .array(z.object({ message: z.string(), extensions: z.record(z.string(), z.unknown()).optional() }))
+    .optional(),
+});
+
+/**
+ * Asks one query.
+ *
+ * @returns its `data`, as it came
+ * @throws CommandError when the gateway cannot be asked, or answers with an error
+ */
+export async function query(graph: Graph, document: string, variables: object): Promise<unknown> {
+  let answer: unknown;
+  try {
+    const response = await fetch(graph.url, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${graph.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ query: document, variables }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    answer = await response.json();
+  } catch (cause) {
+    throw new CommandError(
+      `No gateway answers at ${graph.url}. Name another with --url, or look with pasarela doctor.`,
+      {
+        cause,
+      },
+    );
+  }
+  const result = Result.safeParse(answer).data;
+  if (result === undefined) throw new CommandError(`What answers at ${graph.url} is not GraphQL.`);
+  const [error] = result.errors ?? [];
+  if (error !== undefined) throw new CommandError(describe(error));
+  return result.data;
+}
+
+/** An error with its code, and with the cursors to begin again from where there are some. */
+export function describe({ message, extensions = {} }: GraphFailure): string {
+  const { code, oldest, head } = extensions;
+  const start =
+    typeof oldest === 'string'
+      ? `\nStart again with --after ${oldest} (oldest retained) or ${String(head)} (newest).`
+      : '';
+  return `${String(code ?? 'ERROR')}: ${message}${start}`;
+}
+
+/** What one subscription yields: data, or the errors that end it. */
+type Step = { readonly data: unknown } | { readonly failures: readonly GraphFailure[] };
+
+/**
+ * Subscribes over WebSocket, and connects again for as long as it takes. What it then asks for is `variables` as they are at
+ * that time: a caller that keeps a cursor in them goes on where it was.
+ *
+ * @throws CommandError when the gateway closes the socket for good, as for a token that has ended
+ */
+export async function* subscribe(
+  graph: Graph,
+  document: string,
+  variables: Record<string, unknown>,
+  onReconnect: () => void,
+): AsyncGenerator<Step, void> {
+  let opened = 0;
+  const client = createClient({
+    url: graph.url.replace(/^http/, 'ws'),
+    webSocketImpl: WebSocket,
+    connectionParams: { authorization: `Bearer ${graph.token}` },
+    retryAttempts: Number.POSITIVE_INFINITY,
+    retryWait: (retries) =>
+      new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** retries, LONGEST_WAIT_MS))),
+    on: {
+      connected: () => {
+        opened += 1;
+        if (opened > 1) onReconnect();
+      },
+    },
+  });
+  try {
+    for await (const result of client.iterate({ query: document, variables })) {
+      if (result.errors !== undefined && result.errors.length > 0) yield { failures: result.errors };
+      else yield { data: result.data };
+    }
+  } catch (cause) {
+    if (Array.isArray(cause)) {
+      yield { failures: cause };
+      return;
+    }
+    const closed = Closed.safeParse(cause).data;
+    const reason = closed === undefined ? String(cause) : `${closed.code} ${closed.reason}`;
+    throw new CommandError(`The gateway closed the stream: ${reason}`, { cause });
+  } finally {
+    await client.dispose();
+  }
+}
+
+const Closed = z.object({ code: z.number(), reason: z.string() });

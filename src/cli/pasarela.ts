@@ -1,0 +1,84 @@
+#!/usr/bin/env node
+import { ConfigError } from '../config.ts';
+import { type Command, CommandError, EXIT, remark, UsageError } from './command.ts';
+
+/** Each subcommand is loaded when it is asked for: `--help` should not wait for a GraphQL schema. */
+const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Command> }>> = {
+  serve: {
+    summary: 'the gateway (what npm start runs)',
+    load: async () => (await import('./serve.ts')).serve,
+  },
+  sandbox: {
+    summary: 'the REST service in a box, alone',
+    load: async () => (await import('./serve.ts')).sandbox,
+  },
+  doctor: {
+    summary: 'looks at configuration, upstream, token, Redis, webhooks and clock, and names cures',
+    load: async () => (await import('./doctor.ts')).doctor,
+  },
+  webhooks: {
+    summary: 'list, sync or remove what is registered at the provider',
+    load: async () => (await import('./webhooks.ts')).webhooks,
+  },
+  events: {
+    summary: 'tail or replay the event log of a running gateway',
+    load: async () => (await import('./events.ts')).events,
+  },
+  schema: {
+    summary: 'the graph as SDL, possible types, or a manifest of persisted documents',
+    load: async () => (await import('./schema.ts')).schema,
+  },
+};
+
+const HELP = `Usage: pasarela <command> [options]
+
+${Object.entries(COMMANDS)
+  .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
+  .join('\n')}
+
+pasarela <command> --help says more. Every command reads the variables of the README's table; secrets come from there
+alone, never from the command line, and none is printed.
+
+Exit codes: 0 done; 1 something is wrong, and the message says what; 2 the command line is not understood.`;
+
+const isHelp = (word: string | undefined): boolean => word === '--help' || word === '-h' || word === 'help';
+
+async function main(args: readonly string[]): Promise<number | undefined> {
+  const [name, ...rest] = args;
+  if (isHelp(name)) {
+    process.stdout.write(`${HELP}\n`);
+    return EXIT.done;
+  }
+  const entry = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (entry === undefined) {
+    remark(name === undefined ? HELP : `pasarela: there is no command "${name}".\n\n${HELP}`);
+    return EXIT.usage;
+  }
+  const command = await entry.load();
+  if (rest.includes('--help') || rest.includes('-h')) {
+    process.stdout.write(`${command.help}\n`);
+    return EXIT.done;
+  }
+  try {
+    return await command.run(rest);
+  } catch (error) {
+    if (error instanceof UsageError) {
+      remark(`pasarela ${name}: ${error.message}\nTry: pasarela ${name} --help`);
+      return EXIT.usage;
+    }
+    if (error instanceof CommandError || error instanceof ConfigError) {
+      remark(error.message);
+      return EXIT.wrong;
+    }
+    throw error;
+  }
+}
+
+// A reader that has seen enough, such as `head`, is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT.done);
+  throw error;
+});
+
+const code = await main(process.argv.slice(2));
+if (code !== undefined) process.exitCode = code;

@@ -1,0 +1,56 @@
+import { EVENT_TYPES } from '../events/log.ts';
+import { ingressToken, isIngressUrl } from '../ingress/addresses.ts';
+import { present } from '../upstream/shapes.ts';
+import type { Webhook } from '../upstream/webhooks.ts';
+
+/** The gateway as the receiver of webhooks: where it is reached, and the secrets of its addresses. */
+export interface Receiver {
+  readonly publicUrl: string;
+  /** Signs what is registered now. */
+  readonly signing: string;
+  /** Still accepted, while rotating. */
+  readonly older: readonly string[];
+}
+
+/** A webhook as it is registered, seen from this gateway. */
+export interface Registration {
+  readonly webhook: Webhook;
+  /** Whether it is neither deleted nor switched off. */
+  readonly isActive: boolean;
+  /**
+   * `here-unsigned`: the gateway's own address, but the gateway refuses it. `unknown`: the gateway does not know its own
+   * address.
+   */
+  readonly leads: 'here' | 'here-older-secret' | 'here-unsigned' | 'elsewhere' | 'unknown';
+  /** Whether it is registered with the token that the ingress checks, as far as the service shows it. */
+  readonly tokenIsOurs: boolean;
+}
+
+/** Looks at the client's webhooks as this gateway sees them; those that are deleted are left out. */
+export function readRegistrations(
+  clientId: string,
+  webhooks: readonly Webhook[],
+  receiver: Receiver | undefined,
+): readonly Registration[] {
+  return webhooks
+    .filter((webhook) => present(webhook.deletedAt) === null)
+    .map((webhook) => ({
+      webhook,
+      isActive: webhook.webhookStatus === 'ACTIVE',
+      leads: leadsTo(webhook.url, receiver),
+      tokenIsOurs: receiver !== undefined && hasOurToken(clientId, webhook, receiver),
+    }));
+}
+
+function leadsTo(url: string, receiver: Receiver | undefined): Registration['leads'] {
+  if (receiver === undefined) return 'unknown';
+  const { publicUrl, signing, older } = receiver;
+  if (isIngressUrl(publicUrl, url, [signing])) return 'here';
+  if (isIngressUrl(publicUrl, url, older)) return 'here-older-secret';
+  return url.startsWith(`${publicUrl.replace(/\/+$/, '')}/webhooks/`) ? 'here-unsigned' : 'elsewhere';
+}
+
+function hasOurToken(clientId: string, { token, webhookType }: Webhook, { signing }: Receiver): boolean {
+  const type = EVENT_TYPES.find((known) => known === webhookType);
+  return present(token) === null || (type !== undefined && token === ingressToken(clientId, type, signing));
+}

@@ -1,0 +1,36 @@
+import { type Command, readArguments, refuseArguments } from './command.ts';
+
+const takeNothing = (args: readonly string[]): void => refuseArguments(readArguments(args, {}).positionals);
+
+/** The gateway: what `npm start` runs. */
+export const serve: Command = {
+  help: `Usage: pasarela serve
+
+Starts the gateway, as npm start does, until SIGINT or SIGTERM. It then takes no new work, finishes what is in flight and
+ends; a second signal ends it at once.
+
+It takes no options: the variables of the README's table configure it. Without UPSTREAM_URL an embedded sandbox of the
+REST service runs beside it, and no real money moves.
+
+Exit codes: 0 ended by a signal; 1 it could not start, and the message says why.`,
+  async run(args) {
+    takeNothing(args);
+    await import('../main.ts');
+    return undefined;
+  },
+};
+
+/** The sandbox alone: what `npm run sandbox` runs. */
+export const sandbox: Command = {
+  help: `Usage: pasarela sandbox
+
+Starts the sandbox of the REST service alone, on 127.0.0.1, until SIGINT or SIGTERM. SANDBOX_PORT, SANDBOX_SPEED and
+SANDBOX_SEED configure it; docs/sandbox.md says what it can do.
+
+Exit codes: 0 ended by a signal; 1 it could not start, and the message says why.`,
+  async run(args) {
+    takeNothing(args);
+    await import('./sandbox.ts');
+    return undefined;
+  },
+};

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { UnauthenticatedError } from '../auth/authenticator.ts';
+import { createPassthrough } from '../auth/passthrough.ts';
+import { createService } from '../auth/service.ts';
+import { openTokenShare } from '../auth/token-share.ts';
+import { serviceOf, type Variables } from '../config.ts';
+import { createBreaker } from '../upstream/breaker.ts';
+import { UpstreamError } from '../upstream/errors.ts';
+import { createHttp } from '../upstream/http.ts';
+import { type Authorize, createRest, type Rest } from '../upstream/rest.ts';
+import { CommandError } from './command.ts';
+
+/** The REST service as an operator reaches it, with the credentials that the variables hold. */
+export interface UpstreamAccess extends AsyncDisposable {
+  /** Calls for the client that the credentials stand for. */
+  readonly rest: Rest;
+}
+
+const silent = { warn: () => {} };
+
+/**
+ * Reaches the REST service: in service mode with the gateway's own credentials, otherwise with `PASARELA_TOKEN`.
+ *
+ * In service mode the token that the running processes share through Redis is used where there is one: whether a new token
+ * ends the older ones is not documented.
+ *
+ * @throws CommandError when a variable is missing
+ * @throws UnauthenticatedError when the token names no client, or the service does not accept it
+ * @throws UpstreamError when the service cannot be asked
+ */
+export async function openUpstream(variables: Variables): Promise<UpstreamAccess> {
+  const { UPSTREAM_URL: origin, UPSTREAM_TIMEOUT_MS: timeoutMs } = variables;
+  if (origin === undefined) {
+    throw new CommandError('UPSTREAM_URL is not set: name the REST service, such as https://api.example.mx.');
+  }
+  const http = createHttp(
+    origin,
+    createBreaker(() => performance.now()),
+    Math.min(5_000, timeoutMs / 2),
+  );
+  const restFor = (clientId: string, authorize: Authorize): Rest =>
+    createRest({
+      http,
+      clientId,
+      authorize,
+      headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
+      timeoutMs,
+      // Lists are read page by page.
+      deadline: Date.now() + 10 * timeoutMs,
+    });
+  const service = serviceOf(variables);
+  const redisUrl = variables.REDIS_URL?.reveal();
+  const share = service && redisUrl ? openTokenShare({ ...service, redisUrl, logger: silent }) : undefined;
+  const close = async (): Promise<void> => {
+    await share?.stop();
+    await http.close();
+  };
+  try {
+    const rest =
+      service === undefined
+        ? await passthroughRest(variables, restFor)
+        : restFor(
+            service.clientId,
+            createService({ ...service, utcOffset: variables.UPSTREAM_UTC_OFFSET }, restFor, share).authorize(
+              '',
+            ),
+          );
+    return { rest, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function passthroughRest(
+  variables: Variables,
+  restFor: (clientId: string, authorize: Authorize) => Rest,
+): Promise<Rest> {
+  const token = variables.PASARELA_TOKEN?.reveal();
+  if (token === undefined) {
+    throw new CommandError(
+      "PASARELA_TOKEN is not set: it holds the service's access token that this command acts with.",
+    );
+  }
+  const auth = createPassthrough(variables.UPSTREAM_TOKEN_CLIENT_CLAIM);
+  const { clientId } = await auth.identify(token, restFor, true);
+  return restFor(clientId, auth.authorize(token));
+}
+
+/** Runs work on the REST service; what goes wrong is told in a sentence. */
+export async function withUpstream<T>(variables: Variables, work: (rest: Rest) => Promise<T>): Promise<T> {
+  try {
+    await using access = await openUpstream(variables);
+    return await work(access.rest);
+  } catch (error) {
+    if (error instanceof UnauthenticatedError || error instanceof UpstreamError) {
+      throw new CommandError(`${error.message}\npasarela doctor looks into it.`, { cause: error });
+    }
+    throw error;
+  }
+}
