@@ -1,8 +1,8 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { EventLogger, EventType } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
+import { makePrivate } from './sqlite-file.ts';
 
 /** Why a delivery was put aside. */
 export type QuarantineReason =
@@ -68,8 +68,9 @@ export class Quarantine {
   }
 
   #open(): DatabaseSync {
-    mkdirSync(this.#dataDir, { recursive: true, mode: 0o700 });
-    const database = new DatabaseSync(join(this.#dataDir, 'quarantine.sqlite'), { timeout: BUSY_TIMEOUT_MS });
+    const path = join(this.#dataDir, 'quarantine.sqlite');
+    makePrivate(path);
+    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     database.exec(`
       PRAGMA journal_mode = WAL;
       CREATE TABLE IF NOT EXISTS quarantine (

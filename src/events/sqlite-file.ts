@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 
@@ -11,7 +11,7 @@ const SQLITE_BUSY = 5;
  * @throws when the file cannot be made or read
  */
 export function openExclusive(path: string, schema: string): DatabaseSync | undefined {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makePrivate(path);
   const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
@@ -24,6 +24,12 @@ export function openExclusive(path: string, schema: string): DatabaseSync | unde
     if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY) return undefined;
     throw error;
   }
+}
+
+/** Makes a file, where there is none, that only this user can read: events tell of people. SQLite's own beside it follow. */
+export function makePrivate(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, 'a', 0o600));
 }
 
 /** A column that the schema declares TEXT NOT NULL. */

@@ -2,7 +2,7 @@ import { Agent } from 'undici';
 import { z } from 'zod';
 
 /** What the decider made of a credit. */
-export type Verdict =
+type Verdict =
   | { readonly decision: 'ACCEPTED' }
   | { readonly decision: 'REJECTED'; readonly refundReason: string };
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -45,6 +45,16 @@ describe('the file of the embedded log', () => {
     expect(() => open(dataDir)).toThrow(/in use by another process/);
     await first.stop();
     await open(dataDir).stop();
+  });
+
+  it('is read by nobody but its user', async () => {
+    const dataDir = await newFolder();
+    const log = open(dataDir);
+    await log.append('client', moneyIn());
+    const names = await readdir(dataDir);
+    expect(names).toContain('events.sqlite-wal');
+    for (const name of names) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0);
+    await log.stop();
   });
 
   it('remembers a message for seven days', async () => {

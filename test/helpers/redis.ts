@@ -79,7 +79,7 @@ export async function startRedis(
 }
 
 /** The server program of this machine: redis-server, else valkey-server. */
-export function redisProgram(): string {
+function redisProgram(): string {
   const program = ['redis-server', 'valkey-server'].find(
     (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0,
   );
