@@ -1,0 +1,82 @@
+/** What the page knows of itself: where the gateway is, and how to get a token for it. */
+export interface Session {
+  /** Address of `/graphql`. */
+  readonly endpoint: string;
+  /** The token to show now. */
+  token(): string;
+  /** Gets another token after the gateway has refused the current one. False when there is no way to. */
+  renew(): Promise<boolean>;
+  /** Lets an SPEI credit arrive. Only on the sandbox; undefined elsewhere. */
+  readonly simulateCredit?: () => Promise<void>;
+}
+
+export const DEFAULT_ENDPOINT: string = import.meta.env['VITE_GATEWAY'] ?? 'http://127.0.0.1:4000/graphql';
+
+const KEPT = 'pasarela.session';
+
+/** A session with a token that somebody typed in. An app of yours asks its own backend for one instead. */
+export function typedSession(endpoint: string, token: string): Session {
+  // Of this tab alone, and gone with it: a token is a key to money.
+  sessionStorage.setItem(KEPT, JSON.stringify({ endpoint, token }));
+  return { endpoint, token: () => token, renew: async () => false };
+}
+
+export function forgetSession(): void {
+  sessionStorage.removeItem(KEPT);
+}
+
+/** The session of before a reload; else one on the sandbox, where the page's own server leads to it; else none. */
+export async function findSession(): Promise<Session | undefined> {
+  const kept = sessionStorage.getItem(KEPT);
+  if (kept !== null) {
+    const { endpoint, token } = JSON.parse(kept) as { endpoint: string; token: string };
+    return typedSession(endpoint, token);
+  }
+  const sandbox = await readSandbox();
+  if (sandbox === undefined) return undefined;
+  let token = sandbox.accessToken;
+  return {
+    endpoint: DEFAULT_ENDPOINT,
+    token: () => token,
+    async renew() {
+      const again = await readSandbox();
+      const renewed = again !== undefined && again.accessToken !== token;
+      token = again?.accessToken ?? token;
+      return renewed;
+    },
+    simulateCredit: () => simulateCredit(sandbox.accounts),
+  };
+}
+
+interface Sandbox {
+  readonly accessToken: string;
+  readonly accounts: readonly { readonly clabe: string; readonly status: string }[];
+}
+
+async function readSandbox(): Promise<Sandbox | undefined> {
+  try {
+    const response = await fetch('/sandbox', { headers: { accept: 'application/json' } });
+    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    return response.ok && isJson ? ((await response.json()) as Sandbox) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const PAYERS = ['Ana Torres', 'Bruno Salas', 'Carla Núñez', 'Diego Peña', 'Elena Ruiz', 'Fabián Ortega'];
+
+async function simulateCredit(accounts: Sandbox['accounts']): Promise<void> {
+  const pick = <T>(from: readonly T[]) => from[Math.floor(Math.random() * from.length)];
+  const invoice = Math.floor(1000 + Math.random() * 9000);
+  const response = await fetch('/sandbox/spei-credits', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      clabe: pick(accounts.filter(({ status }) => status === 'ACTIVE'))?.clabe,
+      amount: `${Math.floor(100 + Math.random() * 20_000)}.${pick(['00', '50', '75'])}`,
+      payerName: pick(PAYERS),
+      concept: `Factura ${invoice}`,
+    }),
+  });
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+}
