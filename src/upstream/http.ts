@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
 import type { CircuitBreaker } from './breaker.ts';
 import { UpstreamError } from './errors.ts';
+import { CallTimeout, exchange } from './exchange.ts';
 
 /** The largest answer that is read, in bytes; a longer one is `UPSTREAM_INVALID` (security.md). */
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
@@ -73,8 +74,6 @@ function neverConnected(error: unknown): boolean {
   );
 }
 
-class CallTimeout extends Error {}
-
 function describe(error: unknown, request: HttpRequest): UpstreamError {
   if (error instanceof CallTimeout) {
     return new UpstreamError(
@@ -127,32 +126,13 @@ export function createHttp(origin: string, breaker: CircuitBreaker, connectTimeo
     bodyTimeout: 0,
   });
 
-  async function exchange(request: HttpRequest): Promise<Attempt> {
-    const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(new CallTimeout()), request.timeoutMs);
-    const onAbort = () => abort.abort(request.signal?.reason);
-    request.signal?.addEventListener('abort', onAbort, { once: true });
+  async function attempt(request: HttpRequest): Promise<Attempt> {
     try {
-      const { statusCode, headers, body } = await pool.request({
-        method: request.method,
-        path: request.path,
-        headers: request.headers,
-        body: request.body ?? null,
-        signal: abort.signal,
-      });
-      const text = await body.text();
-      return {
-        kind: 'answered',
-        status: statusCode,
-        body: parseJson(text),
-        text,
-        retryAfterMs: parseRetryAfter(headers['retry-after']),
-      };
+      const { status, headers, text } = await exchange(pool, request);
+      const retryAfterMs = parseRetryAfter(headers['retry-after']);
+      return { kind: 'answered', status, body: parseJson(text), text, retryAfterMs };
     } catch (error) {
       return { kind: 'failed', error: describe(error, request) };
-    } finally {
-      clearTimeout(timer);
-      request.signal?.removeEventListener('abort', onAbort);
     }
   }
 
@@ -177,10 +157,10 @@ export function createHttp(origin: string, breaker: CircuitBreaker, connectTimeo
           ),
         };
       }
-      const attempt = await exchange(request);
+      const made = await attempt(request);
       if (request.signal?.aborted) breaker.release();
-      else breaker.record(attempt.kind === 'answered' && ![502, 503, 504].includes(attempt.status));
-      return attempt;
+      else breaker.record(made.kind === 'answered' && ![502, 503, 504].includes(made.status));
+      return made;
     },
     close: () => pool.destroy(),
   };

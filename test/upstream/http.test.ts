@@ -1,9 +1,11 @@
+import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createBreaker } from '../../src/upstream/breaker.ts';
 import { createHttp } from '../../src/upstream/http.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
+import { until } from '../helpers/until.ts';
 
 const ROUTE = '/v1/clients/{clientId}/accounts';
 
@@ -199,5 +201,29 @@ describe('the circuit breaker', () => {
     expect(breaker.admits()).toBe(true);
     breaker.release();
     expect(breaker.admits()).toBe(true);
+  });
+});
+
+describe('a call that is given up while every connection is busy', () => {
+  it('is answered at once, and never sent', async () => {
+    const held: ServerResponse[] = [];
+    await using upstream = await startUpstream((request, response) => {
+      if (request.url === '/busy') held.push(response);
+      else json(response, {});
+    });
+    const send = (path: string, timeoutMs: number) =>
+      upstream.http.send({ method: 'GET', path, headers: {}, timeoutMs });
+
+    const busy = Array.from({ length: 128 }, () => send('/busy', 20_000));
+    await until(() => held.length === busy.length);
+    const late = await send('/late', 20);
+    expect(late).toMatchObject({ kind: 'failed', error: { code: 'UPSTREAM_TIMEOUT' } });
+
+    // This one waits in the queue behind it.
+    const next = send('/next', 20_000);
+    for (const response of held) json(response, {});
+    expect(await next).toMatchObject({ kind: 'answered', status: 200 });
+    await Promise.all(busy);
+    expect(upstream.requests).not.toContain('GET /late');
   });
 });

@@ -1,0 +1,79 @@
+import type { Dispatcher } from 'undici';
+import type { HttpRequest } from './http.ts';
+
+/** What came back over the wire. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+/** The time of a call was over before its answer was whole. */
+export class CallTimeout extends Error {}
+
+const BYTE_ORDER_MARK = 0xfeff;
+
+/**
+ * One HTTP request and its whole answer, on undici's own callbacks: its streams and abort signals cost more than the
+ * rest of a call. Given up at its deadline or by its signal; a request that still waits for a connection then is never
+ * sent.
+ */
+export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<RawAnswer> {
+  const { signal } = request;
+  return new Promise((resolve, reject) => {
+    let controller: Dispatcher.DispatchController | undefined;
+    let givenUp: Error | undefined;
+    let status = 0;
+    let headers: RawAnswer['headers'] = {};
+    const chunks: Buffer[] = [];
+
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const fail = (error: Error): void => {
+      settle();
+      reject(error);
+    };
+    const giveUp = (reason: Error): void => {
+      givenUp = reason;
+      controller?.abort(reason);
+      fail(reason);
+    };
+    const onAbort = (): void => giveUp(asError(signal?.reason));
+    const timer = setTimeout(() => giveUp(new CallTimeout()), request.timeoutMs);
+    signal?.addEventListener('abort', onAbort, { once: true });
+
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart(started) {
+        if (givenUp === undefined) controller = started;
+        else started.abort(givenUp);
+      },
+      onResponseStart(_controller, statusCode, received) {
+        status = statusCode;
+        headers = received;
+      },
+      onResponseData(_controller, chunk) {
+        chunks.push(chunk);
+      },
+      onResponseEnd() {
+        settle();
+        resolve({ status, headers, text: decode(chunks) });
+      },
+      onResponseError(_controller, error) {
+        fail(error);
+      },
+    };
+    const { method, path, body = null } = request;
+    dispatcher.dispatch({ method, path, headers: request.headers, body }, handler);
+  });
+}
+
+function decode(chunks: readonly Buffer[]): string {
+  const [first] = chunks;
+  if (first === undefined) return '';
+  const text = (chunks.length === 1 ? first : Buffer.concat(chunks)).toString();
+  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
+}
+
+const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));
