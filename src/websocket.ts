@@ -16,6 +16,8 @@ const INIT_TIMEOUT_MS = 3_000;
 const MAX_OPERATIONS = 20;
 /** Close code for a credential that has ended; clients come back from it with another (graphql-transport-ws). */
 const FORBIDDEN: number = CloseCode.Forbidden;
+/** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
+const TRY_AGAIN_LATER = 1013;
 /** How long a closing socket may take to answer, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1_000;
 /** Sockets are closed one after another, so that clients do not all come back at once. */
@@ -89,6 +91,12 @@ export function serveWebSockets(
       onConnect: watch,
       execute: (args) => envelopedOf(args).execute(args),
       subscribe: (args) => envelopedOf(args).subscribe(args),
+      onNext({ extra }, _id, _payload, _args, result) {
+        // A client library takes an error for the end, and a closed socket for a reason to connect and resume.
+        if (result.errors?.some(isSlowConsumer)) extra.socket.close(TRY_AGAIN_LATER, 'Read too slowly');
+      },
+      // Messages of unexpected errors stay out of close frames.
+      isProd: true,
       async onSubscribe(connection, _id, payload) {
         if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) {
           return [tooMany()];
@@ -143,6 +151,7 @@ export function serveWebSockets(
 /** Closes a socket after a delay; a peer that is gone without a word, and never answers, is cut off. */
 async function close(socket: WebSocket, delayMs: number): Promise<void> {
   await sleep(delayMs);
+  if (socket.readyState === socket.CLOSED) return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
     socket.once('close', () => {
@@ -174,6 +183,12 @@ function parseOrError(parse: (text: string) => DocumentNode, text: string): Docu
     throw error;
   }
 }
+
+const isSlowConsumer = ({
+  extensions,
+}: {
+  readonly extensions?: Readonly<Record<string, unknown>>;
+}): boolean => extensions?.['code'] === 'SLOW_CONSUMER';
 
 const tooMany = (): GraphQLError =>
   new GraphQLError(`A socket carries at most ${MAX_OPERATIONS} operations at once.`, {

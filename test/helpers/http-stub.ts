@@ -12,7 +12,7 @@ export interface Upstream extends AsyncDisposable {
   readonly requests: string[];
 }
 
-const CLIENT_ID = '11111111-2222-4333-8444-555555555555';
+export const CLIENT_ID = '11111111-2222-4333-8444-555555555555';
 
 /** A real HTTP server that answers as a test says, and the gateway's own REST calls bound to it. */
 export async function startUpstream(
