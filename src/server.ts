@@ -19,8 +19,7 @@ import { openEventLog } from './events/open.ts';
 import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from './ingress/addresses.ts';
 import { createIngress } from './ingress/ingress.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { createMoney } from './money/execute.ts';
-import { openMoneyRecords } from './money/open.ts';
+import { openMoney } from './money/open.ts';
 import { useCredentialLapse } from './plugins/credential-lapse.ts';
 import { createDrain, type Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
@@ -110,8 +109,12 @@ interface ServerContext {
 
 const REQUEST_ID = /^[\w-]{8,64}$/;
 
-/** Builds a gateway that is not listening yet. `main` and every test make theirs here. */
-export function buildServer(config: ServerConfig, logger: Logger): Gateway {
+/**
+ * Builds a gateway that is not listening yet. `main` and every test make theirs here.
+ *
+ * @param open opens what moves money; a test may hand in one over a store that fails.
+ */
+export function buildServer(config: ServerConfig, logger: Logger, open = openMoney): Gateway {
   const metrics = createMetrics();
   const breaker = createBreaker(() => performance.now());
   const http = createHttp(config.upstreamUrl, breaker, Math.min(5_000, config.upstreamTimeoutMs / 2));
@@ -145,12 +148,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       metrics: metrics.events,
       logger,
     });
-    const records = await openMoneyRecords({
-      redisUrl,
-      dataDir: config.dataDir,
-      logger,
-    });
-    const money = createMoney({ records, logger });
+    const money = await open({ redisUrl, dataDir: config.dataDir, logger });
     const auth = createAuthenticator(config, http, metrics, logger);
     const createContext = createContextFactory({
       http,
@@ -221,7 +219,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
       await Promise.race([closed, expired.then(() => server.closeAllConnections())]);
       // A payment whose request was cut off goes on, and its record is written before the store closes.
       await money.stop();
-      await Promise.all([records.stop(), auth.stop()]);
+      await auth.stop();
       await http.close();
     };
 
@@ -230,7 +228,7 @@ export function buildServer(config: ServerConfig, logger: Logger): Gateway {
         server.once('error', reject).listen(config.port, config.host, resolve);
       });
     } catch (error) {
-      await Promise.all([events.stop(), records.stop(), auth.stop(), http.close()]);
+      await Promise.all([events.stop(), money.stop(), auth.stop(), http.close()]);
       throw error;
     }
     const url = addressOf(server.address() as AddressInfo);

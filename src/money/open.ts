@@ -1,21 +1,35 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from './ambient.ts';
+import { createMoney, type Money } from './execute.ts';
 import type { MoneyRecords } from './record.ts';
 import { openRedisRecords } from './redis-record.ts';
 import { openSqliteRecords } from './sqlite-record.ts';
 
-/**
- * The record of each intent to pay: in Redis when there is one, else in `money.sqlite` in the data folder.
- *
- * @param options.redisUrl as `connectRedis` takes it; undefined for the file.
- * @param options.dataDir made when it is not there.
- */
-export async function openMoneyRecords(options: {
+/** What money is opened with. */
+export interface MoneyOptions {
+  /** As `connectRedis` takes it; undefined for a file. */
   readonly redisUrl: string | undefined;
+  /** Folder of that file, made when it is not there. */
   readonly dataDir: string;
   readonly logger: Logger;
-}): Promise<MoneyRecords> {
+}
+
+/** Money over the store that the options name. Its `stop` closes the store as well. */
+export async function openMoney(options: MoneyOptions): Promise<Money> {
+  const records = await openMoneyRecords(options);
+  const money = createMoney({ records, logger: options.logger });
+  return {
+    execute: money.execute,
+    async stop() {
+      await money.stop();
+      await records.stop();
+    },
+  };
+}
+
+/** The record of each intent to pay: in Redis when there is one, else in `money.sqlite` in the data folder. */
+export async function openMoneyRecords(options: MoneyOptions): Promise<MoneyRecords> {
   if (options.redisUrl !== undefined) return openRedisRecords(options.redisUrl, options.logger);
   mkdirSync(options.dataDir, { recursive: true });
   return openSqliteRecords(join(options.dataDir, 'money.sqlite'));
