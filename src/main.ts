@@ -57,15 +57,26 @@ async function configureDemo(variables: Variables, demo: Demo, opened: Opened): 
   };
 }
 
+/** The SDK is loaded where a collector is named: others should not wait for it at every start. */
+async function openTracing(variables: Variables, opened: Opened): Promise<ServerConfig['tracing']> {
+  const endpoint = variables.OTEL_EXPORTER_OTLP_ENDPOINT;
+  if (endpoint === undefined) return undefined;
+  const { startTracing } = await import('./tracing.ts');
+  const tracing = startTracing(endpoint);
+  opened(() => tracing.stop());
+  return tracing;
+}
+
 const isLocalhost = (origin: string): boolean =>
   URL.canParse(origin) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname);
 
 await runProgram(async (opened) => {
   const variables = readEnvironment();
   const logger = pino({ level: variables.LOG_LEVEL });
+  const tracing = await openTracing(variables, opened);
 
   if (variables.UPSTREAM_URL !== undefined) {
-    const server = buildServer(configure(variables, variables.UPSTREAM_URL), logger);
+    const server = buildServer({ ...configure(variables, variables.UPSTREAM_URL), tracing }, logger);
     opened(() => server.stop());
     logger.info({ url: await server.start(), upstream: variables.UPSTREAM_URL }, 'Pasarela is listening');
     return;
@@ -77,7 +88,7 @@ await runProgram(async (opened) => {
     seed: variables.SANDBOX_SEED,
   });
   opened(() => demo.stop());
-  const server = buildServer(await configureDemo(variables, demo, opened), logger);
+  const server = buildServer({ ...(await configureDemo(variables, demo, opened)), tracing }, logger);
   opened(() => server.stop());
   const url = await server.start();
   await demo.registerWebhooks(server.ingress);

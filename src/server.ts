@@ -36,6 +36,7 @@ import { useUpstreamReport } from './plugins/upstream-report.ts';
 import { toPublicError } from './public-errors.ts';
 import { buildSchema } from './schema/index.ts';
 import type { Secret } from './secret.ts';
+import type { Tracing } from './tracing.ts';
 import { createBreaker } from './upstream/breaker.ts';
 import { createHttp, type UpstreamHttp } from './upstream/http.ts';
 import { createRest } from './upstream/rest.ts';
@@ -89,6 +90,8 @@ export interface ServerConfig {
   readonly upstreamReport: boolean;
   /** What GraphiQL opens with; undefined for no GraphiQL. */
   readonly graphiql: GraphiQLOptions | undefined;
+  /** Where operations, REST calls and webhooks are traced; undefined for nowhere. Ended by whoever started it. */
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface Gateway {
@@ -115,6 +118,7 @@ const REQUEST_ID = /^[\w-]{8,64}$/;
  * @param open opens what moves money; a test may hand in one over a store that fails.
  */
 export function buildServer(config: ServerConfig, logger: Logger, open = openMoney): Gateway {
+  const { tracing } = config;
   const metrics = createMetrics();
   const breaker = createBreaker(() => performance.now());
   const http = createHttp(config.upstreamUrl, breaker, Math.min(5_000, config.upstreamTimeoutMs / 2));
@@ -132,13 +136,14 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
   let stopGateway: (() => Promise<void>) | undefined;
 
   async function start(): Promise<string> {
-    const events = await openEventLog({
+    const log = await openEventLog({
       redisUrl,
       dataDir: config.dataDir,
       retention: config.eventsRetention,
       metrics: metrics.events,
       logger,
     });
+    const events = tracing?.log(log) ?? log;
     const ingress = createIngress({
       log: events,
       secrets: accepted,
@@ -162,7 +167,7 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
       upstreamTimeoutMs: config.upstreamTimeoutMs,
       operationTimeoutMs: config.operationTimeoutMs,
       utcOffset: config.upstreamUtcOffset,
-      onCall: metrics.upstreamCall,
+      onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();
     const yoga = createGraph(config, logger, createContext, metrics, drain);
@@ -170,9 +175,11 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       const [path = '/'] = (request.url ?? '/').split('?');
       if (path === GRAPHQL_PATH) {
-        void yoga(request, response, { incoming: incomingOf(request, response) });
+        const run = () => yoga(request, response, { incoming: incomingOf(request, response) });
+        void (tracing === undefined ? run() : tracing.within(request.headers, run));
       } else if (path.startsWith(WEBHOOKS_PATH)) {
-        void ingress.handle(request, response);
+        const take = () => ingress.handle(request, response);
+        void (tracing === undefined ? take() : tracing.webhook(path, response, take));
       } else if (path === '/healthz') {
         send(response, 200, { status: 'alive' });
       } else if (path === '/readyz') {
@@ -305,6 +312,7 @@ function createGraph(
       useOperationCount(metrics.operation),
       ...(config.upstreamReport ? [useUpstreamReport()] : []),
       ...(config.introspection ? [] : [useNoIntrospection()]),
+      ...(config.tracing === undefined ? [] : [config.tracing.plugin]),
     ],
     // Errors of the result are masked by the plugin above; this masks what is thrown before there is one.
     maskedErrors: {
@@ -336,6 +344,13 @@ function createGraph(
     },
   });
 }
+
+const countedAndTraced =
+  (metrics: Metrics, tracing: Tracing): Metrics['upstreamCall'] =>
+  (call) => {
+    metrics.upstreamCall(call);
+    tracing.call(call);
+  };
 
 /** A request brings its own id where it is a plain one, so that logs of both sides can be joined. */
 function incomingOf(request: IncomingMessage, response: ServerResponse): Incoming {

@@ -27,8 +27,8 @@ const DECISIONS: readonly MoneyInDecision[] = ['ACCEPTED', 'REJECTED', 'INFORMED
 
 /** The one text in which an event is stored. The payload goes in as it came, so that not even a digit of it changes. */
 export function encodeEvent(event: NewEvent): string {
-  const { id, type, receivedAt, decision, refundReason } = event;
-  const rest = JSON.stringify({ id, type, receivedAt, decision, refundReason });
+  const { id, type, receivedAt, decision, refundReason, traceparent } = event;
+  const rest = JSON.stringify({ id, type, receivedAt, decision, refundReason, traceparent });
   return `${rest.slice(0, -1)},"payload":${event.payload}}`;
 }
 
@@ -45,7 +45,7 @@ export function decodeEntry(
 ): Entry {
   const value = parse(text);
   if (!isRecord(value)) throw new Error('an event is stored as a JSON object');
-  const { id, type, receivedAt, decision, refundReason } = value;
+  const { id, type, receivedAt, decision, refundReason, traceparent } = value;
   if (
     typeof id !== 'string' ||
     typeof receivedAt !== 'string' ||
@@ -64,6 +64,7 @@ export function decodeEntry(
       receivedAt,
       ...(isDecision(decision) ? { decision } : {}),
       ...(typeof refundReason === 'string' ? { refundReason } : {}),
+      ...(typeof traceparent === 'string' ? { traceparent } : {}),
       payload: value['payload'],
     },
   };

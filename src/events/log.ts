@@ -52,6 +52,8 @@ export interface NewEvent {
    * asked: another process may have got, and given, another answer.
    */
   readonly spoolable: boolean;
+  /** Where the delivery stands in a trace (W3C Trace Context), so that what is done with the event can join it. */
+  readonly traceparent?: string | undefined;
 }
 
 /** What came of an append. */
@@ -73,6 +75,7 @@ export interface StoredEvent {
   readonly receivedAt: string;
   readonly decision?: MoneyInDecision;
   readonly refundReason?: string;
+  readonly traceparent?: string;
   /** The delivery's parsed JSON, whole. */
   readonly payload: unknown;
 }
