@@ -8,6 +8,7 @@ import { type Demo, startDemo } from './demo.ts';
 import { type Closer, runProgram } from './process.ts';
 import { Secret } from './secret.ts';
 import { buildServer, type ServerConfig } from './server.ts';
+import { readTrustedDocuments } from './trusted-documents.ts';
 
 type Opened = (closer: Closer) => void;
 
@@ -34,6 +35,17 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     introspection: variables.INTROSPECTION ?? false,
     upstreamReport: variables.UPSTREAM_REPORT ?? false,
     graphiql: variables.GRAPHIQL === true ? { title: 'Pasarela' } : undefined,
+    limits: {
+      tokens: variables.LIMIT_TOKENS,
+      depth: variables.LIMIT_DEPTH,
+      aliases: variables.LIMIT_ALIASES,
+      directives: variables.LIMIT_DIRECTIVES,
+      cost: variables.LIMIT_COST,
+    },
+    trustedDocuments:
+      variables.TRUSTED_DOCUMENTS === undefined
+        ? undefined
+        : readTrustedDocuments(variables.TRUSTED_DOCUMENTS),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   StoreUnavailableError,
 } from './events/errors.ts';
 import { OwnerUnknownError, PublicError } from './resolvers/errors.ts';
+import { scrub, withoutValues } from './scrub.ts';
 import { UpstreamError } from './upstream/errors.ts';
 import { MalformedIdError } from './upstream/path.ts';
 
@@ -15,10 +16,26 @@ import { MalformedIdError } from './upstream/path.ts';
  * is one that callers may read. Undefined for whatever is not meant for them.
  */
 export function toPublicError(error: GraphQLError): GraphQLError | undefined {
+  const known = publicForm(error);
+  return known && rephrased(known, scrub(known.message));
+}
+
+const rephrased = (error: GraphQLError, message: string): GraphQLError =>
+  message === error.message
+    ? error
+    : new GraphQLError(message, {
+        nodes: error.nodes,
+        source: error.source,
+        positions: error.positions,
+        path: error.path,
+        extensions: error.extensions,
+      });
+
+function publicForm(error: GraphQLError): GraphQLError | undefined {
   const cause = error.originalError;
   if (cause === undefined || cause === null || isOfVariable(error)) return ofGraphQL(error);
   // An executor may wrap an error that it was handed already located.
-  if (cause instanceof GraphQLError) return toPublicError(cause);
+  if (cause instanceof GraphQLError) return publicForm(cause);
   const known = describe(cause);
   return known && new GraphQLError(known.message, { extensions: known.extensions });
 }
@@ -67,11 +84,15 @@ function ofUpstream(error: UpstreamError): Description {
 const isOfVariable = ({ path, nodes }: GraphQLError): boolean =>
   path === undefined && nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION;
 
+/** Yoga's own name for it. */
+const BAD_REQUEST = 'BAD_REQUEST';
 const NULL_IN_NON_NULL = /^Cannot return null for non-nullable field /;
 
 /** Errors of the executor itself: variables it could not coerce, and fields that the upstream left out. */
 function ofGraphQL(error: GraphQLError): GraphQLError {
-  if (error.extensions['code'] !== undefined) return error;
-  const code = NULL_IN_NON_NULL.test(error.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
-  return new GraphQLError(error.message, { extensions: { ...error.extensions, code } });
+  const known = rephrased(error, withoutValues(error.message));
+  const given = known.extensions['code'];
+  if (given !== undefined && given !== BAD_REQUEST) return known;
+  const code = NULL_IN_NON_NULL.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
+  return new GraphQLError(known.message, { extensions: { ...known.extensions, code } });
 }

@@ -3,38 +3,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GraphQLError } from 'graphql';
-import { createYoga, type GraphiQLOptions, type YogaServerInstance } from 'graphql-yoga';
 import type { Authenticator } from './auth/authenticator.ts';
 import { createPassthrough } from './auth/passthrough.ts';
 import { createService, type ServiceOptions } from './auth/service.ts';
 import { openTokenShare } from './auth/token-share.ts';
-import {
-  type Context,
-  createContextFactory,
-  type Incoming,
-  type IngressAddresses,
-  type Logger,
-} from './context.ts';
+import { createContextFactory, type Incoming, type IngressAddresses, type Logger } from './context.ts';
 import { openEventLog } from './events/open.ts';
+import { createGraph, type GraphConfig } from './graph.ts';
 import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from './ingress/addresses.ts';
 import { createIngress } from './ingress/ingress.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { openMoney } from './money/open.ts';
-import { useCredentialLapse } from './plugins/credential-lapse.ts';
-import { createDrain, type Drain } from './plugins/drain.ts';
-import { useErrorMasking } from './plugins/error-masking.ts';
-import { useForesight } from './plugins/foresight.ts';
-import { useGraphQLJs } from './plugins/graphql-js.ts';
-import { useNoIntrospection } from './plugins/introspection.ts';
-import { useJit } from './plugins/jit.ts';
-import { useJsonRequests } from './plugins/json-requests.ts';
-import { useOperationContext } from './plugins/operation-context.ts';
-import { useOperationCount } from './plugins/operation-count.ts';
+import { createDrain } from './plugins/drain.ts';
 import { readiness } from './plugins/readiness.ts';
-import { useServerSentEvents } from './plugins/sse.ts';
-import { useUpstreamReport } from './plugins/upstream-report.ts';
+import { trustedDocument } from './plugins/trusted-documents.ts';
 import { toPublicError } from './public-errors.ts';
-import { buildSchema } from './schema/index.ts';
 import type { Secret } from './secret.ts';
 import type { Tracing } from './tracing.ts';
 import { createBreaker } from './upstream/breaker.ts';
@@ -46,24 +29,18 @@ import { serveWebSockets } from './websocket.ts';
 
 const GRAPHQL_PATH = '/graphql';
 const WEBHOOKS_PATH = '/webhooks/';
-/** The longest request body at `/graphql`, in bytes. */
-const MAX_BODY_BYTES = 256 * 1024;
 /** How long a client may take to send its headers, and its whole request, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 15_000;
+/** How often connections are looked at for it; Node's own half minute would let them be as late. */
+const TIMEOUT_CHECK_MS = 500;
 /** How long requests in flight may take once the server is stopping, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 10_000;
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
 
-/**
- * GraphiQL leaves the offset of its first layout animation on each tab and applies it while the tab is pressed: the tab
- * moves away from beneath the pointer, and the first click is lost.
- */
-const TAB_FIX = '.graphiql-tab { transform: none !important; }';
-
 /** What one gateway process is made from. Times are milliseconds. */
-export interface ServerConfig {
+export interface ServerConfig extends GraphConfig {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
@@ -84,14 +61,6 @@ export interface ServerConfig {
   readonly webhookSecrets: readonly [Secret, ...Secret[]];
   readonly webhookTokenHeader: string | undefined;
   readonly moneyInDecisionUrl: string | undefined;
-  /** Whether pages of an origin may use the graph. */
-  readonly allowsOrigin: (origin: string) => boolean;
-  readonly introspection: boolean;
-  readonly upstreamReport: boolean;
-  /** What GraphiQL opens with; undefined for no GraphiQL. */
-  readonly graphiql: GraphiQLOptions | undefined;
-  /** Where operations, REST calls and webhooks are traced; undefined for nowhere. Ended by whoever started it. */
-  readonly tracing?: Tracing | undefined;
 }
 
 export interface Gateway {
@@ -104,10 +73,6 @@ export interface Gateway {
   start(): Promise<string>;
   /** Stops accepting, lets what is in flight finish, closes sockets and stores. */
   stop(): Promise<void>;
-}
-
-interface ServerContext {
-  readonly incoming: Incoming;
 }
 
 const REQUEST_ID = /^[\w-]{8,64}$/;
@@ -170,12 +135,12 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();
-    const yoga = createGraph(config, logger, createContext, metrics, drain);
+    const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, createContext });
 
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       const [path = '/'] = (request.url ?? '/').split('?');
       if (path === GRAPHQL_PATH) {
-        const run = () => yoga(request, response, { incoming: incomingOf(request, response) });
+        const run = () => graph(request, response, { incoming: incomingOf(request, response) });
         void (tracing === undefined ? run() : tracing.within(request.headers, run));
       } else if (path.startsWith(WEBHOOKS_PATH)) {
         const take = () => ingress.handle(request, response);
@@ -205,14 +170,28 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
     };
 
     const server = createServer(
-      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+      {
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      },
       answer,
     );
-    const sockets = serveWebSockets(server, yoga, {
+    const sockets = serveWebSockets(server, graph, {
       path: GRAPHQL_PATH,
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       untilLapse: (incoming, signal) => createContext(incoming).untilLapse(signal),
+      documentOf: (request) =>
+        config.trustedDocuments === undefined
+          ? String(request.query)
+          : trustedDocument(config.trustedDocuments, request),
+      publicForm: (error, requestId) => {
+        const { message, extensions } = toPublicError(error) ?? new GraphQLError('Unexpected error');
+        const { nodes, source, positions } = error;
+        const { http: _status, ...known } = extensions;
+        return new GraphQLError(message, { nodes, source, positions, extensions: { ...known, requestId } });
+      },
     });
 
     stopGateway = async () => {
@@ -285,66 +264,6 @@ function createAuthenticator(
   );
 }
 
-function createGraph(
-  config: ServerConfig,
-  logger: Logger,
-  createContext: (incoming: Incoming) => Context,
-  metrics: Metrics,
-  drain: Drain,
-): YogaServerInstance<ServerContext, object> {
-  return createYoga<ServerContext>({
-    schema: buildSchema(),
-    graphqlEndpoint: GRAPHQL_PATH,
-    plugins: [
-      useGraphQLJs(),
-      useJit(),
-      useOperationContext<ServerContext>(({ incoming }) => createContext(incoming)),
-      useForesight(),
-      useJsonRequests(),
-      useCredentialLapse(),
-      useErrorMasking({
-        translate: toPublicError,
-        onMasked: (error, requestId) =>
-          logger.error({ err: error, requestId }, 'An operation failed unexpectedly'),
-      }),
-      drain.plugin,
-      useServerSentEvents(),
-      useOperationCount(metrics.operation),
-      ...(config.upstreamReport ? [useUpstreamReport()] : []),
-      ...(config.introspection ? [] : [useNoIntrospection()]),
-      ...(config.tracing === undefined ? [] : [config.tracing.plugin]),
-    ],
-    // Errors of the result are masked by the plugin above; this masks what is thrown before there is one.
-    maskedErrors: {
-      errorMessage: 'Unexpected error',
-      maskError: (error, message) => maskThrown(error, message, logger),
-    },
-    cors: (request) => {
-      const origin = request.headers.get('origin');
-      return origin !== null && config.allowsOrigin(origin)
-        ? { origin: [origin], credentials: false, methods: ['GET', 'POST'], maxAge: 600 }
-        : false;
-    },
-    landingPage: false,
-    batching: false,
-    multipart: false,
-    maxRequestBodySize: MAX_BODY_BYTES,
-    graphiql: config.graphiql ?? false,
-    renderGraphiQL: async (options) => {
-      // 9 MB of page: read when somebody asks for it.
-      const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
-      return renderGraphiQL(options).replace('</head>', `<style>${TAB_FIX}</style></head>`);
-    },
-    // What the plugins above have not logged themselves is of use to developers alone.
-    logging: {
-      debug: (...message) => logger.debug({ message }, 'yoga'),
-      info: (...message) => logger.debug({ message }, 'yoga'),
-      warn: (...message) => logger.debug({ message }, 'yoga'),
-      error: (...message) => logger.debug({ message }, 'yoga'),
-    },
-  });
-}
-
 const countedAndTraced =
   (metrics: Metrics, tracing: Tracing): Metrics['upstreamCall'] =>
   (call) => {
@@ -371,16 +290,6 @@ function incomingOf(request: IncomingMessage, response: ServerResponse): Incomin
     signal: gone.signal,
     closeSocket: undefined,
   };
-}
-
-/** Errors from before an operation runs: those of GraphQL and HTTP are for the caller, others are not. */
-function maskThrown(error: unknown, message: string, logger: Logger): Error {
-  if (error instanceof GraphQLError) {
-    const known = toPublicError(error);
-    if (known !== undefined) return known;
-  }
-  logger.error({ err: error }, 'A request failed unexpectedly');
-  return new GraphQLError(message, { extensions: { code: 'INTERNAL' } });
 }
 
 function send(response: ServerResponse, status: number, body: object): void {

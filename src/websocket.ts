@@ -5,9 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DocumentNode, type ExecutionArgs, GraphQLError } from 'graphql';
 import { CloseCode, GRAPHQL_TRANSPORT_WS_PROTOCOL, type Context as SocketContext } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
-import type { YogaServerInstance } from 'graphql-yoga';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Incoming } from './context.ts';
+import type { Graph } from './graph.ts';
+import type { DocumentRequest } from './plugins/trusted-documents.ts';
 
 /** The longest message that is read, in bytes (security.md, "sockets"). */
 const MAX_MESSAGE_BYTES = 64 * 1024;
@@ -30,15 +31,15 @@ export interface WebSocketOptions {
   allowsOrigin(origin: string, host: string | undefined): boolean;
   /** Resolves with the reason when the credential of a socket holds no longer; rejects when it never held. */
   untilLapse(incoming: Incoming, signal: AbortSignal): Promise<Error | undefined>;
+  /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
+  documentOf(request: DocumentRequest): string;
+  /** The form of an error in which callers may read it. */
+  publicForm(error: GraphQLError, requestId: string): GraphQLError;
 }
 
 export interface WebSocketTransport {
   /** Closes every socket with 1012, so that clients reconnect elsewhere, and waits until they are gone. */
   stop(): Promise<void>;
-}
-
-interface ServerContext {
-  readonly incoming: Incoming;
 }
 
 type Connection = SocketContext<Record<string, unknown>, Extra>;
@@ -47,11 +48,7 @@ type Connection = SocketContext<Record<string, unknown>, Extra>;
  * Serves the graph over `graphql-transport-ws` on the HTTP server's upgrade requests. The executor, its plugins and the
  * context are those of the HTTP transport, so that an operation means the same over both.
  */
-export function serveWebSockets(
-  server: Server,
-  yoga: YogaServerInstance<ServerContext, object>,
-  options: WebSocketOptions,
-): WebSocketTransport {
+export function serveWebSockets(server: Server, graph: Graph, options: WebSocketOptions): WebSocketTransport {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_MESSAGE_BYTES,
@@ -98,15 +95,16 @@ export function serveWebSockets(
       // Messages of unexpected errors stay out of close frames.
       isProd: true,
       async onSubscribe(connection, _id, payload) {
-        if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) {
-          return [tooMany()];
-        }
+        const incoming = incomingOf(connection);
+        const refused = (errors: readonly GraphQLError[]) =>
+          errors.map((error) => options.publicForm(error, incoming.requestId));
+        if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
         watch(connection);
-        const enveloped = yoga.getEnveloped({ incoming: incomingOf(connection) });
-        const document = parseOrError(enveloped.parse, payload.query);
-        if (document instanceof GraphQLError) return [document];
+        const enveloped = graph.getEnveloped({ incoming });
+        const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
+        if (document instanceof GraphQLError) return refused([document]);
         const errors = enveloped.validate(enveloped.schema, document);
-        if (errors.length > 0) return errors;
+        if (errors.length > 0) return refused(errors);
         return {
           schema: enveloped.schema,
           operationName: payload.operationName,
@@ -119,6 +117,12 @@ export function serveWebSockets(
     },
     sockets,
   );
+
+  // graphql-ws writes to the console what a peer does wrong, such as a message that is too long; ws has closed it by then.
+  sockets.on('connection', (socket) => {
+    socket.removeAllListeners('error');
+    socket.on('error', () => undefined);
+  });
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const { origin, host } = request.headers;
@@ -164,20 +168,16 @@ async function close(socket: WebSocket, delayMs: number): Promise<void> {
 
 /** Carried as the root value, which no resolver of the schema reads. */
 interface Enveloped {
-  execute(
-    args: ExecutionArgs,
-  ): ReturnType<ReturnType<YogaServerInstance<object, object>['getEnveloped']>['execute']>;
-  subscribe(
-    args: ExecutionArgs,
-  ): ReturnType<ReturnType<YogaServerInstance<object, object>['getEnveloped']>['subscribe']>;
+  execute(args: ExecutionArgs): ReturnType<ReturnType<Graph['getEnveloped']>['execute']>;
+  subscribe(args: ExecutionArgs): ReturnType<ReturnType<Graph['getEnveloped']>['subscribe']>;
 }
 
 // `onSubscribe` above is the only maker of these arguments.
 const envelopedOf = (args: ExecutionArgs): Enveloped => args.rootValue as Enveloped;
 
-function parseOrError(parse: (text: string) => DocumentNode, text: string): DocumentNode | GraphQLError {
+function documentOrError(read: () => DocumentNode): DocumentNode | GraphQLError {
   try {
-    return parse(text);
+    return read();
   } catch (error) {
     if (error instanceof GraphQLError) return error;
     throw error;

@@ -1,11 +1,23 @@
-import { NoSchemaIntrospectionCustomRule } from 'graphql';
+import { NoSchemaIntrospectionCustomRule, validate } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 
-/** Refuses `__schema` and `__type`, over every transport. */
-export function useNoIntrospection(): Plugin {
+/**
+ * Keeps the schema to itself, over every transport: `__schema` and `__type` are refused, and no error suggests a name that
+ * was nearly hit, neither of a document nor of a variable.
+ */
+export function useHiddenSchema(): Plugin {
   return {
-    onValidate({ addValidationRule }) {
+    onValidate({ addValidationRule, setValidationFn }) {
       addValidationRule(NoSchemaIntrospectionCustomRule);
+      setValidationFn((schema, document, rules) =>
+        validate(schema, document, rules, { hideSuggestions: true }),
+      );
+    },
+    onExecute({ args }) {
+      Object.assign(args, { hideSuggestions: true });
+    },
+    onSubscribe({ args }) {
+      Object.assign(args, { hideSuggestions: true });
     },
   };
 }

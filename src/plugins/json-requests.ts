@@ -1,4 +1,4 @@
-import { createGraphQLError, type Plugin } from 'graphql-yoga';
+import { createGraphQLError, type GraphQLParams, type Plugin } from 'graphql-yoga';
 
 const refuse = (status: number, message: string): Error =>
   createGraphQLError(message, { extensions: { code: 'BAD_USER_INPUT', http: { status } } });
@@ -10,7 +10,7 @@ const refuse = (status: number, message: string): Error =>
  */
 export function useJsonRequests(): Plugin {
   return {
-    onRequestParse({ request }) {
+    onRequestParse({ request, url, setRequestParser }) {
       if (request.method === 'POST') {
         const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
         if (type !== 'application/json') {
@@ -19,11 +19,33 @@ export function useJsonRequests(): Plugin {
             `A GraphQL request is a POST of application/json; this one is ${type || 'of no type'}.`,
           );
         }
-      } else if (request.method === 'GET' && isCrossSite(request.headers)) {
-        throw refuse(403, 'A GET from another site is refused: send a POST of application/json.');
+      } else if (request.method === 'GET') {
+        if (isCrossSite(request.headers)) {
+          throw refuse(403, 'A GET from another site is refused: send a POST of application/json.');
+        }
+        setRequestParser(() => readQuery(url.searchParams));
       }
     },
   };
+}
+
+/** The parameters of a GET (GraphQL over HTTP); Yoga's own reading takes malformed JSON for a failure of the server. */
+function readQuery(given: URLSearchParams): GraphQLParams {
+  const parameters = ['operationName', 'query', 'documentId', 'variables', 'extensions'].flatMap((name) => {
+    const value = given.get(name);
+    if (value === null || value === '') return [];
+    return [[name, name === 'variables' || name === 'extensions' ? json(name, value) : value]];
+  });
+  // Yoga checks next that each is of the form that it must have.
+  return Object.fromEntries(parameters) as GraphQLParams;
+}
+
+function json(name: string, value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw refuse(400, `The parameter "${name}" is not JSON.`);
+  }
 }
 
 function isCrossSite(headers: Headers): boolean {

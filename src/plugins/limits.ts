@@ -19,7 +19,8 @@ const tooComplex = (message: string): GraphQLError =>
 /**
  * Bounds documents over every transport: tokens while parsing, so that a huge one is refused before it costs anything;
  * depth, aliases and directives before validation, whose own cost grows with them; and the cost once the variables say
- * how large the pages are. The error says which limit, its value, and what the document has.
+ * how large the pages are. The error says which limit, its value, and what the document has. Must stand behind plugins
+ * that choose what executes.
  */
 export function useLimits(limits: Limits): Plugin {
   const refuse = (name: keyof Measure, had: number): GraphQLError[] =>
@@ -52,7 +53,9 @@ export function useLimits(limits: Limits): Plugin {
           return parse(source, { ...options, maxTokens: limits.tokens });
         } catch (error) {
           if (error instanceof GraphQLError && error.message.includes(`more than ${limits.tokens} tokens`)) {
-            throw tooComplex(`The document has more than ${limits.tokens} tokens.`);
+            throw tooComplex(
+              `The document has more tokens than the ${limits.tokens} that are allowed; reading stopped there.`,
+            );
           }
           throw error;
         }
@@ -62,13 +65,14 @@ export function useLimits(limits: Limits): Plugin {
       const errors = beyond(params.schema, params.documentAST);
       if (errors.length > 0) setResult(errors);
     },
-    onExecute({ args, setResultAndStopExecution }) {
+    // As a result like any other, so that errors get their public form and are counted.
+    onExecute({ args, setExecuteFn }) {
       const errors = tooCostly(args);
-      if (errors.length > 0) setResultAndStopExecution({ errors });
+      if (errors.length > 0) setExecuteFn(() => ({ errors }));
     },
-    onSubscribe({ args, setResultAndStopExecution }) {
+    onSubscribe({ args, setSubscribeFn }) {
       const errors = tooCostly(args);
-      if (errors.length > 0) setResultAndStopExecution({ errors });
+      if (errors.length > 0) setSubscribeFn(() => ({ errors }));
     },
   };
 }

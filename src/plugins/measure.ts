@@ -26,6 +26,8 @@ export interface Measure {
 
 /** The page size of a connection asked for without one (graph.md). */
 const DEFAULT_PAGE = 50;
+/** Larger pages are refused where they are asked for, so that they cost nothing more. */
+const MAX_PAGE = 100;
 /** What a list without pages, such as `banks`, is taken to hold. */
 const UNPAGED_LIST = 100;
 
@@ -98,7 +100,7 @@ export function measure(
       const inner = ofSelections(
         selection.selectionSet,
         named,
-        isConnection ? pageSize(selection.arguments ?? [], variables) : 1,
+        isConnection ? pageSize(selection.arguments ?? [], values) : 1,
       );
       sum = plus(sum, {
         depth: inner.depth + 1,
@@ -110,9 +112,19 @@ export function measure(
     return sum;
   };
 
+  const values = { ...defaultsOf(operation), ...variables };
   const root = schema.getRootType(operation.operation) ?? undefined;
   const whole = ofSelections(operation.selectionSet, root, 1);
   return { ...whole, directives: whole.directives + (operation.directives?.length ?? 0) };
+}
+
+/** What variables are when they are left out, as far as numbers go. */
+function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Variables {
+  return Object.fromEntries(
+    variableDefinitions.flatMap(({ variable, defaultValue }) =>
+      defaultValue?.kind === Kind.INT ? [[variable.name.value, defaultValue.value]] : [],
+    ),
+  );
 }
 
 const plus = (a: Measure, b: Measure): Measure => ({
@@ -151,7 +163,7 @@ function pageSize(args: readonly Argument[], variables: Variables): number {
     if (name.value !== 'first' && name.value !== 'last') continue;
     const given = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.value;
     const size = Number(given ?? DEFAULT_PAGE);
-    if (Number.isInteger(size) && size > 0) return size;
+    if (Number.isInteger(size) && size > 0) return Math.min(size, MAX_PAGE);
   }
   return DEFAULT_PAGE;
 }

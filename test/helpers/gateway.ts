@@ -85,6 +85,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Runnin
       introspection: true,
       upstreamReport: false,
       graphiql: undefined,
+      limits: { tokens: 2_000, depth: 15, aliases: 30, directives: 50, cost: 10_000 },
+      trustedDocuments: undefined,
       ...options.config,
     },
     collectingLogger(log),
