@@ -4,7 +4,7 @@
 //   npm run fix:lock
 //
 // With --check it changes nothing, and fails where something is missing.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 
 const SYSTEMS = [
   'aix',
@@ -44,9 +44,8 @@ function platformOf(name) {
   return { ...(cpu && { cpu: [cpu] }), ...(os && { os: [os] }), ...(libc && { libc: [libc] }) };
 }
 
-const [flag] = process.argv.slice(2);
-const checking = flag === '--check';
-const files = process.argv.slice(checking ? 3 : 2);
+const checking = process.argv.includes('--check');
+const files = globSync('{.,bench,examples/*,test/*}/package-lock.json');
 
 for (const file of files) {
   const lock = JSON.parse(readFileSync(file, 'utf8'));
