@@ -2,6 +2,7 @@ import { GraphQLError } from 'graphql';
 import { createYoga, type GraphiQLOptions, type YogaServerInstance } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import type { Context, Incoming, Logger } from './context.ts';
+import { createJsonPost, type Transport } from './json-post.ts';
 import type { Metrics } from './metrics.ts';
 import { useCredentialLapse } from './plugins/credential-lapse.ts';
 import type { Drain } from './plugins/drain.ts';
@@ -120,6 +121,18 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
   });
 }
 
+/** HTTP for the graph, in the cheapest way that each request allows. */
+export const createGraphHttp = (
+  graph: Graph,
+  { allowsOrigin }: GraphConfig,
+  logger: Logger,
+): Transport<GraphContext> =>
+  createJsonPost(graph, {
+    maxBodyBytes: MAX_BODY_BYTES,
+    allowsOrigin,
+    mask: (error) => maskThrown(error, logger),
+  });
+
 /** Strangers choose what is parsed: what is kept of it is bounded by its size, not its number. */
 const keptByLength = <T extends object>() =>
   new LRUCache<string, T>({
@@ -128,7 +141,7 @@ const keptByLength = <T extends object>() =>
   });
 
 /** Errors from before an operation runs: those of GraphQL and HTTP are for the caller, others are not. */
-function maskThrown(error: unknown, logger: Logger): Error {
+function maskThrown(error: unknown, logger: Logger): GraphQLError {
   if (error instanceof GraphQLError && error.extensions['code'] === 'REQUEST_ENTITY_TOO_LARGE') {
     return new GraphQLError(`The request is longer than the ${MAX_BODY_BYTES} bytes that are allowed.`, {
       extensions: { ...error.extensions, code: 'TOO_COMPLEX' },

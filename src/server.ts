@@ -9,7 +9,7 @@ import { createService, type ServiceOptions } from './auth/service.ts';
 import { openTokenShare } from './auth/token-share.ts';
 import { createContextFactory, type Incoming, type IngressAddresses, type Logger } from './context.ts';
 import { openEventLog } from './events/open.ts';
-import { createGraph, type GraphConfig } from './graph.ts';
+import { createGraph, createGraphHttp, type GraphConfig } from './graph.ts';
 import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from './ingress/addresses.ts';
 import { createIngress } from './ingress/ingress.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -136,11 +136,12 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
     });
     const drain = createDrain();
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, createContext });
+    const serveGraph = createGraphHttp(graph, config, logger);
 
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       const [path = '/'] = (request.url ?? '/').split('?');
       if (path === GRAPHQL_PATH) {
-        const run = () => graph(request, response, { incoming: incomingOf(request, response) });
+        const run = () => serveGraph(request, response, { incoming: incomingOf(request, response) });
         void (tracing === undefined ? run() : tracing.within(request.headers, run));
       } else if (path.startsWith(WEBHOOKS_PATH)) {
         const take = () => ingress.handle(request, response);
