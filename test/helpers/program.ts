@@ -15,9 +15,13 @@ export interface Program extends AsyncDisposable {
 }
 
 /** Runs one of the project's programs as a person would: a process of its own, told everything by its environment. */
-export function startProgram(file: string, environment: Readonly<Record<string, string>>): Program {
+export function startProgram(
+  file: string,
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): Program {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [file], { env: { PATH, HOME, ...environment } });
+  const child = spawn(process.execPath, [file, ...args], { env: { PATH, HOME, ...environment } });
   let written = '';
   const collect = (chunk: Buffer) => {
     written += chunk.toString();

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { demoAddresses, startProgram } from '../helpers/program.ts';
+import { pasarela } from './run.ts';
+
+const COMMANDS = ['serve', 'sandbox', 'doctor', 'webhooks', 'events', 'schema'];
+
+describe('the command line', () => {
+  it('lists every command, and says what the exit codes mean', async () => {
+    const { code, stdout } = await pasarela(['--help']);
+    expect(code).toBe(0);
+    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
+    expect(stdout).toContain('Exit codes: 0');
+  });
+
+  it.each(COMMANDS)('explains %s with --help, and runs nothing', async (command) => {
+    const { code, stdout, stderr } = await pasarela([command, '--help']);
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(new RegExp(`^Usage: pasarela ${command}`));
+    expect(stdout).toContain('Exit codes: 0');
+    expect(code).toBe(0);
+  });
+
+  it.each([
+    [[], 'Usage: pasarela <command>'],
+    [['frobnicate'], 'there is no command "frobnicate"'],
+    [['constructor'], 'there is no command "constructor"'],
+    [['doctor', '--loud'], "Unknown option '--loud'"],
+    [['doctor', 'now'], 'takes no argument, and got "now"'],
+    [['serve', '--port', '80'], "Unknown option '--port'"],
+    [['webhooks'], 'wants list, sync or remove'],
+    [['webhooks', 'mend'], 'there is no "mend"'],
+    [['webhooks', 'sync', '--types', 'CEP,MONEY_OUT'], '--types got "MONEY_OUT"'],
+    [['webhooks', 'remove'], 'needs the ids'],
+    [['events'], 'wants tail or replay'],
+    [['events', 'tail', '--after'], "'--after <value>' argument missing"],
+    [['schema', '--persisted-documents'], 'needs the names of files'],
+    [['schema', '--json', '--possible-types'], 'one of its options at a time'],
+  ])('ends with 2 and a reason for %j', async (args, reason) => {
+    const { code, stdout, stderr } = await pasarela(args);
+    expect(stderr).toContain(reason);
+    expect(stderr).not.toMatch(/^ +at /m);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+
+  it('ends with 1 and names every wrong variable', async () => {
+    const { code, stderr } = await pasarela(['webhooks', 'list'], { PORT: 'http', AUTH_MODE: 'magic' });
+    expect(stderr).toContain('PORT: got "http"');
+    expect(stderr).toContain('AUTH_MODE: got "magic"');
+    expect(code).toBe(1);
+  });
+
+  it('serves the gateway, as npm start does', async () => {
+    await using program = startProgram('src/cli/pasarela.ts', { PORT: '0', SANDBOX_PORT: '0' }, ['serve']);
+    const { gateway } = await demoAddresses(program);
+    expect(await (await fetch(`${gateway}/readyz`)).json()).toMatchObject({ status: 'ready' });
+    expect(await program.end('SIGTERM')).toBe(0);
+  });
+
+  it('serves the sandbox alone', async () => {
+    await using program = startProgram('src/cli/pasarela.ts', { SANDBOX_PORT: '0' }, ['sandbox']);
+    const [, url = ''] = await program.says(/What is there +(http:\S+)/);
+    expect((await fetch(url)).status).toBe(200);
+    expect(await program.end('SIGTERM')).toBe(0);
+  });
+});

@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const COMMAND = fileURLToPath(new URL('../../src/cli/pasarela.ts', import.meta.url));
+
+/** Runs the `pasarela` command to its end, as a person would: in a process of its own, told everything by its environment. */
+export function pasarela(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Ran> {
+  const { PATH = '', HOME = '' } = process.env;
+  const options = { env: { PATH, HOME, ...environment }, timeout: 60_000, maxBuffer: 32 * 1024 * 1024 };
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [COMMAND, ...args], options, (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, stdout, stderr });
+    });
+  });
+}

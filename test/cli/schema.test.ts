@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildClientSchema, parse, printSchema, validate } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildSchema } from '../../src/schema/index.ts';
+import { pasarela } from './run.ts';
+
+let folder: string;
+const write = async (name: string, text: string): Promise<string> => {
+  await writeFile(join(folder, name), text);
+  return join(folder, name);
+};
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-schema-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe('pasarela schema', () => {
+  it('prints what schema.graphql holds', async () => {
+    const { stdout } = await pasarela(['schema']);
+    expect(stdout).toBe(await readFile(new URL('../../schema.graphql', import.meta.url), 'utf8'));
+  });
+
+  it('prints the same graph as an introspection result', async () => {
+    const { stdout } = await pasarela(['schema', '--json']);
+    expect(printSchema(buildClientSchema(JSON.parse(stdout)))).toBe(printSchema(buildSchema()));
+  });
+
+  it('prints the members of each interface and union', async () => {
+    const { stdout } = await pasarela(['schema', '--possible-types']);
+    const types = JSON.parse(stdout);
+    expect(types.Event).toEqual(expect.arrayContaining(['CepEvent', 'MoneyInEvent', 'StatusUpdateEvent']));
+    expect(types.InstrumentDetail).toEqual(expect.arrayContaining(['CardDetail', 'ClabeDetail']));
+  });
+
+  it('makes a manifest in which each operation stands alone under the SHA-256 of its text', async () => {
+    const operations = await write(
+      'operations.graphql',
+      'query Accounts { client { ...Accounts } } subscription Credits { moneyIn { cursor } }',
+    );
+    const fragments = await write(
+      'fragments.graphql',
+      'fragment Accounts on Client { accounts { nodes { clabe } } }',
+    );
+    const { stdout, code } = await pasarela(['schema', '--persisted-documents', operations, fragments]);
+    expect(code).toBe(0);
+    const manifest: Record<string, string> = JSON.parse(stdout);
+    const texts = Object.values(manifest);
+    expect(texts).toHaveLength(2);
+    for (const [hash, text] of Object.entries(manifest)) {
+      expect(createHash('sha256').update(text).digest('hex')).toBe(hash);
+      expect(validate(buildSchema(), parse(text))).toEqual([]);
+    }
+    expect(texts.find((text) => text.startsWith('query'))).toContain('fragment Accounts');
+    expect(texts.find((text) => text.startsWith('subscription'))).not.toContain('fragment');
+  });
+
+  it('refuses an operation that does not fit the graph, and says where it stands', async () => {
+    const file = await write('wrong.graphql', 'query Wrong {\n  client { balance }\n}');
+    const { stdout, stderr, code } = await pasarela(['schema', '--persisted-documents', file]);
+    expect(stderr).toContain('Cannot query field "balance"');
+    expect(stderr).toContain('wrong.graphql:2:12');
+    expect(stdout).toBe('');
+    expect(code).toBe(1);
+  });
+
+  it('says which file cannot be read', async () => {
+    const { stderr, code } = await pasarela([
+      'schema',
+      '--persisted-documents',
+      join(folder, 'nowhere.graphql'),
+    ]);
+    expect(stderr).toContain('nowhere.graphql cannot be read');
+    expect(code).toBe(1);
+  });
+});

@@ -1,0 +1,153 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { control } from '../helpers/gateway.ts';
+import { pasarela } from './run.ts';
+
+const SECRET = 'the secret of now';
+const PUBLIC_URL = 'https://graph.example.mx';
+
+let sandbox: Sandbox | undefined;
+let environment: Record<string, string>;
+beforeEach(async () => {
+  await sandbox?.stop();
+  sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  environment = {
+    UPSTREAM_URL: sandbox.url,
+    PASARELA_TOKEN: sandbox.accessToken,
+    PUBLIC_URL,
+    WEBHOOK_SECRET: SECRET,
+  };
+});
+afterAll(() => sandbox?.stop());
+
+const running = (): Sandbox => {
+  if (sandbox === undefined) throw new Error('the sandbox is started before each test');
+  return sandbox;
+};
+const path = () => `/v1/clients/${running().clientId}/webhooks`;
+const register = async (type: string, url: string, token = 'theirs'): Promise<string> => {
+  const body = { client_id: running().clientId, url, token, webhook_type: type, auth_type: 'AUTH' };
+  return (await control(running(), 'POST', path(), body)).id;
+};
+const registered = async () =>
+  (await control(running(), 'GET', path())).data.filter(
+    ({ deletedAt }: { deletedAt: unknown }) => deletedAt === null || deletedAt === 'None',
+  );
+const run = (...args: string[]) => pasarela(['webhooks', ...args], environment);
+
+describe('pasarela webhooks sync', () => {
+  it('registers what is missing, once, with the address and the token that the ingress accepts', async () => {
+    const before = (await registered()).length;
+    expect(await run('sync')).toMatchObject({ code: 0, stdout: 'CEP: was made\nMONEY_IN: was made\n' });
+    expect((await run('sync')).stdout).toMatch(/^CEP: is right .*\nMONEY_IN: is right/);
+    const made = (await registered()).filter(({ url }: { url: string }) => url.startsWith(PUBLIC_URL));
+    expect(made).toHaveLength(2);
+    expect(await registered()).toHaveLength(before + 2);
+    for (const { webhookType: type, url, token } of made) {
+      expect(url).toBe(ingressUrl(PUBLIC_URL, running().clientId, type, SECRET));
+      expect(token).toBe(ingressToken(running().clientId, type, SECRET));
+    }
+  });
+
+  it('does nothing with --dry-run, and says what it would do', async () => {
+    const before = await registered();
+    expect((await run('sync', '--dry-run')).stdout).toContain('CEP: would be made');
+    expect(await registered()).toEqual(before);
+  });
+
+  it('moves a webhook to the new secret while both are accepted', async () => {
+    const { clientId } = running();
+    const id = await register('CEP', ingressUrl(PUBLIC_URL, clientId, 'CEP', 'the secret of then'));
+    environment['WEBHOOK_SECRET'] = `${SECRET},the secret of then`;
+    const { stdout } = await run('sync', '--types', 'CEP', '--json');
+    expect(JSON.parse(stdout)).toEqual([{ type: 'CEP', action: 'update', id }]);
+    const moved = (await registered()).find((webhook: { id: string }) => webhook.id === id);
+    expect(moved.url).toBe(ingressUrl(PUBLIC_URL, clientId, 'CEP', SECRET));
+  });
+
+  it('switches on again what was switched off', async () => {
+    await run('sync', '--types', 'CEP');
+    const [{ id }] = (await registered()).filter(({ url }: { url: string }) => url.startsWith(PUBLIC_URL));
+    await control(running(), 'PATCH', `${path()}/${id}`, { webhook_status: 'INACTIVE' });
+    expect((await run('sync', '--types', 'CEP')).stdout).toContain(`CEP: was mended (${id})`);
+    const mended = (await registered()).find((webhook: { id: string }) => webhook.id === id);
+    expect(mended.webhookStatus).toBe('ACTIVE');
+  });
+
+  it('leaves a webhook that leads elsewhere as it is, and points it out', async () => {
+    const url = 'https://old.example.mx/hooks';
+    const id = await register('MONEY_IN', url);
+    expect((await run('sync')).stderr).toContain(`Another MONEY_IN webhook is active, ${id}`);
+    const other = (await registered()).find((webhook: { id: string }) => webhook.id === id);
+    expect(other).toMatchObject({ url, webhookStatus: 'ACTIVE' });
+  });
+
+  it('says what the service said when it refuses', async () => {
+    await control(running(), 'POST', '/sandbox/faults', {
+      match: { method: 'POST', path: '/v1/clients/*/webhooks' },
+      fault: { status: 403 },
+    });
+    const { code, stderr } = await run('sync');
+    expect(stderr).toContain('The CEP webhook could not be changed: The service does not allow this');
+    expect(code).toBe(1);
+  });
+
+  it('needs to know the address that it registers', async () => {
+    delete environment['PUBLIC_URL'];
+    expect(await run('sync')).toMatchObject({ code: 1, stderr: expect.stringContaining('PUBLIC_URL') });
+  });
+});
+
+describe('pasarela webhooks list', () => {
+  it('says where each one leads, and shows neither token nor signature', async () => {
+    await run('sync', '--types', 'CEP');
+    await register('MONEY_IN', 'https://old.example.mx/hooks', 'a token of theirs');
+    const { stdout } = await run('list');
+    expect(stdout).toMatch(/CEP .*\/webhooks\/[\w-]+\/CEP\/\*\*\*\n +feeds this gateway/);
+    expect(stdout).toMatch(/old\.example\.mx\/hooks\n +leads elsewhere/);
+    const asJson = (await run('list', '--json')).stdout;
+    expect(JSON.parse(asJson)).toContainEqual(
+      expect.objectContaining({ type: 'CEP', status: 'ACTIVE', leads: 'here' }),
+    );
+    const signature = ingressUrl(PUBLIC_URL, running().clientId, 'CEP', SECRET).split('/').at(-1);
+    for (const secret of [signature, 'a token of theirs', running().accessToken]) {
+      expect(stdout + asJson).not.toContain(secret);
+    }
+  });
+
+  it('needs a token in passthrough, and the gateway’s own credentials in service mode', async () => {
+    delete environment['PASARELA_TOKEN'];
+    expect(await run('list')).toMatchObject({ code: 1, stderr: expect.stringContaining('PASARELA_TOKEN') });
+    const { clientId, apiKey, clientSecret } = running();
+    Object.assign(environment, {
+      AUTH_MODE: 'service',
+      UPSTREAM_API_KEY: apiKey,
+      UPSTREAM_CLIENT_ID: clientId,
+      UPSTREAM_CLIENT_SECRET: clientSecret,
+      AUTH_JWT_SECRET: 'not used here, and long enough for whoever counts',
+      AUTH_ISSUER: 'https://id.example.mx',
+      AUTH_AUDIENCE: 'pasarela',
+    });
+    expect((await run('list')).code).toBe(0);
+  });
+});
+
+describe('pasarela webhooks remove', () => {
+  it('removes those named, and only those', async () => {
+    const gone = await register('CEP', 'https://old.example.mx/hooks');
+    const kept = await register('CEP', 'https://other.example.mx/hooks');
+    expect(await run('remove', gone)).toMatchObject({ code: 0, stdout: `${gone}: was removed\n` });
+    const ids = (await registered()).map(({ id }: { id: string }) => id);
+    expect(ids).not.toContain(gone);
+    expect(ids).toContain(kept);
+  });
+
+  it('removes nothing when one of the ids is unknown', async () => {
+    const kept = await register('CEP', 'https://old.example.mx/hooks');
+    const { code, stderr } = await run('remove', kept, '00000000-0000-4000-8000-000000000000');
+    expect(stderr).toContain('Nothing was removed');
+    expect(code).toBe(1);
+    expect((await registered()).map(({ id }: { id: string }) => id)).toContain(kept);
+  });
+});
