@@ -18,7 +18,7 @@ import { useOperationCount } from './plugins/operation-count.ts';
 import { useServerSentEvents } from './plugins/sse.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
-import { toPublicError } from './public-errors.ts';
+import { toDocumentError, toPublicError } from './public-errors.ts';
 import { buildSchema } from './schema/index.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -82,6 +82,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       useCredentialLapse(),
       useErrorMasking({
         translate: toPublicError,
+        translateInvalid: toDocumentError,
         onMasked: (error, requestId) =>
           logger.error({ err: error, requestId }, 'An operation failed unexpectedly'),
       }),

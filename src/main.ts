@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { readEnvironment, serviceOf, type Variables } from './config.ts';
 import { type Demo, startDemo } from './demo.ts';
+import { createLogger } from './logger.ts';
 import { type Closer, runProgram } from './process.ts';
 import { Secret } from './secret.ts';
 import { buildServer, type ServerConfig } from './server.ts';
@@ -84,7 +84,7 @@ const isLocalhost = (origin: string): boolean =>
 
 await runProgram(async (opened) => {
   const variables = readEnvironment();
-  const logger = pino({ level: variables.LOG_LEVEL });
+  const logger = createLogger(variables.LOG_LEVEL);
   const tracing = await openTracing(variables, opened);
 
   if (variables.UPSTREAM_URL !== undefined) {

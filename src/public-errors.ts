@@ -20,6 +20,13 @@ export function toPublicError(error: GraphQLError): GraphQLError | undefined {
   return known && rephrased(known, scrub(known.message));
 }
 
+/**
+ * The public form of an error about a document, found before anything ran: what graphql-js says, without the values that
+ * the document holds. Its code, where it has one, is GraphQL's own.
+ */
+export const toDocumentError = (error: GraphQLError): GraphQLError =>
+  rephrased(error, withoutValues(error.message));
+
 const rephrased = (error: GraphQLError, message: string): GraphQLError =>
   message === error.message
     ? error
@@ -90,7 +97,7 @@ const NULL_IN_NON_NULL = /^Cannot return null for non-nullable field /;
 
 /** Errors of the executor itself: variables it could not coerce, and fields that the upstream left out. */
 function ofGraphQL(error: GraphQLError): GraphQLError {
-  const known = rephrased(error, withoutValues(error.message));
+  const known = toDocumentError(error);
   const given = known.extensions['code'];
   if (given !== undefined && given !== BAD_REQUEST) return known;
   const code = NULL_IN_NON_NULL.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';

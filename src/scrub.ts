@@ -16,15 +16,16 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/(\/webhooks\/[\w-]{1,64}\/[A-Z_]+\/)[\w-]+/g, `$1${MASK}`],
   // Credentials in an address.
   [/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"]*@/gi, `$1${MASK}@`],
-  // Cards have 16 digits, CLABEs 18, account numbers 12. Parts of UUIDs are no runs of their own.
-  [/(?<![\w-])\d{12,18}(?![\w-])/g, MASK],
+  // Cards have 16 digits, CLABEs 18, account numbers 12. The last part of a UUID may be 12 digits too.
+  [/(?<!\d|[0-9a-f]{4}-)\d{12,18}(?!\d)/gi, MASK],
   // RFC: three letters of a company or four of a person, a date, three more.
   [/(?<![\w&Ñ])[A-ZÑ&]{3,4}\d{6}[A-Z0-9]{3}(?!\w)/g, MASK],
 ];
 
 /** The ends of graphql-js' messages in which it repeats what it was given. */
 const REPEATED: readonly (readonly [RegExp, string])[] = [
-  [/,? found: .*$/s, ', found another value.'],
+  [/[,;] found: .*$/s, '.'],
+  [/((?:Unexpected|found) (?:String|BlockString|Int|Float)) ".*"\.$/s, '$1.'],
   [/(cannot represent (?:a |an )?[\w -]*?(?:value|integer|string)[\w -]*): .*$/s, '$1.'],
   [/(cannot represent value): .*$/s, '$1.'],
   [

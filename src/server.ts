@@ -17,7 +17,7 @@ import { openMoney } from './money/open.ts';
 import { createDrain } from './plugins/drain.ts';
 import { readiness } from './plugins/readiness.ts';
 import { trustedDocument } from './plugins/trusted-documents.ts';
-import { toPublicError } from './public-errors.ts';
+import { toDocumentError } from './public-errors.ts';
 import type { Secret } from './secret.ts';
 import type { Tracing } from './tracing.ts';
 import { createBreaker } from './upstream/breaker.ts';
@@ -188,7 +188,7 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
           ? String(request.query)
           : trustedDocument(config.trustedDocuments, request),
       publicForm: (error, requestId) => {
-        const { message, extensions } = toPublicError(error) ?? new GraphQLError('Unexpected error');
+        const { message, extensions } = toDocumentError(error);
         const { nodes, source, positions } = error;
         const { http: _status, ...known } = extensions;
         return new GraphQLError(message, { nodes, source, positions, extensions: { ...known, requestId } });

@@ -9,6 +9,8 @@ export interface ErrorContext {
 export interface ErrorMaskingOptions {
   /** The public form of an error, or undefined when callers must not see it. */
   translate(error: GraphQLError): GraphQLError | undefined;
+  /** The public form of an error that validation has found. */
+  translateInvalid(error: GraphQLError): GraphQLError;
   /** Called with each error that was masked. */
   onMasked(error: unknown, requestId: string): void;
 }
@@ -52,6 +54,14 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
   }
 
   return {
+    onValidate() {
+      return ({ result, setResult }) => {
+        const errors: readonly Error[] = result;
+        setResult(
+          errors.map((error) => (error instanceof GraphQLError ? options.translateInvalid(error) : error)),
+        );
+      };
+    },
     onExecute({ args }) {
       return {
         onExecuteDone({ result, setResult }) {
