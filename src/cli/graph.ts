@@ -91,6 +91,8 @@ export async function* subscribe(
     webSocketImpl: WebSocket,
     connectionParams: { authorization: `Bearer ${graph.token}` },
     retryAttempts: Number.POSITIVE_INFINITY,
+    // A gateway that is away is an error of the socket, which is no close; what closes for good is told apart before.
+    shouldRetry: () => true,
     retryWait: (retries) =>
       new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** retries, LONGEST_WAIT_MS))),
     on: {

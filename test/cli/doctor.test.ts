@@ -1,0 +1,369 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SignJWT } from 'jose';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ingressUrl } from '../../src/ingress/addresses.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { Secret } from '../../src/secret.ts';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
+import { pasarela } from './run.ts';
+
+const SECRET = 'the secret of now';
+
+interface Finding {
+  readonly check: string;
+  readonly status: string;
+  readonly message: string;
+  readonly cure?: string;
+}
+
+let gateway: RunningGateway;
+let folder: string;
+let healthy: Record<string, string>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-doctor-'));
+  gateway = await startGateway({ config: { webhookSecrets: [new Secret(SECRET)] } });
+  healthy = {
+    UPSTREAM_URL: gateway.sandbox.url,
+    PASARELA_TOKEN: gateway.sandbox.accessToken,
+    PUBLIC_URL: gateway.url,
+    WEBHOOK_SECRET: SECRET,
+    DATA_DIR: folder,
+    PORT: new URL(gateway.url).port,
+  };
+});
+afterAll(async () => {
+  await gateway.stop();
+  await rm(folder, { recursive: true });
+});
+
+/** What the doctor finds wrong when these variables differ from those of a healthy gateway. */
+async function wrongs(changes: Readonly<Record<string, string>>): Promise<readonly Finding[]> {
+  const { stdout, stderr, code } = await pasarela(['doctor', '--json'], { ...healthy, ...changes });
+  expect(stderr).toBe('');
+  const { ok, findings }: { ok: boolean; findings: Finding[] } = JSON.parse(stdout);
+  expect(code).toBe(ok ? 0 : 1);
+  const bad = findings.filter(({ status }) => status === 'failure' || status === 'warning');
+  expect(ok).toBe(bad.every(({ status }) => status === 'warning'));
+  for (const { cure } of bad) expect(cure).toBeTruthy();
+  for (const secret of [gateway.sandbox.accessToken, gateway.sandbox.clientSecret, SECRET, 'hunter2']) {
+    expect(stdout).not.toContain(secret);
+  }
+  return bad;
+}
+
+/** That it finds this one mistake, and nothing else wrong, and names the cure. */
+async function expectOnly(
+  changes: Readonly<Record<string, string>>,
+  wanted: { check: string; status: 'failure' | 'warning'; message: RegExp; cure: RegExp },
+): Promise<void> {
+  const found = await wrongs(changes);
+  expect(found.map(({ check, status }) => ({ check, status }))).toEqual([
+    { check: wanted.check, status: wanted.status },
+  ]);
+  expect(found[0]?.message).toMatch(wanted.message);
+  expect(found[0]?.cure).toMatch(wanted.cure);
+}
+
+/** A client of its own, with no webhook of the gateway's. */
+async function withSandbox(work: (sandbox: Sandbox, changes: Record<string, string>) => Promise<void>) {
+  await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 7 });
+  await work(sandbox, { UPSTREAM_URL: sandbox.url, PASARELA_TOKEN: sandbox.accessToken });
+}
+
+async function register(sandbox: Sandbox, type: string, url: string, token = 'theirs'): Promise<string> {
+  const body = { client_id: sandbox.clientId, url, token, webhook_type: type };
+  return (await control(sandbox, 'POST', `/v1/clients/${sandbox.clientId}/webhooks`, body)).id;
+}
+
+const signed = (sandbox: Sandbox, type: 'CEP' | 'MONEY_IN', secret = SECRET): string =>
+  ingressUrl(gateway.url, sandbox.clientId, type, secret);
+
+it('finds nothing wrong with a healthy gateway on a durable Redis, and says so to a person too', async () => {
+  await using redis = await startRedis();
+  expect(await wrongs({ REDIS_URL: redis.url })).toEqual([]);
+  const { stdout, code } = await pasarela(['doctor'], { ...healthy, REDIS_URL: redis.url });
+  expect(stdout).toContain('ok       webhooks');
+  expect(stdout).toContain('0 failures, 0 warnings.');
+  expect(code).toBe(0);
+});
+
+it('finds a variable that cannot be read, and says what it wants', () =>
+  expectOnly(
+    { UPSTREAM_TIMEOUT_MS: 'soon' },
+    {
+      check: 'configuration',
+      status: 'failure',
+      message: /UPSTREAM_TIMEOUT_MS: got "soon"/,
+      cure: /whole number/,
+    },
+  ));
+
+it('finds a folder that cannot be written', async () => {
+  await writeFile(join(folder, 'file'), '');
+  await expectOnly(
+    { DATA_DIR: join(folder, 'file', 'data') },
+    { check: 'folder', status: 'failure', message: /cannot be written/, cure: /DATA_DIR/ },
+  );
+});
+
+it('finds another program on the port', () =>
+  expectOnly(
+    { PORT: new URL(gateway.sandbox.url).port },
+    { check: 'gateway', status: 'failure', message: /is not the gateway/, cure: /another PORT/ },
+  ));
+
+it('finds a Redis that does not run', async () =>
+  expectOnly(
+    { REDIS_URL: `redis://127.0.0.1:${await freePort()}` },
+    { check: 'redis', status: 'failure', message: /ECONNREFUSED/, cure: /Start Redis/ },
+  ));
+
+it('finds the wrong password of Redis, and does not repeat it', async () => {
+  await using redis = await startRedis([
+    ...DURABLE,
+    '--user',
+    'gateway',
+    'on',
+    '>hunter3',
+    '~*',
+    '&*',
+    '+@all',
+  ]);
+  await expectOnly(
+    { REDIS_URL: redis.url.replace('//', '//gateway:hunter2@') },
+    { check: 'redis', status: 'failure', message: /WRONGPASS/, cure: /user and password/ },
+  );
+});
+
+it.each([
+  ['keeps nothing on disk', ['--save', ''], /without appendonly yes/, /appendonly yes/],
+  [
+    'syncs once a second',
+    ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'],
+    /appendfsync everysec/,
+    /CONFIG SET appendfsync always/,
+  ],
+  [
+    'evicts keys when it is full',
+    [...DURABLE, '--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'],
+    /maxmemory-policy allkeys-lru/,
+    /noeviction/,
+  ],
+])('finds a Redis that %s', async (_, args, message, cure) => {
+  await using redis = await startRedis(args);
+  await expectOnly({ REDIS_URL: redis.url }, { check: 'redis', status: 'warning', message, cure });
+});
+
+it('finds an upstream that cannot be reached', async () => {
+  const found = await wrongs({ UPSTREAM_URL: `http://127.0.0.1:${await freePort()}` });
+  expect(found).toMatchObject([
+    { check: 'upstream', status: 'failure', message: expect.stringContaining('ECONNREFUSED') },
+  ]);
+  expect(found[0]?.cure).toContain('UPSTREAM_URL');
+});
+
+it('finds an upstream that is another program', async () => {
+  const found = await wrongs({ UPSTREAM_URL: gateway.url });
+  expect(found[0]).toMatchObject({
+    check: 'upstream',
+    message: expect.stringContaining('knows no /v1/banks'),
+    cure: expect.stringContaining('UPSTREAM_URL'),
+  });
+});
+
+it('finds a clock that differs from the service’s', async () => {
+  const wrongClock = createServer(async (request, response) => {
+    const { method = 'GET', headers, url } = request;
+    const answer = await fetch(`${gateway.sandbox.url}${url}`, {
+      method,
+      headers: { authorization: headers.authorization ?? '' },
+    });
+    response.writeHead(answer.status, {
+      'content-type': 'application/json',
+      date: new Date(Date.now() + 300_000).toUTCString(),
+    });
+    response.end(await answer.text());
+  });
+  await new Promise<void>((resolve) => wrongClock.listen(0, '127.0.0.1', resolve));
+  const { port } = wrongClock.address() as AddressInfo;
+  await expectOnly(
+    { UPSTREAM_URL: `http://127.0.0.1:${port}` },
+    { check: 'clock', status: 'failure', message: /(300|299|301) s behind/, cure: /NTP/ },
+  );
+  wrongClock.closeAllConnections();
+  await new Promise((resolve) => wrongClock.close(resolve));
+});
+
+const jwt = (claims: Record<string, unknown>): Promise<string> =>
+  new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode('somebody else'));
+
+it('finds a token that has ended', async () =>
+  expectOnly(
+    { PASARELA_TOKEN: await jwt({ client_id: gateway.sandbox.clientId, exp: 1_700_000_000 }) },
+    { check: 'token', status: 'failure', message: /ended at 2023-11-14/, cure: /credential-tokens/ },
+  ));
+
+it('finds a token that the service does not accept', async () =>
+  expectOnly(
+    { PASARELA_TOKEN: await jwt({ client_id: gateway.sandbox.clientId }) },
+    { check: 'token', status: 'failure', message: /does not accept/, cure: /credential-tokens/ },
+  ));
+
+it('finds a token whose client stands in a claim that is not looked at, and names the claim', async () =>
+  expectOnly(
+    { PASARELA_TOKEN: await jwt({ merchant: gateway.sandbox.clientId }) },
+    {
+      check: 'token',
+      status: 'failure',
+      message: /no claim of client_id/,
+      cure: /UPSTREAM_TOKEN_CLIENT_CLAIM.*merchant/,
+    },
+  ));
+
+const service = (): Record<string, string> => ({
+  AUTH_MODE: 'service',
+  UPSTREAM_API_KEY: gateway.sandbox.apiKey,
+  UPSTREAM_CLIENT_ID: gateway.sandbox.clientId,
+  UPSTREAM_CLIENT_SECRET: gateway.sandbox.clientSecret,
+  AUTH_JWT_SECRET: 'hunter2 hunter2 hunter2 hunter2 hunter2',
+  AUTH_ISSUER: 'https://id.example.mx',
+  AUTH_AUDIENCE: 'pasarela',
+});
+
+it('finds nothing wrong with the right credentials of service mode', async () => {
+  expect(await wrongs(service())).toEqual([]);
+});
+
+it('finds wrong credentials of service mode', () =>
+  expectOnly(
+    { ...service(), UPSTREAM_CLIENT_SECRET: 'hunter2' },
+    { check: 'token', status: 'failure', message: /issues no token/, cure: /UPSTREAM_CLIENT_SECRET/ },
+  ));
+
+it('finds an identity provider that shows no keys', () => {
+  const { AUTH_JWT_SECRET: _, ...rest } = service();
+  return expectOnly(
+    { ...rest, AUTH_JWKS_URL: `${gateway.sandbox.url}/jwks` },
+    { check: 'identity', status: 'failure', message: /shows no key set/, cure: /jwks_uri/ },
+  );
+});
+
+it('finds a decider that is away', async () =>
+  expectOnly(
+    { MONEY_IN_DECISION_URL: `http://127.0.0.1:${await freePort()}/decide` },
+    { check: 'decider', status: 'failure', message: /ECONNREFUSED.*503/, cure: /MONEY_IN_DECISION_URL/ },
+  ));
+
+it('finds trusted documents that are not filed under their hash', async () => {
+  const file = join(folder, 'documents.json');
+  await writeFile(file, JSON.stringify({ '0123': '{ client { id } }' }));
+  await expectOnly(
+    { TRUSTED_DOCUMENTS: file },
+    {
+      check: 'documents',
+      status: 'failure',
+      message: /not filed under their SHA-256/,
+      cure: /--persisted-documents/,
+    },
+  );
+});
+
+it('finds an address that leads to another program', async () => {
+  const found = await wrongs({ PUBLIC_URL: gateway.sandbox.url });
+  expect(found[0]).toMatchObject({
+    check: 'address',
+    status: 'failure',
+    message: expect.stringContaining('is not the gateway'),
+    cure: expect.stringContaining('PUBLIC_URL'),
+  });
+});
+
+it('finds that no address is set to register webhooks with', () =>
+  expectOnly(
+    { PUBLIC_URL: '' },
+    { check: 'address', status: 'warning', message: /PUBLIC_URL is not set/, cure: /PUBLIC_URL/ },
+  ));
+
+it('finds webhooks that are not registered', () =>
+  withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    await expectOnly(changes, {
+      check: 'webhooks',
+      status: 'failure',
+      message: /no CEP webhook is registered/,
+      cure: /webhooks sync/,
+    });
+  }));
+
+it('finds a webhook that is switched off', () =>
+  withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    const id = await register(sandbox, 'CEP', signed(sandbox, 'CEP'));
+    const path = `/v1/clients/${sandbox.clientId}/webhooks/${id}`;
+    await control(sandbox, 'PATCH', path, { webhook_status: 'INACTIVE' });
+    await expectOnly(changes, {
+      check: 'webhooks',
+      status: 'failure',
+      message: /is INACTIVE/,
+      cure: /webhooks sync/,
+    });
+  }));
+
+it('finds a webhook that leads elsewhere', () =>
+  withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    await register(sandbox, 'CEP', 'https://old.example.mx/hooks');
+    await expectOnly(changes, {
+      check: 'webhooks',
+      status: 'failure',
+      message: /leads to https:\/\/old\.example\.mx/,
+      cure: /webhooks sync/,
+    });
+  }));
+
+it('finds a webhook that is signed with another secret, or with the older of two', () =>
+  withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    await register(sandbox, 'CEP', signed(sandbox, 'CEP', 'hunter2'));
+    const wanted = { check: 'webhooks', cure: /webhooks sync/ };
+    await expectOnly(changes, { ...wanted, status: 'failure', message: /another WEBHOOK_SECRET/ });
+    await expectOnly(
+      { ...changes, WEBHOOK_SECRET: `${SECRET},hunter2` },
+      { ...wanted, status: 'warning', message: /the second WEBHOOK_SECRET/ },
+    );
+  }));
+
+it('finds two active webhooks for one type', () =>
+  withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    await register(sandbox, 'CEP', 'https://old.example.mx/hooks');
+    await register(sandbox, 'CEP', signed(sandbox, 'CEP'));
+    await expectOnly(changes, {
+      check: 'webhooks',
+      status: 'warning',
+      message: /2 CEP webhooks are active/,
+      cure: /webhooks remove/,
+    });
+  }));
+
+it('finds a webhook whose token the ingress would refuse', async () => {
+  await withSandbox(async (sandbox, changes) => {
+    await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
+    await register(sandbox, 'CEP', signed(sandbox, 'CEP'));
+    expect(await wrongs(changes)).toEqual([]);
+    const found = await wrongs({ ...changes, WEBHOOK_TOKEN_HEADER: 'x-token' });
+    expect(found).toHaveLength(2);
+    expect(found[0]).toMatchObject({
+      check: 'webhooks',
+      status: 'failure',
+      message: expect.stringContaining('token'),
+      cure: 'pasarela webhooks sync',
+    });
+  });
+});

@@ -1,0 +1,107 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startSandbox } from '../../src/sandbox/index.ts';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { startProgram } from '../helpers/program.ts';
+import { pasarela } from './run.ts';
+
+let gateway: RunningGateway;
+let environment: Record<string, string>;
+let clabe: string;
+
+beforeAll(async () => {
+  gateway = await startGateway({ config: { eventsRetention: 3 } });
+  environment = { PORT: new URL(gateway.url).port, PASARELA_TOKEN: gateway.sandbox.accessToken };
+  clabe = (await control(gateway.sandbox, 'GET', '/sandbox')).accounts[0].clabe;
+});
+afterAll(() => gateway.stop());
+
+const credit = (amount: string) =>
+  control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount, payerName: 'Ana Torres' });
+const events = (...args: string[]) => pasarela(['events', ...args], environment);
+const json = (text: string): { amount: { amount: string }; cursor: string }[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+describe('pasarela events', () => {
+  it('replays what the log holds, since a cursor too, and says how far', async () => {
+    await credit('1.00');
+    await credit('2.00');
+    const { stdout, stderr, code } = await events('replay', '--json');
+    expect(code).toBe(0);
+    const [first, second] = json(stdout);
+    expect(first?.amount.amount).toBe('1.00');
+    expect(stderr).toContain(`2 events, up to ${second?.cursor}`);
+    const since = await events('replay', '--json', '--after', first?.cursor ?? '');
+    expect(json(since.stdout)).toEqual([second]);
+    expect((await events('replay', '--types', 'CEP')).stdout).toBe('');
+  });
+
+  it('shows no name and no account', async () => {
+    const { stdout } = await events('replay');
+    expect(stdout).toMatch(/MONEY_IN +1\.00 MXN SPEI_CREDIT ACCEPTED/);
+    for (const personal of ['Ana Torres', clabe]) expect(stdout).not.toContain(personal);
+  });
+
+  it('follows the log until it is ended', async () => {
+    await using program = startProgram('src/cli/pasarela.ts', environment, ['events', 'tail', '--json']);
+    await program.says(/Following http/);
+    await credit('3.00');
+    await program.says(/"amount":"3.00"/);
+    expect(program.output()).not.toContain('"amount":"2.00"');
+    expect(await program.end('SIGINT')).toBe(0);
+  });
+
+  it('says from where to start again when events are missing', async () => {
+    const [oldest] = json((await events('replay', '--json')).stdout);
+    for (const amount of ['4.00', '5.00', '6.00']) await credit(amount);
+    for (const verb of ['replay', 'tail']) {
+      const { stderr, code } = await events(verb, '--after', oldest?.cursor ?? '');
+      expect(stderr).toContain('EVENTS_GAP');
+      const [, again = ''] = /--after (\S+)/.exec(stderr) ?? [];
+      expect(json((await events('replay', '--json', '--after', again)).stdout)).toHaveLength(3);
+      expect(code).toBe(1);
+    }
+  });
+
+  it('says so when no gateway answers, or the token is not accepted', async () => {
+    const away = await events('tail', '--url', 'http://127.0.0.1:9/graphql');
+    expect(away).toMatchObject({ code: 1, stderr: expect.stringContaining('No gateway answers') });
+    const stranger = await pasarela(['events', 'replay'], { ...environment, PASARELA_TOKEN: 'nonsense' });
+    expect(stranger).toMatchObject({ code: 1, stderr: expect.stringContaining('UNAUTHENTICATED') });
+    const nobody = await pasarela(['events', 'tail'], { PORT: environment['PORT'] ?? '' });
+    expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining('PASARELA_TOKEN') });
+  });
+});
+
+it('goes on where it was after the gateway has been away', async () => {
+  await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 7 });
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-events-'));
+  const arrives = async (amount: string) => {
+    const { accounts } = await control(sandbox, 'GET', '/sandbox');
+    await control(sandbox, 'POST', '/sandbox/spei-credits', { clabe: accounts[0].clabe, amount });
+  };
+  const before = await startGateway({ sandbox, config: { dataDir } });
+  const { port } = new URL(before.url);
+  const told = { PORT: port, PASARELA_TOKEN: sandbox.accessToken };
+  await using program = startProgram('src/cli/pasarela.ts', told, ['events', 'tail']);
+  await program.says(/Following http/);
+  await arrives('1.00');
+  await program.says(/ 1\.00 MXN/);
+  await before.stop();
+  // The same address, so that the webhook of the first one leads to the second.
+  await using _after = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { dataDir, port: Number(port) },
+  });
+  await arrives('2.00');
+  await program.says(/ 2\.00 MXN/);
+  expect(program.output().match(/ 1\.00 MXN/g)).toHaveLength(1);
+  await program.end('SIGINT');
+  await rm(dataDir, { recursive: true, force: true });
+});
