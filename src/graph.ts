@@ -15,7 +15,7 @@ import { useJsonRequests } from './plugins/json-requests.ts';
 import { type Limits, useLimits } from './plugins/limits.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationCount } from './plugins/operation-count.ts';
-import { useServerSentEvents } from './plugins/sse.ts';
+import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
 import { toDocumentError, toPublicError } from './public-errors.ts';
@@ -40,7 +40,7 @@ export interface GraphConfig {
 }
 
 /** What an operation's context is made from. */
-export interface GraphContext {
+export interface GraphContext extends CuttableConnection {
   readonly incoming: Incoming;
 }
 

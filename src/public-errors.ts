@@ -2,6 +2,7 @@ import { GraphQLError, Kind } from 'graphql';
 import { UnauthenticatedError } from './auth/authenticator.ts';
 import {
   CursorInvalidError,
+  DrainingError,
   EventsGapError,
   SlowConsumerError,
   StoreUnavailableError,
@@ -60,6 +61,7 @@ function describe(cause: Error): Description | undefined {
   }
   if (
     cause instanceof SlowConsumerError ||
+    cause instanceof DrainingError ||
     cause instanceof StoreUnavailableError ||
     cause instanceof OwnerUnknownError
   ) {

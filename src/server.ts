@@ -141,7 +141,8 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       const [path = '/'] = (request.url ?? '/').split('?');
       if (path === GRAPHQL_PATH) {
-        const run = () => serveGraph(request, response, { incoming: incomingOf(request, response) });
+        const cut = () => void response.destroy();
+        const run = () => serveGraph(request, response, { incoming: incomingOf(request, response), cut });
         void (tracing === undefined ? run() : tracing.within(request.headers, run));
       } else if (path.startsWith(WEBHOOKS_PATH)) {
         const take = () => ingress.handle(request, response);

@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DocumentNode, type ExecutionArgs, GraphQLError } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  GraphQLError,
+  getOperationAST,
+} from 'graphql';
 import { CloseCode, GRAPHQL_TRANSPORT_WS_PROTOCOL, type Context as SocketContext } from 'graphql-ws';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -88,9 +95,12 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       onConnect: watch,
       execute: (args) => envelopedOf(args).execute(args),
       subscribe: (args) => envelopedOf(args).subscribe(args),
-      onNext({ extra }, _id, _payload, _args, result) {
+      async onNext({ extra: { socket } }, _id, _payload, { document, operationName }, result) {
         // A client library takes an error for the end, and a closed socket for a reason to connect and resume.
-        if (result.errors?.some(isSlowConsumer)) extra.socket.close(TRY_AGAIN_LATER, 'Read too slowly');
+        if (hasCode(result, 'SLOW_CONSUMER')) socket.close(TRY_AGAIN_LATER, 'Read too slowly');
+        // This one is about to be closed, once what else it carries has been answered.
+        const isStream = getOperationAST(document, operationName)?.operation === 'subscription';
+        if (isStream && hasCode(result, 'DRAINING')) await once(socket, 'close');
       },
       // Messages of unexpected errors stay out of close frames.
       isProd: true,
@@ -184,11 +194,10 @@ function documentOrError(read: () => DocumentNode): DocumentNode | GraphQLError 
   }
 }
 
-const isSlowConsumer = ({
-  extensions,
-}: {
-  readonly extensions?: Readonly<Record<string, unknown>>;
-}): boolean => extensions?.['code'] === 'SLOW_CONSUMER';
+const hasCode = (
+  { errors }: { readonly errors?: ExecutionResult['errors'] | undefined },
+  code: string,
+): boolean => errors?.some(({ extensions }) => extensions['code'] === code) === true;
 
 const tooMany = (): GraphQLError =>
   new GraphQLError(`A socket carries at most ${MAX_OPERATIONS} operations at once.`, {

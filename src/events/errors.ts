@@ -43,6 +43,17 @@ export class StoreUnavailableError extends Error {
   }
 }
 
+/** This process is shutting down. A follower misses nothing when it resumes from its last cursor in another one. */
+export class DrainingError extends Error {
+  override readonly name = 'DrainingError';
+  readonly code = 'DRAINING';
+  readonly retryable = true;
+
+  constructor() {
+    super('This process is shutting down. Connect again, and resume with the last cursor.');
+  }
+}
+
 /** The follower read too slowly and its queue was dropped. It misses nothing when it resumes from its last cursor. */
 export class SlowConsumerError extends Error {
   override readonly name = 'SlowConsumerError';

@@ -1,5 +1,5 @@
 import type { Place } from './cursor.ts';
-import { StoreUnavailableError } from './errors.ts';
+import { DrainingError } from './errors.ts';
 import { Feed } from './feed.ts';
 import type { EventMetrics } from './metrics.ts';
 import { Follower } from './resume.ts';
@@ -20,7 +20,7 @@ export class Hub {
 
   /** Resolves once attached. Throws what `EventLog.follow` throws. */
   async follow(clientId: string, after: Place | undefined, signal: AbortSignal): Promise<Follower> {
-    if (this.#stopped) throw stopping();
+    if (this.#stopped) throw new DrainingError();
     const follower = new Follower(this.#feed(clientId), this.#metrics, signal);
     await follower.open(after);
     return follower;
@@ -29,7 +29,7 @@ export class Hub {
   stop(): void {
     this.#stopped = true;
     for (const feed of this.#feeds.values()) {
-      for (const follower of feed.members) follower.fail(stopping());
+      for (const follower of feed.members) follower.fail(new DrainingError());
     }
   }
 
@@ -49,8 +49,4 @@ export class Hub {
     this.#feeds.set(clientId, feed);
     return feed;
   }
-}
-
-function stopping(): StoreUnavailableError {
-  return new StoreUnavailableError('The event log is stopping.');
 }

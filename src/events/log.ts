@@ -146,16 +146,16 @@ export interface EventLog {
 
   /**
    * Events as they come, after the history since `after`. Resolves once attached: everything appended from then on is
-   * yielded. The iteration throws `EventsGapError`, `SlowConsumerError` or `StoreUnavailableError`; it outlives an
-   * outage of the store in silence. `return()` ends it at once, also during a pending `next()`.
+   * yielded. The iteration throws `EventsGapError`, `SlowConsumerError` or `DrainingError`; it outlives an outage of
+   * the store in silence. `return()` ends it at once, also during a pending `next()`.
    *
-   * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
+   * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError | DrainingError}
    */
   follow(clientId: string, options: FollowOptions): Promise<AsyncIterableIterator<StoredEvent, undefined>>;
 
   health(): Promise<EventLogHealth>;
 
-  /** Ends every follower with `StoreUnavailableError` and closes what is open. */
+  /** Ends every follower with `DrainingError` and closes what is open. */
   stop(): Promise<void>;
 }
 

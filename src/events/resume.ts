@@ -1,10 +1,14 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isEarlierEpoch, type Place } from './cursor.ts';
 import type { Entry } from './entry.ts';
-import { CursorInvalidError, EventsGapError, SlowConsumerError } from './errors.ts';
+import { CursorInvalidError, EventsGapError, SlowConsumerError, StoreUnavailableError } from './errors.ts';
 import type { Feed } from './feed.ts';
 import type { StoredEvent } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
 import { QUEUE_LIMIT } from './ring.ts';
+
+/** Between attempts to read a log that is away, in milliseconds. */
+const RETRY_MS = 200;
 
 /**
  * One reader of a feed. It reads history page by page, only when asked for more, until the feed's recent past reaches
@@ -62,6 +66,16 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
     if (entries.length === 0) await this.#feed.settle();
   }
 
+  /** Once opened, a follower outlives an outage wherever it stands, in the midst of history too. */
+  async #advancePatiently(): Promise<void> {
+    try {
+      await this.#advance();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      await pause(RETRY_MS, undefined, { ref: false });
+    }
+  }
+
   hasRoomFor(entries: readonly Entry[]): boolean {
     const size = entries.reduce((sum, entry) => sum + entry.size, this.#queued);
     return this.#queue.length + entries.length <= QUEUE_LIMIT.entries && size <= QUEUE_LIMIT.size;
@@ -117,7 +131,7 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
         if (entry !== undefined) return this.#deliver(entry);
         if (this.#failure !== undefined) throw this.#failure;
         if (this.#live) await this.#somethingNew();
-        else await this.#untilClosed(this.#advance());
+        else await this.#untilClosed(this.#advancePatiently());
       }
     } catch (error) {
       throw this.#end(error);

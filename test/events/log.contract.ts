@@ -335,7 +335,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         const events = await log.follow(client, { signal: stop.signal });
         const pending = failure(events);
         await log.stop();
-        expect(await pending).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+        expect(await pending).toMatchObject({ code: 'DRAINING', retryable: true });
       });
     });
 
