@@ -3,7 +3,7 @@ import { graphql } from '../gql/index.ts';
 
 export type Credit = CreditFragment;
 
-export const CREDIT = graphql(`
+graphql(`
   fragment Credit on MoneyInEvent {
     id
     cursor

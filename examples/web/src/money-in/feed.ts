@@ -125,19 +125,19 @@ export class MoneyInFeed {
   /** Resolves when the stream has ended, with the error that ended it. */
   #stream(stopped: AbortSignal): Promise<CombinedError | undefined> {
     const { promise, resolve } = Promise.withResolvers<CombinedError | undefined>();
-    let error: CombinedError | undefined;
-    const take = (result: OperationResult<WatchMoneyInSubscription>): void => {
-      error = result.error;
-      if (result.data !== undefined && this.#saved !== undefined) {
-        const credit = result.data.moneyIn;
+    const take = ({ data, error }: OperationResult<WatchMoneyInSubscription>): void => {
+      const credit = data?.moneyIn;
+      // Beside an error urql repeats the data of the result before it.
+      if (credit !== undefined && this.#saved !== undefined && credit.cursor !== this.#saved.cursor) {
         this.#keep(withCredit(this.#saved, credit));
         this.#settle(credit.id, stopped);
+      } else if (error !== undefined) {
+        resolve(error);
       }
-      if (error !== undefined) resolve(error);
     };
     const { unsubscribe } = pipe(
       this.#graph.client.subscription(WATCH_MONEY_IN, { after: this.#saved?.cursor ?? null }),
-      onEnd(() => resolve(error)),
+      onEnd(() => resolve(undefined)),
       subscribe(take),
     );
     stopped.addEventListener('abort', () => resolve(undefined), { once: true });

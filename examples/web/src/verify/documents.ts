@@ -3,7 +3,7 @@ import { graphql } from '../gql/index.ts';
 
 export type Receiver = ReceiverFragment;
 
-export const RECEIVER = graphql(`
+graphql(`
   fragment Receiver on Instrument {
     id
     alias

@@ -1,0 +1,102 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { control, sendQuery } from './gateway.ts';
+import { type Program, startProgram } from './program.ts';
+import { until } from './until.ts';
+
+export interface RestartableGateway extends AsyncDisposable {
+  /** Address of `/graphql`, the same after every restart. */
+  readonly graphql: string;
+  readonly sandbox: Sandbox;
+  /** Starts the gateway's process, and resolves once it is ready. */
+  start(): Promise<void>;
+  /** Ends the gateway's process with SIGKILL. */
+  kill(): Promise<void>;
+  /** Forgets every event, as a gateway does that has lost its disk. Only while it is not running. */
+  loseLog(): Promise<void>;
+  /** Lets a credit arrive at the sandbox, which tells the gateway as soon as it can be reached. */
+  credit(concept: string): Promise<void>;
+  /** Resolves once every notification so far has been answered. */
+  allDelivered(): Promise<void>;
+}
+
+/**
+ * A gateway as a process of its own, on one port and one folder of data however often it is restarted, in front of a
+ * sandbox that outlives it.
+ */
+export async function startRestartable(
+  environment: Readonly<Record<string, string>> = {},
+): Promise<RestartableGateway> {
+  const sandbox = await startSandbox({ port: 0, speed: 60, seed: 1 });
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const graphql = `${url}/graphql`;
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-restart-'));
+  const seeded = await control(sandbox, 'GET', '/sandbox');
+  let program: Program | undefined;
+
+  const start = async () => {
+    program = startProgram('src/main.ts', {
+      PORT: String(port),
+      UPSTREAM_URL: sandbox.url,
+      PUBLIC_URL: url,
+      WEBHOOK_SECRET: 'a secret for tests that is long enough',
+      DATA_DIR: dataDir,
+      ...environment,
+    });
+    await program.says(/Pasarela is listening/);
+  };
+  const kill = async () => {
+    await program?.end('SIGKILL');
+    program = undefined;
+  };
+  const clear = () => rm(dataDir, { recursive: true, force: true });
+
+  await start();
+  for (const type of ['CEP', 'MONEY_IN']) {
+    const { data } = await sendQuery(
+      graphql,
+      `mutation ($type: WebhookTypeInput!) { createWebhook(input: { type: $type }) { __typename } }`,
+      { type },
+      { authorization: `Bearer ${sandbox.accessToken}` },
+    );
+    if (data?.createWebhook.__typename !== 'CreateWebhookSuccess') throw new Error(JSON.stringify(data));
+  }
+  return {
+    graphql,
+    sandbox,
+    start,
+    kill,
+    loseLog: clear,
+    credit: (concept) =>
+      control(sandbox, 'POST', '/sandbox/spei-credits', {
+        clabe: seeded.accounts[0].clabe,
+        amount: '1250.00',
+        payerName: 'Ana Torres',
+        concept,
+      }),
+    async allDelivered() {
+      await until(async () => {
+        const { deliveries } = await control(sandbox, 'GET', '/sandbox/deliveries');
+        return deliveries.every(({ state }: { state: string }) => state === 'ANSWERED');
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      await kill();
+      await sandbox.stop();
+      await clear();
+    },
+  };
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
