@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -260,7 +261,7 @@ it('finds a decider that is away', async () =>
     { check: 'decider', status: 'failure', message: /ECONNREFUSED.*503/, cure: /MONEY_IN_DECISION_URL/ },
   ));
 
-it('finds trusted documents that are not filed under their hash', async () => {
+it('finds trusted documents that the gateway would refuse, and those that do not fit the graph', async () => {
   const file = join(folder, 'documents.json');
   await writeFile(file, JSON.stringify({ '0123': '{ client { id } }' }));
   await expectOnly(
@@ -268,7 +269,18 @@ it('finds trusted documents that are not filed under their hash', async () => {
     {
       check: 'documents',
       status: 'failure',
-      message: /not filed under their SHA-256/,
+      message: /"0123" is not the SHA-256/,
+      cure: /--persisted-documents/,
+    },
+  );
+  const text = '{ client { wallet } }';
+  await writeFile(file, JSON.stringify({ [createHash('sha256').update(text).digest('hex')]: text }));
+  await expectOnly(
+    { TRUSTED_DOCUMENTS: file },
+    {
+      check: 'documents',
+      status: 'failure',
+      message: /Cannot query field "wallet"/,
       cure: /--persisted-documents/,
     },
   );

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, readFile } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError, readEnvironment, type Variables } from '../../config.ts';
+import { readTrustedDocuments } from '../../trusted-documents.ts';
 import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
@@ -112,35 +112,27 @@ export async function lookAtDocuments({ TRUSTED_DOCUMENTS: file }: Variables): P
   const found = new Findings('documents');
   if (file === undefined) return found.list;
   const cure = 'Make it again: pasarela schema --persisted-documents FILES… > documents.json';
+  let documents: ReadonlyMap<string, string>;
   try {
-    const documents = z.record(z.string(), z.string()).parse(JSON.parse(await readFile(file, 'utf8')));
-    const wrong = Object.entries(documents).filter(
-      ([hash, text]) => sha256(text) !== hash.replace(/^sha256:/, ''),
-    );
-    if (wrong.length > 0) {
-      found.failure(
-        `${wrong.length} documents of ${file} are not filed under their SHA-256, such as ${wrong[0]?.[0]}`,
-        cure,
-      );
-      return found.list;
-    }
-    const misfits = await misfitsOf(Object.entries(documents));
-    if (misfits.length > 0)
-      found.failure(`documents of ${file} do not fit the graph: ${misfits.join('; ')}`, cure);
-    else found.ok(`${Object.keys(documents).length} documents of ${file} fit the graph`);
+    documents = readTrustedDocuments(file);
   } catch (error) {
-    found.failure(`${file} is no JSON file of hash → document: ${reasonOf(error).split('\n')[0]}`, cure);
+    if (!(error instanceof ConfigError)) throw error;
+    const [, ...problems] = error.message.split('\n');
+    found.failure(problems.join(' ').trim(), cure);
+    return found.list;
   }
+  const misfits = await misfitsOf(documents);
+  if (misfits.length > 0)
+    found.failure(`documents of ${file} do not fit the graph: ${misfits.join('; ')}`, cure);
+  else found.ok(`${documents.size} documents of ${file} fit the graph`);
   return found.list;
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-async function misfitsOf(documents: readonly (readonly [string, string])[]): Promise<readonly string[]> {
+async function misfitsOf(documents: ReadonlyMap<string, string>): Promise<readonly string[]> {
   const { parse, validate } = await import('graphql');
   const { buildSchema } = await import('../../schema/index.ts');
   const graph = buildSchema();
-  return documents.flatMap(([hash, text]) => {
+  return [...documents].flatMap(([hash, text]) => {
     const [error] = validate(graph, parse(text));
     return error === undefined ? [] : [`${hash.slice(0, 12)}…: ${error.message}`];
   });
