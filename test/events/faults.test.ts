@@ -122,6 +122,25 @@ describe('Redis that is away', () => {
     expect(ids(await take(events, 300))).toEqual(sent);
   });
 
+  it('leaves a reader that is still in history waiting, and it goes on where it was', async () => {
+    const log = await openLog();
+    const start = await log.head(client);
+    const sent: string[] = [];
+    for (let count = 0; count < 300; count += 1) {
+      const event = moneyIn();
+      await log.append(client, event);
+      sent.push(event.id);
+    }
+    const events = await log.follow(client, { after: start, signal: ended.signal });
+    const seen = ids(await take(events, 10));
+    await redis.kill();
+    const rest = take(events, 290);
+    await until(async () => !(await log.health()).available);
+    await redis.start();
+    seen.push(...ids(await rest));
+    expect(seen).toEqual(sent);
+  });
+
   it('and a spool that cannot be opened leave 503, never 201 and never 422', async () => {
     const notFolder = join(await newFolder(), 'file');
     await writeFile(notFolder, '');

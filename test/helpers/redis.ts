@@ -6,6 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
+/** Longer than any test. */
+const LIFETIME_SECONDS = 150;
+
 /** Durable as the gateway asks for it. */
 export const DURABLE = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'] as const;
 
@@ -34,6 +37,7 @@ export interface RedisServer extends AsyncDisposable {
 export async function startRedis(
   args: readonly string[] = DURABLE,
   leading: (dir: string) => Promise<readonly string[]> = async () => [],
+  lifetimeSeconds = LIFETIME_SECONDS,
 ): Promise<RedisServer> {
   const dir = await mkdtemp(join(tmpdir(), 'pasarela-redis-'));
   // A Cluster's bus listens 10,000 ports higher.
@@ -46,7 +50,7 @@ export async function startRedis(
   const start = async (): Promise<void> => {
     const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir];
     running = spawn(redisProgram(), [...first, ...fixed, ...args], { stdio: 'ignore' });
-    endWithThisProcess(running);
+    endWithThisProcess(running, lifetimeSeconds);
     await answering(port);
   };
   const kill = async (): Promise<void> => {
@@ -100,16 +104,13 @@ export async function freePort(highest = 65_535): Promise<number> {
   return address.port <= highest ? address.port : freePort(highest);
 }
 
-/** Longer than any test. */
-const LIFETIME_SECONDS = 150;
-
 /**
  * A test that is cut short must leave no server behind, even when its own process is ended without a word: another process
  * ends the child after a while, unless it has gone by itself.
  */
-export function endWithThisProcess(child: ChildProcess): void {
+export function endWithThisProcess(child: ChildProcess, lifetimeSeconds = LIFETIME_SECONDS): void {
   if (child.pid === undefined) return;
-  const script = `sleep ${LIFETIME_SECONDS}; kill -9 "$1"`;
+  const script = `sleep ${lifetimeSeconds}; kill -9 "$1"`;
   const guard = spawn('sh', ['-c', script, 'sh', String(child.pid)], { stdio: 'ignore', detached: true });
   guard.unref();
   child.once('exit', () => {
