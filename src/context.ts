@@ -31,6 +31,8 @@ export interface Context {
   readonly session: Session;
   /** Names lists that the operation is going to need, before anything is read: they are read beside its first call. */
   foresee(lists: readonly ForeseenList[]): void;
+  /** Resolves once the lists foreseen have arrived, or failed: look-ups in them need no promise then. */
+  readonly foreseen: Promise<unknown> | undefined;
   /**
    * Drops what the loaders remember, and gives the calls to come a deadline of their own: before each event.
    *
@@ -111,107 +113,161 @@ export interface ContextOptions {
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
 
 /** Makes the contexts of a server's operations. */
-export function createContextFactory(options: ContextOptions): (incoming: Incoming) => Context {
-  return (incoming) => {
-    const { requestId, authorization, apiKey, signal, closeSocket } = incoming;
-    const calls: CallRecord[] = [];
-    let deadline = Date.now() + options.operationTimeoutMs;
-    let identifying: Promise<Caller> | undefined;
-    let caller: Caller | undefined;
-    let session: Session | undefined;
-    let foreseen: readonly ForeseenList[] = [];
+export const createContextFactory =
+  (options: ContextOptions): ((incoming: Incoming) => Context) =>
+  (incoming) =>
+    new OperationContext(incoming, options);
 
-    const token = BEARER.exec(authorization ?? '')?.[1];
+/** A class, because an object literal with accessors costs a hidden class of its own each time one is made. */
+class OperationContext implements Context {
+  readonly requestId: string;
+  readonly apiKey: string | undefined;
+  readonly lastEventId: string | undefined;
+  readonly calls: CallRecord[] = [];
+  readonly #options: ContextOptions;
+  readonly #incoming: Incoming;
+  readonly #token: string | undefined;
+  #deadline: number;
+  #foreseen: readonly ForeseenList[] = [];
+  #arrivals: Promise<unknown> | undefined;
+  #identifying: Promise<Caller> | undefined;
+  #caller: Caller | undefined;
+  #session: Session | undefined;
 
-    const rest = (clientId: string, authorize: Authorize, abort?: AbortSignal): Rest =>
-      createRest({
-        http: options.http,
-        clientId,
-        authorize,
-        headers: { 'x-request-id': requestId, accept: 'application/json' },
-        timeoutMs: options.upstreamTimeoutMs,
-        deadline,
-        ...(abort ? { signal: abort } : {}),
-        onCall: (call) => {
-          calls.push(call);
-          options.onCall(call);
-        },
-      });
+  constructor(incoming: Incoming, options: ContextOptions) {
+    this.requestId = incoming.requestId;
+    this.apiKey = incoming.apiKey;
+    this.lastEventId = incoming.lastEventId;
+    this.#options = options;
+    this.#incoming = incoming;
+    this.#token = BEARER.exec(incoming.authorization ?? '')?.[1];
+    this.#deadline = this.#newDeadline();
+  }
 
-    const ask = async (fresh: boolean): Promise<Caller> => {
-      if (token === undefined) {
-        throw new UnauthenticatedError(
-          authorization === undefined
-            ? 'An access token is needed: Authorization: Bearer <token>; over WebSocket, connectionParams.authorization.'
-            : 'Authorization must have the form: Bearer <token>.',
-        );
-      }
-      // The answer serves whoever else presents this token meanwhile, so one caller's leaving must not end it.
-      return options.auth.identify(token, rest, fresh);
+  get logger(): Logger {
+    return this.#options.logger;
+  }
+
+  get events(): EventLog {
+    return this.#options.events;
+  }
+
+  get money(): Money {
+    return this.#options.money;
+  }
+
+  get ingress(): IngressAddresses {
+    return this.#options.ingress;
+  }
+
+  get utcOffset(): string {
+    return this.#options.utcOffset;
+  }
+
+  get servesBootstrap(): boolean {
+    return this.#options.auth.servesBootstrap;
+  }
+
+  get deadline(): number {
+    return this.#deadline;
+  }
+
+  get signal(): AbortSignal {
+    return this.#incoming.signal ?? new AbortController().signal;
+  }
+
+  get endsWithSocket(): boolean {
+    return this.#incoming.closeSocket !== undefined;
+  }
+
+  async identify(): Promise<Caller> {
+    this.#identifying ??= this.#ask(false);
+    this.#caller = await this.#identifying;
+    return this.#caller;
+  }
+
+  async untilLapse(until: AbortSignal): Promise<Error | undefined> {
+    const again = () => {
+      this.#deadline = this.#newDeadline();
+      return this.#ask(true);
     };
+    return untilLapse(await this.identify(), again, systemClock, until);
+  }
 
-    return {
-      requestId,
-      logger: options.logger,
-      apiKey,
-      servesBootstrap: options.auth.servesBootstrap,
-      events: options.events,
-      lastEventId: incoming.lastEventId,
-      money: options.money,
-      get deadline() {
-        return deadline;
+  get caller(): Caller {
+    if (this.#caller === undefined) throw new Error('The caller is used before it is identified.');
+    return this.#caller;
+  }
+
+  get session(): Session {
+    const { clientId, customerId } = this.caller;
+    if (this.#session === undefined) {
+      const { auth } = this.#options;
+      const rest = this.#rest(clientId, auth.authorize(this.#token ?? ''), this.#incoming.signal);
+      this.#session = createSession(rest, customerId, this.#options);
+      if (this.#foreseen.length > 0) this.#arrivals = this.#session.foresee(this.#foreseen);
+    }
+    return this.#session;
+  }
+
+  foresee(lists: readonly ForeseenList[]): void {
+    this.#foreseen = lists;
+  }
+
+  get foreseen(): Promise<unknown> | undefined {
+    return this.#arrivals;
+  }
+
+  renewSession(): void {
+    try {
+      assertHolds(this.caller, Date.now());
+    } catch (error) {
+      this.#incoming.closeSocket?.();
+      throw error;
+    }
+    this.#session = undefined;
+    this.#deadline = this.#newDeadline();
+    this.calls.length = 0;
+  }
+
+  forgetReads(): void {
+    this.#session = undefined;
+  }
+
+  bootstrapRest(key: string, clientId: string): Rest {
+    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), this.#incoming.signal);
+  }
+
+  async #ask(fresh: boolean): Promise<Caller> {
+    if (this.#token === undefined) {
+      throw new UnauthenticatedError(
+        this.#incoming.authorization === undefined
+          ? 'An access token is needed: Authorization: Bearer <token>; over WebSocket, connectionParams.authorization.'
+          : 'Authorization must have the form: Bearer <token>.',
+      );
+    }
+    // The answer serves whoever else presents this token meanwhile, so one caller's leaving must not end it.
+    const restFor = (clientId: string, authorize: Authorize) => this.#rest(clientId, authorize);
+    return this.#options.auth.identify(this.#token, restFor, fresh);
+  }
+
+  #rest(clientId: string, authorize: Authorize, signal?: AbortSignal): Rest {
+    return createRest({
+      http: this.#options.http,
+      clientId,
+      authorize,
+      headers: { 'x-request-id': this.requestId, accept: 'application/json' },
+      timeoutMs: this.#options.upstreamTimeoutMs,
+      deadline: this.#deadline,
+      ...(signal === undefined ? {} : { signal }),
+      onCall: (call) => {
+        this.calls.push(call);
+        this.#options.onCall(call);
       },
-      signal: signal ?? new AbortController().signal,
-      ingress: options.ingress,
-      calls,
-      async identify() {
-        identifying ??= ask(false);
-        caller = await identifying;
-        return caller;
-      },
-      endsWithSocket: closeSocket !== undefined,
-      async untilLapse(until) {
-        const again = () => {
-          deadline = Date.now() + options.operationTimeoutMs;
-          return ask(true);
-        };
-        return untilLapse(await this.identify(), again, systemClock, until);
-      },
-      get caller() {
-        if (caller === undefined) throw new Error('The caller is used before it is identified.');
-        return caller;
-      },
-      get session() {
-        const { clientId, customerId } = this.caller;
-        if (session === undefined) {
-          session = createSession(
-            rest(clientId, options.auth.authorize(token ?? ''), signal),
-            customerId,
-            options,
-          );
-          session.foresee(foreseen);
-        }
-        return session;
-      },
-      foresee(lists) {
-        foreseen = lists;
-      },
-      renewSession() {
-        try {
-          assertHolds(this.caller, Date.now());
-        } catch (error) {
-          closeSocket?.();
-          throw error;
-        }
-        session = undefined;
-        deadline = Date.now() + options.operationTimeoutMs;
-        calls.length = 0;
-      },
-      forgetReads() {
-        session = undefined;
-      },
-      utcOffset: options.utcOffset,
-      bootstrapRest: (key, clientId) => rest(clientId, fixedCredential({ 'x-api-key': key }), signal),
-    };
-  };
+    });
+  }
+
+  #newDeadline(): number {
+    return Date.now() + this.#options.operationTimeoutMs;
+  }
 }

@@ -19,6 +19,7 @@ import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
 import { toDocumentError, toPublicError } from './public-errors.ts';
+import { forgetRights } from './schema/builder.ts';
 import { buildSchema } from './schema/index.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -75,7 +76,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     plugins: [
       useGraphQLJs(),
       useJit(),
-      useOperationContext<GraphContext>(({ incoming }) => createContext(incoming)),
+      useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
       useForesight(),
       useJsonRequests(),
       ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),

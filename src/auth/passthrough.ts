@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { UpstreamError } from '../upstream/errors.ts';
@@ -72,7 +72,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     authorize: credentialOf,
     async stop() {},
     async identify(token, restFor, fresh) {
-      const key = createHash('sha256').update(token).digest('base64url');
+      const key = hash('sha256', token, 'base64url');
       if (fresh) remembered.delete(key);
       const known = remembered.get(key);
       if (known !== undefined) return known;

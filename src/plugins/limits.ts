@@ -1,6 +1,14 @@
-import { type DocumentNode, GraphQLError, type GraphQLSchema, getOperationAST, Kind, parse } from 'graphql';
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+} from 'graphql';
 import type { Plugin } from 'graphql-yoga';
-import { type Measure, measure } from './measure.ts';
+import { type Measure, measure, pageSizeVariables } from './measure.ts';
 
 /** What one operation may ask for at most. */
 export interface Limits {
@@ -12,6 +20,17 @@ export interface Limits {
   /** Objects that the answer may hold (measure.ts). */
   readonly cost: number;
 }
+
+/** What an operation costs, by the values of the variables that the cost depends on. */
+interface Costs {
+  readonly sizes: readonly string[];
+  readonly measured: Map<string, number>;
+}
+
+/** Combinations of page sizes whose cost is kept of one operation. */
+const MAX_MEASURED = 100;
+/** Values that take more characters than this are no page sizes. */
+const MAX_KEY = 200;
 
 const tooComplex = (message: string): GraphQLError =>
   new GraphQLError(message, { extensions: { code: 'TOO_COMPLEX' } });
@@ -35,15 +54,33 @@ export function useLimits(limits: Limits): Plugin {
       return [...refuse('depth', depth), ...refuse('aliases', aliases), ...refuse('directives', directives)];
     });
 
+  /** Documents are kept by the parser, and asked again: what was measured of one is kept with it. */
+  const withinLimits = new WeakSet<DocumentNode>();
+  const costs = new WeakMap<OperationDefinitionNode, Costs>();
+
   const tooCostly = (args: {
     readonly schema: GraphQLSchema;
     readonly document: DocumentNode;
     readonly operationName?: string | null | undefined;
     readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
   }): GraphQLError[] => {
-    const operation = getOperationAST(args.document, args.operationName);
+    const { schema, document, variableValues } = args;
+    const operation = getOperationAST(document, args.operationName);
     if (operation === null || operation === undefined) return [];
-    return refuse('cost', measure(args.schema, args.document, operation, args.variableValues ?? {}).cost);
+    let known = costs.get(operation);
+    if (known === undefined) {
+      known = { sizes: pageSizeVariables(document), measured: new Map() };
+      costs.set(operation, known);
+    }
+    const given = variableValues ?? {};
+    // A variable that is left out has its default, which one that is null has not.
+    const key = JSON.stringify(known.sizes.map((name) => (Object.hasOwn(given, name) ? [given[name]] : 0)));
+    let cost = known.measured.get(key);
+    if (cost === undefined) {
+      cost = measure(schema, document, operation, given).cost;
+      if (known.measured.size < MAX_MEASURED && key.length < MAX_KEY) known.measured.set(key, cost);
+    }
+    return refuse('cost', cost);
   };
 
   return {
@@ -62,8 +99,10 @@ export function useLimits(limits: Limits): Plugin {
       });
     },
     onValidate({ params, setResult }) {
+      if (withinLimits.has(params.documentAST)) return;
       const errors = beyond(params.schema, params.documentAST);
       if (errors.length > 0) setResult(errors);
+      else withinLimits.add(params.documentAST);
     },
     // As a result like any other, so that errors get their public form and are counted.
     onExecute({ args, setExecuteFn }) {

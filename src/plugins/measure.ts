@@ -10,8 +10,10 @@ import {
   isNonNullType,
   isObjectType,
   Kind,
+  type NameNode,
   type OperationDefinitionNode,
   type SelectionSetNode,
+  visit,
 } from 'graphql';
 
 /** How large an operation is. */
@@ -118,6 +120,19 @@ export function measure(
   return { ...whole, directives: whole.directives + (operation.directives?.length ?? 0) };
 }
 
+/** The variables that a document's costs depend on: those that stand as page sizes. */
+export function pageSizeVariables(document: DocumentNode): readonly string[] {
+  const names = new Set<string>();
+  visit(document, {
+    Argument({ name, value }) {
+      if (isPageSize(name) && value.kind === Kind.VARIABLE) names.add(value.name.value);
+    },
+  });
+  return [...names];
+}
+
+const isPageSize = ({ value }: NameNode): boolean => value === 'first' || value === 'last';
+
 /** What variables are when they are left out, as far as numbers go. */
 function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Variables {
   return Object.fromEntries(
@@ -150,7 +165,7 @@ function listSize(field: GraphQLField<unknown, unknown> | undefined, page: numbe
 }
 
 interface Argument {
-  readonly name: { readonly value: string };
+  readonly name: NameNode;
   readonly value: {
     readonly kind: string;
     readonly value?: unknown;
@@ -160,7 +175,7 @@ interface Argument {
 
 function pageSize(args: readonly Argument[], variables: Variables): number {
   for (const { name, value } of args) {
-    if (name.value !== 'first' && name.value !== 'last') continue;
+    if (!isPageSize(name)) continue;
     const given = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.value;
     const size = Number(given ?? DEFAULT_PAGE);
     if (Number.isInteger(size) && size > 0) return Math.min(size, MAX_PAGE);

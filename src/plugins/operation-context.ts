@@ -3,9 +3,12 @@ import type { Plugin } from 'graphql-yoga';
 /**
  * Gives every operation the context made for it, and nothing else: the server's own is what it is made from. Must be the
  * first plugin.
+ *
+ * @param release called with the context of a query or mutation once it has its result.
  */
-export function useOperationContext<TInitial extends object>(
-  create: (initial: TInitial) => object,
+export function useOperationContext<TInitial extends object, TContext extends object>(
+  create: (initial: TInitial) => TContext,
+  release: (context: TContext) => void,
 ): Plugin<TInitial> {
   // The executor is handed the context that was there before the plugins ran, so it is given ours with the call itself;
   // the plugins that follow read it from the arguments.
@@ -14,6 +17,7 @@ export function useOperationContext<TInitial extends object>(
       const contextValue = create(args.contextValue);
       Object.assign(args, { contextValue });
       setExecuteFn((given) => executeFn({ ...given, contextValue }));
+      return { onExecuteDone: () => release(contextValue) };
     },
     onSubscribe({ args, subscribeFn, setSubscribeFn }) {
       const contextValue = create(args.contextValue);

@@ -17,15 +17,15 @@ export class Client {
 }
 
 /** The client that the caller acts for, which is the client of everything that it can see. */
-export const client = (context: Context): Client => new Client(context.session.clientId);
+export const client = (context: Context): Client => new Client(context.caller.clientId);
 
-export async function clientAccounts(args: PageArgs, { session }: Context): Promise<Page<Account>> {
-  const [accounts] = await Promise.all([session.accounts.all(), session.foreseen]);
+export async function clientAccounts(args: PageArgs, context: Context): Promise<Page<Account>> {
+  const [accounts] = await Promise.all([context.session.accounts.all(), context.foreseen]);
   return pageOf(accounts, args);
 }
 
-export async function clientCustomers(args: PageArgs, { session }: Context): Promise<Page<Customer>> {
-  const [customers] = await Promise.all([session.customers.all(), session.foreseen]);
+export async function clientCustomers(args: PageArgs, context: Context): Promise<Page<Customer>> {
+  const [customers] = await Promise.all([context.session.customers.all(), context.foreseen]);
   return pageOf(customers, args);
 }
 

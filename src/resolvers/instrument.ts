@@ -42,11 +42,10 @@ export async function instrumentPage(
   customerId?: string,
 ): Promise<Page<Instrument>> {
   const { offset, limit } = windowOf(args);
-  const { session } = context;
   // Rows that come after what they look up need no promise each.
   const [{ items, total }] = await Promise.all([
-    session.instruments.window(offset, limit, customerId),
-    session.foreseen,
+    context.session.instruments.window(offset, limit, customerId),
+    context.foreseen,
   ]);
   return { nodes: items, offset, totalCount: total };
 }

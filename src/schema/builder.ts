@@ -1,6 +1,6 @@
 import SchemaBuilder from '@pothos/core';
 import ErrorsPlugin from '@pothos/plugin-errors';
-import ScopeAuthPlugin, { type AuthFailure } from '@pothos/plugin-scope-auth';
+import ScopeAuthPlugin, { type AuthFailure, RequestCache } from '@pothos/plugin-scope-auth';
 import type { Scope } from '../auth/caller.ts';
 import type { Context } from '../context.ts';
 import { ApiKeyRequiredError, ForbiddenError } from '../resolvers/errors.ts';
@@ -50,6 +50,12 @@ export const builder = new SchemaBuilder<GraphTypes>({
     unauthorizedError: (_parent, context, _info, { failure }) => refusalOf(failure, context),
   },
 });
+
+/**
+ * Drops what the scope-auth plugin remembers of an operation's caller, once the operation is over. It would be dropped
+ * with the context; but what a WeakMap holds outlives every minor collection of garbage, and an operation should not.
+ */
+export const forgetRights = (context: Context): void => RequestCache.clearForContext(context);
 
 function refusalOf(failure: AuthFailure, { servesBootstrap }: Context): Error {
   const missing = 'failures' in failure ? failure.failures[0] : failure;

@@ -8,7 +8,7 @@ import type { SourceOwners } from './source-owners.ts';
 import { createTransactionLoader, type TransactionLoader } from './transactions.ts';
 import { viewOf } from './view.ts';
 import { readWebhooks, type Webhook } from './webhooks.ts';
-import { createWholeList, type WholeList } from './whole-list.ts';
+import { createWholeList, Listing, type WholeList } from './whole-list.ts';
 
 /**
  * One caller's view of the REST service during one operation. What has been read once is not read again; another
@@ -22,10 +22,10 @@ export interface Session {
   /**
    * Begins to read whole lists that the operation is going to need, beside whatever it reads first. What fails, fails
    * where it is looked up.
+   *
+   * @returns a promise that resolves once all have arrived, or failed: look-ups in them need no promise then.
    */
-  foresee(lists: readonly ForeseenList[]): void;
-  /** Resolves once the lists foreseen have arrived, or failed: look-ups in them need no promise then. */
-  readonly foreseen: Promise<unknown> | undefined;
+  foresee(lists: readonly ForeseenList[]): Promise<unknown>;
   /** For calls that change something. */
   readonly rest: RestChanges;
   /** Offset of upstream timestamps that carry none, such as `-06:00`. */
@@ -48,7 +48,7 @@ export type ForeseenList = 'banks' | 'accounts' | 'customers';
 
 /** The bank catalog belongs to nobody: once read, it serves all callers for a while. */
 export interface BankCache {
-  read(rest: Rest): Promise<readonly Bank[]>;
+  read(rest: Rest): Promise<Listing<Bank>>;
 }
 
 /**
@@ -56,12 +56,12 @@ export interface BankCache {
  * @param now milliseconds of a monotonic clock.
  */
 export function createBankCache(ttlMs: number, now: () => number): BankCache {
-  let kept: { readonly banks: readonly Bank[]; readonly until: number } | undefined;
+  let kept: { readonly banks: Listing<Bank>; readonly until: number } | undefined;
   return {
     async read(rest) {
       if (kept !== undefined && now() < kept.until) return kept.banks;
       // Reads in flight are not shared: one caller's refused token must not fail another caller.
-      const banks = await readBanks(rest);
+      const banks = new Listing(await readBanks(rest));
       kept = { banks, until: now() + ttlMs };
       return banks;
     },
@@ -81,10 +81,8 @@ export interface SessionOptions {
  */
 export function createSession(rest: Rest, customerId: string | undefined, options: SessionOptions): Session {
   const view = viewOf(customerId);
-  const inView = async <T>(
-    read: Promise<readonly T[]>,
-    isSeen: (item: T) => boolean,
-  ): Promise<readonly T[]> => (view.wholeClient ? read : (await read).filter(isSeen));
+  const inView = async <T>(read: Promise<readonly T[]>, isSeen: (item: T) => boolean): Promise<Listing<T>> =>
+    new Listing(view.wholeClient ? await read : (await read).filter(isSeen));
   const instruments = createInstrumentLoader(rest, view);
   const transactions = createTransactionLoader(rest, view, instruments);
   const lists = {
@@ -92,19 +90,13 @@ export function createSession(rest: Rest, customerId: string | undefined, option
     accounts: createWholeList(() => inView(readAccounts(rest), view.account)),
     customers: createWholeList(() => inView(readCustomers(rest), view.customer)),
   };
-  let foreseen: Promise<unknown> | undefined;
   return {
     clientId: rest.clientId,
-    foresee(names) {
-      if (names.length > 0) foreseen = Promise.allSettled(names.map((name) => lists[name].all()));
-    },
-    get foreseen() {
-      return foreseen;
-    },
+    foresee: (names) => Promise.allSettled(names.map((name) => lists[name].all())),
     rest: view.wholeClient ? rest : narrowChanges(rest, view, { instruments, transactions }),
     utcOffset: options.utcOffset,
     ...lists,
-    webhooks: createWholeList(async () => (view.wholeClient ? readWebhooks(rest) : [])),
+    webhooks: createWholeList(async () => new Listing(view.wholeClient ? await readWebhooks(rest) : [])),
     instruments,
     transactions,
     async isOwnSource(transactionId) {

@@ -14,54 +14,53 @@ export interface WholeList<T> {
   where(key: keyof T & string, value: string): MaybePromise<readonly T[]>;
 }
 
-/** Wraps the one read of a list. A failed read fails every look-up of the operation alike. */
-export function createWholeList<T>(read: () => Promise<readonly T[]>): WholeList<T> {
-  let pending: Promise<readonly T[]> | undefined;
-  let arrived: readonly T[] | undefined;
+/** Items to look things up in. It may outlive an operation, and its indexes with it. */
+export class Listing<T> {
+  readonly items: readonly T[];
+  readonly #single = new Map<keyof T, ReadonlyMap<unknown, T>>();
+  readonly #grouped = new Map<keyof T, ReadonlyMap<unknown, readonly T[]>>();
 
-  const all = (): Promise<readonly T[]> => {
-    pending ??= read().then((items) => {
-      arrived = items;
-      return items;
+  constructor(items: readonly T[]) {
+    this.items = items;
+  }
+
+  find(key: keyof T, value: string): T | null {
+    let index = this.#single.get(key);
+    if (index === undefined) {
+      index = new Map(this.items.map((item) => [item[key], item]));
+      this.#single.set(key, index);
+    }
+    return index.get(value) ?? null;
+  }
+
+  where(key: keyof T, value: string): readonly T[] {
+    let index = this.#grouped.get(key);
+    if (index === undefined) {
+      index = Map.groupBy(this.items, (item) => item[key]);
+      this.#grouped.set(key, index);
+    }
+    return index.get(value) ?? [];
+  }
+}
+
+/** Wraps the one read of a list. A failed read fails every look-up of the operation alike. */
+export function createWholeList<T>(read: () => Promise<Listing<T>>): WholeList<T> {
+  let pending: Promise<Listing<T>> | undefined;
+  let arrived: Listing<T> | undefined;
+
+  const arrive = (): Promise<Listing<T>> => {
+    pending ??= read().then((listing) => {
+      arrived = listing;
+      return listing;
     });
     return pending;
   };
-  const lookUp = <R>(answer: (items: readonly T[]) => R): MaybePromise<R> =>
-    arrived === undefined ? all().then(answer) : answer(arrived);
 
   return {
-    all,
-    find: (key, value) => lookUp((items) => indexOf(items, 'one', key, byKey).get(value) ?? null),
-    where: (key, value) => lookUp((items) => indexOf(items, 'many', key, groupedByKey).get(value) ?? []),
+    all: async () => (await arrive()).items,
+    find: (key, value) =>
+      arrived === undefined ? arrive().then((list) => list.find(key, value)) : arrived.find(key, value),
+    where: (key, value) =>
+      arrived === undefined ? arrive().then((list) => list.where(key, value)) : arrived.where(key, value),
   };
-}
-
-/** A list outlives an operation where it is cached, and its indexes with it. */
-const indexes = new WeakMap<readonly unknown[], Map<string, ReadonlyMap<unknown, unknown>>>();
-
-const byKey = <T>(items: readonly T[], key: keyof T): ReadonlyMap<unknown, T> =>
-  new Map(items.map((item) => [item[key], item]));
-
-const groupedByKey = <T>(items: readonly T[], key: keyof T): ReadonlyMap<unknown, readonly T[]> =>
-  Map.groupBy(items, (item) => item[key]);
-
-function indexOf<T, V>(
-  items: readonly T[],
-  kind: 'one' | 'many',
-  key: keyof T & string,
-  build: (items: readonly T[], key: keyof T) => ReadonlyMap<unknown, V>,
-): ReadonlyMap<unknown, V> {
-  let known = indexes.get(items);
-  if (known === undefined) {
-    known = new Map();
-    indexes.set(items, known);
-  }
-  const name = `${kind} ${key}`;
-  let index = known.get(name);
-  if (index === undefined) {
-    index = build(items, key);
-    known.set(name, index);
-  }
-  // What is kept under these items and this name has been built as this very kind.
-  return index as ReadonlyMap<unknown, V>;
 }
