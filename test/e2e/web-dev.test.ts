@@ -8,6 +8,7 @@ import { demoAddresses, type Program, startProgram } from '../helpers/program.ts
 import { endWithThisProcess } from '../helpers/redis.ts';
 import { freePort } from '../helpers/restartable.ts';
 
+let ports: { readonly PORT: string; readonly SANDBOX_PORT: string };
 let program: Program;
 let vite: ChildProcess;
 let browser: Browser;
@@ -18,7 +19,8 @@ const foreign: string[] = [];
 /** The example as a newcomer runs it: `npm start`, and `npm --prefix examples/web run dev` beside it. */
 beforeAll(async () => {
   await installPackages('examples/web');
-  program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0' });
+  ports = { PORT: String(await freePort()), SANDBOX_PORT: String(await freePort()) };
+  program = startProgram('src/main.ts', ports);
   const { gateway, sandbox } = await demoAddresses(program);
   const port = await freePort();
   origin = `http://127.0.0.1:${port}`;
@@ -86,6 +88,19 @@ it('can be used with the keyboard alone', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   expect(await page.locator('.holder .name').textContent()).not.toBe('');
+});
+
+it('goes on with another token after a restart, and says that the sandbox has begun anew', async () => {
+  await page.getByRole('link', { name: 'Entradas de dinero' }).click();
+  await program.end('SIGKILL');
+  await page.locator('.status', { hasText: 'Sin conexión' }).waitFor();
+  program = startProgram('src/main.ts', ports);
+  await demoAddresses(program);
+  await page.getByText('La lista empieza de nuevo con lo que sí guarda.').waitFor();
+  await page.getByText('Aún no llega dinero.').waitFor();
+  await page.locator('.status', { hasText: 'En vivo' }).waitFor();
+  await page.getByRole('button', { name: 'Simular un abono' }).click();
+  await page.locator('.credits li').waitFor();
 });
 
 it('has asked nobody but the gateway and its own server', () => {

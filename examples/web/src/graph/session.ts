@@ -40,9 +40,8 @@ export async function findSession(): Promise<Session | undefined> {
     token: () => token,
     async renew() {
       const again = await readSandbox();
-      const renewed = again !== undefined && again.accessToken !== token;
       token = again?.accessToken ?? token;
-      return renewed;
+      return again !== undefined;
     },
     simulateCredit: () => simulateCredit(sandbox.accounts),
   };
