@@ -7,6 +7,7 @@ import type { Authenticator } from './auth/authenticator.ts';
 import { createPassthrough } from './auth/passthrough.ts';
 import { createService, type ServiceOptions } from './auth/service.ts';
 import { openTokenShare } from './auth/token-share.ts';
+import { createConnections } from './connections.ts';
 import { createContextFactory, type Incoming, type IngressAddresses, type Logger } from './context.ts';
 import { openEventLog } from './events/open.ts';
 import { createGraph, createGraphHttp, type GraphConfig } from './graph.ts';
@@ -135,10 +136,12 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();
+    const connections = createConnections();
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, createContext });
     const serveGraph = createGraphHttp(graph, config, logger);
 
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
+      connections.watch(response);
       const [path = '/'] = (request.url ?? '/').split('?');
       if (path === GRAPHQL_PATH) {
         const cut = () => void response.destroy();
@@ -198,7 +201,7 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
 
     stopGateway = async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
+      connections.end();
       const expired = sleep(DRAIN_TIMEOUT_MS, undefined, { ref: false });
       // What is under way is answered while its socket is still open: webhooks, then payments.
       await Promise.race([Promise.all([drain.begin(), ingress.drain()]), expired]);

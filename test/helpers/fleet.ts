@@ -16,6 +16,8 @@ export interface Member {
   readonly url: string;
   readonly graphql: string;
   readonly program: Program;
+  /** The ingress of a type, with its signature. */
+  addressOf(type: EventType): string;
   /** Posts a delivery as the provider does. */
   deliver(type: EventType, body: unknown): Promise<number>;
   /** The sum of a metric over its labels, or over those lines that hold `label`. */
@@ -53,12 +55,14 @@ export async function startFleet(lifetimeSeconds?: number): Promise<Fleet> {
       programs.push(program);
       const [, url = ''] = await program.says(/"url":"([^"]+)"/);
       const graphql = `${url}/graphql`;
+      const addressOf = (type: EventType) => ingressUrl(url, sandbox.clientId, type, SECRET);
       return {
         url,
         graphql,
         program,
+        addressOf,
         async deliver(type, body) {
-          const response = await fetch(ingressUrl(url, sandbox.clientId, type, SECRET), {
+          const response = await fetch(addressOf(type), {
             method: 'POST',
             headers: { 'content-type': 'application/json' },
             body: typeof body === 'string' ? body : JSON.stringify(body),
