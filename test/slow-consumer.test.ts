@@ -1,85 +1,140 @@
-import { expect, it } from 'vitest';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type RunningGateway, startGateway } from './helpers/gateway.ts';
-import { subscribeOverWebSocket } from './helpers/subscriber.ts';
+import { type Fleet, headOf, type Member, startFleet } from './helpers/fleet.ts';
+import { randomFrom } from './helpers/random.ts';
+import { readOverWebSocket, startReaders } from './helpers/reader.ts';
 import { until } from './helpers/until.ts';
 
-const EVENTS =
-  'subscription ($after: Cursor) { events(after: $after) { id cursor ... on StatusUpdateEvent { payload } } }';
-/** Large, so that few events fill what the kernel buffers for a reader that has stopped. */
+const READERS = 200;
+/** Each event is large for those who stall, so that few of them fill what the kernel buffers for a reader. */
+const REPEATED = 25;
 const FILLING = 'x'.repeat(60_000);
-const COUNT = 400;
+const LARGE = `subscription { events { id cursor ... on StatusUpdateEvent {
+  ${Array.from({ length: REPEATED }, (_, index) => `p${index}: payload`).join(' ')}
+} } }`;
+/** What the events would take in memory, were they kept for one who does not read, is several times this much. */
+const COUNT = 120;
+const BOUND_BYTES = 80 * 2 ** 20;
 
-/** Delivers numbered messages as the provider does, and waits until each is kept. */
-async function deliver(gateway: RunningGateway, from: number, to: number): Promise<void> {
-  const address = gateway.ingress.url(gateway.sandbox.clientId, 'STATUS_UPDATE') ?? '';
-  for (let number = from; number < to; number += 1) {
-    const response = await fetch(address, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ id_msg: `message-${number}`, FILLING }),
-    });
-    expect(response.status).toBe(201);
-  }
+let fleet: Fleet;
+let gateway: Member;
+beforeAll(async () => {
+  fleet = await startFleet();
+  gateway = await fleet.start();
+});
+afterAll(() => fleet[Symbol.asyncDispose]());
+
+/** A client by hand, whose connection can be stopped from being read, and the ids and cursors that came over it. */
+interface Stalling {
+  readonly received: () => readonly { id: string; cursor: string }[];
+  stall(): void;
+  resume(): void;
+  /** Resolves with the close code, or, over SSE, with whether the stream was completed. */
+  readonly ended: Promise<unknown>;
 }
 
-const numbers = (count: number) => Array.from({ length: count }, (_, number) => `message-${number}`);
-
-/** A client by hand, whose socket can be stopped from being read. */
-async function openByHand(gateway: RunningGateway) {
+async function stallingSocket(): Promise<Stalling> {
   const socket = new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws');
   const received: { id: string; cursor: string }[] = [];
-  const closed = new Promise<number>((resolve) => socket.once('close', resolve));
+  const ended = new Promise<number>((resolve) => socket.once('close', resolve));
   socket.on('error', () => {});
   socket.on('message', (data) => {
     const message = JSON.parse(String(data));
     if (message.type === 'connection_ack') {
-      socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query: EVENTS } }));
+      socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query: LARGE } }));
     }
     if (message.type === 'next' && message.payload.data) received.push(message.payload.data.events);
   });
-  await new Promise((resolve) => socket.once('open', resolve));
-  socket.send(
-    JSON.stringify({
-      type: 'connection_init',
-      payload: { authorization: `Bearer ${gateway.sandbox.accessToken}` },
-    }),
-  );
-  return { socket, received, closed };
+  await once(socket, 'open');
+  const authorization = `Bearer ${fleet.sandbox.accessToken}`;
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization } }));
+  return {
+    received: () => received,
+    stall: () => socket.pause(),
+    resume: () => socket.resume(),
+    ended,
+  };
 }
 
-it('a subscriber that stops reading is closed, hurts nobody else, and resumes complete', async () => {
-  await using gateway = await startGateway({ webhooks: false });
-  const token = gateway.sandbox.accessToken;
-  await using reader = subscribeOverWebSocket(gateway.graphql, token, { query: EVENTS });
-  const stalled = await openByHand(gateway);
-  await until(async () => {
-    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-    return /^pasarela_events_subscribers 2$/m.test(metrics);
+async function stallingStream(): Promise<Stalling> {
+  const { hostname, port, host } = new URL(gateway.url);
+  const socket = connect(Number(port), hostname);
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk;
   });
-  await deliver(gateway, 0, 1);
-  await until(() => stalled.received.length === 1);
-
-  stalled.socket.pause();
-  await deliver(gateway, 1, COUNT);
-  await reader.received(COUNT);
-  expect(reader.results.map(({ data }) => data.events.id)).toEqual(numbers(COUNT));
-  expect(await (await fetch(`${gateway.url}/metrics`)).text()).toMatch(
-    /^pasarela_events_slow_closes_total 1$/m,
-  );
-
-  stalled.socket.resume();
-  expect(await stalled.closed).toBe(1013);
-  const last = stalled.received.at(-1);
-  expect(stalled.received.length).toBeLessThan(COUNT);
-  await using resumed = subscribeOverWebSocket(gateway.graphql, token, {
-    query: EVENTS,
-    variables: { after: last?.cursor },
-  });
-  await resumed.received(COUNT - stalled.received.length);
-  const seen = [
-    ...stalled.received.map(({ id }) => id),
-    ...resumed.results.map(({ data }) => data.events.id),
+  socket.on('error', () => {});
+  const body = JSON.stringify({ query: LARGE });
+  const head = [
+    'POST /graphql HTTP/1.1',
+    `Host: ${host}`,
+    `Authorization: Bearer ${fleet.sandbox.accessToken}`,
+    'Accept: text/event-stream',
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
   ];
-  expect(seen).toEqual(numbers(COUNT));
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+  return {
+    // Each event starts with its cursor, and its data with its id; one that was cut off is not there.
+    received: () =>
+      [...text.matchAll(/^id: (\S+)\ndata: \{"data":\{"events":\{"id":"([^"]+)".*\}\n\n/gm)].map(
+        ([, cursor = '', id = '']) => ({ id, cursor }),
+      ),
+    stall: () => socket.pause(),
+    resume: () => socket.resume(),
+    ended: once(socket, 'close').then(() => text.includes('event: complete')),
+  };
+}
+
+async function deliver(from: number, to: number): Promise<void> {
+  for (let number = from; number < to; number += 1) {
+    expect(await gateway.deliver('STATUS_UPDATE', { id_msg: `message-${number}`, FILLING })).toBe(201);
+  }
+}
+
+const numbers = (count: number) => Array.from({ length: count }, (_, number) => `message-${number}`);
+const heldBytes = async () =>
+  (await gateway.metric('nodejs_heap_size_used_bytes')) +
+  (await gateway.metric('nodejs_external_memory_bytes'));
+
+it('of 200 readers, those that stop reading cost the others nothing, take no memory, and resume complete', async () => {
+  const reading = {
+    graphql: () => gateway.graphql,
+    token: fleet.sandbox.accessToken,
+    after: await headOf(gateway),
+    random: randomFrom(4),
+  };
+  const stalled = [await stallingSocket(), await stallingStream()];
+  const others = startReaders(READERS - stalled.length, reading);
+  await until(async () => (await gateway.metric('pasarela_events_subscribers')) === READERS);
+  await deliver(0, 1);
+  await until(() => stalled.every(({ received }) => received().length === 1));
+  const before = await heldBytes();
+
+  for (const reader of stalled) reader.stall();
+  await deliver(1, COUNT);
+  await until(() => others.every(({ seen }) => seen.length === COUNT));
+  for (const { seen, connections } of others) {
+    expect(seen).toEqual(numbers(COUNT));
+    expect(connections).toBe(1);
+  }
+  expect(await gateway.metric('pasarela_events_slow_closes_total')).toBe(stalled.length);
+  expect(await gateway.metric('pasarela_events_subscribers')).toBe(READERS - stalled.length);
+  expect(COUNT * REPEATED * FILLING.length).toBeGreaterThan(2 * BOUND_BYTES);
+  expect((await heldBytes()) - before).toBeLessThan(BOUND_BYTES);
+
+  for (const reader of stalled) reader.resume();
+  // 1013 over a socket; over SSE the stream is cut off, and not completed.
+  expect(await Promise.all(stalled.map(({ ended }) => ended))).toEqual([1013, false]);
+  for (const { received } of stalled) {
+    const seen = received().map(({ id }) => id);
+    expect(seen.length).toBeLessThan(COUNT);
+    const again = readOverWebSocket({ ...reading, after: received().at(-1)?.cursor ?? '' });
+    await until(() => seen.length + again.seen.length >= COUNT);
+    expect([...seen, ...again.seen]).toEqual(numbers(COUNT));
+    await again.leave();
+  }
+  await Promise.all(others.map((reader) => reader.leave()));
 });
