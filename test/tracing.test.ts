@@ -17,6 +17,7 @@ const CALLER_SPAN = 'b7ad6b7169203331';
 
 const spans: Span[] = [];
 let sent = '';
+let tenant: unknown;
 let secrets: string[] = [];
 
 /** The whole story in one life of a gateway: what it did is sent to a real collector, at the latest when it ends. */
@@ -28,6 +29,7 @@ beforeAll(async () => {
     });
     request.on('end', () => {
       sent += body;
+      tenant = request.headers['x-tenant'];
       for (const { scopeSpans } of JSON.parse(body).resourceSpans) {
         for (const scope of scopeSpans) spans.push(...scope.spans);
       }
@@ -40,6 +42,9 @@ beforeAll(async () => {
     PORT: '0',
     SANDBOX_PORT: '0',
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=payments',
+    OTEL_SERVICE_NAME: 'gateway-of-the-tests',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
   });
   const { gateway, sandbox, token } = await demoAddresses(program);
   const post = (query: string, headers: Record<string, string> = {}) =>
@@ -90,6 +95,12 @@ const named = (name: string): Span => {
 const attribute = (span: Span, key: string) => span.attributes.find((entry) => entry.key === key)?.value;
 
 describe('a trace', () => {
+  it('is sent as the variables of OpenTelemetry say', () => {
+    expect(tenant).toBe('payments');
+    expect(sent).toContain('{"key":"service.name","value":{"stringValue":"gateway-of-the-tests"}}');
+    expect(sent).toContain('{"key":"deployment.environment.name","value":{"stringValue":"test"}}');
+  });
+
   it('goes on from the caller’s own, with the operation and its REST calls beneath', () => {
     const operation = spans.find((span) => span.traceId === CALLER_TRACE && span.name === 'query');
     expect(operation).toMatchObject({ parentSpanId: CALLER_SPAN });

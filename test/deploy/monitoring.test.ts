@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises';
+import { parser } from '@prometheus-io/lezer-promql';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { createMetrics } from '../../src/metrics.ts';
+
+const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8');
+
+/** Series that a scrape of the gateway yields, and what Prometheus adds of its own. */
+async function series(): Promise<ReadonlySet<string>> {
+  const metrics = await createMetrics().registry.getMetricsAsJSON();
+  const names = metrics.flatMap(({ name, type }) =>
+    String(type) === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  );
+  return new Set([...names, 'up']);
+}
+
+/** The metrics that an expression of PromQL names. Throws for one that is no PromQL. */
+function metricsOf(expression: string): readonly string[] {
+  // Variables that Grafana fills in.
+  const text = expression
+    .replaceAll('$__rate_interval', '5m')
+    .replaceAll('$job', 'x')
+    .replaceAll('$instance', 'x');
+  const names: string[] = [];
+  parser.parse(text).iterate({
+    enter({ type, from, to }) {
+      if (type.isError) throw new Error(`no PromQL at ${from}: ${text}`);
+      if (type.name === 'Identifier') names.push(text.slice(from, to));
+    },
+  });
+  return names;
+}
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string };
+}
+
+const rules = async (): Promise<readonly Rule[]> =>
+  parse(await read('deploy/prometheus/alerts.yaml')).groups[0].rules;
+
+interface Panel {
+  readonly title: string;
+  readonly type: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+const panels = async (): Promise<readonly Panel[]> =>
+  JSON.parse(await read('deploy/grafana/pasarela.json')).panels;
+
+it('an expression that is no PromQL is noticed', () => {
+  expect(() => metricsOf('sum(rate(pasarela_events_gaps_total[5m])')).toThrow('no PromQL');
+});
+
+describe('the alerting rules', () => {
+  it('name only metrics that the gateway has', async () => {
+    const known = await series();
+    for (const { alert, expr } of await rules()) {
+      const names = metricsOf(expr);
+      expect(names, alert).not.toEqual([]);
+      for (const name of names) expect(known, alert).toContain(name);
+    }
+  });
+
+  it('have a severity, a summary, and a place in docs/operations.md that says what to do', async () => {
+    const page = await read('docs/operations.md');
+    for (const { alert, labels, annotations } of await rules()) {
+      expect(['critical', 'warning']).toContain(labels.severity);
+      expect(annotations.summary).toMatch(/\.$/);
+      expect(page).toContain(`### ${alert}\n`);
+    }
+    const described = [...page.matchAll(/^### (Pasarela\w+)$/gm)].map(([, name]) => name);
+    expect(described.sort()).toEqual((await rules()).map(({ alert }) => alert).sort());
+  });
+
+  it('can fire at the first time that something happens', async () => {
+    const text = await createMetrics().registry.metrics();
+    expect(text).toContain('pasarela_events_duplicates_total{type="MONEY_IN",conflict="true"} 0');
+    expect(text).toContain('pasarela_events_quarantined_total{reason="undecided"} 0');
+    expect(text).toContain('pasarela_events_spooled_total{type="MONEY_IN"} 0');
+  });
+});
+
+describe('the Grafana dashboard', () => {
+  it('names only metrics that the gateway has', async () => {
+    const known = await series();
+    const shown = (await panels()).filter(({ type }) => type !== 'row');
+    expect(shown.length).toBeGreaterThan(10);
+    for (const { title, targets = [] } of shown) {
+      expect(targets, title).not.toEqual([]);
+      for (const { expr } of targets) {
+        for (const name of metricsOf(expr)) expect(known, title).toContain(name);
+      }
+    }
+  });
+
+  it('shows every metric of the gateway’s own', async () => {
+    const shown = (await panels()).flatMap(({ targets = [] }) =>
+      targets.flatMap(({ expr }) => metricsOf(expr)),
+    );
+    const metrics = await createMetrics().registry.getMetricsAsJSON();
+    for (const { name } of metrics.filter((metric) => metric.name.startsWith('pasarela_'))) {
+      expect(
+        shown.some((used) => used === name || used.startsWith(`${name}_`)),
+        name,
+      ).toBe(true);
+    }
+  });
+});
+
+it('docs/operations.md explains every metric of the gateway’s own, and no other', async () => {
+  const page = await read('docs/operations.md');
+  const metrics = await createMetrics().registry.getMetricsAsJSON();
+  const own = metrics.map(({ name }) => name).filter((name) => name.startsWith('pasarela_'));
+  const explained = [...page.matchAll(/^\| `(pasarela_\w+)` \|/gm)].map(([, name]) => name);
+  expect(explained.sort()).toEqual(own.sort());
+});

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeAll, expect, it } from 'vitest';
+import { blocks, ROOT, readPage } from './pages.ts';
+
+const run = promisify(execFile);
+
+let page: string;
+let commands: readonly string[];
+beforeAll(async () => {
+  page = await readPage('CONTRIBUTING.md');
+  commands = blocks(page, 'sh').flatMap(({ text }) => text.trim().split('\n'));
+});
+
+/** Each needs the network, takes minutes, runs until it is ended, or changes files; what it names must exist all the same. */
+const NOT_HERE = ['npm ci', 'npm start', 'npm run setup:redis', 'npm test', 'npm run check', 'npm run fix'];
+
+it('the code of the example is the code of the project', async () => {
+  const examples = blocks(page, 'ts');
+  expect(examples.map(({ argument }) => argument)).toEqual(
+    expect.arrayContaining(['src/upstream/banks.ts', 'src/resolvers/bank.ts', 'src/schema/bank.ts']),
+  );
+  for (const { argument, text } of examples) expect(await readPage(argument)).toContain(text.trimEnd());
+});
+
+it('every command that is named exists', async () => {
+  const { scripts }: { scripts: Record<string, string> } = JSON.parse(await readPage('package.json'));
+  const named = [...page.matchAll(/npm run ([\w:]+)/g)].map(([, script = '']) => script);
+  expect(named).toContain('check');
+  for (const script of named) expect(Object.keys(scripts)).toContain(script);
+  expect(commands).toEqual(expect.arrayContaining(NOT_HERE));
+});
+
+it('every other command runs as printed', async () => {
+  const here = commands.filter((command) => !NOT_HERE.includes(command));
+  expect(here).not.toEqual([]);
+  for (const command of here) {
+    // A run of vitest within a run of vitest must not take itself for one of its workers.
+    const { PATH = '', HOME = '' } = process.env;
+    await run('bash', ['-c', command], { cwd: fileURLToPath(ROOT), env: { PATH, HOME } });
+  }
+});

@@ -1,0 +1,41 @@
+import { access } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { anchors, ROOT, readPage } from './pages.ts';
+
+const RECORDS = [
+  '0001-graphql-js-with-compiled-queries.md',
+  '0002-a-stream-with-a-chain.md',
+  '0003-the-callers-key-names-the-payment.md',
+  '0004-the-upstream-says-who-is-calling.md',
+  '0005-a-sandbox-that-shares-no-code.md',
+  '0006-typescript-without-a-build.md',
+].map((name) => `docs/decisions/${name}`);
+
+it.each([
+  'ARCHITECTURE.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'docs/operations.md',
+  'docs/decisions/README.md',
+  ...RECORDS,
+])('every link of %s leads somewhere', async (name) => {
+  const page = await readPage(name);
+  for (const [, target = ''] of page.matchAll(/\]\(([^)\s]+)\)/g)) {
+    if (/^https?:/.test(target)) continue;
+    const [path = '', anchor] = target.split('#');
+    const file = path === '' ? new URL(name, ROOT) : new URL(path, new URL(name, ROOT));
+    await expect(access(file), target).resolves.toBeUndefined();
+    if (anchor !== undefined) expect(anchors(await readPage(file.href)), target).toContain(anchor);
+  }
+});
+
+it.each(RECORDS)(
+  '%s says what was asked, chosen and why, what it costs, and what would change it',
+  async (name) => {
+    const page = await readPage(name);
+    for (const part of ['question', 'choice', 'Why', 'costs', 'change it']) {
+      expect(page).toMatch(new RegExp(`^\\*\\*[\\w ]*${part}\\.\\*\\* `, 'm'));
+    }
+    expect(await readPage('docs/decisions/README.md')).toContain(name.replace('docs/decisions/', ''));
+  },
+);
