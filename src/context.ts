@@ -1,3 +1,4 @@
+import type { Audience } from './audience.ts';
 import { type Authenticator, UnauthenticatedError } from './auth/authenticator.ts';
 import type { Caller } from './auth/caller.ts';
 import { assertHolds, systemClock, untilLapse } from './auth/lapse.ts';
@@ -62,7 +63,7 @@ export interface Context {
   readonly money: Money;
   /** When the operation must be over, in milliseconds since the epoch. */
   readonly deadline: number;
-  /** Aborted when the caller is gone. */
+  /** Aborted when nobody waits for the result any more. */
   readonly signal: AbortSignal;
   readonly ingress: IngressAddresses;
   /** The REST calls made so far, in the order in which they were answered. */
@@ -89,8 +90,8 @@ export interface Incoming {
   /** The value of `Authorization`, from the header or from `connectionParams`. */
   readonly authorization: string | undefined;
   readonly apiKey: string | undefined;
-  /** Aborted when the caller is gone. */
-  readonly signal: AbortSignal | undefined;
+  /** Who waits for the result; undefined where it is not told when they are gone. */
+  readonly audience: Audience | undefined;
   /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
   readonly closeSocket: (() => void) | undefined;
 }
@@ -108,6 +109,8 @@ export interface ContextOptions {
   readonly operationTimeoutMs: number;
   readonly utcOffset: string;
   readonly onCall: (call: CallRecord) => void;
+  /** Called before a caller, known by its credential, is told of an event. */
+  readonly onNews: (credential: string) => void;
 }
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
@@ -172,8 +175,17 @@ class OperationContext implements Context {
     return this.#deadline;
   }
 
+  get credential(): string {
+    const { authorization = '', apiKey } = this.#incoming;
+    return apiKey === undefined ? authorization : `${authorization} ${apiKey}`;
+  }
+
+  get audience(): Audience | undefined {
+    return this.#incoming.audience;
+  }
+
   get signal(): AbortSignal {
-    return this.#incoming.signal ?? new AbortController().signal;
+    return this.audience?.signal ?? new AbortController().signal;
   }
 
   get endsWithSocket(): boolean {
@@ -203,7 +215,7 @@ class OperationContext implements Context {
     const { clientId, customerId } = this.caller;
     if (this.#session === undefined) {
       const { auth } = this.#options;
-      const rest = this.#rest(clientId, auth.authorize(this.#token ?? ''), this.#incoming.signal);
+      const rest = this.#rest(clientId, auth.authorize(this.#token ?? ''), this.audience?.signal);
       this.#session = createSession(rest, customerId, this.#options);
       if (this.#foreseen.length > 0) this.#arrivals = this.#session.foresee(this.#foreseen);
     }
@@ -225,6 +237,7 @@ class OperationContext implements Context {
       this.#incoming.closeSocket?.();
       throw error;
     }
+    this.#options.onNews(this.credential);
     this.#session = undefined;
     this.#deadline = this.#newDeadline();
     this.calls.length = 0;
@@ -235,7 +248,7 @@ class OperationContext implements Context {
   }
 
   bootstrapRest(key: string, clientId: string): Rest {
-    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), this.#incoming.signal);
+    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), this.audience?.signal);
   }
 
   async #ask(fresh: boolean): Promise<Caller> {

@@ -15,6 +15,7 @@ import { useJsonRequests } from './plugins/json-requests.ts';
 import { type Limits, useLimits } from './plugins/limits.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationCount } from './plugins/operation-count.ts';
+import type { SharedQueries } from './plugins/shared-queries.ts';
 import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
@@ -52,6 +53,7 @@ export interface GraphParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly drain: Drain;
+  readonly shared: SharedQueries;
   readonly createContext: (incoming: Incoming) => Context;
 }
 
@@ -69,7 +71,7 @@ const TAB_FIX = '.graphiql-tab { transform: none !important; }';
 
 /** The executor with its plugins, and HTTP and SSE on top of it. */
 export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
-  const { path, logger, metrics, drain, createContext } = parts;
+  const { path, logger, metrics, drain, shared, createContext } = parts;
   return createYoga<GraphContext>({
     schema: buildSchema(),
     graphqlEndpoint: path,
@@ -78,6 +80,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       useJit(),
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
       useForesight(),
+      shared.plugin,
       useJsonRequests(),
       ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),
       useCredentialLapse(),
@@ -127,12 +130,13 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
 export const createGraphHttp = (
   graph: Graph,
   { allowsOrigin }: GraphConfig,
-  logger: Logger,
+  { logger, shared }: Pick<GraphParts, 'logger' | 'shared'>,
 ): Transport<GraphContext> =>
   createJsonPost(graph, {
     maxBodyBytes: MAX_BODY_BYTES,
     allowsOrigin,
     mask: (error) => maskThrown(error, logger),
+    stringify: shared.stringify,
   });
 
 /** Strangers choose what is parsed: what is kept of it is bounded by its size, not its number. */

@@ -12,6 +12,8 @@ export interface JsonPostOptions {
   readonly maxBodyBytes: number;
   /** Whether pages of an origin may read answers. */
   readonly allowsOrigin: (origin: string) => boolean;
+  /** The JSON of a result that has no errors. */
+  readonly stringify: (result: ExecutionResult) => string | Buffer;
   /** The public form of an error from before an operation ran. */
   readonly mask: (error: unknown) => GraphQLError;
 }
@@ -81,7 +83,7 @@ export function createJsonPost<TContext extends object>(
       response.writeHead(made.status, Object.fromEntries(made.headers)).end(await made.text());
       return;
     }
-    const body = JSON.stringify(result);
+    const body = options.stringify(result);
     response
       .writeHead(200, {
         'content-type': `${mediaType}; charset=utf-8`,

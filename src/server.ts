@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GraphQLError } from 'graphql';
+import { Audience } from './audience.ts';
 import type { Authenticator } from './auth/authenticator.ts';
 import { createPassthrough } from './auth/passthrough.ts';
 import { createService, type ServiceOptions } from './auth/service.ts';
@@ -17,6 +18,7 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { openMoney } from './money/open.ts';
 import { createDrain } from './plugins/drain.ts';
 import { readiness } from './plugins/readiness.ts';
+import { createSharedQueries } from './plugins/shared-queries.ts';
 import { trustedDocument } from './plugins/trusted-documents.ts';
 import { toDocumentError } from './public-errors.ts';
 import type { Secret } from './secret.ts';
@@ -121,6 +123,7 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
     });
     const money = await open({ redisUrl, dataDir: config.dataDir, logger });
     const auth = createAuthenticator(config, http, metrics, logger);
+    const shared = createSharedQueries(() => performance.now());
     const createContext = createContextFactory({
       http,
       auth,
@@ -133,12 +136,13 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
       upstreamTimeoutMs: config.upstreamTimeoutMs,
       operationTimeoutMs: config.operationTimeoutMs,
       utcOffset: config.upstreamUtcOffset,
+      onNews: shared.forget,
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();
     const connections = createConnections();
-    const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, createContext });
-    const serveGraph = createGraphHttp(graph, config, logger);
+    const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
+    const serveGraph = createGraphHttp(graph, config, { logger, shared });
 
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       connections.watch(response);
@@ -281,9 +285,9 @@ function incomingOf(request: IncomingMessage, response: ServerResponse): Incomin
   const given = request.headers['x-request-id'];
   const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
   response.setHeader('x-request-id', requestId);
-  const gone = new AbortController();
+  const audience = new Audience();
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort(new Error('The caller is gone.'));
+    if (!response.writableFinished) audience.leave();
   });
   const apiKey = request.headers['x-api-key'];
   const lastEventId = request.headers['last-event-id'];
@@ -292,7 +296,7 @@ function incomingOf(request: IncomingMessage, response: ServerResponse): Incomin
     authorization: request.headers.authorization,
     apiKey: typeof apiKey === 'string' ? apiKey : undefined,
     lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
-    signal: gone.signal,
+    audience,
     closeSocket: undefined,
   };
 }

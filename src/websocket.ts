@@ -68,7 +68,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     authorization: authorizationOf(connectionParams) ?? extra.request.headers.authorization,
     apiKey: undefined,
     lastEventId: undefined,
-    signal: undefined,
+    audience: undefined,
     closeSocket: () => extra.socket.close(FORBIDDEN, 'Forbidden'),
   });
 
