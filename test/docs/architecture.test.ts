@@ -24,7 +24,7 @@ let imports: readonly {
 
 beforeAll(async () => {
   page = await readPage('ARCHITECTURE.md');
-  const rows = [...page.matchAll(/^\| `(\w+)` \| [^|]+ \| ([^|]*) \|$/gm)];
+  const rows = [...page.matchAll(/^\| `(\w+)` \|[^|]+\|([^|]*)\|$/gm)];
   folders = rows.map(([, room = '']) => room);
   rooms = new Map(
     rows.flatMap(([, room = '', files = '']) =>
