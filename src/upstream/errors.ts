@@ -46,6 +46,19 @@ export class UpstreamError extends Error {
   }
 }
 
+/** Not asked, as the service keeps failing (breaker.ts): asking again within the operation is asking in vain. */
+export class SuspendedError extends UpstreamError {
+  constructor() {
+    super(
+      'UPSTREAM_UNAVAILABLE',
+      'The service has been failing; calls to it are suspended for a few seconds.',
+      {
+        dispatched: false,
+      },
+    );
+  }
+}
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 

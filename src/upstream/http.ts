@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import type { CircuitBreaker } from './breaker.ts';
-import { UpstreamError } from './errors.ts';
+import { SuspendedError, UpstreamError } from './errors.ts';
 import { CallTimeout, exchange } from './exchange.ts';
 
 /** The largest answer that is read, in bytes; a longer one is `UPSTREAM_INVALID` (security.md). */
@@ -148,14 +148,7 @@ export function createHttp(origin: string, breaker: CircuitBreaker, connectTimeo
         };
       }
       if (!breaker.admits()) {
-        return {
-          kind: 'failed',
-          error: new UpstreamError(
-            'UPSTREAM_UNAVAILABLE',
-            'The service has been failing; calls to it are suspended for a few seconds.',
-            { dispatched: false },
-          ),
-        };
+        return { kind: 'failed', error: new SuspendedError() };
       }
       const made = await attempt(request);
       if (request.signal?.aborted) breaker.release();

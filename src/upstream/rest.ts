@@ -178,7 +178,8 @@ export function createRest(options: RestOptions): Rest {
         if (delay === undefined || options.signal?.aborted) {
           throw attempt.kind === 'failed' ? attempt.error : errorOfAnswer(attempt);
         }
-        await sleep(delay);
+        // Nobody waits for a caller who is gone: the next attempt ends at once.
+        await sleep(delay, undefined, { signal: options.signal }).catch(() => undefined);
       }
     },
     async send(method, route, { params = {}, body, headers = {}, signal } = {}) {

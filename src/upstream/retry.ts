@@ -1,3 +1,4 @@
+import { SuspendedError } from './errors.ts';
 import type { Attempt } from './http.ts';
 
 /** Tries of one GET, the first included. */
@@ -26,7 +27,10 @@ export function retryDelay(
 }
 
 function isTransient(attempt: Attempt): boolean {
-  if (attempt.kind === 'failed') return attempt.error.code === 'UPSTREAM_UNAVAILABLE';
+  if (attempt.kind === 'failed') {
+    const { error } = attempt;
+    return error.code === 'UPSTREAM_UNAVAILABLE' && !(error instanceof SuspendedError);
+  }
   if (attempt.status === 429) return attempt.retryAfterMs !== undefined;
   return attempt.status === 502 || attempt.status === 503 || attempt.status === 504;
 }
