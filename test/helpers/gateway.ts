@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { IngressAddresses, Logger } from '../../src/context.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
-import { Secret } from '../../src/secret.ts';
 import { buildServer, type ServerConfig } from '../../src/server.ts';
+import { gatewayConfig } from './gateway-config.ts';
 
 /** A result as a client reads it. `data` is left open: each test knows what it asked for. */
 export interface GraphQLAnswer {
@@ -36,8 +36,6 @@ export interface RunningGateway extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const WEBHOOK_SECRET = 'a secret for tests that is long enough';
-
 /** A logger that keeps what it is told. */
 export function collectingLogger(lines: string[]): Logger {
   const keep = (level: string) => (fields: object, message: string) => {
@@ -65,30 +63,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Runnin
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
   const log: string[] = [];
   const server = buildServer(
-    {
-      host: '127.0.0.1',
-      port: 0,
-      upstreamUrl: sandbox.url,
-      upstreamTimeoutMs: 5_000,
-      operationTimeoutMs: 10_000,
-      upstreamUtcOffset: '-06:00',
-      tokenClientClaims: ['client_id', 'clientId', 'cid', 'sub'],
-      service: undefined,
-      redisUrl: undefined,
-      dataDir,
-      eventsRetention: 10_000,
-      publicUrl: 'self',
-      webhookSecrets: [new Secret(WEBHOOK_SECRET)],
-      webhookTokenHeader: undefined,
-      moneyInDecisionUrl: undefined,
-      allowsOrigin: () => false,
-      introspection: true,
-      upstreamReport: false,
-      graphiql: undefined,
-      limits: { tokens: 2_000, depth: 15, aliases: 30, directives: 50, cost: 10_000 },
-      trustedDocuments: undefined,
-      ...options.config,
-    },
+    { ...gatewayConfig(sandbox.url, dataDir), ...options.config },
     collectingLogger(log),
   );
   const url = await server.start();
@@ -125,6 +100,7 @@ export async function sendQuery(
   document: string,
   variables: Readonly<Record<string, unknown>> = {},
   headers: Readonly<Record<string, string | undefined>> = {},
+  signal: AbortSignal | null = null,
 ): Promise<GraphQLAnswer> {
   const given = Object.entries({
     'content-type': 'application/json',
@@ -135,6 +111,7 @@ export async function sendQuery(
     method: 'POST',
     headers: given,
     body: JSON.stringify({ query: document, variables }),
+    signal,
   });
   const body = (await response.json()) as Omit<GraphQLAnswer, 'status' | 'headers'>;
   return { status: response.status, headers: response.headers, ...body };

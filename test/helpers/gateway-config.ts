@@ -1,0 +1,29 @@
+import { Secret } from '../../src/secret.ts';
+import type { ServerConfig } from '../../src/server.ts';
+
+const WEBHOOK_SECRET = 'a secret for tests that is long enough';
+
+/** A gateway on a free port of loopback, with neither Redis nor anything that has to be allowed. */
+export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfig => ({
+  host: '127.0.0.1',
+  port: 0,
+  upstreamUrl,
+  upstreamTimeoutMs: 5_000,
+  operationTimeoutMs: 10_000,
+  upstreamUtcOffset: '-06:00',
+  tokenClientClaims: ['client_id', 'clientId', 'cid', 'sub'],
+  service: undefined,
+  redisUrl: undefined,
+  dataDir,
+  eventsRetention: 10_000,
+  publicUrl: 'self',
+  webhookSecrets: [new Secret(WEBHOOK_SECRET)],
+  webhookTokenHeader: undefined,
+  moneyInDecisionUrl: undefined,
+  allowsOrigin: () => false,
+  introspection: true,
+  upstreamReport: false,
+  graphiql: undefined,
+  limits: { tokens: 2_000, depth: 15, aliases: 30, directives: 50, cost: 10_000 },
+  trustedDocuments: undefined,
+});
