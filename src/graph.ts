@@ -60,7 +60,9 @@ export interface GraphParts {
 /** The longest request body, in bytes. */
 const MAX_BODY_BYTES = 256 * 1024;
 /** Parsed documents that are kept, in bytes; a parsed one takes some 150 bytes for each character of its text. */
-const KEPT_DOCUMENTS_BYTES = 64 * 1024 * 1024;
+const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
+/** Errors of documents that could not be parsed. */
+const KEPT_ERRORS_BYTES = 2 * 1024 * 1024;
 const BYTES_PER_CHARACTER = 150;
 
 /**
@@ -98,7 +100,10 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       ...(config.introspection ? [] : [useHiddenSchema()]),
       ...(config.tracing === undefined ? [] : [config.tracing.plugin]),
     ],
-    parserAndValidationCache: { documentCache: keptByLength(), errorCache: keptByLength() },
+    parserAndValidationCache: {
+      documentCache: keptByLength(KEPT_DOCUMENTS_BYTES),
+      errorCache: keptByLength(KEPT_ERRORS_BYTES),
+    },
     extraParamNames: ['documentId'],
     // Errors of the result are masked by the plugin above; this masks what is thrown before there is one.
     maskedErrors: {
@@ -140,9 +145,9 @@ export const createGraphHttp = (
   });
 
 /** Strangers choose what is parsed: what is kept of it is bounded by its size, not its number. */
-const keptByLength = <T extends object>() =>
+const keptByLength = <T extends object>(maxSize: number) =>
   new LRUCache<string, T>({
-    maxSize: KEPT_DOCUMENTS_BYTES,
+    maxSize,
     sizeCalculation: (_, text) => BYTES_PER_CHARACTER * (text.length + 1),
   });
 

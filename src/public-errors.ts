@@ -28,16 +28,13 @@ export function toPublicError(error: GraphQLError): GraphQLError | undefined {
 export const toDocumentError = (error: GraphQLError): GraphQLError =>
   rephrased(error, withoutValues(error.message));
 
-const rephrased = (error: GraphQLError, message: string): GraphQLError =>
-  message === error.message
-    ? error
-    : new GraphQLError(message, {
-        nodes: error.nodes,
-        source: error.source,
-        positions: error.positions,
-        path: error.path,
-        extensions: error.extensions,
-      });
+/** Without what Yoga adds of the error beneath: a parser's message quotes what it was given. */
+function rephrased(error: GraphQLError, message: string): GraphQLError {
+  const { originalError, ...extensions } = error.extensions;
+  if (message === error.message && originalError === undefined) return error;
+  const { nodes, source, positions, path } = error;
+  return new GraphQLError(message, { nodes, source, positions, path, extensions });
+}
 
 function publicForm(error: GraphQLError): GraphQLError | undefined {
   const cause = error.originalError;

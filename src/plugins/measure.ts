@@ -177,7 +177,8 @@ function pageSize(args: readonly Argument[], variables: Variables): number {
   for (const { name, value } of args) {
     if (!isPageSize(name)) continue;
     const given = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.value;
-    const size = Number(given ?? DEFAULT_PAGE);
+    // Anything may stand in a variable; an object is not asked what number it is.
+    const size = typeof given === 'number' || typeof given === 'string' ? Number(given) : DEFAULT_PAGE;
     if (Number.isInteger(size) && size > 0) return Math.min(size, MAX_PAGE);
   }
   return DEFAULT_PAGE;

@@ -111,6 +111,15 @@ export const UNRELATED_CLIENT: ClientSeed = {
       clabes: [receiver('Herrero', 'Forja Regia SA', 'FRE060606PP1')],
       cards: [receiver('Ayudante', 'Iván Leal Rocha')],
     },
+    {
+      name: 'Panadería Distinta SA de CV',
+      rfc: 'PDI160520KD4',
+      alias: 'panaderia-distinta',
+      representative: { name: 'Elsa Quintero Vidal', rfc: 'QUVE820915RS3', phone: '+528110100105' },
+      accounts: ['Caja Panadería'],
+      clabes: [receiver('Molino', 'Molinos del Norte SA', 'MNO030303WW2')],
+      cards: [receiver('Hornero', 'Raquel Olmos Tapia')],
+    },
   ],
   newcomers: [],
 };
