@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   context,
   propagation,
@@ -21,6 +22,9 @@ import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent } from './events/log.ts';
 import { currentWork, takesDelivery, useTracing } from './plugins/tracing.ts';
 import type { CallRecord } from './upstream/rest.ts';
+
+/** How long the last spans may take on their way, in milliseconds. */
+const STOP_TIMEOUT_MS = 2_000;
 
 /** What the server calls so that its work appears in traces. No span holds an id of a client, an address or a name. */
 export interface Tracing {
@@ -65,8 +69,11 @@ export function startTracing(endpoint: string): Tracing {
     log: (log) => new TracedLog(log, tracer),
     async stop() {
       context.disable();
-      // A collector that is away must not hold up the end.
-      await provider.shutdown().catch(() => {});
+      // A collector that is away, or hangs, must not hold up the end.
+      await Promise.race([
+        provider.shutdown().catch(() => {}),
+        pause(STOP_TIMEOUT_MS, undefined, { ref: false }),
+      ]);
     },
   };
 }

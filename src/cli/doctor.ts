@@ -21,7 +21,9 @@ folder, the port, Redis and its persistence settings, the upstream, the clock, t
 given, the webhooks registered there, and where they are set the identity provider, the decider and the trusted documents.
 It changes nothing. It runs beside a gateway as well as before one.
 
-In service mode the gateway's own credentials are tried, otherwise PASARELA_TOKEN: an access token of the service.
+In service mode the gateway's own credentials are tried: through the token that the processes share in Redis, or, without
+Redis, with a new one (should that end the older, a running gateway fetches another at its next call). Otherwise
+PASARELA_TOKEN is: an access token of the service.
 
   --json   { "ok": …, "findings": [{ "check", "status": "ok" | "warning" | "failure" | "skipped", "message", "cure"? }] }
 

@@ -76,7 +76,9 @@ async function build(folder: string): Promise<Stage> {
       }
     } else if (name === 'RUN') {
       const command = rest.replaceAll('/home/node', join(stage.root, 'home/node'));
-      await run('sh', ['-c', command], { cwd: inside('.'), env: { ...process.env, ...stage.environment } });
+      // What the checkout has installed need not be fetched again.
+      const env = { ...process.env, npm_config_prefer_offline: 'true', ...stage.environment };
+      await run('sh', ['-c', command], { cwd: inside('.'), env });
     } else {
       stage.last.set(name, rest);
     }
