@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
 import { control, sendQuery } from './gateway.ts';
 import { type Program, startProgram } from './program.ts';
 import { until } from './until.ts';
@@ -29,8 +29,9 @@ export interface RestartableGateway extends AsyncDisposable {
  */
 export async function startRestartable(
   environment: Readonly<Record<string, string>> = {},
+  choices: NonNullable<SandboxOptions['choices']> = {},
 ): Promise<RestartableGateway> {
-  const sandbox = await startSandbox({ port: 0, speed: 60, seed: 1 });
+  const sandbox = await startSandbox({ port: 0, speed: 60, seed: 1, choices });
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const graphql = `${url}/graphql`;

@@ -127,7 +127,7 @@ export class MoneyInFeed {
     const { promise, resolve } = Promise.withResolvers<CombinedError | undefined>();
     const take = ({ data, error }: OperationResult<WatchMoneyInSubscription>): void => {
       const credit = data?.moneyIn;
-      // Beside an error urql repeats the data of the result before it.
+      // At the end urql repeats the last result, and beside an error the data of the one before.
       if (credit !== undefined && this.#saved !== undefined && credit.cursor !== this.#saved.cursor) {
         this.#keep(withCredit(this.#saved, credit));
         this.#settle(credit.id, stopped);
