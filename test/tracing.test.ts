@@ -1,7 +1,11 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ingressUrl } from '../src/ingress/addresses.ts';
+import { startSandbox } from '../src/sandbox/index.ts';
+import { control } from './helpers/gateway.ts';
 import { demoAddresses, startProgram } from './helpers/program.ts';
+import { freePort, startRedis } from './helpers/redis.ts';
 
 /** A span as a collector is sent it (OTLP/HTTP, JSON). */
 interface Span {
@@ -20,28 +24,53 @@ let sent = '';
 let tenant: unknown;
 let secrets: string[] = [];
 
-/** The whole story in one life of a gateway: what it did is sent to a real collector, at the latest when it ends. */
-beforeAll(async () => {
-  const collector = createServer((request, response) => {
+/** A real collector, as far as a gateway needs one. */
+async function startCollector(take: (body: string, headers: IncomingHttpHeaders) => void) {
+  const server = createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => {
       body += chunk;
     });
     request.on('end', () => {
-      sent += body;
-      tenant = request.headers['x-tenant'];
-      for (const { scopeSpans } of JSON.parse(body).resourceSpans) {
-        for (const scope of scopeSpans) spans.push(...scope.spans);
-      }
+      take(body, request.headers);
       response.end('{}');
     });
   });
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
-  const { port } = collector.address() as AddressInfo;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => void server.close(() => resolve())),
+  };
+}
+
+const spansIn = (body: string): Span[] =>
+  JSON.parse(body).resourceSpans.flatMap(({ scopeSpans }: { scopeSpans: { spans: Span[] }[] }) =>
+    scopeSpans.flatMap((scope) => scope.spans),
+  );
+
+/** Reads a stream of events until it holds a text. */
+async function readUntil(stream: Response, wanted: string): Promise<void> {
+  let received = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of stream.body ?? []) {
+    received += decoder.decode(chunk, { stream: true });
+    if (received.includes(wanted)) return;
+  }
+  throw new Error(`the stream ended without ${wanted}: ${received}`);
+}
+
+/** The whole story in one life of a gateway: what it did is sent to a real collector, at the latest when it ends. */
+beforeAll(async () => {
+  await using collector = await startCollector((body, headers) => {
+    sent += body;
+    tenant = headers['x-tenant'];
+    spans.push(...spansIn(body));
+  });
   await using program = startProgram('src/main.ts', {
     PORT: '0',
     SANDBOX_PORT: '0',
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=payments',
     OTEL_SERVICE_NAME: 'gateway-of-the-tests',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
@@ -72,14 +101,8 @@ beforeAll(async () => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ clabe, amount: '12.00', payerName: 'Ana Torres' }),
   });
-  let received = '';
-  const decoder = new TextDecoder();
-  for await (const chunk of stream.body ?? []) {
-    received += decoder.decode(chunk, { stream: true });
-    if (received.includes('12.00')) break;
-  }
+  await readUntil(stream, '12.00');
   expect(await program.end('SIGTERM')).toBe(0);
-  await new Promise((resolve) => collector.close(resolve));
 }, 60_000);
 
 afterAll(() => {
@@ -132,4 +155,48 @@ describe('a trace', () => {
     for (const secret of secrets) expect(sent).not.toContain(secret);
     expect(sent).not.toContain('/webhooks/');
   });
+});
+
+it('a trace goes on in another process, which delivers what the first has taken', async () => {
+  const sentBy: Record<string, Span[]> = { first: [], second: [] };
+  await using first = await startCollector((body) => void sentBy['first']?.push(...spansIn(body)));
+  await using second = await startCollector((body) => void sentBy['second']?.push(...spansIn(body)));
+  await using redis = await startRedis();
+  await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  const port = await freePort();
+  const shared = {
+    UPSTREAM_URL: sandbox.url,
+    PUBLIC_URL: `http://127.0.0.1:${port}`,
+    WEBHOOK_SECRET: 'a secret of both',
+    REDIS_URL: redis.url,
+    DATA_DIR: redis.dir,
+  };
+  const start = (own: Record<string, string>) => startProgram('src/main.ts', { ...shared, ...own });
+  await using taking = start({ PORT: String(port), OTEL_EXPORTER_OTLP_ENDPOINT: first.url });
+  await using delivering = start({ PORT: '0', OTEL_EXPORTER_OTLP_ENDPOINT: second.url });
+  const [, url = ''] = await delivering.says(/"url":"([^"]+)"/);
+  await taking.says(/is listening/);
+  await control(sandbox, 'POST', `/v1/clients/${sandbox.clientId}/webhooks`, {
+    client_id: sandbox.clientId,
+    url: ingressUrl(shared.PUBLIC_URL, sandbox.clientId, 'MONEY_IN', shared.WEBHOOK_SECRET),
+    token: 'any',
+    webhook_type: 'MONEY_IN',
+  });
+  const stream = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${sandbox.accessToken}`,
+      'content-type': 'application/json',
+      accept: 'text/event-stream',
+    },
+    body: JSON.stringify({ query: 'subscription { moneyIn { amount { amount } } }' }),
+  });
+  const { accounts } = await control(sandbox, 'GET', '/sandbox');
+  await control(sandbox, 'POST', '/sandbox/spei-credits', { clabe: accounts[0].clabe, amount: '12.00' });
+  await readUntil(stream, '12.00');
+  await Promise.all([taking.end('SIGTERM'), delivering.end('SIGTERM')]);
+  const webhook = sentBy['first']?.find(({ name }) => name === 'webhook MONEY_IN');
+  const delivery = sentBy['second']?.find(({ name }) => name === 'deliver MONEY_IN');
+  expect(delivery).toMatchObject({ traceId: webhook?.traceId, parentSpanId: webhook?.spanId });
+  expect(webhook?.traceId).toMatch(/^[0-9a-f]{32}$/);
 });
