@@ -1,7 +1,7 @@
 import type { Audience } from './audience.ts';
 import { type Authenticator, UnauthenticatedError } from './auth/authenticator.ts';
 import type { Caller } from './auth/caller.ts';
-import { assertHolds, systemClock, untilLapse } from './auth/lapse.ts';
+import { assertHolds, type Clock, untilLapse } from './auth/lapse.ts';
 import type { EventLog, EventType } from './events/log.ts';
 import type { Money } from './money/execute.ts';
 import type { UpstreamHttp } from './upstream/http.ts';
@@ -65,6 +65,8 @@ export interface Context {
   readonly deadline: number;
   /** Aborted when nobody waits for the result any more. */
   readonly signal: AbortSignal;
+  /** What long waits are measured by. */
+  readonly clock: Clock;
   readonly ingress: IngressAddresses;
   /** The REST calls made so far, in the order in which they were answered. */
   readonly calls: readonly CallRecord[];
@@ -108,6 +110,7 @@ export interface ContextOptions {
   readonly upstreamTimeoutMs: number;
   readonly operationTimeoutMs: number;
   readonly utcOffset: string;
+  readonly clock: Clock;
   readonly onCall: (call: CallRecord) => void;
   /** Called before a caller, known by its credential, is told of an event. */
   readonly onNews: (credential: string) => void;
@@ -167,6 +170,10 @@ class OperationContext implements Context {
     return this.#options.utcOffset;
   }
 
+  get clock(): Clock {
+    return this.#options.clock;
+  }
+
   get servesBootstrap(): boolean {
     return this.#options.auth.servesBootstrap;
   }
@@ -203,7 +210,7 @@ class OperationContext implements Context {
       this.#deadline = this.#newDeadline();
       return this.#ask(true);
     };
-    return untilLapse(await this.identify(), again, systemClock, until);
+    return untilLapse(await this.identify(), again, this.clock, until);
   }
 
   get caller(): Caller {
@@ -232,7 +239,7 @@ class OperationContext implements Context {
 
   renewSession(): void {
     try {
-      assertHolds(this.caller, Date.now());
+      assertHolds(this.caller, this.clock.now());
     } catch (error) {
       this.#incoming.closeSocket?.();
       throw error;

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GraphQLError } from 'graphql';
 import { Audience } from './audience.ts';
 import type { Authenticator } from './auth/authenticator.ts';
+import { type Clock, systemClock } from './auth/lapse.ts';
 import { createPassthrough } from './auth/passthrough.ts';
 import { createService, type ServiceOptions } from './auth/service.ts';
 import { openTokenShare } from './auth/token-share.ts';
@@ -84,8 +85,14 @@ const REQUEST_ID = /^[\w-]{8,64}$/;
  * Builds a gateway that is not listening yet. `main` and every test make theirs here.
  *
  * @param open opens what moves money; a test may hand in one over a store that fails.
+ * @param clock what subscriptions wait by; a test may hand in one that it steps.
  */
-export function buildServer(config: ServerConfig, logger: Logger, open = openMoney): Gateway {
+export function buildServer(
+  config: ServerConfig,
+  logger: Logger,
+  open = openMoney,
+  clock: Clock = systemClock,
+): Gateway {
   const { tracing } = config;
   const metrics = createMetrics();
   const breaker = createBreaker(() => performance.now());
@@ -137,6 +144,7 @@ export function buildServer(config: ServerConfig, logger: Logger, open = openMon
       operationTimeoutMs: config.operationTimeoutMs,
       utcOffset: config.upstreamUtcOffset,
       onNews: shared.forget,
+      clock,
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();

@@ -132,7 +132,6 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
 
     it.each([
       ['a transaction that is no penny validation', () => seeded.transactions.refundableCreditId],
-      ['an id that nobody knows', () => '00000000-0000-4000-8000-000000000000'],
       ['a malformed id', () => '../banks'],
     ])('the receipt of %s is BAD_USER_INPUT', async (_case, id) => {
       await using subscriber = subscribe(gateway.graphql, token, { query: CEP, variables: { id: id() } });

@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { StoredEvent } from '../events/log.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import type { Transaction } from '../upstream/transactions.ts';
@@ -7,11 +6,7 @@ import { type CepUpdate, Receipt } from './receipt.ts';
 import { selectFrom } from './stream.ts';
 
 /** Waits for milliseconds; rejects when the signal is aborted. */
-export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
-
-export const realSleep: Sleep = async (ms, signal) => {
-  await wait(ms, undefined, { signal });
-};
+type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export interface CepWatch {
   readonly transactionId: string;

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import type { MaybePromise } from '../upstream/whole-list.ts';
-import { realSleep, watchCep } from './cep-watch.ts';
+import { watchCep } from './cep-watch.ts';
 import { decodeEvent, type Event, type MoneyInEvent } from './event.ts';
 import { type EventFilter, eventFilter } from './event-page.ts';
 import { argumentId } from './ids.ts';
@@ -83,7 +83,7 @@ export function followCep(id: string, context: Context): AsyncIterableIterator<C
         return (await transactions.sides(transactionId)).source ? transactions.get(transactionId) : null;
       },
       renew: () => context.renewSession(),
-      sleep: realSleep,
+      sleep: (ms, until) => context.clock.sleep(ms, until),
       onFailedRead: (error) =>
         context.logger.warn({ err: error }, 'A penny validation could not be read; it is read again later.'),
       signal,

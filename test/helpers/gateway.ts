@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../../src/auth/lapse.ts';
 import type { IngressAddresses, Logger } from '../../src/context.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
 import { buildServer, type ServerConfig } from '../../src/server.ts';
@@ -54,6 +55,8 @@ export interface GatewayOptions {
   readonly sandbox?: Sandbox;
   /** Whether the gateway's ingress is registered for CEP and MONEY_IN at the sandbox; default true. */
   readonly webhooks?: boolean;
+  /** What subscriptions wait by. */
+  readonly clock?: Clock;
 }
 
 /** Starts a real gateway in front of a real sandbox, both on free ports of loopback. */
@@ -65,6 +68,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Runnin
   const server = buildServer(
     { ...gatewayConfig(sandbox.url, dataDir), ...options.config },
     collectingLogger(log),
+    undefined,
+    options.clock,
   );
   const url = await server.start();
   const graphql = `${url}/graphql`;
