@@ -10,14 +10,14 @@ export interface RawRequest {
   readonly documentId?: unknown;
 }
 
-export interface RawAnswer {
+interface RawAnswer {
   // biome-ignore lint/suspicious/noExplicitAny: a test reads what its own document selects.
   readonly data?: any;
   readonly errors?: GraphQLAnswer['errors'];
 }
 
 /** One operation over a socket of its own; its first result or errors. */
-export async function askOverWebSocket(
+async function askOverWebSocket(
   graphql: string,
   token: string,
   request: RawRequest,
@@ -48,7 +48,7 @@ export async function askOverWebSocket(
 }
 
 /** One operation over HTTP. */
-export async function askOverHttp(graphql: string, token: string, request: RawRequest): Promise<RawAnswer> {
+async function askOverHttp(graphql: string, token: string, request: RawRequest): Promise<RawAnswer> {
   const response = await fetch(graphql, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
@@ -58,7 +58,7 @@ export async function askOverHttp(graphql: string, token: string, request: RawRe
 }
 
 /** One operation over SSE; its first result, or the errors that it is refused with. */
-export async function askOverSse(graphql: string, token: string, request: RawRequest): Promise<RawAnswer> {
+async function askOverSse(graphql: string, token: string, request: RawRequest): Promise<RawAnswer> {
   let refusal: RawAnswer | undefined;
   const client = createSseClient({
     url: graphql,

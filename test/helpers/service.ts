@@ -6,7 +6,7 @@ export const ISSUER = 'https://id.example.mx';
 export const AUDIENCE = 'pasarela';
 export const JWT_SECRET = 'the identity provider of the tests signs with this';
 
-export const ALL_SCOPES = 'graph:read events:read money:move accounts:write webhooks:write';
+const ALL_SCOPES = 'graph:read events:read money:move accounts:write webhooks:write';
 
 /** What a gateway in service mode needs to know of the client that it stands for. */
 export const serviceFor = (client: {
