@@ -17,7 +17,9 @@ export default defineConfig({
       json: `test-results/${process.env['npm_lifecycle_event']?.replace(':', '-') ?? 'tests'}.json`,
     },
     projects: [
-      project('integration', 'test/**/*.test.ts', { exclude: ['test/e2e/**'] }),
+      project('integration', 'test/**/*.test.ts', {
+        exclude: ['test/e2e/**', '**/node_modules/**'],
+      }),
       project('e2e', 'test/e2e/**/*.test.ts', { testTimeout: 120_000 }),
     ],
   },
