@@ -11,16 +11,23 @@ export interface RawAnswer {
 /** The time of a call was over before its answer was whole. */
 export class CallTimeout extends Error {}
 
+/** No whole answer came. */
+export interface NoAnswer {
+  readonly cause: Error;
+  /** False when no byte of the request has left: there was no connection that could carry it, or not in time. */
+  readonly left: boolean;
+}
+
 const BYTE_ORDER_MARK = 0xfeff;
 
 /**
  * One HTTP request and its whole answer, on undici's own callbacks: its streams and abort signals cost more than the
  * rest of a call. Given up at its deadline or by its signal; a request that still waits for a connection then is never
- * sent.
+ * sent. Never rejects.
  */
-export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<RawAnswer> {
+export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<RawAnswer | NoAnswer> {
   const { signal } = request;
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | undefined;
     let givenUp: Error | undefined;
     let status = 0;
@@ -31,9 +38,10 @@ export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
     };
-    const fail = (error: Error): void => {
+    const fail = (cause: Error): void => {
       settle();
-      reject(error);
+      // undici starts a request right before it writes it to a connection that stands.
+      resolve({ cause, left: controller !== undefined });
     };
     const giveUp = (reason: Error): void => {
       givenUp = reason;
@@ -65,7 +73,11 @@ export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<
       },
     };
     const { method, path, body = null } = request;
-    dispatcher.dispatch({ method, path, headers: request.headers, body }, handler);
+    try {
+      dispatcher.dispatch({ method, path, headers: request.headers, body }, handler);
+    } catch (error) {
+      fail(asError(error));
+    }
   });
 }
 

@@ -1,7 +1,7 @@
 import { Pool } from 'undici';
 import type { CircuitBreaker } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
-import { CallTimeout, exchange } from './exchange.ts';
+import { CallTimeout, exchange, type NoAnswer } from './exchange.ts';
 
 /** The largest answer that is read, in bytes; a longer one is `UPSTREAM_INVALID` (security.md). */
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
@@ -60,34 +60,20 @@ function parseRetryAfter(header: string | string[] | undefined): number | undefi
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-const property = (error: unknown, name: string): unknown =>
-  typeof error === 'object' && error !== null ? Reflect.get(error, name) : undefined;
-
-/** True only where no byte of the request can have left: the connection itself was never made. */
-function neverConnected(error: unknown): boolean {
-  const syscall = property(error, 'syscall');
-  return (
-    property(error, 'code') === 'UND_ERR_CONNECT_TIMEOUT' ||
-    syscall === 'connect' ||
-    syscall === 'getaddrinfo' ||
-    (error instanceof AggregateError && error.errors.length > 0 && error.errors.every(neverConnected))
-  );
-}
-
-function describe(error: unknown, request: HttpRequest): UpstreamError {
-  if (error instanceof CallTimeout) {
+function describe({ cause, left: dispatched }: NoAnswer, request: HttpRequest): UpstreamError {
+  if (cause instanceof CallTimeout) {
     return new UpstreamError(
       'UPSTREAM_TIMEOUT',
       `The service did not answer within ${request.timeoutMs} ms.`,
-      { cause: error },
+      { cause, dispatched },
     );
   }
-  const code = property(error, 'code');
+  const code: unknown = Reflect.get(cause, 'code');
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
     return new UpstreamError(
       'UPSTREAM_INVALID',
       `The service's answer is longer than ${MAX_ANSWER_BYTES} bytes.`,
-      { cause: error },
+      { cause },
     );
   }
   if (
@@ -95,16 +81,15 @@ function describe(error: unknown, request: HttpRequest): UpstreamError {
     (code.startsWith('HPE_') || code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
   ) {
     return new UpstreamError('UPSTREAM_INVALID', "The service's answer is not well-formed HTTP.", {
-      cause: error,
+      cause,
     });
   }
-  const dispatched = !neverConnected(error);
   return new UpstreamError(
     'UPSTREAM_UNAVAILABLE',
     dispatched
       ? 'The connection to the service broke before its answer was complete.'
       : 'The service cannot be reached.',
-    { cause: error, dispatched },
+    { cause, dispatched },
   );
 }
 
@@ -127,13 +112,11 @@ export function createHttp(origin: string, breaker: CircuitBreaker, connectTimeo
   });
 
   async function attempt(request: HttpRequest): Promise<Attempt> {
-    try {
-      const { status, headers, text } = await exchange(pool, request);
-      const retryAfterMs = parseRetryAfter(headers['retry-after']);
-      return { kind: 'answered', status, body: parseJson(text), text, retryAfterMs };
-    } catch (error) {
-      return { kind: 'failed', error: describe(error, request) };
-    }
+    const came = await exchange(pool, request);
+    if ('left' in came) return { kind: 'failed', error: describe(came, request) };
+    const { status, headers, text } = came;
+    const retryAfterMs = parseRetryAfter(headers['retry-after']);
+    return { kind: 'answered', status, body: parseJson(text), text, retryAfterMs };
   }
 
   return {

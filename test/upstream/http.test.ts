@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createBreaker } from '../../src/upstream/breaker.ts';
 import { createHttp } from '../../src/upstream/http.ts';
@@ -143,21 +142,48 @@ describe('a POST to the upstream', () => {
     expect(attempt).toMatchObject({ kind: 'failed', error: { dispatched: true } });
   });
 
-  it('certainly did nothing when nobody listens', async () => {
-    const listener = createServer();
-    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-    const { port } = listener.address() as AddressInfo;
-    await new Promise((resolve) => listener.close(resolve));
-    const http = createHttp(
-      `http://127.0.0.1:${port}`,
-      createBreaker(() => 0),
-      1_000,
-    );
-    const attempt = await http.send({ method: 'POST', path: '/', headers: {}, body: '{}', timeoutMs: 1_000 });
-    await http.close();
-    expect(attempt).toMatchObject({
-      kind: 'failed',
-      error: { code: 'UPSTREAM_UNAVAILABLE', dispatched: false },
+  describe('certainly did nothing', () => {
+    const post = async (scheme: string, port: number, timeoutMs: number) => {
+      const breaker = createBreaker(() => 0);
+      const http = createHttp(`${scheme}://127.0.0.1:${port}`, breaker, 1_000);
+      const attempt = await http.send({ method: 'POST', path: '/', headers: {}, body: '{}', timeoutMs });
+      await http.close();
+      return attempt;
+    };
+    const failed = (code: string) => ({ kind: 'failed', error: { code, dispatched: false } });
+    /** A server of bare TCP. */
+    const listen = async (connected: (socket: Socket) => void) => {
+      const listener = createServer(connected);
+      await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+      // A TCP server's address is of this form.
+      const { port } = listener.address() as AddressInfo;
+      return {
+        port,
+        [Symbol.asyncDispose]: () => new Promise<void>((resolve) => listener.close(() => resolve())),
+      };
+    };
+
+    it('when nobody listens', async () => {
+      const { port, ...closed } = await listen(() => {});
+      await closed[Symbol.asyncDispose]();
+      expect(await post('http', port, 1_000)).toMatchObject(failed('UPSTREAM_UNAVAILABLE'));
+    });
+
+    it('when whoever listens does not speak TLS', async () => {
+      await using server = await listen((socket) => socket.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+      expect(await post('https', server.port, 1_000)).toMatchObject(failed('UPSTREAM_UNAVAILABLE'));
+    });
+
+    it('when the connection is reset before it is secure', async () => {
+      await using server = await listen((socket) => socket.resetAndDestroy());
+      expect(await post('https', server.port, 1_000)).toMatchObject(failed('UPSTREAM_UNAVAILABLE'));
+    });
+
+    it('when its time is over before there is a connection to send it on', async () => {
+      const open: Socket[] = [];
+      await using server = await listen((socket) => open.push(socket));
+      expect(await post('https', server.port, 50)).toMatchObject(failed('UPSTREAM_TIMEOUT'));
+      for (const socket of open) socket.destroy();
     });
   });
 });
