@@ -7,8 +7,7 @@ import { Audience } from './audience.ts';
 import type { Authenticator } from './auth/authenticator.ts';
 import { type Clock, systemClock } from './auth/lapse.ts';
 import { createPassthrough } from './auth/passthrough.ts';
-import { createService, type ServiceOptions } from './auth/service.ts';
-import { openTokenShare } from './auth/token-share.ts';
+import type { ServiceOptions } from './auth/service.ts';
 import { createConnections } from './connections.ts';
 import { createContextFactory, type Incoming, type IngressAddresses, type Logger } from './context.ts';
 import { openEventLog } from './events/open.ts';
@@ -129,7 +128,7 @@ export function buildServer(
       logger,
     });
     const money = await open({ redisUrl, dataDir: config.dataDir, logger });
-    const auth = createAuthenticator(config, http, metrics, logger);
+    const auth = await createAuthenticator(config, http, metrics, logger);
     const shared = createSharedQueries(() => performance.now());
     const createContext = createContextFactory({
       http,
@@ -249,17 +248,19 @@ export function buildServer(
   };
 }
 
-function createAuthenticator(
+/** What only one of the two ways to be known needs is loaded where it is used. */
+async function createAuthenticator(
   config: ServerConfig,
   http: UpstreamHttp,
   metrics: Metrics,
   logger: Logger,
-): Authenticator {
+): Promise<Authenticator> {
   const { service, redisUrl, upstreamTimeoutMs: timeoutMs } = config;
   if (service === undefined) return createPassthrough(config.tokenClientClaims);
+  const { createService } = await import('./auth/service.ts');
   const share =
     redisUrl &&
-    openTokenShare({
+    (await import('./auth/token-share.ts')).openTokenShare({
       redisUrl: redisUrl.reveal(),
       clientId: service.clientId,
       clientSecret: service.clientSecret,

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { decodeJwt } from 'jose';
+import { decodeJwt } from 'jose/jwt/decode';
 import { LRUCache } from 'lru-cache';
 import { UpstreamError } from '../upstream/errors.ts';
 import { readInstrumentPage } from '../upstream/instruments.ts';

@@ -1,7 +1,6 @@
 import type { EventLog, EventLogger } from './log.ts';
 import { type EventMetrics, silentMetrics } from './metrics.ts';
 import { Quarantine } from './quarantine.ts';
-import { RedisLog } from './redis-log.ts';
 import { SpooledLog } from './spooled-log.ts';
 import { SqliteLog } from './sqlite-log.ts';
 
@@ -26,6 +25,7 @@ export interface EventLogOptions {
 export async function openEventLog(options: EventLogOptions): Promise<EventLog> {
   const { redisUrl, dataDir, retention, logger, metrics = silentMetrics, now = Date.now } = options;
   if (redisUrl === undefined) return new SqliteLog({ dataDir, retention, metrics, now });
+  const { RedisLog } = await import('./redis-log.ts');
   const log = new RedisLog({ redisUrl, retention, logger, metrics, now });
   await log.settled();
   const quarantine = new Quarantine({ dataDir, logger, metrics });

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Logger } from './ambient.ts';
 import { createMoney, type Money } from './execute.ts';
 import type { MoneyRecords } from './record.ts';
-import { openRedisRecords } from './redis-record.ts';
 import { openSqliteRecords } from './sqlite-record.ts';
 
 /** What money is opened with. */
@@ -30,7 +29,10 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
 
 /** The record of each intent to pay: in Redis when there is one, else in `money.sqlite` in the data folder. */
 export async function openMoneyRecords(options: MoneyOptions): Promise<MoneyRecords> {
-  if (options.redisUrl !== undefined) return openRedisRecords(options.redisUrl, options.logger);
+  if (options.redisUrl !== undefined) {
+    const { openRedisRecords } = await import('./redis-record.ts');
+    return openRedisRecords(options.redisUrl, options.logger);
+  }
   mkdirSync(options.dataDir, { recursive: true });
   return openSqliteRecords(join(options.dataDir, 'money.sqlite'));
 }

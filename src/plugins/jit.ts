@@ -15,12 +15,13 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql';
-import { compileQuery, isCompiledQuery } from 'graphql-jit';
 import { isPromise, type Plugin } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 
 /** Operations whose compiled form is kept. */
 const MAX_OPERATIONS = 500;
+
+type Compiler = typeof import('graphql-jit');
 
 type Result = ExecutionResult | Promise<ExecutionResult>;
 
@@ -36,11 +37,23 @@ export function useJit(): Plugin {
     max: MAX_OPERATIONS,
   });
 
+  let compiler: Compiler | undefined;
+  let loading = false;
+  // It brings a hundred modules: a start does not wait for them, nor does the first query that could use them.
+  const load = async (): Promise<void> => {
+    compiler = await import('graphql-jit');
+  };
+
   const runOf = (args: ExecutionArgs, operation: OperationDefinitionNode): Run | undefined => {
     const known = operations.get(operation);
     if (known === undefined) operations.set(operation, 'seen');
     if (known !== 'seen') return typeof known === 'function' ? known : undefined;
-    const run = compile(args.schema, args.document, operation);
+    if (compiler === undefined) {
+      if (!loading) void load();
+      loading = true;
+      return undefined;
+    }
+    const run = compile(compiler, args.schema, args.document, operation);
     operations.set(operation, run ?? 'interpreted');
     return run;
   };
@@ -71,6 +84,7 @@ function hasGoodVariables(
 }
 
 function compile(
+  { compileQuery, isCompiledQuery }: Compiler,
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,

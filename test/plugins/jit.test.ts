@@ -19,7 +19,7 @@ function comparable({ status, data, errors }: GraphQLAnswer): unknown {
   };
 }
 
-/** The first answer is graphql-js', the second and third come from the compiled form. */
+/** The first answers are graphql-js', the later ones come from the compiled form. */
 async function expectAlike(
   gateway: RunningGateway,
   document: string,
@@ -30,13 +30,14 @@ async function expectAlike(
     comparable(await gateway.query(document, variables, headers)),
     comparable(await gateway.query(document, variables, headers)),
     comparable(await gateway.query(document, variables, headers)),
+    comparable(await gateway.query(document, variables, headers)),
   ];
   for (const answer of compiled) expect(answer, document).toEqual(reference);
   return reference;
 }
 
 /** How often graphql-js is asked when a document is executed a number of times by the plugin. */
-function interpretations(text: string, times: number, variableValues = {}): number {
+async function interpretations(text: string, times: number, variableValues = {}): Promise<number> {
   let interpreted = 0;
   let run: (args: ExecutionArgs) => unknown = (args) => {
     interpreted += 1;
@@ -52,16 +53,20 @@ function interpretations(text: string, times: number, variableValues = {}): numb
   const document = parse(text);
   const contextValue = {
     identify: async () => ({ scopes: new Set(['graph:read']) }),
-    session: { clientId: 'x' },
+    caller: { clientId: 'x' },
   };
-  for (let time = 0; time < times; time += 1) run({ schema, document, contextValue, variableValues });
+  for (let time = 0; time < times; time += 1) {
+    await run({ schema, document, contextValue, variableValues });
+    // Resolves after the plugin's own, which began before it.
+    await import('graphql-jit');
+  }
   return interpreted;
 }
 
 describe('an operation', () => {
-  it('is compiled once it is seen a second time', () => {
-    expect(interpretations('{ client { id } }', 1)).toBe(1);
-    expect(interpretations('{ client { id } }', 5)).toBe(1);
+  it('is compiled once it has been seen a second time, which is also when the compiler is loaded', async () => {
+    expect(await interpretations('{ client { id } }', 1)).toBe(1);
+    expect(await interpretations('{ client { id } }', 5)).toBe(2);
   });
 
   it.each([
@@ -72,13 +77,13 @@ describe('an operation', () => {
       'a condition beside fragments',
       'query { client { ...F @include(if: true) } } fragment F on Client { id }',
     ],
-  ])('is never compiled when it is %s', (_what, document) => {
-    expect(interpretations(document, 5)).toBe(5);
+  ])('is never compiled when it is %s', async (_what, document) => {
+    expect(await interpretations(document, 5)).toBe(5);
   });
 
-  it('whose variables are wrong is answered by graphql-js', () => {
+  it('whose variables are wrong is answered by graphql-js', async () => {
     const document = 'query ($first: Int!) { client { instruments(first: $first) { totalCount } } }';
-    expect(interpretations(document, 5, { first: 'many' })).toBe(5);
+    expect(await interpretations(document, 5, { first: 'many' })).toBe(5);
   });
 });
 
