@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parser } from '@prometheus-io/lezer-promql';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { createMetrics } from '../../src/metrics.ts';
 
 const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8');
@@ -82,6 +82,21 @@ describe('the alerting rules', () => {
     expect(text).toContain('pasarela_events_quarantined_total{reason="undecided"} 0');
     expect(text).toContain('pasarela_events_spooled_total{type="MONEY_IN"} 0');
   });
+});
+
+it('Prometheus finds the pods of the manifests, under the name that the rules go by', async () => {
+  const { rule_files: files, scrape_configs: jobs } = parse(await read('deploy/prometheus/prometheus.yaml'));
+  expect(files).toEqual(['alerts.yaml']);
+  const [{ job_name: job, relabel_configs: relabelling }] = jobs;
+  const [label, port] = relabelling[0].regex.split(';');
+  const manifests = parseAllDocuments(await read('deploy/kubernetes/pasarela.yaml')).map((one) => one.toJS());
+  const { metadata, spec } = manifests.find(({ kind }) => kind === 'StatefulSet').spec.template;
+  expect(metadata.labels['app.kubernetes.io/name']).toBe(label);
+  expect(spec.containers[0].ports.map(({ name }: { name: string }) => name)).toContain(port);
+  const named = (await rules()).flatMap(({ expr }) =>
+    [...expr.matchAll(/job="(\w+)"/g)].map(([, name]) => name),
+  );
+  expect(new Set(named)).toEqual(new Set([job]));
 });
 
 describe('the Grafana dashboard', () => {
