@@ -3,7 +3,7 @@ import type { Plugin } from 'graphql-yoga';
 import type { Audience } from '../audience.ts';
 
 /** What this plugin needs of an operation's context. */
-export interface SharingContext {
+interface SharingContext {
   /** All that tells who is calling. Operations with the same are one caller's. */
   readonly credential: string;
   /** Who waits for the operation; undefined where it is not told when somebody leaves. */

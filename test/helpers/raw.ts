@@ -17,11 +17,7 @@ interface RawAnswer {
 }
 
 /** One operation over a socket of its own; its first result or errors. */
-async function askOverWebSocket(
-  graphql: string,
-  token: string,
-  request: RawRequest,
-): Promise<RawAnswer> {
+async function askOverWebSocket(graphql: string, token: string, request: RawRequest): Promise<RawAnswer> {
   const socket = new WebSocket(graphql.replace(/^http/, 'ws'), 'graphql-transport-ws');
   try {
     return await new Promise<RawAnswer>((resolve, reject) => {
