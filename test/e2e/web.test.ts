@@ -2,7 +2,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startBrowser } from '../helpers/browser.ts';
 import { sendQuery } from '../helpers/gateway.ts';
-import { folder, installPackages, run } from '../helpers/packages.ts';
+import { folder, prepareExample, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 import { until } from '../helpers/until.ts';
@@ -17,7 +17,7 @@ let page: Page;
 const failures: string[] = [];
 
 beforeAll(async () => {
-  await installPackages(EXAMPLE);
+  await prepareExample();
   await run('npm', ['run', 'build'], folder(EXAMPLE));
   site = await serveFolder(folder(`${EXAMPLE}/dist`));
   gateway = await startRestartable({ CORS_ORIGINS: site.origin });

@@ -1,19 +1,62 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endWithThisProcess } from './redis.ts';
+import { until } from './until.ts';
 
 /** A folder of the project, by its path from the root. */
 export const folder = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-/** Installs what a folder's own lock file names, where it is missing. */
+/** Installs what a folder's own lock file names, where it is missing. Test files that run at once wait for each other. */
 export async function installPackages(path: string): Promise<void> {
   const inside = folder(path);
-  // npm writes this file last.
-  if (existsSync(join(inside, 'node_modules/.package-lock.json'))) return;
-  await run('npm', ['ci', '--no-audit', '--no-fund'], inside);
+  await alone(inside, async () => {
+    // npm writes this file last.
+    if (existsSync(join(inside, 'node_modules/.package-lock.json'))) return;
+    await run('npm', ['ci', '--no-audit', '--no-fund'], inside);
+  });
+}
+
+/** Installs the example's packages and generates its types: later runs of graphql-codegen leave equal files alone. */
+export async function prepareExample(): Promise<void> {
+  await installPackages('examples/web');
+  const inside = folder('examples/web');
+  await alone(inside, () => run('npm', ['run', 'codegen'], inside));
+}
+
+/** Does something in a folder while no other process of the tests does. */
+async function alone(inside: string, work: () => Promise<unknown>): Promise<void> {
+  const name = createHash('sha256').update(inside).digest('hex').slice(0, 16);
+  const lock = join(tmpdir(), `pasarela-packages-${name}`);
+  await until(async () => {
+    try {
+      await writeFile(lock, String(process.pid), { flag: 'wx' });
+      return true;
+    } catch {
+      // Its owner may have been killed.
+      const owner = Number(await readFile(lock, 'utf8').catch(() => ''));
+      if (owner > 0 && !isRunning(owner)) await rm(lock, { force: true });
+      return false;
+    }
+  });
+  try {
+    await work();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 /**
