@@ -63,9 +63,16 @@ export const REFUND_RULES: RefusalRules = {
   precondition: 'REFUND_NOT_ALLOWED',
 };
 
-/** One attempt, in the words of the record of payments. */
-export function exchangeOf(attempt: Attempt): Exchange {
+/**
+ * One attempt, in the words of the record of payments.
+ *
+ * @param number 1 for the first under its key, more for a repeat.
+ */
+export function exchangeOf(attempt: Attempt, number: number): Exchange {
   if (attempt.kind === 'answered') {
+    // What the gateway cannot find now says nothing about the request that left before, when it did find it.
+    if (attempt.inItsStead && number > 1)
+      return { kind: 'not-dispatched', reason: 'kept from a narrowed caller' };
     const { status, body, text } = attempt;
     return { kind: 'response', status, body, text };
   }
@@ -106,7 +113,7 @@ async function pay(
 ): Promise<Paid> {
   const calls: MoneyCalls = {
     // A request that has left is bounded by the operation's deadline, which the session's calls keep by themselves.
-    send: async (body) => exchangeOf(await send(body)),
+    send: async (body, number) => exchangeOf(await send(body), number),
     isTransaction: readable,
   };
   const order = { ...intentOf(payment, context), mutation, calls };

@@ -44,7 +44,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
   const payment = refund(input);
   const { transactionId } = input;
   const calls: RefundCalls = {
-    send: async (body) => exchangeOf(await sendRefund(rest, transactionId, body)),
+    send: async (body, number) => exchangeOf(await sendRefund(rest, transactionId, body), number),
     isTransaction: ({ body }) => isTransaction(body),
     readOriginal: () => readOriginal(input, context),
     isRefunded: ({ body }: UpstreamAnswer) => isTransaction(body) && body.transactionStatus === 'REFUNDED',

@@ -26,6 +26,8 @@ export interface Answered {
   readonly text: string;
   /** From the header `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** The gateway answered in the service's stead (narrowed-changes.ts): nothing has been sent. */
+  readonly inItsStead?: true;
 }
 
 /** No answer, or none that can be read. `error.dispatched` tells whether the request may have taken effect. */

@@ -104,7 +104,8 @@ function notFound(identifier: string): Answered {
     message: 'API Error',
     details: [{ reason: identifier, metadata: { error_detail: identifier } }],
   };
-  return { kind: 'answered', status: 404, body, text: JSON.stringify(body), retryAfterMs: undefined };
+  const text = JSON.stringify(body);
+  return { kind: 'answered', status: 404, body, text, retryAfterMs: undefined, inItsStead: true };
 }
 
 const forbidden = (): Attempt => ({
