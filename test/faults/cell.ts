@@ -79,7 +79,9 @@ export async function startCell(
   seed: number,
   options: Omit<GatewayTask, 'upstreamUrl' | 'dataDir' | 'kills'>,
 ): Promise<Cell> {
-  const sandbox = await startSandbox({ port: 0, speed: 0, seed });
+  // A second refund of one credit, which the spec does not rule out, is performed, so that the ledger shows it.
+  const choices = { repeatedRefund: 'performed' } as const;
+  const sandbox = await startSandbox({ port: 0, speed: 0, seed, choices });
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-faults-'));
   const struck: string[] = [];
   let kills: readonly PlacedKill[] = [];
