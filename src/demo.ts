@@ -11,11 +11,15 @@ export interface DemoOptions {
   readonly seed: number;
 }
 
+/** What GraphiQL opens with for the request that asks for it. */
+type GraphiQLForRequest = (request: Request) => GraphiQLOptions;
+
 /** The embedded sandbox, and what a person needs to explore the graph on it. */
 export interface Demo {
   /** Origin of the sandbox. */
   readonly upstreamUrl: string;
-  readonly graphiql: GraphiQLOptions;
+  /** Subscriptions go over SSE, or over a WebSocket at `/graphql?subscriptions=WS`. */
+  readonly graphiql: GraphiQLForRequest;
   /** Registers the gateway's own ingress for what the sandbox notifies: CEP and MONEY_IN. */
   registerWebhooks(ingress: IngressAddresses): Promise<void>;
   /** What to do next, for the terminal. */
@@ -78,9 +82,10 @@ async function registerWebhook(
   }
 }
 
-const INSTRUMENTS = `# 1 of 4. Instruments with their banks, owners, accounts and
-# balances, in one request. "extensions.upstream" beneath the
-# result lists the REST calls that it took.
+const INSTRUMENTS = `# 1 of 4. Instruments with their banks, owners,
+# accounts and balances, in one request.
+# "extensions.upstream", at the end of the result,
+# lists the REST calls that it took.
 query Instruments {
   client {
     id
@@ -132,13 +137,14 @@ query Instruments {
 }
 `;
 
-const PENNY_VALIDATION = `# 2 of 4. Verify who owns a CLABE: 0.01 MXN is sent there, and
-# the receipt (CEP) names the holder.
+const PENNY_VALIDATION = `# 2 of 4. Verify who owns a CLABE: 0.01 MXN is
+# sent there, and the receipt (CEP) names the holder.
 #
-# The key in the variables names this one intent: sent again,
-# it gives the same answer and pays nothing. Change it to start
-# another validation. Then copy the transaction's id into the
-# variables of the next tab.
+# The key in the variables names this one intent:
+# sent again, it gives the same answer and pays
+# nothing. Change it to start another validation.
+# Then copy the transaction's id into the variables
+# of the next tab.
 mutation StartPennyValidation($input: CreatePennyValidationInput!) {
   createPennyValidation(input: $input) {
     ... on CreatePennyValidationSuccess {
@@ -172,9 +178,10 @@ mutation StartPennyValidation($input: CreatePennyValidationInput!) {
 }
 `;
 
-const CEP = (speed: number) => `# 3 of 4. Watch the receipt: its state now, then every change,
-# until it is COMPLETED or FAILED. Give it the transaction's id
-# below. The sandbox's clock runs ${speed} times faster than yours.
+const CEP = (speed: number) => `# 3 of 4. Watch the receipt: its state now, then
+# every change, until it is COMPLETED or FAILED.
+# Give it the transaction's id below. The sandbox's
+# clock runs ${speed} times faster than yours.
 subscription WatchCep($transactionId: ID!) {
   cepStatus(transactionId: $transactionId) {
     kind
@@ -190,18 +197,18 @@ subscription WatchCep($transactionId: ID!) {
 }
 `;
 
-const MONEY_IN = (
-  sandboxUrl: string,
-  clabe: string,
-) => `# 4 of 4. Watch money arrive. Press play, and let a credit
-# come in from a terminal:
+const MONEY_IN = (sandboxUrl: string, clabe: string) => `# 4 of 4. Watch money arrive. Press play, and let
+# a credit come in from a terminal:
 #
 # curl ${sandboxUrl}/sandbox/spei-credits \\
 #   -H 'content-type: application/json' \\
 #   -d '{ "clabe": "${clabe}",
-#         "amount": "1250.00", "payerName": "Ana Torres" }'
+#         "amount": "1250.00",
+#         "payerName": "Ana Torres" }'
 #
-# A cursor given as "after" continues behind its event.
+# A cursor given as "after" continues behind its
+# event. This page streams over SSE, and at
+# /graphql?subscriptions=WS over a WebSocket.
 subscription WatchMoneyIn($after: Cursor) {
   moneyIn(after: $after) {
     cursor
@@ -229,16 +236,17 @@ subscription WatchMoneyIn($after: Cursor) {
 `;
 
 /** GraphiQL with the demo client's token in the headers, and a tab for each step of the story. */
-function graphiqlStory(sandbox: Sandbox, seeded: Seeded, speed: number): GraphiQLOptions {
+function graphiqlStory(sandbox: Sandbox, seeded: Seeded, speed: number): GraphiQLForRequest {
   const source = seeded.centralizingInstrumentId;
   const account = seeded.accounts.find(({ instrumentId }) => instrumentId === source);
-  const headers = JSON.stringify({ authorization: `Bearer ${sandbox.accessToken}` }, null, 2);
+  const connectionParams = { authorization: `Bearer ${sandbox.accessToken}` };
+  const headers = JSON.stringify(connectionParams, null, 2);
   const tab = (query: string, variables: object) => ({
     query,
     variables: JSON.stringify(variables, null, 2),
     headers,
   });
-  return {
+  const overSse: GraphiQLOptions = {
     title: 'Pasarela',
     headers,
     defaultHeaders: headers,
@@ -259,6 +267,9 @@ function graphiqlStory(sandbox: Sandbox, seeded: Seeded, speed: number): GraphiQ
       tab(MONEY_IN(sandbox.url, account?.clabe ?? ''), { after: null }),
     ],
   };
+  // A socket is opened with these: the headers of a tab travel with the operation, where no gateway looks for a token.
+  const overWebSocket = { ...overSse, subscriptionsProtocol: 'WS' as const, connectionParams };
+  return ({ url }) => (new URL(url).searchParams.get('subscriptions') === 'WS' ? overWebSocket : overSse);
 }
 
 function welcome(sandbox: Sandbox, gatewayUrl: string, speed: number): string {

@@ -32,7 +32,7 @@ export interface GraphConfig {
   readonly introspection: boolean;
   readonly upstreamReport: boolean;
   /** What GraphiQL opens with; undefined for no GraphiQL. */
-  readonly graphiql: GraphiQLOptions | undefined;
+  readonly graphiql: GraphiQLOptions | ((request: Request) => GraphiQLOptions) | undefined;
   /** What one operation may ask for at most. */
   readonly limits: Limits;
   /** The only documents that run; undefined lets any run. */

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startBrowser } from '../helpers/browser.ts';
+import { sendQuery } from '../helpers/gateway.ts';
 import { demoAddresses, type Program, startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
 
@@ -78,6 +79,19 @@ async function writeVariables(variables: object): Promise<void> {
   await page.keyboard.press('Delete');
 }
 
+/** Lets 1250.00 MXN arrive at the sandbox. */
+async function credit(payerName: string): Promise<void> {
+  const { accounts } = (await (await fetch(`${addresses.sandbox}/sandbox`)).json()) as {
+    accounts: [{ clabe: string }];
+  };
+  const credited = await fetch(`${addresses.sandbox}/sandbox/spei-credits`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ clabe: accounts[0].clabe, amount: '1250.00', payerName }),
+  });
+  expect(credited.ok).toBe(true);
+}
+
 it('opens with four tabs that tell the story', async () => {
   expect(await page.locator('.graphiql-tab-button').allTextContents()).toEqual([
     'Instruments',
@@ -112,16 +126,21 @@ it('shows a credit as it arrives', async () => {
   const subscribed = page.waitForResponse((response) => response.url().includes('WatchMoneyIn'));
   await play('WatchMoneyIn');
   await subscribed;
-  const { accounts } = (await (await fetch(`${addresses.sandbox}/sandbox`)).json()) as {
-    accounts: [{ clabe: string }];
-  };
-  const credited = await fetch(`${addresses.sandbox}/sandbox/spei-credits`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ clabe: accounts[0].clabe, amount: '1250.00', payerName: 'Ana Torres' }),
-  });
-  expect(credited.ok).toBe(true);
+  await credit('Ana Torres');
   expect(await result(/"name": "Ana Torres"/)).toContain('"amount": "1250.00"');
+});
+
+it('streams over a WebSocket as well, where the address says so', async () => {
+  const headers = { authorization: `Bearer ${addresses.token}` };
+  const { data } = await sendQuery(`${addresses.gateway}/graphql`, '{ eventCursor }', {}, headers);
+  const opened = page.waitForEvent('websocket');
+  await page.goto(`${addresses.gateway}/graphql?subscriptions=WS`);
+  await open('WatchMoneyIn');
+  await writeVariables({ after: data.eventCursor });
+  await page.locator('.graphiql-execute-button[aria-label^="Execute"]').click();
+  await opened;
+  await credit('Bruno Salas');
+  await result(/"name": "Bruno Salas"/);
 });
 
 it('has asked nobody but the gateway, and nothing on the page has failed', () => {
