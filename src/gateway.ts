@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -96,7 +96,10 @@ await runProgram(async (opened) => {
 
   // Most of the sources are the sandbox's.
   const { startDemo } = await import('./demo.ts');
+  // A log that outlives the sandbox would take the messages of its next start for those of this one.
+  const lasting = variables.DATA_DIR !== undefined || variables.REDIS_URL !== undefined;
   const demo = await startDemo({
+    ...(lasting ? { run: randomUUID() } : {}),
     port: variables.SANDBOX_PORT,
     speed: variables.SANDBOX_SPEED,
     seed: variables.SANDBOX_SEED,

@@ -23,7 +23,8 @@ export function readTrustedDocuments(path: string): TrustedDocuments {
   if (!read.success) throw wrong(`${JSON.stringify(path)} is no JSON object of hash → document.`);
   const documents = new Map<string, string>();
   for (const [hash, document] of Object.entries(read.data)) {
-    if (hash.toLowerCase() !== hashOf(document)) {
+    // graphql-codegen names the algorithm before the hash.
+    if (hash.toLowerCase().replace(/^sha256:/, '') !== hashOf(document)) {
       throw wrong(
         `${JSON.stringify(hash)} is not the SHA-256 of its document, which is ${hashOf(document)}.`,
       );

@@ -1,6 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { sendQuery } from './helpers/gateway.ts';
 import { demoAddresses, startProgram } from './helpers/program.ts';
 
 it('one command with no configuration serves the graph on a sandbox, and says where', async () => {
@@ -53,4 +57,31 @@ it('the sandbox runs alone', async () => {
   const [, url = ''] = await program.says(/What is there +(http:\S+)/);
   expect((await fetch(url)).status).toBe(200);
   expect(await program.end('SIGTERM')).toBe(0);
+});
+
+it('a gateway that keeps its log takes the credits of the sandbox’s next start for what they are', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
+  const cursors: string[] = [];
+  for (let start = 0; start < 2; start += 1) {
+    await using program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0', DATA_DIR: dataDir });
+    const { gateway, sandbox, token } = await demoAddresses(program);
+    const { accounts } = (await (await fetch(`${sandbox}/sandbox`)).json()) as {
+      accounts: [{ clabe: string }];
+    };
+    await fetch(`${sandbox}/sandbox/spei-credits`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ clabe: accounts[0].clabe, amount: '1.00' }),
+    });
+    const { data } = await sendQuery(
+      `${gateway}/graphql`,
+      '{ events(first: 10) { nodes { cursor } } }',
+      {},
+      { authorization: `Bearer ${token}` },
+    );
+    cursors.splice(0, cursors.length, ...data.events.nodes.map(({ cursor }: { cursor: string }) => cursor));
+    expect(await program.end('SIGINT')).toBe(0);
+  }
+  expect(new Set(cursors).size).toBe(2);
+  await rm(dataDir, { recursive: true, force: true });
 });

@@ -1,10 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { readEnvironment } from '../config.ts';
 import { runProgram } from '../process.ts';
 import { startSandbox } from '../sandbox/index.ts';
 
 await runProgram(async (opened) => {
   const { SANDBOX_PORT, SANDBOX_SPEED, SANDBOX_SEED } = readEnvironment();
-  const sandbox = await startSandbox({ port: SANDBOX_PORT, speed: SANDBOX_SPEED, seed: SANDBOX_SEED });
+  const sandbox = await startSandbox({
+    port: SANDBOX_PORT,
+    speed: SANDBOX_SPEED,
+    seed: SANDBOX_SEED,
+    run: randomUUID(),
+  });
   opened(() => sandbox.stop());
   process.stdout.write(`
 The sandbox is ready: the transfer-and-account service, its clock ${SANDBOX_SPEED} times faster.

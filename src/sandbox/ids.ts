@@ -6,10 +6,17 @@ import { v4 } from 'uuid';
  */
 export class Ids {
   readonly #seed: number;
+  #run = '';
   readonly #streams = new Map<string, () => number>();
 
   constructor(seed: number) {
     this.#seed = seed;
+  }
+
+  /** From here on ids are those of this run: another run of the same seed makes others. */
+  beginRun(run: string): void {
+    this.#run = `${run}:`;
+    this.#streams.clear();
   }
 
   /** A UUID of version 4 shape (RFC 9562). */
@@ -37,7 +44,7 @@ export class Ids {
   #next(stream: string): number {
     let generator = this.#streams.get(stream);
     if (generator === undefined) {
-      generator = sfc32(`${this.#seed}:${stream}`);
+      generator = sfc32(`${this.#seed}:${this.#run}${stream}`);
       this.#streams.set(stream, generator);
     }
     return generator();

@@ -27,6 +27,11 @@ export interface SandboxOptions {
   speed: number;
   /** The same seed yields the same ids, credentials and CLABEs. */
   seed: number;
+  /**
+   * Names this start: what is made after the seed data then has ids of its own, as with a provider that never repeats a
+   * message. Needed where a receiver remembers messages for longer than the sandbox lives.
+   */
+  run?: string;
   /** What differs from `defaultChoices`. */
   choices?: Partial<Choices>;
   logger?: Logger;
@@ -54,6 +59,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const logger = options.logger ?? silent;
   const world = makeWorld(options, choices, logger);
   const seeded = await seed(world);
+  if (options.run !== undefined) world.ids.beginRun(options.run);
   const [demo] = seeded;
   if (demo === undefined) throw new Error('the seed data holds no client');
   const { client } = demo;

@@ -29,6 +29,35 @@ describe.each(READINGS)('the control, %s choices', (name, choices) => {
     expect(first.handle).toBe(first.apiKey);
   });
 
+  test('what one start makes has its ids again in another run of the same name alone', async () => {
+    const firstCredit = async (run: string | undefined) => {
+      await using sandbox = await startSandbox({
+        port: 0,
+        speed: 0,
+        seed: 3,
+        choices,
+        ...(run ? { run } : {}),
+      });
+      const seeded = explored.parse(await (await fetch(`${sandbox.url}/sandbox`)).json());
+      const response = await fetch(`${sandbox.url}/sandbox/spei-credits`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ clabe: at(seeded.accounts, 0).clabe, amount: '1.00' }),
+      });
+      const { transaction } = (await response.json()) as { transaction: { id: string } };
+      return { client: seeded.clientId, transaction: transaction.id };
+    };
+    const [plain, monday, again, tuesday] = [
+      await firstCredit(undefined),
+      await firstCredit('monday'),
+      await firstCredit('monday'),
+      await firstCredit('tuesday'),
+    ];
+    expect(again).toEqual(monday);
+    expect(new Set([plain.transaction, monday.transaction, tuesday.transaction]).size).toBe(3);
+    expect(new Set([plain.client, monday.client, tuesday.client]).size).toBe(1);
+  });
+
   test('GET /sandbox names things that exist, by role', async () => {
     await using box = await openSandbox(choices);
     const { seeded } = box;
