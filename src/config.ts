@@ -104,6 +104,7 @@ const variables = z.object({
   GRAPHIQL: flag.optional(),
   INTROSPECTION: flag.optional(),
   UPSTREAM_REPORT: flag.optional(),
+  REUSE_PORT: flag.default(false),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .describe('fatal, error, warn, info, debug, trace or silent')
@@ -170,6 +171,12 @@ export function readVariables(environment: Readonly<Record<string, string | unde
     problems.set(
       'WEBHOOK_SECRET',
       `WEBHOOK_SECRET: is not set, and UPSTREAM_URL is; wants ${wants('WEBHOOK_SECRET')}, the same in every process.`,
+    );
+  }
+  if (given['REUSE_PORT'] === 'true' && given['REDIS_URL'] === undefined) {
+    problems.set(
+      'REDIS_URL',
+      `REDIS_URL: is not set, and REUSE_PORT is true; wants ${wants('REDIS_URL')}, as processes on one port share their events.`,
     );
   }
   if (given['AUTH_MODE'] === 'service') {

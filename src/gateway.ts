@@ -18,6 +18,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
   return {
     host: variables.HOST,
     port: variables.PORT,
+    reusePort: variables.REUSE_PORT,
     upstreamUrl,
     upstreamTimeoutMs: variables.UPSTREAM_TIMEOUT_MS,
     operationTimeoutMs: variables.OPERATION_TIMEOUT_MS,

@@ -47,6 +47,8 @@ export interface ServerConfig extends GraphConfig {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
+  /** Whether other processes may listen on the same port (SO_REUSEPORT); the kernel spreads connections over them. */
+  readonly reusePort: boolean;
   /** Origin of the REST service. */
   readonly upstreamUrl: string;
   readonly upstreamTimeoutMs: number;
@@ -227,7 +229,8 @@ export function buildServer(
 
     try {
       await new Promise<void>((resolve, reject) => {
-        server.once('error', reject).listen(config.port, config.host, resolve);
+        const { port, host, reusePort } = config;
+        server.once('error', reject).listen({ port, host, reusePort }, resolve);
       });
     } catch (error) {
       await Promise.all([events.stop(), money.stop(), auth.stop(), http.close()]);

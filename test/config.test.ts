@@ -96,4 +96,11 @@ describe('the configuration', () => {
     expect(serviceOf(read)).toMatchObject({ issuer: 'https://id.example.mx', audience: 'pasarela' });
     expect(serviceOf(readVariables({}))).toBeUndefined();
   });
+
+  it('wants a Redis where processes share a port', () => {
+    expect(messageOf({ REUSE_PORT: 'true' })).toContain('REDIS_URL: is not set, and REUSE_PORT is true');
+    expect(readVariables({ REUSE_PORT: 'true', REDIS_URL: 'redis://127.0.0.1' })).toMatchObject({
+      REUSE_PORT: true,
+    });
+  });
 });

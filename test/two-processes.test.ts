@@ -87,6 +87,32 @@ it('a receipt delivered to one process completes the subscription of the other',
   });
 });
 
+it('several processes listen on one port where they are told to', async () => {
+  await using sharing = startProgram('src/main.ts', {
+    PORT: '0',
+    REUSE_PORT: 'true',
+    REDIS_URL: redis.url,
+    WEBHOOK_SECRET: SECRET,
+    UPSTREAM_URL: addresses.sandbox,
+  });
+  const [, url = ''] = await sharing.says(/"url":"([^"]+)"/);
+  await using second = startProgram('src/main.ts', {
+    PORT: new URL(url).port,
+    REUSE_PORT: 'true',
+    REDIS_URL: redis.url,
+    WEBHOOK_SECRET: SECRET,
+    UPSTREAM_URL: addresses.sandbox,
+  });
+  await second.says(/Pasarela is listening/);
+  const answer = async () => (await fetch(`${url}/healthz`, { headers: { connection: 'close' } })).status;
+  expect(await Promise.all(Array.from({ length: 20 }, answer))).toEqual(
+    Array.from({ length: 20 }, () => 200),
+  );
+  expect(await sharing.end('SIGTERM')).toBe(0);
+  expect(await answer()).toBe(200);
+  expect(await second.end('SIGTERM')).toBe(0);
+});
+
 it('a process that is interrupted with nothing in flight ends cleanly', async () => {
   expect(await b.end('SIGINT')).toBe(0);
   expect(await a.end('SIGINT')).toBe(0);

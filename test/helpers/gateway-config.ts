@@ -7,6 +7,7 @@ const WEBHOOK_SECRET = 'a secret for tests that is long enough';
 export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfig => ({
   host: '127.0.0.1',
   port: 0,
+  reusePort: false,
   upstreamUrl,
   upstreamTimeoutMs: 5_000,
   operationTimeoutMs: 10_000,
