@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type Fleet, headOf, type Member, startFleet, startProvider } from './helpers/fleet.ts';
+import { control } from './helpers/gateway.ts';
 import { randomFrom } from './helpers/random.ts';
 import { type Reader, startReaders } from './helpers/reader.ts';
 import { until } from './helpers/until.ts';
@@ -79,6 +80,21 @@ it('what arrives while Redis is down is delivered in the order of its arrival', 
   expect(await gateway.query('{ eventCursor }')).toMatchObject({
     errors: [{ extensions: { code: 'STORE_UNAVAILABLE', retryable: true } }],
   });
+  // Nobody follows the other client yet, so that its log would have to be read.
+  const [other] = (await control(fleet.sandbox, 'GET', '/sandbox')).otherClients;
+  const begun = await fetch(gateway.graphql, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${other.accessToken}`,
+      'content-type': 'application/json',
+      accept: 'text/event-stream',
+    },
+    body: JSON.stringify({ query: 'subscription { events { id } }' }),
+  });
+  expect([begun.status, await begun.json()]).toMatchObject([
+    503,
+    { errors: [{ extensions: { code: 'STORE_UNAVAILABLE' } }] },
+  ]);
   await fleet.redis.start();
   await everybodyHas(100);
   expect(readers[0]?.seen).toEqual(sent);

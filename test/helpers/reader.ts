@@ -25,6 +25,8 @@ export interface Reader {
   readonly connections: number;
   /** Codes of the errors that it was told, in their order. */
   readonly told: readonly string[];
+  /** The ids that have come since it was called last, which are no longer among those seen. */
+  take(): string[];
   /** Drops the connection; the client makes another. */
   drop(): void;
   leave(): Promise<void>;
@@ -88,6 +90,7 @@ function startReader(options: ReaderOptions, connect: (connecting: () => void) =
     get connections() {
       return connections;
     },
+    take: () => seen.splice(0),
     drop: () => driver.drop(),
     async leave() {
       left = true;
