@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 const project = (name: string, include: string, more: object = {}) => ({
@@ -8,6 +9,8 @@ const project = (name: string, include: string, more: object = {}) => ({
 export default defineConfig({
   test: {
     testTimeout: 30_000,
+    // Most of a test's time is waiting for a process: one more of them fits on any machine.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     hookTimeout: 60_000,
     // Node itself loads the sources, as it does in production: one copy of graphql, and no other transform.
     experimental: { viteModuleRunner: false },

@@ -16,19 +16,24 @@ beforeAll(async () => {
   program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0' });
   addresses = await demoAddresses(program);
   browser = await startBrowser();
+  await visit('/graphql');
+});
+afterAll(async () => {
+  await browser?.close();
+  await program?.end('SIGKILL');
+});
+
+/** Opens the page as somebody who has never been there: with nothing in the browser's storage. */
+async function visit(path: string): Promise<void> {
   page = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
   page.on('request', (request) => {
     if (/^(https?|wss?):/.test(request.url()) && !request.url().startsWith(addresses.gateway))
       foreign.push(request.url());
   });
   page.on('pageerror', (error) => failures.push(error.message));
-  await page.goto(`${addresses.gateway}/graphql`);
+  await page.goto(`${addresses.gateway}${path}`);
   await page.locator('.graphiql-tab-button').first().waitFor();
-});
-afterAll(async () => {
-  await browser?.close();
-  await program?.end('SIGKILL');
-});
+}
 
 /** Opens a tab of the story by its operation's name. */
 async function open(operation: string): Promise<void> {
@@ -133,8 +138,8 @@ it('shows a credit as it arrives', async () => {
 it('streams over a WebSocket as well, where the address says so', async () => {
   const headers = { authorization: `Bearer ${addresses.token}` };
   const { data } = await sendQuery(`${addresses.gateway}/graphql`, '{ eventCursor }', {}, headers);
+  await visit('/graphql?subscriptions=WS');
   const opened = page.waitForEvent('websocket');
-  await page.goto(`${addresses.gateway}/graphql?subscriptions=WS`);
   await open('WatchMoneyIn');
   await writeVariables({ after: data.eventCursor });
   await page.locator('.graphiql-execute-button[aria-label^="Execute"]').click();
