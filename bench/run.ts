@@ -9,6 +9,7 @@ import type { Section } from './lib/section.ts';
 import { w4 } from './works/fan-out.ts';
 import { w1, w1c, w1l, w1n, w2, w3 } from './works/http.ts';
 import { w5 } from './works/ingest.ts';
+import { w7 } from './works/refusals.ts';
 import { w6 } from './works/start.ts';
 
 /** The longest that one work may take, in milliseconds; the whole stays under 15 minutes. */
@@ -24,6 +25,7 @@ const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
   ['W4', w4],
   ['W5', w5],
   ['W6', w6],
+  ['W7', w7],
 ]);
 
 const asked = process.argv.slice(2).map((name) => name.toUpperCase());
