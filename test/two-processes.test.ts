@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sendQuery } from './helpers/gateway.ts';
 import { demoAddresses, type Program, startProgram } from './helpers/program.ts';
@@ -8,6 +11,7 @@ const SECRET = 'one secret for both processes';
 const MONEY_IN = 'subscription ($after: Cursor) { moneyIn(after: $after) { cursor amount { amount } } }';
 
 let redis: RedisServer;
+let folder: string;
 let a: Program;
 let b: Program;
 let addresses: Awaited<ReturnType<typeof demoAddresses>>;
@@ -17,7 +21,8 @@ let seeded: any;
 
 beforeAll(async () => {
   redis = await startRedis();
-  const shared = { PORT: '0', REDIS_URL: redis.url, WEBHOOK_SECRET: SECRET };
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
+  const shared = { PORT: '0', REDIS_URL: redis.url, WEBHOOK_SECRET: SECRET, DATA_DIR: folder };
   a = startProgram('src/main.ts', { ...shared, SANDBOX_PORT: '0' });
   addresses = await demoAddresses(a);
   b = startProgram('src/main.ts', { ...shared, UPSTREAM_URL: addresses.sandbox });
@@ -28,6 +33,7 @@ afterAll(async () => {
   await b?.end('SIGKILL');
   await a?.end('SIGKILL');
   await redis?.stop();
+  await rm(folder, { recursive: true, force: true });
 });
 
 const bearer = () => ({ authorization: `Bearer ${addresses.token}` });
@@ -94,6 +100,7 @@ it('several processes listen on one port where they are told to', async () => {
     REDIS_URL: redis.url,
     WEBHOOK_SECRET: SECRET,
     UPSTREAM_URL: addresses.sandbox,
+    DATA_DIR: folder,
   });
   const [, url = ''] = await sharing.says(/"url":"([^"]+)"/);
   await using second = startProgram('src/main.ts', {
@@ -102,6 +109,7 @@ it('several processes listen on one port where they are told to', async () => {
     REDIS_URL: redis.url,
     WEBHOOK_SECRET: SECRET,
     UPSTREAM_URL: addresses.sandbox,
+    DATA_DIR: folder,
   });
   await second.says(/Pasarela is listening/);
   const answer = async () => (await fetch(`${url}/healthz`, { headers: { connection: 'close' } })).status;
