@@ -70,6 +70,11 @@ export interface Context {
   readonly ingress: IngressAddresses;
   /** The REST calls made so far, in the order in which they were answered. */
   readonly calls: readonly CallRecord[];
+  /** Calls of another operation, in the same words and of the same caller, whose result this one shares. */
+  readonly sharedCalls: readonly CallRecord[];
+  shareCalls(calls: readonly CallRecord[]): void;
+  /** How many look-ups each list's route has answered so far. */
+  lookUps(): ReadonlyMap<string, number>;
 }
 
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */
@@ -130,6 +135,8 @@ class OperationContext implements Context {
   readonly apiKey: string | undefined;
   readonly lastEventId: string | undefined;
   readonly calls: CallRecord[] = [];
+  sharedCalls: readonly CallRecord[] = [];
+  readonly #lookUps = new Map<string, number>();
   readonly #options: ContextOptions;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
@@ -248,10 +255,23 @@ class OperationContext implements Context {
     this.#session = undefined;
     this.#deadline = this.#newDeadline();
     this.calls.length = 0;
+    this.#lookUps.clear();
   }
 
   forgetReads(): void {
+    for (const [route, count] of this.lookUps()) this.#lookUps.set(route, count);
     this.#session = undefined;
+  }
+
+  shareCalls(calls: readonly CallRecord[]): void {
+    this.sharedCalls = calls;
+  }
+
+  lookUps(): ReadonlyMap<string, number> {
+    const sum = new Map(this.#lookUps);
+    for (const [route, count] of this.#session?.lookUps() ?? [])
+      sum.set(route, (sum.get(route) ?? 0) + count);
+    return sum;
   }
 
   bootstrapRest(key: string, clientId: string): Rest {
@@ -282,7 +302,7 @@ class OperationContext implements Context {
       ...(signal === undefined ? {} : { signal }),
       onCall: (call) => {
         this.calls.push(call);
-        this.#options.onCall(call);
+        if (!call.cached) this.#options.onCall(call);
       },
     });
   }

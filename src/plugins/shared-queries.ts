@@ -8,6 +8,10 @@ interface SharingContext {
   readonly credential: string;
   /** Who waits for the operation; undefined where it is not told when somebody leaves. */
   readonly audience: Audience | undefined;
+  /** The REST calls made so far. */
+  readonly calls: readonly object[];
+  /** Told of the calls of the operation whose result is shared. */
+  shareCalls(calls: readonly object[]): void;
 }
 
 export interface SharedQueries {
@@ -21,6 +25,7 @@ export interface SharedQueries {
 interface Flight {
   readonly startedAt: number;
   readonly audience: Audience | undefined;
+  readonly calls: readonly object[];
   readonly result: Promise<ExecutionResult>;
   shared: boolean;
 }
@@ -55,7 +60,7 @@ export function createSharedQueries(now: () => number): SharedQueries {
   };
 
   function takeOff(
-    { credential, audience }: SharingContext,
+    { credential, audience, calls }: SharingContext,
     key: string,
     execute: () => Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
@@ -65,7 +70,7 @@ export function createSharedQueries(now: () => number): SharedQueries {
       flights.set(credential, own);
     }
     const others = own;
-    const flight: Flight = { startedAt: now(), audience, result: execute(), shared: false };
+    const flight: Flight = { startedAt: now(), audience, calls, result: execute(), shared: false };
     others.set(key, flight);
     const land = (): void => {
       if (others.get(key) === flight) others.delete(key);
@@ -101,6 +106,7 @@ export function createSharedQueries(now: () => number): SharedQueries {
           }
           const { audience } = flight;
           flight.shared = true;
+          context.shareCalls(flight.calls);
           audience?.join();
           context.audience?.signal.addEventListener('abort', () => audience?.leave(), { once: true });
           return flight.result;

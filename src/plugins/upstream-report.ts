@@ -4,26 +4,45 @@ import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 interface ReportedCall {
   readonly method: string;
   readonly route: string;
+  readonly path: string;
   readonly status: number | null;
   readonly milliseconds: number;
+  readonly cached: boolean;
 }
 
 /** What this plugin needs of an operation's context. */
 export interface ReportContext {
   readonly calls: readonly ReportedCall[];
+  /** Calls of another operation whose result this one shares. */
+  readonly sharedCalls: readonly ReportedCall[];
+  /** How many look-ups each list's route has answered. */
+  lookUps(): ReadonlyMap<string, number>;
 }
 
-/** Adds `extensions.upstream` to every result: each REST call it took, with its route, status and duration. */
+/**
+ * Adds `extensions.upstream` to every result: each REST call it took, with its method, path, status and duration;
+ * `batched`, how many look-ups of the operation it answered; `coalesced`, whether another operation had made it; and
+ * `cached`, whether an answer read earlier served instead.
+ */
 export function useUpstreamReport(): Plugin<ReportContext> {
   return {
     onExecute({ args }) {
       return {
         onExecuteDone({ result, setResult }) {
           if (isAsyncIterable(result)) return;
-          const upstream = args.contextValue.calls.map((call) => ({
-            ...call,
+          const { calls, sharedCalls } = args.contextValue;
+          const lookUps = args.contextValue.lookUps();
+          const reported = (coalesced: boolean) => (call: ReportedCall) => ({
+            method: call.method,
+            route: call.route,
+            path: call.path,
+            status: call.status,
             milliseconds: Math.round(call.milliseconds * 10) / 10,
-          }));
+            batched: lookUps.get(call.route) || 1,
+            coalesced,
+            cached: call.cached,
+          });
+          const upstream = [...calls.map(reported(false)), ...sharedCalls.map(reported(true))];
           setResult({ ...result, extensions: { ...result.extensions, upstream } });
         },
       };

@@ -40,7 +40,7 @@ export interface CustomerPrivateAccountBody {
   readonly owner_id?: string;
 }
 
-const ACCOUNTS = '/v1/clients/{clientId}/accounts';
+export const ACCOUNTS = '/v1/clients/{clientId}/accounts';
 export const PRIVATE_ACCOUNTS = '/v1/clients/{clientId}/private_accounts';
 export const CUSTOMER_PRIVATE_ACCOUNTS = '/v1/clients/{clientId}/customers/{customerId}/private_accounts';
 

@@ -11,7 +11,7 @@ export interface Bank {
   readonly attributes: JsonObject;
 }
 
-const BANKS = '/v1/banks';
+export const BANKS = '/v1/banks';
 
 const ENVELOPE: Envelope = {
   items: 'banks',

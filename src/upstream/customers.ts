@@ -20,7 +20,7 @@ export interface Customer {
   readonly audit?: Audit | null;
 }
 
-const CUSTOMERS = '/v1/clients/{clientId}/customers';
+export const CUSTOMERS = '/v1/clients/{clientId}/customers';
 
 const ENVELOPE: Envelope = {
   items: 'data',

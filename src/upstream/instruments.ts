@@ -115,6 +115,8 @@ export interface InstrumentLoader {
   ): Promise<{ readonly items: readonly Instrument[]; readonly total: number }>;
   /** One instrument, or null when it is not the client's. */
   get(id: string): Promise<Instrument | null>;
+  /** How many windows and single instruments it was asked for so far. */
+  lookUps(): number;
 }
 
 /** Up to this many single instruments are read one by one; more of them through the list. */
@@ -123,6 +125,7 @@ const FEW = 2;
 /** Makes the loader of one operation. */
 export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader {
   const pages = new Map<string, Promise<InstrumentPage>>();
+  let lookUps = 0;
 
   const readOnce = (page: number, perPage: number, customerId?: string): Promise<InstrumentPage> => {
     const key = `${page}/${perPage}/${customerId ?? ''}`;
@@ -184,6 +187,7 @@ export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader
 
   return {
     async window(offset, limit, asked) {
+      lookUps += 1;
       if (asked !== undefined && !view.owner(asked)) return { items: [], total: 0 };
       const customerId = asked ?? view.customerId;
       const read = (cover: Cover) =>
@@ -204,7 +208,11 @@ export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader
         total: windowPages.at(-1)?.total ?? 0,
       };
     },
-    get: (id) => byId.load(id),
+    get(id) {
+      lookUps += 1;
+      return byId.load(id);
+    },
+    lookUps: () => lookUps,
   };
 }
 

@@ -12,9 +12,13 @@ export interface CallRecord {
   readonly method: string;
   /** The route, with its parameters unfilled: no id is ever in it. */
   readonly route: string;
-  /** Null when no answer came. */
+  /** Path and query as they were sent, ids and all: for the caller's own eyes. */
+  readonly path: string;
+  /** Null when no answer came, and where none was asked for. */
   readonly status: number | null;
   readonly milliseconds: number;
+  /** Whether an answer that an earlier operation had read served instead, and no call was made. */
+  readonly cached: boolean;
 }
 
 /** Headers that say who is calling: `authorization`, or `x-api-key` for the bootstrap alone. */
@@ -49,6 +53,8 @@ export interface Rest {
    * @throws UpstreamError for anything else; a 404 has the code `REFUSED` and `refusal.httpStatus` 404.
    */
   get(route: string, options?: { params?: Params; query?: Query }): Promise<unknown>;
+  /** Records that a GET without parameters was not made, as its answer is known from an earlier operation. */
+  served(route: string): void;
   /**
    * A POST, PATCH or DELETE, sent once; once more with another credential after a 401, which is refused before anything
    * happens. Never throws but for a malformed id.
@@ -139,6 +145,8 @@ export function createRest(options: RestOptions): Rest {
     onCall?.({
       method: request.method,
       route,
+      path: request.path,
+      cached: false,
       status: attempt.kind === 'answered' ? attempt.status : null,
       milliseconds: performance.now() - start,
     });
@@ -158,6 +166,8 @@ export function createRest(options: RestOptions): Rest {
 
   return {
     clientId,
+    served: (route) =>
+      onCall?.({ method: 'GET', route, path: route, cached: true, status: null, milliseconds: 0 }),
     async get(route, { params = {}, query = {} } = {}) {
       const path = expandPath(route, { clientId, ...params }, query);
       const request = {

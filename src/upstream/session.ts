@@ -1,13 +1,13 @@
-import { type Account, readAccounts } from './accounts.ts';
-import { type Bank, readBanks } from './banks.ts';
-import { type Customer, readCustomers } from './customers.ts';
-import { createInstrumentLoader, type InstrumentLoader } from './instruments.ts';
+import { ACCOUNTS, type Account, readAccounts } from './accounts.ts';
+import { BANKS, type Bank, readBanks } from './banks.ts';
+import { CUSTOMERS, type Customer, readCustomers } from './customers.ts';
+import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from './instruments.ts';
 import { narrowChanges } from './narrowed-changes.ts';
 import type { Rest, RestChanges } from './rest.ts';
 import type { SourceOwners } from './source-owners.ts';
 import { createTransactionLoader, type TransactionLoader } from './transactions.ts';
 import { viewOf } from './view.ts';
-import { readWebhooks, type Webhook } from './webhooks.ts';
+import { readWebhooks, WEBHOOKS, type Webhook } from './webhooks.ts';
 import { createWholeList, Listing, type WholeList } from './whole-list.ts';
 
 /**
@@ -36,6 +36,8 @@ export interface Session {
   readonly webhooks: WholeList<Webhook>;
   readonly instruments: InstrumentLoader;
   readonly transactions: TransactionLoader;
+  /** How many look-ups each list's route has answered so far: many rows share one call. */
+  lookUps(): ReadonlyMap<string, number>;
   /**
    * Whether the money of a transaction came from an instrument of the caller's; undefined when the upstream knows no such
    * transaction. Read once in the life of the process.
@@ -59,7 +61,10 @@ export function createBankCache(ttlMs: number, now: () => number): BankCache {
   let kept: { readonly banks: Listing<Bank>; readonly until: number } | undefined;
   return {
     async read(rest) {
-      if (kept !== undefined && now() < kept.until) return kept.banks;
+      if (kept !== undefined && now() < kept.until) {
+        rest.served(BANKS);
+        return kept.banks;
+      }
       // Reads in flight are not shared: one caller's refused token must not fail another caller.
       const banks = new Listing(await readBanks(rest));
       kept = { banks, until: now() + ttlMs };
@@ -90,13 +95,22 @@ export function createSession(rest: Rest, customerId: string | undefined, option
     accounts: createWholeList(() => inView(readAccounts(rest), view.account)),
     customers: createWholeList(() => inView(readCustomers(rest), view.customer)),
   };
+  const webhooks = createWholeList(async () => new Listing(view.wholeClient ? await readWebhooks(rest) : []));
   return {
     clientId: rest.clientId,
-    foresee: (names) => Promise.allSettled(names.map((name) => lists[name].all())),
+    lookUps: () =>
+      new Map([
+        [BANKS, lists.banks.lookUps()],
+        [ACCOUNTS, lists.accounts.lookUps()],
+        [CUSTOMERS, lists.customers.lookUps()],
+        [WEBHOOKS, webhooks.lookUps()],
+        [INSTRUMENTS, instruments.lookUps()],
+      ]),
+    foresee: (names) => Promise.allSettled(names.map((name) => lists[name].begin())),
     rest: view.wholeClient ? rest : narrowChanges(rest, view, { instruments, transactions }),
     utcOffset: options.utcOffset,
     ...lists,
-    webhooks: createWholeList(async () => new Listing(view.wholeClient ? await readWebhooks(rest) : [])),
+    webhooks,
     instruments,
     transactions,
     async isOwnSource(transactionId) {

@@ -32,7 +32,7 @@ export interface WebhookBody {
 /** Only what changes; further `auth_…` fields are not shown by the spec and passed through. */
 export type WebhookChanges = Readonly<Record<string, unknown>>;
 
-const WEBHOOKS = '/v1/clients/{clientId}/webhooks';
+export const WEBHOOKS = '/v1/clients/{clientId}/webhooks';
 export const WEBHOOK = '/v1/clients/{clientId}/webhooks/{id}';
 const LEGACY_WEBHOOKS = '/v1/webhooks';
 

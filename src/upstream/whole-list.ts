@@ -3,6 +3,8 @@ export type MaybePromise<T> = T | Promise<T>;
 /** A list that one operation reads at most once, whole, and looks things up in. */
 export interface WholeList<T> {
   all(): Promise<readonly T[]>;
+  /** Begins to read, before anybody asks; resolves once the list has arrived. */
+  begin(): Promise<unknown>;
   /**
    * The item whose key is `value`, or null. Once the list has arrived the answer is no promise, so that a hundred rows
    * cost no hundred turns of the microtask queue.
@@ -12,6 +14,8 @@ export interface WholeList<T> {
   find(key: keyof T & string, value: string): MaybePromise<T | null>;
   /** All items whose key is `value`, in the order of the list; like `find` in all else. */
   where(key: keyof T & string, value: string): MaybePromise<readonly T[]>;
+  /** How many questions it has answered so far. */
+  lookUps(): number;
 }
 
 /** Items to look things up in. It may outlive an operation, and its indexes with it. */
@@ -47,6 +51,7 @@ export class Listing<T> {
 export function createWholeList<T>(read: () => Promise<Listing<T>>): WholeList<T> {
   let pending: Promise<Listing<T>> | undefined;
   let arrived: Listing<T> | undefined;
+  let lookUps = 0;
 
   const arrive = (): Promise<Listing<T>> => {
     pending ??= read().then((listing) => {
@@ -57,10 +62,23 @@ export function createWholeList<T>(read: () => Promise<Listing<T>>): WholeList<T
   };
 
   return {
-    all: async () => (await arrive()).items,
-    find: (key, value) =>
-      arrived === undefined ? arrive().then((list) => list.find(key, value)) : arrived.find(key, value),
-    where: (key, value) =>
-      arrived === undefined ? arrive().then((list) => list.where(key, value)) : arrived.where(key, value),
+    begin: arrive,
+    async all() {
+      lookUps += 1;
+      return (await arrive()).items;
+    },
+    find(key, value) {
+      lookUps += 1;
+      return arrived === undefined
+        ? arrive().then((list) => list.find(key, value))
+        : arrived.find(key, value);
+    },
+    where(key, value) {
+      lookUps += 1;
+      return arrived === undefined
+        ? arrive().then((list) => list.where(key, value))
+        : arrived.where(key, value);
+    },
+    lookUps: () => lookUps,
   };
 }

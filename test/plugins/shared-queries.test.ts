@@ -37,7 +37,12 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
     document,
     operationName,
     variableValues: asking.variables,
-    contextValue: { credential: asking.credential ?? 'one', audience: asking.audience },
+    contextValue: {
+      credential: asking.credential ?? 'one',
+      audience: asking.audience,
+      calls: [],
+      shareCalls: () => undefined,
+    },
   };
   const setExecuteFn = (fn: typeof run): void => {
     run = fn;
