@@ -58,6 +58,8 @@ export interface Context {
   /** REST calls under the caller's own `x-api-key`, for a client that it names (spec, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   readonly events: EventLog;
+  /** How many read along with a stream that is shared; undefined for one alone. */
+  readonly readers: (() => number) | undefined;
   /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
   readonly lastEventId: string | undefined;
   readonly money: Money;
@@ -91,6 +93,8 @@ export interface IngressAddresses {
 
 /** What a request brings, whichever transport it came over. */
 export interface Incoming {
+  /** How many read along with a stream that is shared; undefined for one alone. */
+  readonly readers?: (() => number) | undefined;
   /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */
   readonly lastEventId: string | undefined;
   readonly requestId: string;
@@ -183,6 +187,10 @@ class OperationContext implements Context {
 
   get servesBootstrap(): boolean {
     return this.#options.auth.servesBootstrap;
+  }
+
+  get readers(): (() => number) | undefined {
+    return this.#incoming.readers;
   }
 
   get deadline(): number {

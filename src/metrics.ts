@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { EVENT_TYPES } from './events/log.ts';
 import type { EventMetrics } from './events/metrics.ts';
 import type { QuarantineReason } from './events/quarantine.ts';
+import type { FanOutMetrics } from './sockets/fan-out.ts';
 import type { CallRecord } from './upstream/rest.ts';
 
 const QUARANTINE_REASONS: readonly QuarantineReason[] = [
@@ -13,6 +14,7 @@ const QUARANTINE_REASONS: readonly QuarantineReason[] = [
 export interface Metrics {
   readonly registry: Registry;
   readonly events: EventMetrics;
+  readonly fanOut: FanOutMetrics;
   upstreamCall(call: CallRecord): void;
   operation(type: string, outcome: 'ok' | 'error'): void;
 }
@@ -75,8 +77,19 @@ export function createMetrics(): Metrics {
     for (const outcome of ['ok', 'error']) operations.inc({ type, outcome }, 0);
   }
 
+  // Streams that are shared have one follower of the log for all who read them.
+  let followers = 0;
+  let sharing = 0;
+
   return {
     registry,
+    fanOut: {
+      sharing(change) {
+        sharing += change;
+        subscribers.set(followers + sharing);
+      },
+      slowClose: () => slow.inc(),
+    },
     upstreamCall({ method, route, status, milliseconds }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
     },
@@ -87,13 +100,16 @@ export function createMetrics(): Metrics {
       spooled: (type) => spooled.inc({ type }),
       drained: (type) => drained.inc({ type }),
       quarantined: (reason) => quarantined.inc({ reason }),
-      delivered(type, lagMs) {
-        delivered.inc({ type });
+      delivered(type, lagMs, readers) {
+        delivered.inc({ type }, readers);
         lag.observe(lagMs / 1000);
       },
       gap: () => gaps.inc(),
       poison: () => poison.inc(),
-      subscribers: (count) => subscribers.set(count),
+      subscribers(count) {
+        followers = count;
+        subscribers.set(followers + sharing);
+      },
       slowClose: () => slow.inc(),
     },
   };

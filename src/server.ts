@@ -199,6 +199,7 @@ export function buildServer(
       path: GRAPHQL_PATH,
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
+      metrics: metrics.fanOut,
       untilLapse: (incoming, signal) => createContext(incoming).untilLapse(signal),
       documentOf: (request) =>
         config.trustedDocuments === undefined

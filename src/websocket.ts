@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,23 +8,24 @@ import {
   type ExecutionResult,
   GraphQLError,
   getOperationAST,
+  OperationTypeNode,
 } from 'graphql';
-import { CloseCode, GRAPHQL_TRANSPORT_WS_PROTOCOL, type Context as SocketContext } from 'graphql-ws';
-import { type Extra, useServer } from 'graphql-ws/use/ws';
+import { GRAPHQL_TRANSPORT_WS_PROTOCOL, makeServer, type Context as SocketContext } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Incoming } from './context.ts';
 import type { Graph } from './graph.ts';
 import type { DocumentRequest } from './plugins/trusted-documents.ts';
+import { createFanOut, type FanOutMetrics, type Subscribed } from './sockets/fan-out.ts';
+import { startHeartbeat } from './sockets/heartbeat.ts';
+import { createLapseWatch } from './sockets/lapse-watch.ts';
+import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
+import { createStreamKeys } from './sockets/stream-key.ts';
 
 /** The longest message that is read, in bytes (security.md, "sockets"). */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 /** How long a socket may stay silent before `connection_init`, in milliseconds. */
 const INIT_TIMEOUT_MS = 3_000;
 const MAX_OPERATIONS = 20;
-/** Close code for a credential that has ended; clients come back from it with another (graphql-transport-ws). */
-const FORBIDDEN: number = CloseCode.Forbidden;
-/** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
-const TRY_AGAIN_LATER = 1013;
 /** How long a closing socket may take to answer, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1_000;
 /** Sockets are closed one after another, so that clients do not all come back at once. */
@@ -38,6 +38,7 @@ export interface WebSocketOptions {
   allowsOrigin(origin: string, host: string | undefined): boolean;
   /** Resolves with the reason when the credential of a socket holds no longer; rejects when it never held. */
   untilLapse(incoming: Incoming, signal: AbortSignal): Promise<Error | undefined>;
+  readonly metrics: FanOutMetrics;
   /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
   documentOf(request: DocumentRequest): string;
   /** The form of an error in which callers may read it. */
@@ -49,7 +50,7 @@ export interface WebSocketTransport {
   stop(): Promise<void>;
 }
 
-type Connection = SocketContext<Record<string, unknown>, Extra>;
+type Connection = SocketContext<Record<string, unknown>, Peer>;
 
 /**
  * Serves the graph over `graphql-transport-ws` on the HTTP server's upgrade requests. The executor, its plugins and the
@@ -62,76 +63,92 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     handleProtocols: (protocols) =>
       protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
   });
+  const stopHeartbeat = startHeartbeat(sockets);
+  const lapses = createLapseWatch(options.untilLapse);
+  const fanOut = createFanOut(options.metrics);
+  const keyOf = createStreamKeys();
 
-  const incomingOf = ({ connectionParams, extra }: Connection): Incoming => ({
+  const incomingOf = (authorization: string | undefined, readers?: () => number): Incoming => ({
     requestId: randomUUID(),
-    authorization: authorizationOf(connectionParams) ?? extra.request.headers.authorization,
+    authorization,
     apiKey: undefined,
     lastEventId: undefined,
     audience: undefined,
-    closeSocket: () => extra.socket.close(FORBIDDEN, 'Forbidden'),
+    closeSocket: () => lapses.end(authorization),
+    readers,
   });
 
-  const watched = new WeakSet<WebSocket>();
-  /** Closes the socket when its credential ends. One that nobody could identify yet is watched from a later operation on. */
-  const watch = (connection: Connection): void => {
-    const { socket } = connection.extra;
-    if (watched.has(socket)) return;
-    watched.add(socket);
-    const gone = new AbortController();
-    socket.once('close', () => gone.abort());
-    const incoming = incomingOf(connection);
-    options.untilLapse(incoming, gone.signal).then(
-      (reason) => {
-        if (reason !== undefined) incoming.closeSocket?.();
-      },
-      () => watched.delete(socket),
-    );
+  /** Subscribes for all who ask the same. */
+  const subscribeForAll = async (
+    args: ExecutionArgs,
+    authorization: string | undefined,
+    readers: () => number,
+  ): Promise<Subscribed> => {
+    const enveloped = graph.getEnveloped({ incoming: incomingOf(authorization, readers) });
+    // The plugins make generators of streams, and results of all else.
+    return (await enveloped.subscribe({
+      ...args,
+      contextValue: await enveloped.contextFactory(),
+    })) as Subscribed;
   };
 
-  const disposable = useServer(
-    {
-      connectionInitWaitTimeout: INIT_TIMEOUT_MS,
-      onConnect: watch,
-      execute: (args) => envelopedOf(args).execute(args),
-      subscribe: (args) => envelopedOf(args).subscribe(args),
-      async onNext({ extra: { socket } }, _id, _payload, { document, operationName }, result) {
-        // A client library takes an error for the end, and a closed socket for a reason to connect and resume.
-        if (hasCode(result, 'SLOW_CONSUMER')) socket.close(TRY_AGAIN_LATER, 'Read too slowly');
-        // This one is about to be closed, once what else it carries has been answered.
-        const isStream = getOperationAST(document, operationName)?.operation === 'subscription';
-        if (isStream && hasCode(result, 'DRAINING')) await once(socket, 'close');
-      },
-      // Messages of unexpected errors stay out of close frames.
-      isProd: true,
-      async onSubscribe(connection, _id, payload) {
-        const incoming = incomingOf(connection);
-        const refused = (errors: readonly GraphQLError[]) =>
-          errors.map((error) => options.publicForm(error, incoming.requestId));
-        if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
-        watch(connection);
-        const enveloped = graph.getEnveloped({ incoming });
-        const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
-        if (document instanceof GraphQLError) return refused([document]);
-        const errors = enveloped.validate(enveloped.schema, document);
-        if (errors.length > 0) return refused(errors);
-        return {
-          schema: enveloped.schema,
-          operationName: payload.operationName,
-          document,
-          variableValues: payload.variables,
-          contextValue: await enveloped.contextFactory(),
-          rootValue: { execute: enveloped.execute, subscribe: enveloped.subscribe } satisfies Enveloped,
-        };
-      },
+  const protocol = makeServer<Record<string, unknown>, Peer>({
+    connectionInitWaitTimeout: INIT_TIMEOUT_MS,
+    onConnect(connection) {
+      lapses.watch(connection.extra, authorizationOf(connection));
     },
-    sockets,
-  );
+    onClose(connection) {
+      lapses.leave(connection.extra, authorizationOf(connection));
+    },
+    execute: (args) => planOf(args).run(),
+    subscribe: (args) => planOf(args).run(),
+    async onNext({ extra: peer }, _id, _payload, args, result) {
+      // A client library takes an error for the end, and a closed socket for a reason to connect and resume.
+      if (hasCode(result, 'SLOW_CONSUMER')) peer.close(TRY_AGAIN_LATER, 'Read too slowly');
+      // This one is about to be closed, once what else it carries has been answered.
+      if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
+    },
+    async onSubscribe(connection, id, payload) {
+      const { extra: peer } = connection;
+      const authorization = authorizationOf(connection);
+      const incoming = incomingOf(authorization);
+      const refused = (errors: readonly GraphQLError[]) =>
+        errors.map((error) => options.publicForm(error, incoming.requestId));
+      if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
+      lapses.watch(peer, authorization);
+      const enveloped = graph.getEnveloped({ incoming });
+      const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
+      if (document instanceof GraphQLError) return refused([document]);
+      const errors = enveloped.validate(enveloped.schema, document);
+      if (errors.length > 0) return refused(errors);
 
-  // graphql-ws writes to the console what a peer does wrong, such as a message that is too long; ws has closed it by then.
-  sockets.on('connection', (socket) => {
-    socket.removeAllListeners('error');
+      const { operationName, variables } = payload;
+      const { schema } = enveloped;
+      const args = { schema, operationName, document, variableValues: variables };
+      const stream = keyOf({ schema, document, operationName, variables, credential: authorization ?? '' });
+      const contextValue = await enveloped.contextFactory();
+      const alone = async () =>
+        // As for all.
+        (await enveloped.subscribe({ ...args, contextValue })) as Subscribed;
+      if (stream === undefined) {
+        return planned(args, isStream(args) ? alone : () => enveloped.execute({ ...args, contextValue }));
+      }
+      const subscribed = await fanOut.subscribe({
+        key: stream.key,
+        outlet: peer.outlet(id),
+        open: (readers) => subscribeForAll(args, authorization, readers),
+        resume: stream.resumes ? alone : undefined,
+      });
+      return planned(args, just(subscribed));
+    },
+  });
+
+  sockets.on('connection', (socket, request) => {
+    // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', () => undefined);
+    const peer = new Peer(socket, request.headers.authorization);
+    const closed = protocol.opened(peer, peer);
+    socket.once('close', (code, reason) => void closed(code, String(reason)));
   });
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
@@ -157,7 +174,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       const open = [...sockets.clients];
       const spreadMs = Math.min(MAX_SPREAD_MS, open.length * SPREAD_PER_SOCKET_MS);
       await Promise.all(open.map((socket, index) => close(socket, (index * spreadMs) / open.length)));
-      await disposable.dispose();
+      stopHeartbeat();
+      await new Promise((resolve) => sockets.close(resolve));
     },
   };
 }
@@ -176,14 +194,27 @@ async function close(socket: WebSocket, delayMs: number): Promise<void> {
   });
 }
 
-/** Carried as the root value, which no resolver of the schema reads. */
-interface Enveloped {
-  execute(args: ExecutionArgs): ReturnType<ReturnType<Graph['getEnveloped']>['execute']>;
-  subscribe(args: ExecutionArgs): ReturnType<ReturnType<Graph['getEnveloped']>['subscribe']>;
+type Outcome = ReturnType<ReturnType<Graph['getEnveloped']>['execute']>;
+
+/** How an operation is run. Carried as the root value, which no resolver of the schema reads. */
+interface Plan {
+  run(): Outcome;
 }
 
+const planned = (args: ExecutionArgs, run: Plan['run']): ExecutionArgs => ({
+  ...args,
+  contextValue: undefined,
+  rootValue: { run } satisfies Plan,
+});
+
 // `onSubscribe` above is the only maker of these arguments.
-const envelopedOf = (args: ExecutionArgs): Enveloped => args.rootValue as Enveloped;
+const planOf = (args: ExecutionArgs): Plan => args.rootValue as Plan;
+
+/** Holds on to nothing else, as long as the stream lasts. */
+const just = (outcome: Subscribed) => (): Subscribed => outcome;
+
+const isStream = ({ document, operationName }: ExecutionArgs): boolean =>
+  getOperationAST(document, operationName)?.operation === OperationTypeNode.SUBSCRIPTION;
 
 function documentOrError(read: () => DocumentNode): DocumentNode | GraphQLError {
   try {
@@ -204,12 +235,12 @@ const tooMany = (): GraphQLError =>
     extensions: { code: 'TOO_COMPLEX' },
   });
 
-function authorizationOf(params: Readonly<Record<string, unknown>> | undefined): string | undefined {
+function authorizationOf({ connectionParams, extra }: Connection): string | undefined {
   for (const name of ['authorization', 'Authorization']) {
-    const value = params?.[name];
+    const value = connectionParams?.[name];
     if (typeof value === 'string') return value;
   }
-  return undefined;
+  return extra.authorization;
 }
 
 function refuse(socket: Duplex, status: string): void {

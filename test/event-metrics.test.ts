@@ -93,7 +93,8 @@ it('every number about events moves when that happens which it counts, and only 
   stalled.terminate();
   await until(async () => (await metric('subscribers')) === 1);
 
-  for (let number = 0; number < RETENTION; number += 1) {
+  // More than the gateway remembers beside the log.
+  for (let number = 0; number < 3 * RETENTION; number += 1) {
     await deliver('STATUS_UPDATE', { id_msg: `trims-${number}` });
   }
   await using late = subscribe(data.eventCursor);

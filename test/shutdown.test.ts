@@ -149,6 +149,9 @@ it('a process that is told to end answers what it has taken, and sends its reade
     post(ending, '/graphql', subscription, `${headers}Accept: text/event-stream\r\n`),
   );
   const delivery = await late(post(ending, path, '{}'));
+  // One turn of the process for its connection to be accepted, and one for its first bytes to be read: with nothing read
+  // it would be closed as idle.
+  for (const _ of ['accepted', 'read']) await fetch(`${ending.url}/healthz`);
   const exited = ending.program.end('SIGTERM');
   current = other;
   await until(() => refusesConnections(ending));

@@ -1,6 +1,7 @@
 import type { Place } from './cursor.ts';
 import { DrainingError } from './errors.ts';
 import { Feed } from './feed.ts';
+import type { FollowOptions } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
 import { Follower } from './resume.ts';
 import type { Source } from './source.ts';
@@ -19,9 +20,13 @@ export class Hub {
   }
 
   /** Resolves once attached. Throws what `EventLog.follow` throws. */
-  async follow(clientId: string, after: Place | undefined, signal: AbortSignal): Promise<Follower> {
+  async follow(
+    clientId: string,
+    after: Place | undefined,
+    options: Pick<FollowOptions, 'signal' | 'readers'>,
+  ): Promise<Follower> {
     if (this.#stopped) throw new DrainingError();
-    const follower = new Follower(this.#feed(clientId), this.#metrics, signal);
+    const follower = new Follower(this.#feed(clientId), this.#metrics, options);
     await follower.open(after);
     return follower;
   }

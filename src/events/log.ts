@@ -92,6 +92,8 @@ export interface FollowOptions {
   readonly after?: string | undefined;
   /** Ends the iteration as if it were finished. */
   readonly signal: AbortSignal;
+  /** How many are told of each event; one, unless it is shared. */
+  readonly readers?: (() => number) | undefined;
 }
 
 /** Whether events can be kept and read now. */

@@ -12,8 +12,8 @@ export interface EventMetrics {
   drained(type: EventType): void;
   /** A delivery was put aside. */
   quarantined(reason: string): void;
-  /** An event was handed to a follower, this long after its delivery had arrived. */
-  delivered(type: EventType, lagMs: number): void;
+  /** An event was handed to a follower, this long after its delivery had arrived, on behalf of so many readers. */
+  delivered(type: EventType, lagMs: number, readers: number): void;
   /** A follower or reader was told EVENTS_GAP. */
   gap(): void;
   /** A message on a channel could not be read. */

@@ -52,7 +52,7 @@ export class LogReader implements Pick<EventLog, 'readAfter' | 'readBefore' | 'h
     clientId: string,
     options: FollowOptions,
   ): Promise<AsyncIterableIterator<StoredEvent, undefined>> {
-    return this.#hub.follow(clientId, this.#place(clientId, options.after ?? null), options.signal);
+    return this.#hub.follow(clientId, this.#place(clientId, options.after ?? null), options);
   }
 
   stop(): void {

@@ -3,7 +3,7 @@ import { isEarlierEpoch, type Place } from './cursor.ts';
 import type { Entry } from './entry.ts';
 import { CursorInvalidError, EventsGapError, SlowConsumerError, StoreUnavailableError } from './errors.ts';
 import type { Feed } from './feed.ts';
-import type { StoredEvent } from './log.ts';
+import type { FollowOptions, StoredEvent } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
 import { QUEUE_LIMIT } from './ring.ts';
 
@@ -18,6 +18,7 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
   readonly #feed: Feed;
   readonly #metrics: EventMetrics;
   readonly #signal: AbortSignal;
+  readonly #readers: () => number;
   readonly #onAbort = (): void => this.#close();
   /** That of the last entry queued; set by `open`. */
   #position = '';
@@ -29,10 +30,12 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
   #wake: (() => void) | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(feed: Feed, metrics: EventMetrics, signal: AbortSignal) {
+  constructor(feed: Feed, metrics: EventMetrics, options: Pick<FollowOptions, 'signal' | 'readers'>) {
+    const { signal, readers = () => 1 } = options;
     this.#feed = feed;
     this.#metrics = metrics;
     this.#signal = signal;
+    this.#readers = readers;
     feed.enter(this);
     if (signal.aborted) this.#close();
     else signal.addEventListener('abort', this.#onAbort, { once: true });
@@ -142,7 +145,10 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
   #deliver(entry: Entry): IteratorResult<StoredEvent, undefined> {
     this.#queued -= entry.size;
     const { event } = entry;
-    this.#metrics.delivered(event.type, Date.now() - Date.parse(event.receivedAt));
+    const readers = this.#readers();
+    if (readers > 0) {
+      this.#metrics.delivered(event.type, Date.now() - Date.parse(event.receivedAt), readers);
+    }
     return { done: false, value: event };
   }
 

@@ -23,7 +23,8 @@ async function follow<T extends Event>(
   const { signal } = new AbortController();
   // A client that comes back over SSE repeats its first request, and says in a header how far it got since.
   const from = context.lastEventId ?? after ?? undefined;
-  const source = await context.events.follow(context.caller.clientId, { after: from, signal });
+  const { readers } = context;
+  const source = await context.events.follow(context.caller.clientId, { after: from, signal, readers });
   return selectFrom(source, (stored) => {
     const selected = select(decodeEvent(stored));
     if (selected === undefined) return undefined;

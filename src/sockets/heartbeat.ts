@@ -1,0 +1,41 @@
+import { WebSocket, type WebSocketServer } from 'ws';
+
+/** How often each socket is pinged, and how long it may take to answer, in milliseconds. */
+const PING_MS = 12_000;
+/** Sockets are pinged in so many parts, one after the other. */
+const PARTS = 12;
+
+/**
+ * Ends sockets whose peer is gone without a word, and keeps proxies from closing quiet ones. One timer for all: a timer
+ * for each costs more than the rest of an idle socket.
+ *
+ * @returns ends it.
+ */
+export function startHeartbeat(server: WebSocketServer): () => void {
+  const parts = new WeakMap<WebSocket, number>();
+  const silent = new WeakSet<WebSocket>();
+  let next = 0;
+  function heard(this: WebSocket): void {
+    silent.delete(this);
+  }
+  server.on('connection', (socket) => {
+    parts.set(socket, next % PARTS);
+    next += 1;
+    socket.on('pong', heard);
+  });
+  let tick = 0;
+  const timer = setInterval(() => {
+    tick = (tick + 1) % PARTS;
+    for (const socket of server.clients) {
+      if (parts.get(socket) !== tick || socket.readyState !== WebSocket.OPEN) continue;
+      if (silent.has(socket)) {
+        socket.terminate();
+      } else {
+        silent.add(socket);
+        socket.ping();
+      }
+    }
+  }, PING_MS / PARTS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
