@@ -4,8 +4,16 @@ import type { Caller } from './auth/caller.ts';
 import { assertHolds, type Clock, untilLapse } from './auth/lapse.ts';
 import type { EventLog, EventType } from './events/log.ts';
 import type { Money } from './money/execute.ts';
+import type { Coalescer } from './upstream/coalesce.ts';
 import type { UpstreamHttp } from './upstream/http.ts';
-import { type Authorize, type CallRecord, createRest, fixedCredential, type Rest } from './upstream/rest.ts';
+import {
+  type Authorize,
+  type CallRecord,
+  createRest,
+  fixedCredential,
+  type Rest,
+  type RestOptions,
+} from './upstream/rest.ts';
 import { type BankCache, createSession, type ForeseenList, type Session } from './upstream/session.ts';
 import type { SourceOwners } from './upstream/source-owners.ts';
 
@@ -121,7 +129,8 @@ export interface ContextOptions {
   readonly utcOffset: string;
   readonly clock: Clock;
   readonly onCall: (call: CallRecord) => void;
-  /** Called before a caller, known by its credential, is told of an event. */
+  readonly reads: Coalescer;
+  /** Called with a caller's credential when it has changed something, and before it is told of an event. */
   readonly onNews: (credential: string) => void;
 }
 
@@ -237,7 +246,12 @@ class OperationContext implements Context {
     const { clientId, customerId } = this.caller;
     if (this.#session === undefined) {
       const { auth } = this.#options;
-      const rest = this.#rest(clientId, auth.authorize(this.#token ?? ''), this.audience?.signal);
+      const rest = this.#rest(
+        clientId,
+        auth.authorize(this.#token ?? ''),
+        this.audience?.signal,
+        (call, read) => this.#read(call, read),
+      );
       this.#session = createSession(rest, customerId, this.#options);
       if (this.#foreseen.length > 0) this.#arrivals = this.#session.foresee(this.#foreseen);
     }
@@ -267,6 +281,7 @@ class OperationContext implements Context {
   }
 
   forgetReads(): void {
+    this.#options.onNews(this.credential);
     for (const [route, count] of this.lookUps()) this.#lookUps.set(route, count);
     this.#session = undefined;
   }
@@ -299,7 +314,24 @@ class OperationContext implements Context {
     return this.#options.auth.identify(this.#token, restFor, fresh);
   }
 
-  #rest(clientId: string, authorize: Authorize, signal?: AbortSignal): Rest {
+  /** A read that another operation of the same caller has begun serves this one too. */
+  #read(call: Pick<CallRecord, 'route' | 'path'>, read: () => Promise<unknown>): Promise<unknown> {
+    const start = performance.now();
+    return this.#options.reads.read(this.credential, call.path, read, () => {
+      const milliseconds = performance.now() - start;
+      this.sharedCalls = [
+        ...this.sharedCalls,
+        { method: 'GET', ...call, status: 200, milliseconds, cached: false },
+      ];
+    });
+  }
+
+  #rest(
+    clientId: string,
+    authorize: Authorize,
+    signal?: AbortSignal,
+    coalesce?: RestOptions['coalesce'],
+  ): Rest {
     return createRest({
       http: this.#options.http,
       clientId,
@@ -308,6 +340,7 @@ class OperationContext implements Context {
       timeoutMs: this.#options.upstreamTimeoutMs,
       deadline: this.#deadline,
       ...(signal === undefined ? {} : { signal }),
+      ...(coalesce === undefined ? {} : { coalesce }),
       onCall: (call) => {
         this.calls.push(call);
         if (!call.cached) this.#options.onCall(call);

@@ -24,6 +24,7 @@ import { toDocumentError } from './public-errors.ts';
 import type { Secret } from './secret.ts';
 import type { Tracing } from './tracing.ts';
 import { createBreaker } from './upstream/breaker.ts';
+import { createCoalescer } from './upstream/coalesce.ts';
 import { createHttp, type UpstreamHttp } from './upstream/http.ts';
 import { createRest } from './upstream/rest.ts';
 import { createBankCache } from './upstream/session.ts';
@@ -131,11 +132,13 @@ export function buildServer(
     });
     const money = await open({ redisUrl, dataDir: config.dataDir, logger });
     const auth = await createAuthenticator(config, http, metrics, logger);
-    const shared = createSharedQueries(() => performance.now());
+    const monotonic = () => performance.now();
+    const reads = createCoalescer(monotonic);
+    const shared = createSharedQueries(monotonic, reads.forget);
     const createContext = createContextFactory({
       http,
       auth,
-      banks: createBankCache(BANKS_TTL_MS, () => performance.now()),
+      banks: createBankCache(BANKS_TTL_MS, monotonic),
       sourceOwners: createSourceOwners(),
       events,
       money,
@@ -144,6 +147,7 @@ export function buildServer(
       upstreamTimeoutMs: config.upstreamTimeoutMs,
       operationTimeoutMs: config.operationTimeoutMs,
       utcOffset: config.upstreamUtcOffset,
+      reads,
       onNews: shared.forget,
       clock,
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),

@@ -39,8 +39,14 @@ const JOINED_WITHIN_MS = 1_000;
  * caller's or an event that it was told of, is executed anew. Errors are given to each in its own public form.
  *
  * Must stand behind the plugin that makes the context.
+ *
+ * @param now milliseconds of a monotonic clock.
+ * @param onForget called with the credential of a caller from whom on reads must be made afresh.
  */
-export function createSharedQueries(now: () => number): SharedQueries {
+export function createSharedQueries(
+  now: () => number,
+  onForget: (credential: string) => void,
+): SharedQueries {
   const flights = new Map<string, Map<string, Flight>>();
   const documents = new WeakMap<DocumentNode, number>();
   let documentCount = 0;
@@ -125,5 +131,6 @@ export function createSharedQueries(now: () => number): SharedQueries {
 
   function forget(credential: string): void {
     flights.delete(credential);
+    onForget(credential);
   }
 }

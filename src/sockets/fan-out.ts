@@ -24,7 +24,7 @@ export interface FanOutMetrics {
   slowClose(): void;
 }
 
-export interface Subscription {
+interface Subscription {
   /** The same for all whom every event gives the same result. */
   readonly key: string;
   readonly outlet: Outlet;

@@ -125,6 +125,9 @@ const FEW = 2;
 /** Makes the loader of one operation. */
 export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader {
   const pages = new Map<string, Promise<InstrumentPage>>();
+  /** Items of pages that have been read, to be indexed once somebody looks for one. */
+  const arrived: (readonly Instrument[])[] = [];
+  const seen = new Map<string, Instrument>();
   let lookUps = 0;
 
   const readOnce = (page: number, perPage: number, customerId?: string): Promise<InstrumentPage> => {
@@ -144,7 +147,7 @@ export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader
             `The service's list GET ${INSTRUMENTS} shows instruments of others when asked for one customer's.`,
           );
         }
-        for (const item of read.items) byId.prime(item.id, item);
+        arrived.push(read.items);
         // An upstream with a size of its own has given this very page of that size.
         if (read.size !== perPage)
           pages.set(`${page}/${read.size}/${customerId ?? ''}`, Promise.resolve(read));
@@ -210,7 +213,9 @@ export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader
     },
     get(id) {
       lookUps += 1;
-      return byId.load(id);
+      for (const item of arrived.splice(0).flat()) seen.set(item.id, item);
+      const known = seen.get(id);
+      return known === undefined ? byId.load(id) : Promise.resolve(known);
     },
     lookUps: () => lookUps,
   };

@@ -84,6 +84,11 @@ export interface RestOptions {
   /** Ends waiting for answers when the caller is gone. */
   readonly signal?: AbortSignal;
   readonly onCall?: (call: CallRecord) => void;
+  /** May give the answer of the same read of another operation of the same caller; without it every GET is a call. */
+  readonly coalesce?: (
+    call: Pick<CallRecord, 'route' | 'path'>,
+    read: () => Promise<unknown>,
+  ) => Promise<unknown>;
 }
 
 /** How often one call may be repeated with a fresher credential: another process may have renewed it meanwhile. */
@@ -164,33 +169,39 @@ export function createRest(options: RestOptions): Rest {
     }
   }
 
+  /** One GET, repeated where that may help. */
+  async function read(route: string, path: string): Promise<unknown> {
+    const request = {
+      method: 'GET' as const,
+      path,
+      headers: options.headers,
+      ...(options.signal ? { signal: options.signal } : {}),
+    };
+    for (let tries = 1; ; tries += 1) {
+      const attempt = await authorized(route, request);
+      if (attempt.kind === 'answered' && isSuccess(attempt.status)) {
+        if (attempt.body === undefined) {
+          throw new UpstreamError('UPSTREAM_INVALID', `The service's answer to GET ${route} is not JSON.`);
+        }
+        return attempt.body;
+      }
+      const delay = retryDelay(attempt, tries, timeLeft(), Math.random());
+      if (delay === undefined || options.signal?.aborted) {
+        throw attempt.kind === 'failed' ? attempt.error : errorOfAnswer(attempt);
+      }
+      // Nobody waits for a caller who is gone: the next attempt ends at once.
+      await sleep(delay, undefined, { signal: options.signal }).catch(() => undefined);
+    }
+  }
+
   return {
     clientId,
     served: (route) =>
       onCall?.({ method: 'GET', route, path: route, cached: true, status: null, milliseconds: 0 }),
     async get(route, { params = {}, query = {} } = {}) {
       const path = expandPath(route, { clientId, ...params }, query);
-      const request = {
-        method: 'GET' as const,
-        path,
-        headers: options.headers,
-        ...(options.signal ? { signal: options.signal } : {}),
-      };
-      for (let tries = 1; ; tries += 1) {
-        const attempt = await authorized(route, request);
-        if (attempt.kind === 'answered' && isSuccess(attempt.status)) {
-          if (attempt.body === undefined) {
-            throw new UpstreamError('UPSTREAM_INVALID', `The service's answer to GET ${route} is not JSON.`);
-          }
-          return attempt.body;
-        }
-        const delay = retryDelay(attempt, tries, timeLeft(), Math.random());
-        if (delay === undefined || options.signal?.aborted) {
-          throw attempt.kind === 'failed' ? attempt.error : errorOfAnswer(attempt);
-        }
-        // Nobody waits for a caller who is gone: the next attempt ends at once.
-        await sleep(delay, undefined, { signal: options.signal }).catch(() => undefined);
-      }
+      const { coalesce } = options;
+      return coalesce === undefined ? read(route, path) : coalesce({ route, path }, () => read(route, path));
     },
     async send(method, route, { params = {}, body, headers = {}, signal } = {}) {
       const path = expandPath(route, { clientId, ...params });

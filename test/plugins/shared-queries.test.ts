@@ -18,11 +18,16 @@ const MUTATION = parse('mutation { pay }');
 let executions: PromiseWithResolvers<ExecutionResult>[];
 let shared: SharedQueries;
 let now: number;
+let forgotten: string[];
 
 beforeEach(() => {
   executions = [];
   now = 0;
-  shared = createSharedQueries(() => now);
+  forgotten = [];
+  shared = createSharedQueries(
+    () => now,
+    (credential) => forgotten.push(credential),
+  );
 });
 
 /** Passes one operation through the plugin, as the executor does. */
@@ -141,6 +146,7 @@ describe('an execution is not shared', () => {
     shared.forget('one');
     void ask();
     expect(executions).toHaveLength(2);
+    expect(forgotten).toEqual(['one']);
   });
 });
 
