@@ -16,6 +16,7 @@ import {
 } from './upstream/rest.ts';
 import { type BankCache, createSession, type ForeseenList, type Session } from './upstream/session.ts';
 import type { SourceOwners } from './upstream/source-owners.ts';
+import type { MaybePromise } from './upstream/whole-list.ts';
 
 /** What a log call needs; pino's loggers fit. */
 export interface Logger {
@@ -30,10 +31,11 @@ export interface Context {
   readonly requestId: string;
   readonly logger: Logger;
   /**
-   * Who is calling, asked of the upstream at most once per operation. Rejects with an error of code `UNAUTHENTICATED`.
-   * Root fields ask through their auth scope, so that below them `caller` and `session` are there.
+   * Who is calling, asked of the upstream at most once per operation; no promise when that is known already. Rejects with
+   * an error of code `UNAUTHENTICATED`. Root fields ask through their auth scope, so that below them `caller` and
+   * `session` are there.
    */
-  identify(): Promise<Caller>;
+  identify(): MaybePromise<Caller>;
   /** The identified caller. Throws when no root field has asked for it. */
   readonly caller: Caller;
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
@@ -156,7 +158,7 @@ class OperationContext implements Context {
   #deadline: number;
   #foreseen: readonly ForeseenList[] = [];
   #arrivals: Promise<unknown> | undefined;
-  #identifying: Promise<Caller> | undefined;
+  #identified: MaybePromise<Caller> | undefined;
   #caller: Caller | undefined;
   #session: Session | undefined;
 
@@ -223,10 +225,15 @@ class OperationContext implements Context {
     return this.#incoming.closeSocket !== undefined;
   }
 
-  async identify(): Promise<Caller> {
-    this.#identifying ??= this.#ask(false);
-    this.#caller = await this.#identifying;
-    return this.#caller;
+  identify(): MaybePromise<Caller> {
+    this.#identified ??= this.#ask(false);
+    if (this.#identified instanceof Promise) return this.#identified.then((caller) => this.#know(caller));
+    return this.#know(this.#identified);
+  }
+
+  #know(caller: Caller): Caller {
+    this.#caller = caller;
+    return caller;
   }
 
   async untilLapse(until: AbortSignal): Promise<Error | undefined> {
@@ -301,12 +308,14 @@ class OperationContext implements Context {
     return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), this.audience?.signal);
   }
 
-  async #ask(fresh: boolean): Promise<Caller> {
+  #ask(fresh: boolean): MaybePromise<Caller> {
     if (this.#token === undefined) {
-      throw new UnauthenticatedError(
-        this.#incoming.authorization === undefined
-          ? 'An access token is needed: Authorization: Bearer <token>; over WebSocket, connectionParams.authorization.'
-          : 'Authorization must have the form: Bearer <token>.',
+      return Promise.reject(
+        new UnauthenticatedError(
+          this.#incoming.authorization === undefined
+            ? 'An access token is needed: Authorization: Bearer <token>; over WebSocket, connectionParams.authorization.'
+            : 'Authorization must have the form: Bearer <token>.',
+        ),
       );
     }
     // The answer serves whoever else presents this token meanwhile, so one caller's leaving must not end it.

@@ -10,7 +10,6 @@ import { useErrorMasking } from './plugins/error-masking.ts';
 import { useForesight } from './plugins/foresight.ts';
 import { useGraphQLJs } from './plugins/graphql-js.ts';
 import { useHiddenSchema } from './plugins/introspection.ts';
-import { useJit } from './plugins/jit.ts';
 import { useJsonRequests } from './plugins/json-requests.ts';
 import { type Limits, useLimits } from './plugins/limits.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
@@ -19,6 +18,7 @@ import type { SharedQueries } from './plugins/shared-queries.ts';
 import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
+import { useValidationCache } from './plugins/validation-cache.ts';
 import { toDocumentError, toPublicError } from './public-errors.ts';
 import { forgetRights } from './schema/builder.ts';
 import { buildSchema } from './schema/index.ts';
@@ -78,8 +78,8 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     schema: buildSchema(),
     graphqlEndpoint: path,
     plugins: [
+      useValidationCache(),
       useGraphQLJs(),
-      useJit(),
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
       useForesight(),
       shared.plugin,
@@ -103,6 +103,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     parserAndValidationCache: {
       documentCache: keptByLength(KEPT_DOCUMENTS_BYTES),
       errorCache: keptByLength(KEPT_ERRORS_BYTES),
+      validationCache: false,
     },
     extraParamNames: ['documentId'],
     // Errors of the result are masked by the plugin above; this masks what is thrown before there is one.

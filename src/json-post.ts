@@ -112,6 +112,8 @@ function everydayAnswer({ method, headers }: IncomingMessage, maxBodyBytes: numb
     return undefined;
   }
   const accepted = headers.accept ?? '*/*';
+  const only = JSON_RANGES.get(accepted);
+  if (only !== undefined) return only;
   // Only UTF-8 is spoken; Yoga passes over ranges that ask for anything else.
   if (accepted.includes('charset')) return undefined;
   const ranges = accepted.split(',').map((range) => range.split(';', 1)[0]?.trim().toLowerCase());

@@ -1,4 +1,5 @@
 import type { Authorize, Rest } from '../upstream/rest.ts';
+import type { MaybePromise } from '../upstream/whole-list.ts';
 import type { Caller } from './caller.ts';
 
 /** Nobody that the upstream, or the operator's identity provider, knows. */
@@ -13,13 +14,13 @@ export type RestFor = (clientId: string, authorize: Authorize) => Rest;
 /** One of the two ways to be known (security.md, "Who is calling"). */
 export interface Authenticator {
   /**
-   * Finds out whom a bearer token stands for.
+   * Finds out whom a bearer token stands for. Whoever is known already is no promise: the operation goes on at once.
    *
    * @param fresh true to ask again, whatever was found a moment ago.
    * @throws UnauthenticatedError when it stands for nobody.
    * @throws UpstreamError when whoever must be asked cannot be.
    */
-  identify(token: string, restFor: RestFor, fresh: boolean): Promise<Caller>;
+  identify(token: string, restFor: RestFor, fresh: boolean): MaybePromise<Caller>;
   /** The credential of the REST calls made for whoever brought this token. */
   authorize(token: string): Authorize;
   /** Whether callers reach the upstream's bootstrap, credentials and token issue, with an API key of their own. */

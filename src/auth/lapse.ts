@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { UpstreamError } from '../upstream/errors.ts';
+import type { MaybePromise } from '../upstream/whole-list.ts';
 import { UnauthenticatedError } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 
@@ -38,7 +39,7 @@ export function assertHolds({ expiresAt }: Pick<Caller, 'expiresAt'>, now: numbe
  */
 export async function untilLapse(
   caller: Caller,
-  again: () => Promise<Caller>,
+  again: () => MaybePromise<Caller>,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Error | undefined> {

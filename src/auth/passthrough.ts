@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose/jwt/decode';
 import { LRUCache } from 'lru-cache';
 import { UpstreamError } from '../upstream/errors.ts';
@@ -10,6 +9,8 @@ import { type Caller, SCOPES } from './caller.ts';
 
 /** How long an accepted token is believed before the upstream is asked again (security.md). */
 const REMEMBERED_MS = 60_000;
+/** How often the clock is read that this is measured by; otherwise it would be with every operation. */
+const CLOCK_MS = 100;
 /** Accepted tokens kept in memory. */
 const REMEMBERED_TOKENS = 10_000;
 
@@ -40,7 +41,7 @@ const credentialOf = (token: string) => fixedCredential({ authorization: `Bearer
  * @param claims JWT claims that may name the client; the upstream documents none.
  */
 export function createPassthrough(claims: readonly string[]): Authenticator {
-  const remembered = new LRUCache<string, Caller>({ max: REMEMBERED_TOKENS });
+  const remembered = new LRUCache<string, Caller>({ max: REMEMBERED_TOKENS, ttlResolution: CLOCK_MS });
   const asking = new Map<string, Promise<Caller>>();
 
   async function ask(token: string, restFor: RestFor): Promise<Caller> {
@@ -67,25 +68,26 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     return { clientId, customerId: undefined, scopes: SCOPES, expiresAt };
   }
 
+  async function askOnce(token: string, restFor: RestFor): Promise<Caller> {
+    let pending = asking.get(token);
+    if (pending === undefined) {
+      pending = ask(token, restFor).finally(() => asking.delete(token));
+      asking.set(token, pending);
+    }
+    const caller = await pending;
+    // A token without `exp`, or whose clock is not ours, is still asked about every minute.
+    const untilExpiry = caller.expiresAt === undefined ? REMEMBERED_MS : caller.expiresAt - Date.now();
+    if (untilExpiry > 0) remembered.set(token, caller, { ttl: Math.min(REMEMBERED_MS, untilExpiry) });
+    return caller;
+  }
+
   return {
     servesBootstrap: true,
     authorize: credentialOf,
     async stop() {},
-    async identify(token, restFor, fresh) {
-      const key = hash('sha256', token, 'base64url');
-      if (fresh) remembered.delete(key);
-      const known = remembered.get(key);
-      if (known !== undefined) return known;
-      let pending = asking.get(key);
-      if (pending === undefined) {
-        pending = ask(token, restFor).finally(() => asking.delete(key));
-        asking.set(key, pending);
-      }
-      const caller = await pending;
-      // A token without `exp`, or whose clock is not ours, is still asked about every minute.
-      const untilExpiry = caller.expiresAt === undefined ? REMEMBERED_MS : caller.expiresAt - Date.now();
-      if (untilExpiry > 0) remembered.set(key, caller, { ttl: Math.min(REMEMBERED_MS, untilExpiry) });
-      return caller;
+    identify(token, restFor, fresh) {
+      if (fresh) remembered.delete(token);
+      return remembered.get(token) ?? askOnce(token, restFor);
     },
   };
 }

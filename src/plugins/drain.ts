@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql';
-import type { Plugin } from 'graphql-yoga';
+import { isPromise, type Plugin } from 'graphql-yoga';
 
 /** Lets operations in flight finish before the process ends, and takes no new ones meanwhile. */
 export interface Drain {
@@ -36,13 +36,11 @@ export function createDrain(): Drain {
           setResultAndStopExecution(refused());
           return;
         }
-        setExecuteFn(async (args) => {
+        setExecuteFn((args) => {
+          const result: unknown = executeFn(args);
+          if (!isPromise(result)) return result;
           inFlight += 1;
-          try {
-            return await executeFn(args);
-          } finally {
-            leave();
-          }
+          return result.finally(leave);
         });
       },
       onSubscribe({ setResultAndStopExecution }) {

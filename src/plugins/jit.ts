@@ -15,7 +15,7 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql';
-import { isPromise, type Plugin } from 'graphql-yoga';
+import { isPromise } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 
 /** Operations whose compiled form is kept. */
@@ -25,14 +25,19 @@ type Compiler = typeof import('graphql-jit');
 
 type Result = ExecutionResult | Promise<ExecutionResult>;
 
+/** How an operation is executed. */
+export type Execute = (args: ExecutionArgs) => Result;
+
 type Run = (root: unknown, context: unknown, variables: object) => Result;
 
 /**
  * Runs queries as compiled functions. graphql-js stays the one reference for what an operation means: it runs mutations,
  * subscriptions, what has been seen only once, and what graphql-jit is known to treat otherwise. It also has the last
  * word on every error: a result with one is made again on graphql-js, over what the session has already read.
+ *
+ * @param interpret graphql-js' `execute`.
  */
-export function useJit(): Plugin {
+export function createJit(interpret: Execute): Execute {
   const operations = new LRUCache<OperationDefinitionNode, 'seen' | 'interpreted' | Run>({
     max: MAX_OPERATIONS,
   });
@@ -58,19 +63,15 @@ export function useJit(): Plugin {
     return run;
   };
 
-  return {
-    onExecute({ executeFn, setExecuteFn }) {
-      setExecuteFn((args: ExecutionArgs): Result => {
-        const operation = getOperationAST(args.document, args.operationName);
-        if (operation?.operation !== OperationTypeNode.QUERY) return executeFn(args);
-        const run = runOf(args, operation);
-        if (run === undefined || !hasGoodVariables(args, operation)) return executeFn(args);
-        const settle = (result: ExecutionResult): Result =>
-          result.errors === undefined ? result : executeFn(args);
-        const result = run(args.rootValue, args.contextValue, args.variableValues ?? {});
-        return isPromise(result) ? result.then(settle) : settle(result);
-      });
-    },
+  return (args) => {
+    const operation = getOperationAST(args.document, args.operationName);
+    if (operation?.operation !== OperationTypeNode.QUERY) return interpret(args);
+    const run = runOf(args, operation);
+    if (run === undefined || !hasGoodVariables(args, operation)) return interpret(args);
+    const settle = (result: ExecutionResult): Result =>
+      result.errors === undefined ? result : interpret(args);
+    const result = run(args.rootValue, args.contextValue, args.variableValues ?? {});
+    return isPromise(result) ? result.then(settle) : settle(result);
   };
 }
 

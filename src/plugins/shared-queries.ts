@@ -1,5 +1,5 @@
 import { type DocumentNode, type ExecutionResult, getOperationAST, OperationTypeNode } from 'graphql';
-import type { Plugin } from 'graphql-yoga';
+import { isPromise, type Plugin } from 'graphql-yoga';
 import type { Audience } from '../audience.ts';
 
 /** What this plugin needs of an operation's context. */
@@ -68,7 +68,7 @@ export function createSharedQueries(
   function takeOff(
     { credential, audience, calls }: SharingContext,
     key: string,
-    execute: () => Promise<ExecutionResult>,
+    execution: Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
     let own = flights.get(credential);
     if (own === undefined) {
@@ -76,7 +76,7 @@ export function createSharedQueries(
       flights.set(credential, own);
     }
     const others = own;
-    const flight: Flight = { startedAt: now(), audience, calls, result: execute(), shared: false };
+    const flight: Flight = { startedAt: now(), audience, calls, result: execution, shared: false };
     others.set(key, flight);
     const land = (): void => {
       if (others.get(key) === flight) others.delete(key);
@@ -104,11 +104,13 @@ export function createSharedQueries(
           forget(context.credential);
           return { onExecuteDone: () => forget(context.credential) };
         }
-        const key = `${idOf(args.document)} ${args.operationName ?? ''} ${JSON.stringify(args.variableValues)}`;
+        const key = () =>
+          `${idOf(args.document)} ${args.operationName ?? ''} ${JSON.stringify(args.variableValues)}`;
         setExecuteFn((given) => {
-          const flight = flights.get(context.credential)?.get(key);
+          const flight = flights.get(context.credential)?.get(key());
           if (flight === undefined || !isJoinable(flight)) {
-            return takeOff(context, key, async () => executeFn(given));
+            const result = executeFn(given);
+            return isPromise(result) ? takeOff(context, key(), result) : result;
           }
           const { audience } = flight;
           flight.shared = true;

@@ -44,7 +44,12 @@ export const builder = new SchemaBuilder<GraphTypes>({
   scopeAuth: {
     authorizeOnSubscribe: true,
     authScopes: (context) => ({
-      scope: async (name) => (await context.identify()).scopes.has(name),
+      scope: (name) => {
+        const caller = context.identify();
+        return caller instanceof Promise
+          ? caller.then(({ scopes }) => scopes.has(name))
+          : caller.scopes.has(name);
+      },
       apiKey: () => context.servesBootstrap && context.apiKey !== undefined,
     }),
     unauthorizedError: (_parent, context, _info, { failure }) => refusalOf(failure, context),

@@ -1,6 +1,6 @@
-import { type ExecutionArgs, execute, parse } from 'graphql';
+import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { useJit } from '../../src/plugins/jit.ts';
+import { createJit } from '../../src/plugins/jit.ts';
 import { buildSchema } from '../../src/schema/index.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { CLIENT_ID, json, startUpstream } from '../helpers/http-stub.ts';
@@ -36,20 +36,13 @@ async function expectAlike(
   return reference;
 }
 
-/** How often graphql-js is asked when a document is executed a number of times by the plugin. */
+/** How often graphql-js is asked when a document is executed a number of times. */
 async function interpretations(text: string, times: number, variableValues = {}): Promise<number> {
   let interpreted = 0;
-  let run: (args: ExecutionArgs) => unknown = (args) => {
+  const run = createJit((args) => {
     interpreted += 1;
     return execute(args);
-  };
-  const hook = useJit().onExecute;
-  const wrap = (fn: typeof run): void => {
-    run = fn;
-  };
-  const payload = { executeFn: run, setExecuteFn: wrap };
-  // Only these two members of the hook's payload are used.
-  hook?.(payload as unknown as Parameters<typeof hook>[0]);
+  });
   const document = parse(text);
   const contextValue = {
     identify: async () => ({ scopes: new Set(['graph:read']) }),
