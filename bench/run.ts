@@ -9,6 +9,7 @@ import type { Section } from './lib/section.ts';
 import { w4 } from './works/fan-out.ts';
 import { w1, w1c, w1l, w1n, w2, w3 } from './works/http.ts';
 import { w5 } from './works/ingest.ts';
+import { w8 } from './works/processes.ts';
 import { w7 } from './works/refusals.ts';
 import { w6 } from './works/start.ts';
 
@@ -26,7 +27,11 @@ const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
   ['W5', w5],
   ['W6', w6],
   ['W7', w7],
+  ['W8', w8],
 ]);
+
+/** Those that start a Redis; found missing at once, not after minutes. */
+const NEEDING_REDIS = ['W5', 'W8'];
 
 const asked = process.argv.slice(2).map((name) => name.toUpperCase());
 const unknown = asked.filter((name) => !WORKS.has(name));
@@ -35,6 +40,9 @@ if (unknown.length > 0) {
   process.exit(1);
 }
 
+if (NEEDING_REDIS.some((name) => asked.length === 0 || asked.includes(name))) {
+  await import('../scripts/require-redis.ts');
+}
 const start = performance.now();
 const sections: Section[] = [];
 for (const [name, work] of WORKS) {

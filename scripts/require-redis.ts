@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Ends the test command at once, with what to do, when there is neither redis-server nor valkey-server. */
+/** Ends the command at once, with what to do, when there is neither redis-server nor valkey-server. */
 const found = ['redis-server', 'valkey-server'].some((server) => {
   const { status } = spawnSync(server, ['--version'], { stdio: 'ignore' });
   return status === 0;
@@ -8,7 +8,7 @@ const found = ['redis-server', 'valkey-server'].some((server) => {
 
 if (!found) {
   console.error(
-    'The tests start a real Redis of their own, and neither redis-server nor valkey-server is on the PATH.\n' +
+    'A real Redis of its own is started here, and neither redis-server nor valkey-server is on the PATH.\n' +
       'Install one first: npm run setup:redis   (or: apt-get install redis-server, brew install redis)',
   );
   process.exit(1);

@@ -9,6 +9,7 @@ import type { Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
 import { useForesight } from './plugins/foresight.ts';
 import { useGraphQLJs } from './plugins/graphql-js.ts';
+import { inOne } from './plugins/in-one.ts';
 import { useHiddenSchema } from './plugins/introspection.ts';
 import { useJsonRequests } from './plugins/json-requests.ts';
 import { type Limits, useLimits } from './plugins/limits.ts';
@@ -77,7 +78,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
   return createYoga<GraphContext>({
     schema: buildSchema(),
     graphqlEndpoint: path,
-    plugins: [
+    plugins: inOne([
       useValidationCache(),
       useGraphQLJs(),
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
@@ -99,7 +100,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       ...(config.upstreamReport ? [useUpstreamReport()] : []),
       ...(config.introspection ? [] : [useHiddenSchema()]),
       ...(config.tracing === undefined ? [] : [config.tracing.plugin]),
-    ],
+    ]),
     parserAndValidationCache: {
       documentCache: keptByLength(KEPT_DOCUMENTS_BYTES),
       errorCache: keptByLength(KEPT_ERRORS_BYTES),

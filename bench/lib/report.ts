@@ -38,9 +38,9 @@ export function report(sections: readonly Section[], minutes: number): string {
 
 \`npm run bench\`, ${new Date().toISOString().slice(0, 10)}, in ${minutes.toFixed(1)} minutes. Every server runs in a process of its own on loopback,
 in front of the same static upstream in another. The contenders take turns, round by round; figures are medians of the
-rounds, with the lowest and the highest in parentheses. CPU is user and system time of the server process with all its
-threads, as the operating system accounts for it. Before anything is timed, the answers are compared: the same bytes of
-\`data\`, or no figure.
+rounds, with the lowest and the highest in parentheses, and ratios medians of the ratios of each round. CPU is user and
+system time of the server process with all its threads, as the operating system accounts for it. Before anything is
+timed, the answers are compared: the same bytes of \`data\`, or no figure.
 
 ${machine()}
 

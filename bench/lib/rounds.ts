@@ -14,6 +14,8 @@ export interface Trial {
   readonly rounds: number;
   /** About how long one contender's part of a round takes, in milliseconds. */
   readonly roundMs: number;
+  /** Whether the load generator waits for answers without sleeping (load.ts). */
+  readonly awake?: boolean;
 }
 
 /** What one contender needed. Times are milliseconds. */
@@ -21,6 +23,8 @@ export interface Measured {
   readonly name: string;
   /** CPU time of the server process for one request. */
   readonly cpuMs: Spread;
+  /** The same, round by round. */
+  readonly cpuMsOfRounds: readonly number[];
   readonly latencyP50Ms: Spread;
   readonly perSecond: Spread;
   /** REST calls of one request. */
@@ -31,7 +35,7 @@ export interface Measured {
 
 /** A credential that was accepted longer ago is shown again before a round: the gateway believes one for a minute. */
 const ACCEPTED_FOR_MS = 40_000;
-const WARM_UP = { requests: 400, atLeast: 60, atMost: 6_000 };
+const WARM_UP = { requests: 400, atLeast: 60, atMost: 20_000 };
 
 interface Entrant {
   readonly contender: Contender;
@@ -57,6 +61,7 @@ export async function measure(
   return entrants.map(({ contender, samples, requests }) => ({
     name: contender.name,
     cpuMs: spreadOf(samples.map((sample) => sample.cpuMs)),
+    cpuMsOfRounds: samples.map((sample) => sample.cpuMs),
     latencyP50Ms: spreadOf(samples.map((sample) => sample.latencyP50Ms)),
     perSecond: spreadOf(samples.map((sample) => sample.perSecond)),
     calls: spreadOf(samples.map((sample) => sample.calls)),
@@ -86,7 +91,7 @@ async function referenceData(trial: Trial, [floor]: readonly Contender[]): Promi
   return data;
 }
 
-/** Compares, warms up, and finds out how many requests fill a round. */
+/** Compares, warms up until V8 has compiled what is hot, and finds out how many requests fill a round. */
 async function enter(trial: Trial, contender: Contender, expected: string): Promise<Entrant> {
   const check = expectData(contender.name, expected);
   const send = (requests: number, connections: number) =>
@@ -96,12 +101,15 @@ async function enter(trial: Trial, contender: Contender, expected: string): Prom
       connections,
       shot: (index) => contender.shot(trial.work, credentialOf(trial, index)),
       check,
+      awake: trial.awake,
     });
   await send(3, 1);
-  await send(WARM_UP.requests, trial.connections);
-  const { wallMs } = await send(WARM_UP.requests, trial.connections);
-  const fitting = Math.round((trial.roundMs / wallMs) * WARM_UP.requests);
-  const requests = Math.min(WARM_UP.atMost, Math.max(WARM_UP.atLeast, fitting));
+  let requests = WARM_UP.requests;
+  for (let turn = 0; turn < 3; turn += 1) {
+    const { wallMs } = await send(requests, trial.connections);
+    const fitting = Math.round((trial.roundMs / wallMs) * requests);
+    requests = Math.min(WARM_UP.atMost, Math.max(WARM_UP.atLeast, fitting));
+  }
   return { contender, check, requests, samples: [], acceptedAt: Number.NEGATIVE_INFINITY, sent: 0 };
 }
 
@@ -121,6 +129,7 @@ async function takeTurn(trial: Trial, entrant: Entrant, stub: Stub): Promise<voi
     connections: trial.connections,
     shot: (index) => contender.shot(trial.work, credentialOf(trial, first + index)),
     check: entrant.check,
+    awake: trial.awake,
   });
   entrant.sent += requests;
   entrant.samples.push({

@@ -1,5 +1,5 @@
 import type { Measured } from './rounds.ts';
-import type { Spread } from './stats.ts';
+import { percentile, type Spread } from './stats.ts';
 
 /** A goal of the design's performance page: `reached` is to be at most `limit`. */
 export interface Goal {
@@ -48,9 +48,17 @@ export function named<T extends { readonly name: string }>(results: readonly T[]
   return found;
 }
 
-/** One contender's CPU time as a ratio to another's. */
-export const cpuRatio = (results: readonly Measured[], name: string, to: string): number =>
-  named(results, name).cpuMs.median / named(results, to).cpuMs.median;
+/**
+ * One contender's CPU time as a ratio to another's: the median of the ratios of each round, as a machine that is slow for
+ * a while is so for both.
+ */
+export function cpuRatio(results: readonly Measured[], name: string, to: string): number {
+  const others = named(results, to).cpuMsOfRounds;
+  const ratios = named(results, name).cpuMsOfRounds.map(
+    (cpuMs, round) => cpuMs / (others[round] ?? Number.NaN),
+  );
+  return percentile(ratios, 0.5);
+}
 
 export const HTTP_COLUMNS = [
   'server',

@@ -1,12 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Redis } from 'ioredis';
 import { Pool } from 'undici';
+import { startRedis } from '../../test/helpers/redis.ts';
 import { gatewayProgram, temporaryFolder } from '../lib/contenders.ts';
 import { credentials } from '../lib/credentials.ts';
-import { freePort } from '../lib/port.ts';
-import { endWithThisProcess, startServer } from '../lib/process.ts';
+import { startServer } from '../lib/process.ts';
 import { number, type Section } from '../lib/section.ts';
 import { subscribeAll } from '../lib/sockets.ts';
 import { percentile } from '../lib/stats.ts';
@@ -25,7 +22,7 @@ const DRAIN_TIMEOUT_MS = 20_000;
 export async function w5(): Promise<Section> {
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(await temporaryFolder());
-  const redis = stack.use(await startRedis(folder.path));
+  const redis = stack.use(await startRedis());
   const stub = stack.use(await startStub());
   const clients = Array.from({ length: CLIENTS }, (_, index) => uuid('merchant', index));
   const server = stack.use(
@@ -72,7 +69,7 @@ export async function w5(): Promise<Section> {
   const append = async (): Promise<void> => {
     const { body } = moneyIn(uuid('owner', 0));
     const start = performance.now();
-    await redis.client.xadd('bench', '*', 'event', body);
+    await redis.admin.xadd('bench', '*', 'event', body);
     appendMs.push(performance.now() - start);
   };
 
@@ -134,29 +131,4 @@ async function atRate(seconds: number, call: (index: number) => Promise<void>): 
     await pause(1);
   }
   await Promise.all(calls);
-}
-
-/** A Redis of this run's own, durable as the gateway asks for it. */
-async function startRedis(
-  dir: string,
-): Promise<{ readonly url: string; readonly client: Redis } & AsyncDisposable> {
-  const port = await freePort();
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', ''];
-  const child = spawn('redis-server', [...args, '--appendonly', 'yes', '--appendfsync', 'always'], {
-    stdio: 'ignore',
-  });
-  endWithThisProcess(child);
-  const client = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 20, maxRetriesPerRequest: 200 });
-  client.on('error', () => {});
-  await client.ping();
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    client,
-    async [Symbol.asyncDispose]() {
-      client.disconnect();
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-    },
-  };
 }
