@@ -78,10 +78,10 @@ function versions(): string[][] {
     throw new Error(`${name} is not installed`);
   };
   return [
-    ...['graphql', 'graphql-yoga', 'graphql-jit', 'graphql-ws', 'ws', 'dataloader', 'undici', 'ioredis'].map(
-      (name) => read(product, name),
+    ...['graphql', 'graphql-yoga', 'graphql-ws', 'ws', 'dataloader', 'undici', 'ioredis'].map((name) =>
+      read(product, name),
     ),
-    ...['mercurius', 'fastify', '@apollo/server', 'graphql'].map((name) => {
+    ...['mercurius', 'graphql-jit', 'fastify', '@apollo/server', 'graphql'].map((name) => {
       const [, version = ''] = read(bench, name);
       return [name === 'graphql' ? 'graphql (Mercurius, Apollo Server)' : name, version];
     }),

@@ -8,7 +8,7 @@ import {
   validateSubscriptionArgs,
 } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
-import { createJit } from './jit.ts';
+import { createPlannedExecution } from './planned-queries.ts';
 
 /** On each result of a stream of events: the cursor of the event that it was made from. Not part of what is sent. */
 export const CURSOR: unique symbol = Symbol('cursor');
@@ -18,10 +18,10 @@ export const CURSOR: unique symbol = Symbol('cursor');
  * one reference for what an operation means. Must stand before plugins that wrap the execution.
  */
 export function useGraphQLJs(): Plugin {
-  const executeFast = createJit(execute);
+  const executePlanned = createPlannedExecution(execute);
   return {
     onExecute({ setExecuteFn }) {
-      setExecuteFn(executeFast);
+      setExecuteFn(executePlanned);
     },
     onSubscribe({ setSubscribeFn }) {
       setSubscribeFn(subscribe);

@@ -38,7 +38,7 @@ export interface GraphTypes {
 /** Marks a field whose resolver looks up in a whole list, so that the list can be read ahead (plugins/foresight.ts). */
 export const reads = (list: ForeseenList): { readonly reads: ForeseenList } => ({ reads: list });
 
-/** Scopes stand on root fields alone, which are the only way in; under graphql-jit scopes of types do not work. */
+/** Scopes stand on root fields alone, which are the only way in. */
 export const builder = new SchemaBuilder<GraphTypes>({
   plugins: [ErrorsPlugin, ScopeAuthPlugin],
   scopeAuth: {

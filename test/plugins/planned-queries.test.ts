@@ -1,12 +1,22 @@
-import { execute, parse } from 'graphql';
+import { execute, getOperationAST, Kind, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createJit } from '../../src/plugins/jit.ts';
+import { createPlannedExecution } from '../../src/plugins/planned-queries.ts';
+import { conditionsOf, planQuery } from '../../src/plugins/query-plan.ts';
 import { buildSchema } from '../../src/schema/index.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { CLIENT_ID, json, startUpstream } from '../helpers/http-stub.ts';
 import { documentsOfTheSuite, exhaustiveDocuments } from './documents.ts';
 
 const schema = buildSchema();
+
+const CONDITIONS =
+  'query { client { ...F @include(if: true) ... on Client @skip(if: true) { webhooks { totalCount } } } } fragment F on Client { id }';
+/** Each fragment holds the next one twice. */
+const HUGE = `{ client { ...F0 } } ${Array.from(
+  { length: 12 },
+  (_, n) =>
+    `fragment F${n} on Client { a: customers { nodes { client { ...F${n + 1} } } } b: customers { nodes { client { ...F${n + 1} } } } }`,
+).join(' ')} fragment F12 on Client { id }`;
 
 /** An answer without what differs from request to request. */
 function comparable({ status, data, errors }: GraphQLAnswer): unknown {
@@ -19,27 +29,31 @@ function comparable({ status, data, errors }: GraphQLAnswer): unknown {
   };
 }
 
-/** The first answers are graphql-js', the later ones come from the compiled form. */
+/** The first answer is graphql-js', the later ones come from the plan. */
 async function expectAlike(
   gateway: RunningGateway,
   document: string,
   variables: Readonly<Record<string, unknown>> = {},
   headers: Readonly<Record<string, string | undefined>> = {},
 ): Promise<unknown> {
-  const [reference, ...compiled] = [
+  const [reference, ...planned] = [
     comparable(await gateway.query(document, variables, headers)),
     comparable(await gateway.query(document, variables, headers)),
     comparable(await gateway.query(document, variables, headers)),
     comparable(await gateway.query(document, variables, headers)),
   ];
-  for (const answer of compiled) expect(answer, document).toEqual(reference);
+  for (const answer of planned) expect(answer, document).toEqual(reference);
   return reference;
 }
 
 /** How often graphql-js is asked when a document is executed a number of times. */
-async function interpretations(text: string, times: number, variableValues = {}): Promise<number> {
+async function interpretations(
+  text: string,
+  times: number,
+  variablesOf: (time: number) => Record<string, unknown> = () => ({}),
+): Promise<number> {
   let interpreted = 0;
-  const run = createJit((args) => {
+  const run = createPlannedExecution((args) => {
     interpreted += 1;
     return execute(args);
   });
@@ -49,38 +63,62 @@ async function interpretations(text: string, times: number, variableValues = {})
     caller: { clientId: 'x' },
   };
   for (let time = 0; time < times; time += 1) {
-    await run({ schema, document, contextValue, variableValues });
-    // Resolves after the plugin's own, which began before it.
-    await import('graphql-jit');
+    await run({ schema, document, contextValue, variableValues: variablesOf(time) });
   }
   return interpreted;
 }
 
 describe('an operation', () => {
-  it('is compiled once it has been seen a second time, which is also when the compiler is loaded', async () => {
-    expect(await interpretations('{ client { id } }', 1)).toBe(1);
-    expect(await interpretations('{ client { id } }', 5)).toBe(2);
+  it.each([
+    ['a query', '{ client { id } }'],
+    ['a query with conditions and fragments', CONDITIONS],
+  ])('is planned once it has been seen a second time when it is %s', async (_what, document) => {
+    expect(await interpretations(document, 1)).toBe(1);
+    expect(await interpretations(document, 5)).toBe(1);
+  });
+
+  it('has a plan for each of eight combinations of its conditions', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    const fields = names.map((name) => `${name}: client @include(if: $${name}) { id }`);
+    const document = `query (${names.map((name) => `$${name}: Boolean!`)}) { ${fields.join(' ')} }`;
+    const combinations = Array.from({ length: 16 }, (_, bits) =>
+      Object.fromEntries(names.map((name, index) => [name, (bits & (1 << index)) !== 0])),
+    );
+    // Each comes twice. The first is interpreted once as the operation is new; the next eight have plans, and the others none.
+    const interpreted = 1 + 7 + 1 + 7;
+    expect(await interpretations(document, 32, (time) => combinations[time % 16] ?? {})).toBe(interpreted);
+  });
+
+  it('is planned whichever query of the project it is, but for introspection', () => {
+    for (const text of documentsOfTheSuite(schema)) {
+      const document = parse(text);
+      const operation = getOperationAST(document);
+      const fragments = new Map(
+        document.definitions.flatMap((definition) =>
+          definition.kind === Kind.FRAGMENT_DEFINITION ? [[definition.name.value, definition]] : [],
+        ),
+      );
+      if (operation == null || text === HUGE || /__schema|__type\b/.test(text)) continue;
+      const conditions = new Map(conditionsOf(operation, fragments.values()).map((name) => [name, true]));
+      expect(planQuery(schema, operation, fragments, conditions).execute, text).toBeTypeOf('function');
+    }
   });
 
   it.each([
     ['a mutation', 'mutation { deleteWebhook(input: { id: "x" }) { __typename } }'],
-    ['a look-up by one of several names', 'query ($by: AccountBy!) { account(by: $by) { id } }'],
     ['introspection', '{ __schema { queryType { name } } }'],
-    [
-      'a condition beside fragments',
-      'query { client { ...F @include(if: true) } } fragment F on Client { id }',
-    ],
-  ])('is never compiled when it is %s', async (_what, document) => {
+    ['a query whose fragments make it huge', HUGE],
+  ])('is never planned when it is %s', async (_what, document) => {
     expect(await interpretations(document, 5)).toBe(5);
   });
 
   it('whose variables are wrong is answered by graphql-js', async () => {
     const document = 'query ($first: Int!) { client { instruments(first: $first) { totalCount } } }';
-    expect(await interpretations(document, 5, { first: 'many' })).toBe(5);
+    expect(await interpretations(document, 5, () => ({ first: 'many' }))).toBe(5);
   });
 });
 
-describe('graphql-js and the compiled form answer alike', () => {
+describe('graphql-js and the plan answer alike', () => {
   let gateway: RunningGateway;
   let ids: Readonly<Record<string, unknown>>;
 
@@ -203,7 +241,7 @@ describe('graphql-js and the compiled form answer alike', () => {
   });
 });
 
-describe('graphql-js and the compiled form answer alike, whatever the upstream sends', () => {
+describe('graphql-js and the plan answer alike, whatever the upstream sends', () => {
   const instrument = {
     id: 'i-1',
     clientId: CLIENT_ID,

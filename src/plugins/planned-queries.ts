@@ -1,0 +1,279 @@
+import {
+  type ExecutionArgs,
+  type ExecutionResult,
+  type FragmentDefinitionNode,
+  type GraphQLResolveInfo,
+  getArgumentValues,
+  getOperationAST,
+  getVariableValues,
+  Kind,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+} from 'graphql';
+import { LRUCache } from 'lru-cache';
+import {
+  type Complete,
+  conditionsOf,
+  type PlannedField,
+  type PlanRun,
+  planQuery,
+  type QueryPlan,
+  UnplannedError,
+} from './query-plan.ts';
+
+/** How an operation is executed. */
+export type Execute = (args: ExecutionArgs) => ExecutionResult | Promise<ExecutionResult>;
+
+type VariableValues = GraphQLResolveInfo['variableValues'];
+
+/** Operations whose plans are kept. */
+const MAX_OPERATIONS = 500;
+/** Plans of one operation that differ in what its conditions include. */
+const MAX_VARIANTS = 8;
+
+const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
+
+/**
+ * Executes queries by plans. graphql-js stays the one reference for what an operation means: it executes mutations,
+ * subscriptions, and what has been seen only once; and it has the last word on every error. A plan knows plain data
+ * alone: an execution in which anything else comes up is thrown away and made again on graphql-js, over what the
+ * session has already read.
+ *
+ * @param interpret graphql-js' `execute`.
+ */
+export function createPlannedExecution(interpret: Execute): Execute {
+  const operations = new LRUCache<OperationDefinitionNode, 'seen' | Plans>({ max: MAX_OPERATIONS });
+
+  const plansOf = (args: ExecutionArgs, operation: OperationDefinitionNode): Plans | undefined => {
+    const known = operations.get(operation);
+    if (known === undefined) operations.set(operation, 'seen');
+    if (known !== 'seen') return known;
+    const plans = new Plans(args, operation);
+    operations.set(operation, plans);
+    return plans;
+  };
+
+  return (args) => {
+    const operation = getOperationAST(args.document, args.operationName);
+    if (operation?.operation !== OperationTypeNode.QUERY) return interpret(args);
+    const plans = plansOf(args, operation);
+    if (plans === undefined) return interpret(args);
+    const variables = variablesOf(args, operation);
+    const plan = variables && plans.for(variables);
+    if (plan === undefined) return interpret(args);
+    return execute(plan, args, operation, variables ?? NO_VARIABLES, interpret);
+  };
+}
+
+/** Undefined for what cannot be coerced: what is wrong with it, graphql-js says. */
+function variablesOf(
+  { schema, variableValues }: ExecutionArgs,
+  { variableDefinitions = [] }: OperationDefinitionNode,
+): VariableValues | undefined {
+  if (variableDefinitions.length === 0) return NO_VARIABLES;
+  return getVariableValues(schema, variableDefinitions, variableValues ?? {}).variableValues;
+}
+
+/** The plans of one operation, one for each of the combinations of its conditions that have come. */
+class Plans {
+  readonly #args: ExecutionArgs;
+  readonly #operation: OperationDefinitionNode;
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly #conditions: readonly string[];
+  readonly #variants = new Map<string, QueryPlan | undefined>();
+
+  constructor({ schema, document }: ExecutionArgs, operation: OperationDefinitionNode) {
+    this.#args = { schema, document };
+    this.#operation = operation;
+    this.#fragments = new Map(
+      document.definitions.flatMap((definition) =>
+        definition.kind === Kind.FRAGMENT_DEFINITION ? [[definition.name.value, definition] as const] : [],
+      ),
+    );
+    this.#conditions = conditionsOf(operation, this.#fragments.values());
+  }
+
+  /** Undefined for what cannot be planned. */
+  for({ coerced }: VariableValues): QueryPlan | undefined {
+    const values = this.#conditions.map((name) => coerced[name]);
+    const key = values.join();
+    if (this.#variants.has(key)) return this.#variants.get(key);
+    if (this.#variants.size >= MAX_VARIANTS) return undefined;
+    const plan = this.#plan(values);
+    this.#variants.set(key, plan);
+    return plan;
+  }
+
+  #plan(values: readonly unknown[]): QueryPlan | undefined {
+    const conditions = new Map<string, boolean>();
+    for (const [index, name] of this.#conditions.entries()) {
+      const value = values[index];
+      if (typeof value === 'boolean') conditions.set(name, value);
+    }
+    try {
+      return planQuery(this.#args.schema, this.#operation, this.#fragments, conditions);
+    } catch (error) {
+      if (error instanceof UnplannedError) return undefined;
+      throw error;
+    }
+  }
+}
+
+function execute(
+  plan: QueryPlan,
+  args: ExecutionArgs,
+  operation: OperationDefinitionNode,
+  variables: VariableValues,
+  interpret: Execute,
+): ExecutionResult | Promise<ExecutionResult> {
+  let run: Run | undefined;
+  try {
+    run = new Run(plan, args, operation, variables);
+    const data = plan.execute(args.rootValue, run);
+    if (!run.isWaiting) return { data };
+    return run.settled().then((complete) => (complete ? { data } : interpret(args)));
+  } catch {
+    run?.abandon();
+    return interpret(args);
+  }
+}
+
+/** One execution of a plan. */
+class Run implements PlanRun {
+  readonly context: unknown;
+  readonly args: readonly object[];
+  readonly #infos: (FieldInfo | undefined)[];
+  readonly #execution: Execution;
+  readonly #fields: readonly PlannedField[];
+  #waiting = 0;
+  #abandoned = false;
+  #settle: ((complete: boolean) => void) | undefined;
+
+  /** @throws GraphQLError when an argument cannot be coerced. */
+  constructor(
+    plan: QueryPlan,
+    args: ExecutionArgs,
+    operation: OperationDefinitionNode,
+    variableValues: VariableValues,
+  ) {
+    this.context = args.contextValue;
+    this.args = plan.argumentsOf.map(({ definition, node }) =>
+      getArgumentValues(definition, node, variableValues),
+    );
+    this.#execution = { args, operation, variableValues };
+    this.#fields = plan.fields;
+    this.#infos = new Array(plan.fields.length);
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting > 0;
+  }
+
+  /** Whether everything that is waited for has come as planned. */
+  settled(): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  /** What is still waited for changes nothing any more. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#settle?.(false);
+  }
+
+  info(field: number): GraphQLResolveInfo {
+    let info = this.#infos[field];
+    if (info === undefined) {
+      const planned = this.#fields[field];
+      if (planned === undefined) throw new UnplannedError();
+      info = new FieldInfo(planned, this.#execution);
+      this.#infos[field] = info;
+    }
+    return info;
+  }
+
+  wait(promise: PromiseLike<unknown>, target: object, key: string | number, complete: Complete): void {
+    this.#waiting += 1;
+    promise.then(
+      (value) => {
+        if (this.#abandoned) return;
+        try {
+          Reflect.set(target, key, complete(value, this));
+        } catch {
+          this.abandon();
+          return;
+        }
+        this.#waiting -= 1;
+        if (this.#waiting === 0) this.#settle?.(true);
+      },
+      () => this.abandon(),
+    );
+  }
+}
+
+interface Execution {
+  readonly args: ExecutionArgs;
+  readonly operation: OperationDefinitionNode;
+  readonly variableValues: VariableValues;
+}
+
+/** What a resolver is told. Whoever asks what a plan does not know is asked again by graphql-js. */
+class FieldInfo implements GraphQLResolveInfo {
+  readonly #field: PlannedField;
+  readonly #execution: Execution;
+
+  constructor(field: PlannedField, execution: Execution) {
+    this.#field = field;
+    this.#execution = execution;
+  }
+
+  get fieldName() {
+    return this.#field.definition.name;
+  }
+
+  get fieldNodes() {
+    return this.#field.nodes;
+  }
+
+  get returnType() {
+    return this.#field.definition.type;
+  }
+
+  get parentType() {
+    return this.#field.parentType;
+  }
+
+  get path() {
+    if (this.#field.path === undefined) throw new UnplannedError();
+    return this.#field.path;
+  }
+
+  get schema() {
+    return this.#execution.args.schema;
+  }
+
+  get fragments(): GraphQLResolveInfo['fragments'] {
+    throw new UnplannedError();
+  }
+
+  get rootValue() {
+    return this.#execution.args.rootValue;
+  }
+
+  get operation() {
+    return this.#execution.operation;
+  }
+
+  get variableValues() {
+    return this.#execution.variableValues;
+  }
+
+  getAbortSignal = (): never => {
+    throw new UnplannedError();
+  };
+
+  getAsyncHelpers = (): never => {
+    throw new UnplannedError();
+  };
+}
