@@ -26,16 +26,37 @@ export function expandPath(
   params: Readonly<Record<string, string>>,
   query: Readonly<Record<string, string | number | undefined>> = {},
 ): string {
-  const path = template.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = Object.hasOwn(params, name) ? params[name] : undefined;
-    if (value === undefined || !isId(value)) {
-      throw new MalformedIdError(`${name} must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -.`);
+  let path = '';
+  for (const [index, part] of partsOf(template).entries()) {
+    if (index % 2 === 0) {
+      path += part;
+      continue;
     }
-    return value;
-  });
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) search.set(name, String(value));
+    const value = Object.hasOwn(params, part) ? params[part] : undefined;
+    if (value === undefined || !isId(value)) {
+      throw new MalformedIdError(`${part} must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -.`);
+    }
+    path += value;
   }
-  return search.size === 0 ? path : `${path}?${search.toString()}`;
+  let separator = '?';
+  for (const name in query) {
+    const value = query[name];
+    if (value === undefined) continue;
+    path += `${separator}${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+    separator = '&';
+  }
+  return path;
+}
+
+/** Templates are few, and each stands in the code. */
+const templates = new Map<string, readonly string[]>();
+
+/** What stands between parameters and the parameters' names, in turn. */
+function partsOf(template: string): readonly string[] {
+  let parts = templates.get(template);
+  if (parts === undefined) {
+    parts = template.split(/\{(\w+)\}/);
+    templates.set(template, parts);
+  }
+  return parts;
 }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { anchors, ROOT, readPage } from './pages.ts';
 
 const RECORDS = [
-  '0001-graphql-js-with-compiled-queries.md',
+  '0001-graphql-js-with-planned-queries.md',
   '0002-a-stream-with-a-chain.md',
   '0003-the-callers-key-names-the-payment.md',
   '0004-the-upstream-says-who-is-calling.md',
