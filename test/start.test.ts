@@ -8,7 +8,7 @@ import { sendQuery } from './helpers/gateway.ts';
 import { demoAddresses, startProgram } from './helpers/program.ts';
 
 it('one command with no configuration serves the graph on a sandbox, and says where', async () => {
-  await using program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0' });
+  await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0' });
   const { gateway, sandbox, token } = await demoAddresses(program);
   const response = await fetch(`${gateway}/graphql`, {
     method: 'POST',
@@ -33,14 +33,14 @@ it.each(['PORT', 'SANDBOX_PORT'])('a %s in use stops the start with what to do',
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as AddressInfo;
-  await using program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0', [name]: String(port) });
+  await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0', [name]: String(port) });
   await program.says(new RegExp(`127.0.0.1:${port} is in use .* PORT and SANDBOX_PORT`));
   expect(await program.exited()).toBe(1);
   await new Promise((resolve) => taken.close(resolve));
 });
 
 it('wrong variables stop the start with one message that names each', async () => {
-  await using program = startProgram('src/main.ts', {
+  await using program = startProgram('src/start.js', {
     PORT: 'http',
     GRAPHIQL: 'maybe',
     UPSTREAM_URL: 'ftp://x',
@@ -63,7 +63,7 @@ it('a gateway that keeps its log takes the credits of the sandbox’s next start
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
   const cursors: string[] = [];
   for (let start = 0; start < 2; start += 1) {
-    await using program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0', DATA_DIR: dataDir });
+    await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0', DATA_DIR: dataDir });
     const { gateway, sandbox, token } = await demoAddresses(program);
     const { accounts } = (await (await fetch(`${sandbox}/sandbox`)).json()) as {
       accounts: [{ clabe: string }];

@@ -34,6 +34,7 @@ export function chart(groups: readonly Bars[]): string {
     y += MARGIN;
   }
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${y}" viewBox="0 0 ${WIDTH} ${y}" font-family="system-ui, sans-serif" font-size="13" fill="#1f2933">
+<title>Measurements of Pasarela beside other servers, as in latest.md; shorter is better</title>
 <rect width="100%" height="100%" fill="#ffffff"/>
 ${parts.join('\n')}
 </svg>

@@ -36,7 +36,7 @@ const FILES: Readonly<Record<Exclude<ContenderName, 'Pasarela'>, readonly [file:
 /** Secret of the gateway's ingress, for those who post webhooks to it. */
 export const WEBHOOK_SECRET = 'a secret of the bench that is long enough';
 
-/** The product as its user runs it: `node src/main.ts` and its environment. */
+/** The product as its user runs it: what `npm start` runs, and its environment. */
 export function gatewayProgram(options: {
   readonly upstreamUrl: string;
   readonly dataDir: string;
@@ -45,7 +45,7 @@ export function gatewayProgram(options: {
 }): ServerProgram {
   return {
     name: 'Pasarela',
-    args: [...(options.nodeOptions ?? []), 'src/main.ts'],
+    args: [...(options.nodeOptions ?? []), 'src/start.js'],
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: {
       PORT: '0',

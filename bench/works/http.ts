@@ -27,7 +27,7 @@ const ALL: readonly ContenderName[] = [
 ];
 
 const DISTINCT = credentials(1_000);
-const DEFAULTS = { credentials: DISTINCT, connections: 8, rounds: 9, roundMs: 1_000 };
+const DEFAULTS = { credentials: DISTINCT, connections: 8, rounds: 13, roundMs: 700 };
 
 /** Starts an upstream and contenders, hands them to `run`, and ends them. */
 async function withContenders<T>(

@@ -28,10 +28,10 @@ beforeAll(async () => {
   folders = rows.map(([, room = '']) => room);
   rooms = new Map(
     rows.flatMap(([, room = '', files = '']) =>
-      [...files.matchAll(/`([\w-]+\.ts)`/g)].map(([, file = '']) => [file, room]),
+      [...files.matchAll(/`([\w-]+\.[jt]s)`/g)].map(([, file = '']) => [file, room]),
     ),
   );
-  const files = (await readdir(SRC, { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const files = (await readdir(SRC, { recursive: true })).filter((file) => /\.[jt]s$/.test(file));
   imports = (await Promise.all(files.map(importsOf))).flat();
 });
 

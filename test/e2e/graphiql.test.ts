@@ -13,7 +13,7 @@ const foreign: string[] = [];
 const failures: string[] = [];
 
 beforeAll(async () => {
-  program = startProgram('src/main.ts', { PORT: '0', SANDBOX_PORT: '0' });
+  program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0' });
   addresses = await demoAddresses(program);
   browser = await startBrowser();
   await visit('/graphql');
