@@ -143,7 +143,8 @@ export async function w1n(): Promise<Section> {
   const callsOf = cells.map(({ results }) => named(results, 'Pasarela').calls.median);
   return {
     title: 'W1n, the join in four sizes',
-    method: 'As W1. The upstream shows its whole lists of customers and accounts on one page each.',
+    method:
+      'As W1. The upstream shows its whole lists of customers and accounts on one page each. Where there is part of a call more, the minute for which the gateway believes a credential was over in the midst of a round.',
     columns: ['instruments', 'customers', 'server', 'CPU ms / request', '× floor', 'REST calls'],
     rows: cells.flatMap(({ instruments, customers, results }) =>
       results.map(({ name, cpuMs, calls }) => [
