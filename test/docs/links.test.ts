@@ -15,6 +15,7 @@ it.each([
   'ARCHITECTURE.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
+  'bench/README.md',
   'docs/operations.md',
   'docs/decisions/README.md',
   ...RECORDS,
