@@ -2,6 +2,7 @@ import {
   type ExecutionArgs,
   type ExecutionResult,
   type FragmentDefinitionNode,
+  GraphQLError,
   type GraphQLResolveInfo,
   getArgumentValues,
   getOperationAST,
@@ -113,7 +114,8 @@ class Plans {
     try {
       return planQuery(this.#args.schema, this.#operation, this.#fragments, conditions);
     } catch (error) {
-      if (error instanceof UnplannedError) return undefined;
+      // An argument that cannot be coerced spoils its own field alone, which graphql-js knows how to say.
+      if (error instanceof UnplannedError || error instanceof GraphQLError) return undefined;
       throw error;
     }
   }

@@ -174,6 +174,8 @@ class Planner {
       }
       const definition = name.startsWith('__') ? undefined : this.#schema.getField(type, name);
       if (definition === undefined) throw new UnplannedError();
+      // Its arguments are coerced by whoever calls its resolver; a property is only read.
+      if (definition.resolve === undefined && definition.args.length > 0) throw new UnplannedError();
       const path = place.beneathList ? undefined : { prev: place.path, key, typename: type.name };
       const field: PlannedField = { definition, parentType: type, nodes, path };
       const inner = { path, beneathList: place.beneathList };

@@ -283,13 +283,23 @@ describe('a planned query', () => {
 describe('graphql-js has the last word', () => {
   const odd = buildSchema(`
     scalar JSON
-    type Query { text: String json: JSON numbers: [Int!] lists: [[Int]] thing: Thing things: [Thing!]! }
+    scalar Even
+    type Query { even(of: Even): String resolved(of: Even): String text: String json: JSON numbers: [Int!] lists: [[Int]] thing: Thing things: [Thing!]! }
     type Thing { note: String }
   `);
   const thing = odd.getType('Thing') as GraphQLObjectType;
   thing.isTypeOf = (value) => (value as { readonly kind?: string }).kind !== 'other';
 
+  const even = odd.getType('Even') as GraphQLScalarType;
+  even.coerceInputLiteral = () => {
+    throw new Error('is odd');
+  };
+
+  Object.assign(odd.getQueryType()?.getFields()['resolved'] ?? {}, { resolve: () => 'z' });
+
   it.each<[what: string, document: string, rootValue: unknown]>([
+    ['on an argument that cannot be coerced', '{ text even(of: 1) }', { text: 'x', even: 'y' }],
+    ['on an argument of a resolver that cannot be coerced', '{ text resolved(of: 1) }', { text: 'x' }],
     ['on an error in the place of a value', '{ json text }', { json: new Error('no value'), text: 'x' }],
     ['on an object that has a then', '{ json }', { json: JSON.parse('{"then":1}') }],
     ['on a promise in the place of a value', '{ text }', { text: Promise.resolve('later') }],
