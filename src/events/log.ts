@@ -100,7 +100,7 @@ export interface FollowOptions {
 export interface EventLogHealth {
   /** An append that may be spooled would be kept. */
   readonly writable: boolean;
-  /** The log itself answers: events are readable and credits with a decider can be answered. */
+  /** The log itself answers: events are readable, new ones are followed, and credits with a decider can be answered. */
   readonly available: boolean;
   /** Events waiting in this process's spool. */
   readonly spooled: number;

@@ -48,7 +48,8 @@ export interface RedisLogOptions {
  */
 export class RedisLog extends LogReader implements RemoteLog {
   readonly #options: RedisLogOptions;
-  readonly #connections: readonly RedisClient[];
+  readonly #subscriber: RedisClient;
+  readonly #reader: RedisClient;
   readonly #writers: RedisWriters;
   readonly #publish: 'PUBLISH' | 'SPUBLISH';
   readonly #timer: NodeJS.Timeout;
@@ -66,7 +67,8 @@ export class RedisLog extends LogReader implements RemoteLog {
     super(new RedisSource(reader, channels, now), metrics);
     this.#options = options;
     this.#writers = new RedisWriters(() => connect(), logger, TIMEOUT_MS);
-    this.#connections = [subscriber, reader, ...this.#writers.connections];
+    this.#subscriber = subscriber;
+    this.#reader = reader;
     this.#publish = subscriber instanceof Cluster ? 'SPUBLISH' : 'PUBLISH';
     this.#timer = setInterval(() => {
       channels.check();
@@ -77,7 +79,7 @@ export class RedisLog extends LogReader implements RemoteLog {
 
   /** Resolves once every connection is ready, or after a second without: Redis may come later. */
   async settled(): Promise<void> {
-    const ready = this.#connections.map(
+    const ready = this.#connections().map(
       (connection) => new Promise((resolve) => connection.once('ready', resolve)),
     );
     let timer: NodeJS.Timeout | undefined;
@@ -129,18 +131,23 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   async health(): Promise<EventLogHealth> {
-    const ping = this.#writers.next().ping();
-    const available = await ping.then(
-      () => true,
-      () => false,
-    );
-    return { writable: available, available, spooled: 0 };
+    const answers = (connection: RedisClient): Promise<boolean> =>
+      connection.ping().then(
+        () => true,
+        () => false,
+      );
+    const [writable, readable] = await Promise.all([answers(this.#writers.next()), answers(this.#reader)]);
+    return { writable, available: writable && readable && this.#subscriber.status === 'ready', spooled: 0 };
   }
 
   override async stop(): Promise<void> {
     clearInterval(this.#timer);
     super.stop();
-    for (const connection of this.#connections) connection.disconnect();
+    for (const connection of this.#connections()) connection.disconnect();
+  }
+
+  #connections(): readonly RedisClient[] {
+    return [this.#subscriber, this.#reader, ...this.#writers.connections];
   }
 }
 

@@ -17,22 +17,26 @@ export class RedisWriters {
   readonly connections: readonly RedisClient[];
   readonly #logger: EventLogger;
   readonly #deadlineMs: number;
-  #turn = 0;
+  /** The one that was used last is last. */
+  readonly #inTurn: RedisClient[];
   #replicated = false;
 
   constructor(connect: () => RedisClient, logger: EventLogger, deadlineMs: number) {
     const first = connect();
     this.connections = [first, ...Array.from({ length: WRITERS - 1 }, connect)];
+    this.#inTurn = [...this.connections];
     this.#logger = logger;
     this.#deadlineMs = deadlineMs;
     first.on('ready', () => void this.#inspect(first));
   }
 
-  /** The next connection in turn. */
+  /** The next connection in turn of those that are ready; the next one at all where none is. */
   next(): RedisClient {
-    this.#turn = (this.#turn + 1) % this.connections.length;
-    const connection = this.connections[this.#turn];
+    // After an outage they come back one by one: what one of them can write should not wait for another.
+    const ready = this.#inTurn.findIndex(({ status }) => status === 'ready');
+    const [connection] = this.#inTurn.splice(Math.max(ready, 0), 1);
     if (connection === undefined) throw new RangeError('there is always a writer');
+    this.#inTurn.push(connection);
     return connection;
   }
 

@@ -103,8 +103,8 @@ export class SpooledLog implements EventLog {
   }
 
   async health(): Promise<EventLogHealth> {
-    const { available } = await this.#log.health();
-    const writable = available || (await this.#ownSpool()?.isWritable()) === true;
+    const { writable: logWritable, available } = await this.#log.health();
+    const writable = logWritable || (await this.#ownSpool()?.isWritable()) === true;
     return { writable, available, spooled: this.#spools.reduce((sum, { size }) => sum + size, 0) };
   }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { EventLog, StoredEvent } from '../../src/events/log.ts';
 import { openEventLog } from '../../src/events/open.ts';
-import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
+import { countingMetrics, drained, failure, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
 import { startGatewayProcess } from '../helpers/gateway-process.ts';
 import { type RunningIngress, speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
@@ -179,7 +179,7 @@ describe('Redis that is away', () => {
     }
     await redis.start();
     const log = await openLog(dataDir);
-    await until(async () => (await log.health()).spooled === 0);
+    await drained(log);
     expect(ids((await log.readAfter(client, null, 1000)).events)).toEqual(kept);
   });
 
@@ -225,7 +225,7 @@ describe('Redis that hangs', () => {
     redis.thaw();
     const seen = ids(await take(events, 41));
     expect(new Set(seen)).toEqual(new Set(sent));
-    await until(async () => (await log.health()).spooled === 0);
+    await drained(log);
     expect(ids((await log.readAfter(client, null, 100)).events)).toEqual(seen);
   });
 });
@@ -271,7 +271,7 @@ describe('a gateway process killed', () => {
     await gateway.kill();
     await redis.start();
     const log = await openLog(dataDir);
-    await until(async () => (await log.health()).spooled === 0);
+    await drained(log);
     expect(ids((await log.readAfter(client, null, 100)).events)).toEqual(sent);
   });
 });

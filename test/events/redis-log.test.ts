@@ -112,6 +112,29 @@ describe('two processes on one Redis', () => {
   });
 });
 
+describe('a Redis that comes back', () => {
+  it('is available once every question can be asked, and not before', async () => {
+    await using own = await startRedis();
+    const log = await open({ redisUrl: own.url });
+    const client = randomUUID();
+    const appended: string[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      await own.kill();
+      await until(async () => !(await log.health()).available);
+      await own.start();
+      await until(async () => (await log.health()).available);
+      const event = moneyIn({ spoolable: false });
+      const events = await log.follow(client, { signal: new AbortController().signal });
+      await log.append(client, event);
+      appended.push(event.id);
+      expect(ids(await take(events, 1))).toEqual([event.id]);
+      expect(ids((await log.readAfter(client, null, 20)).events)).toEqual(appended);
+      await events.return?.();
+    }
+    await log.stop();
+  });
+});
+
 describe('a Redis that lost what it held', () => {
   it('ends followers with a gap when it was flushed, and they start again', async () => {
     const client = randomUUID();

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EventsGapError } from '../../src/events/errors.ts';
 import { openEventLog } from '../../src/events/open.ts';
-import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
+import { countingMetrics, drained, failure, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
 import { startWithSentinel } from '../helpers/redis-topologies.ts';
-import { until } from '../helpers/until.ts';
 
 let root: string;
 beforeAll(async () => {
@@ -40,7 +39,7 @@ describe('a primary that Sentinel fails over', () => {
     await send(10);
     await redis.primary.kill();
     await send(10);
-    await until(async () => (await log.health()).spooled === 0);
+    await drained(log);
     await send(10);
     expect(ids(await take(events, 30))).toEqual(sent);
     expect(metrics.counts['gap']).toBeUndefined();
@@ -77,7 +76,7 @@ describe('a primary that Sentinel fails over', () => {
     const error = await failure(events);
     expect(error).toBeInstanceOf(EventsGapError);
     await expect(log.follow(client, { after: seen?.cursor, signal })).rejects.toThrow(EventsGapError);
-    await until(async () => (await log.health()).spooled === 0);
+    await drained(log);
     const later = moneyIn();
     await log.append(client, later);
     const again = await log.follow(client, { after: (error as EventsGapError).oldest, signal });

@@ -8,9 +8,8 @@ import { StoreUnavailableError } from '../../src/events/errors.ts';
 import type { EventLog, NewEvent } from '../../src/events/log.ts';
 import { openEventLog } from '../../src/events/open.ts';
 import { Spool } from '../../src/events/spool.ts';
-import { countingMetrics, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
+import { countingMetrics, drained, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
-import { until } from '../helpers/until.ts';
 import { describeEventLog } from './log.contract.ts';
 
 let root: string;
@@ -35,8 +34,6 @@ async function open(dataDir: string, metrics = countingMetrics(), retention = 10
   opened.push(log);
   return log;
 }
-
-const drained = (log: EventLog): Promise<unknown> => until(async () => (await log.health()).spooled === 0);
 
 async function appendMany(log: EventLog, client: string, count: number): Promise<NewEvent[]> {
   const events = Array.from({ length: count }, () => moneyIn());

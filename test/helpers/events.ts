@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { EventLogger, NewEvent, StoredEvent } from '../../src/events/log.ts';
+import type { EventLog, EventLogger, NewEvent, StoredEvent } from '../../src/events/log.ts';
 import { type EventMetrics, silentMetrics } from '../../src/events/metrics.ts';
+import { until } from './until.ts';
 
 /** A MONEY_IN that arrives for the first time, unless `changes` say otherwise. */
 export function moneyIn(changes: Partial<NewEvent> & { amount?: string } = {}): NewEvent {
@@ -42,6 +43,14 @@ export function countingMetrics(): EventMetrics & { readonly counts: Record<stri
   ]);
   // The keys are those of the interface, and each function ignores what it is not interested in.
   return Object.assign(Object.fromEntries(counted) as EventMetrics, { counts });
+}
+
+/** Resolves once the log can be read and followed, and nothing waits in the spool. */
+export async function drained(log: EventLog): Promise<void> {
+  await until(async () => {
+    const { available, spooled } = await log.health();
+    return available && spooled === 0;
+  });
 }
 
 /** Takes the next `count` events. */
