@@ -32,10 +32,9 @@ export interface Demo {
 /** Starts the sandbox and prepares the story that GraphiQL opens with. */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
   const sandbox = await startSandbox(options);
-  const seeded = await readSeeded(sandbox);
   return {
     upstreamUrl: sandbox.url,
-    graphiql: graphiqlStory(sandbox, seeded, options.speed),
+    graphiql: graphiqlStory(sandbox, options.speed),
     async registerWebhooks(ingress) {
       await Promise.all(
         (['CEP', 'MONEY_IN'] as const).map((type) => registerWebhook(sandbox, ingress, type)),
@@ -44,19 +43,6 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     welcome: (gatewayUrl) => welcome(sandbox, gatewayUrl, options.speed),
     stop: () => sandbox.stop(),
   };
-}
-
-/** What `GET /sandbox` names, as far as the story needs it. */
-interface Seeded {
-  readonly centralizingInstrumentId: string;
-  readonly clabeInstrumentIds: readonly string[];
-  readonly accounts: readonly { readonly instrumentId: string; readonly clabe: string }[];
-}
-
-async function readSeeded(sandbox: Sandbox): Promise<Seeded> {
-  const response = await fetch(`${sandbox.url}/sandbox`);
-  // The sandbox is this product's own, and its conformance suite checks the answer.
-  return (await response.json()) as Seeded;
 }
 
 /** Registers one webhook as any client of the service would (spec, endpoint 17). */
@@ -238,9 +224,8 @@ subscription WatchMoneyIn($after: Cursor) {
 `;
 
 /** GraphiQL with the demo client's token in the headers, and a tab for each step of the story. */
-function graphiqlStory(sandbox: Sandbox, seeded: Seeded, speed: number): GraphiQLForRequest {
-  const source = seeded.centralizingInstrumentId;
-  const account = seeded.accounts.find(({ instrumentId }) => instrumentId === source);
+function graphiqlStory(sandbox: Sandbox, speed: number): GraphiQLForRequest {
+  const { centralizing, clabeInstrumentIds } = sandbox;
   const connectionParams = { authorization: `Bearer ${sandbox.accessToken}` };
   const headers = JSON.stringify(connectionParams, null, 2);
   const tab = (query: string, variables: object) => ({
@@ -261,12 +246,12 @@ function graphiqlStory(sandbox: Sandbox, seeded: Seeded, speed: number): GraphiQ
       tab(PENNY_VALIDATION, {
         input: {
           idempotencyKey: `validation-${randomUUID()}`,
-          sourceInstrumentId: source,
-          destinationInstrumentId: seeded.clabeInstrumentIds[0],
+          sourceInstrumentId: centralizing.instrumentId,
+          destinationInstrumentId: clabeInstrumentIds[0],
         },
       }),
       tab(CEP(speed), { transactionId: '' }),
-      tab(MONEY_IN(sandbox.url, account?.clabe ?? ''), { after: null }),
+      tab(MONEY_IN(sandbox.url, centralizing.clabe), { after: null }),
     ],
   };
   // A socket is opened with these: the headers of a tab travel with the operation, where no gateway looks for a token.

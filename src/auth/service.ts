@@ -1,4 +1,4 @@
-import { decodeJwt } from 'jose';
+import { decodeJwt } from 'jose/jwt/decode';
 import type { Secret } from '../secret.ts';
 import { type CredentialToken, isCredentialToken, issueCredentialToken } from '../upstream/credentials.ts';
 import { UpstreamError } from '../upstream/errors.ts';

@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from 'hono';
-import { SignJWT } from 'jose';
+import { SignJWT } from 'jose/jwt/sign';
 import { otherClient, unauthenticated } from './errors.ts';
 import { type Env, routeTemplate } from './http.ts';
 import type { Client, Credential, Token } from './state.ts';

@@ -45,6 +45,10 @@ export interface Sandbox {
   apiKey: string;
   clientSecret: string;
   accessToken: string;
+  /** The account that the demo client's own money is in. */
+  centralizing: { readonly instrumentId: string; readonly clabe: string };
+  /** Recipients at other banks. */
+  clabeInstrumentIds: readonly string[];
   /** Ends it at once: connections, timers, deliveries under way. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -63,6 +67,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const [demo] = seeded;
   if (demo === undefined) throw new Error('the seed data holds no client');
   const { client } = demo;
+  const centralizing = demo.accounts.find(
+    ({ instrumentId }) => instrumentId === client.centralizingInstrumentId,
+  );
+  if (centralizing === undefined) throw new Error('the seed data holds no account of the client itself');
   const { token } = await currentToken(world, client);
 
   const app = buildApp(world, seeded);
@@ -83,6 +91,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     apiKey: client.apiKey,
     clientSecret: client.credentials[0]?.secret ?? '',
     accessToken: token,
+    centralizing: { instrumentId: client.centralizingInstrumentId, clabe: centralizing.clabeNumber },
+    clabeInstrumentIds: demo.clabe.map(({ id }) => id),
     stop,
     [Symbol.asyncDispose]: stop,
   };
