@@ -198,6 +198,23 @@ export function readVariables(environment: Readonly<Record<string, string | unde
   return read.data;
 }
 
+/** As many as the hash has that it is the key of (RFC 2104, 3; RFC 7518, 3.2). */
+const HMAC_KEY_BYTES = 32;
+
+/** What of a configuration that can be read is weak, as sentences for the operator. They repeat no secret. */
+export function weaknessesOf(read: Variables): readonly string[] {
+  const keys: readonly (readonly [name: string, seen: string, keys: readonly Secret[]])[] = [
+    ['WEBHOOK_SECRET', 'address of the ingress', read.WEBHOOK_SECRET ?? []],
+    ['AUTH_JWT_SECRET', 'token', read.AUTH_JWT_SECRET === undefined ? [] : [read.AUTH_JWT_SECRET]],
+  ];
+  return keys
+    .filter(([, , secrets]) => secrets.some((secret) => Buffer.byteLength(secret.reveal()) < HMAC_KEY_BYTES))
+    .map(
+      ([name, seen]) =>
+        `${name} is shorter than ${HMAC_KEY_BYTES} bytes: who has seen one ${seen} can try secrets until one fits, and then make others.`,
+    );
+}
+
 /** How a gateway in service mode is known to the upstream, and how it knows its callers. */
 export interface ServiceVariables {
   readonly clientId: string;

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readEnvironment, serviceOf, type Variables } from './config.ts';
+import { readEnvironment, serviceOf, type Variables, weaknessesOf } from './config.ts';
 import type { Demo } from './demo.ts';
 import { createLogger } from './logger.ts';
 import { type Closer, runProgram } from './process.ts';
@@ -86,6 +86,7 @@ const isLocalhost = (origin: string): boolean =>
 await runProgram(async (opened) => {
   const variables = readEnvironment();
   const logger = createLogger(variables.LOG_LEVEL);
+  for (const weakness of weaknessesOf(variables)) logger.warn({}, weakness);
   const tracing = await openTracing(variables, opened);
 
   if (variables.UPSTREAM_URL !== undefined) {

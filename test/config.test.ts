@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, readVariables, serviceOf } from '../src/config.ts';
+import { ConfigError, readVariables, serviceOf, weaknessesOf } from '../src/config.ts';
 
 const SERVICE = {
   AUTH_MODE: 'service',
@@ -95,6 +95,22 @@ describe('the configuration', () => {
     );
     expect(serviceOf(read)).toMatchObject({ issuer: 'https://id.example.mx', audience: 'pasarela' });
     expect(serviceOf(readVariables({}))).toBeUndefined();
+  });
+
+  it('calls keys of an HMAC weak that are shorter than its hash, and repeats none', () => {
+    const long = 'x'.repeat(32);
+    const weak = (environment: Record<string, string>) => weaknessesOf(readVariables(environment));
+    expect(weak({})).toEqual([]);
+    expect(weak({ ...SERVICE, WEBHOOK_SECRET: `${long},${long}`, AUTH_JWT_SECRET: long })).toEqual([]);
+    expect(weak({ WEBHOOK_SECRET: `${long},hunter2` })).toEqual([
+      expect.stringMatching(
+        /^WEBHOOK_SECRET is shorter than 32 bytes: who has seen one address(?!.*hunter2)/,
+      ),
+    ]);
+    expect(weak({ ...SERVICE, AUTH_JWT_SECRET: 'á'.repeat(15) })).toEqual([
+      expect.stringMatching(/^AUTH_JWT_SECRET is shorter than 32 bytes: who has seen one token/),
+    ]);
+    expect(weak({ ...SERVICE, AUTH_JWT_SECRET: 'á'.repeat(16) })).toEqual([]);
   });
 
   it('wants a Redis where processes share a port', () => {

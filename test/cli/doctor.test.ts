@@ -13,7 +13,8 @@ import { control, type RunningGateway, startGateway } from '../helpers/gateway.t
 import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
 import { pasarela } from './run.ts';
 
-const SECRET = 'the secret of now';
+const SECRET = 'the secret of now that is long enough';
+const OLDER = 'hunter2 hunter2 hunter2 hunter2 hunter2';
 
 interface Finding {
   readonly check: string;
@@ -104,6 +105,19 @@ it('finds a variable that cannot be read, and says what it wants', () =>
       cure: /whole number/,
     },
   ));
+
+it('finds a secret that could be guessed', async () => {
+  const { AUTH_JWT_SECRET: _, ...rest } = service();
+  await expectOnly(
+    { ...rest, AUTH_JWT_SECRET: 'hunter2' },
+    {
+      check: 'configuration',
+      status: 'warning',
+      message: /^AUTH_JWT_SECRET is shorter than 32 bytes/,
+      cure: /openssl rand -base64 32/,
+    },
+  );
+});
 
 it('finds a folder that cannot be written', async () => {
   await writeFile(join(folder, 'file'), '');
@@ -232,7 +246,7 @@ const service = (): Record<string, string> => ({
   UPSTREAM_API_KEY: gateway.sandbox.apiKey,
   UPSTREAM_CLIENT_ID: gateway.sandbox.clientId,
   UPSTREAM_CLIENT_SECRET: gateway.sandbox.clientSecret,
-  AUTH_JWT_SECRET: 'hunter2 hunter2 hunter2 hunter2 hunter2',
+  AUTH_JWT_SECRET: OLDER,
   AUTH_ISSUER: 'https://id.example.mx',
   AUTH_AUDIENCE: 'pasarela',
 });
@@ -342,11 +356,11 @@ it('finds a webhook that leads elsewhere', () =>
 it('finds a webhook that is signed with another secret, or with the older of two', () =>
   withSandbox(async (sandbox, changes) => {
     await register(sandbox, 'MONEY_IN', signed(sandbox, 'MONEY_IN'));
-    await register(sandbox, 'CEP', signed(sandbox, 'CEP', 'hunter2'));
+    await register(sandbox, 'CEP', signed(sandbox, 'CEP', OLDER));
     const wanted = { check: 'webhooks', cure: /webhooks sync/ };
     await expectOnly(changes, { ...wanted, status: 'failure', message: /another WEBHOOK_SECRET/ });
     await expectOnly(
-      { ...changes, WEBHOOK_SECRET: `${SECRET},hunter2` },
+      { ...changes, WEBHOOK_SECRET: `${SECRET},${OLDER}` },
       { ...wanted, status: 'warning', message: /the second WEBHOOK_SECRET/ },
     );
   }));

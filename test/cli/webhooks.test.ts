@@ -4,7 +4,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
 import { control } from '../helpers/gateway.ts';
 import { pasarela } from './run.ts';
 
-const SECRET = 'the secret of now';
+const SECRET = 'the secret of now that is long enough';
 const PUBLIC_URL = 'https://graph.example.mx';
 
 let sandbox: Sandbox | undefined;

@@ -13,7 +13,7 @@ import { until } from '../helpers/until.ts';
 import { blocks, ROOT, readPage } from './pages.ts';
 
 const run = promisify(execFile);
-const SECRET = 'the secret of now';
+const SECRET = 'the secret of now that is long enough';
 
 let page: string;
 let redis: RedisServer;

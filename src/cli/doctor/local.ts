@@ -3,14 +3,14 @@ import { access } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { ConfigError, readEnvironment, type Variables } from '../../config.ts';
+import { ConfigError, readEnvironment, type Variables, weaknessesOf } from '../../config.ts';
 import { readTrustedDocuments } from '../../trusted-documents.ts';
 import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 3_000;
 
-/** Reads the configuration; a wrong one is a failure for each variable. */
+/** Reads the configuration; a wrong one is a failure for each variable, a weak secret a warning. */
 export function lookAtConfiguration(): {
   readonly variables?: Variables;
   readonly findings: readonly Finding[];
@@ -23,6 +23,12 @@ export function lookAtConfiguration(): {
         ? 'can be read. UPSTREAM_URL is not set: the gateway starts the embedded sandbox, and no real money moves'
         : `can be read; AUTH_MODE is ${variables.AUTH_MODE}`,
     );
+    for (const weakness of weaknessesOf(variables)) {
+      found.warning(
+        weakness,
+        'Make one with `openssl rand -base64 32`, and rotate to it: docs/operations.md.',
+      );
+    }
     return { variables, findings: found.list };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
