@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { EVENT_TYPES } from './events/log.ts';
 import type { EventMetrics } from './events/metrics.ts';
 import type { QuarantineReason } from './events/quarantine.ts';
+import { undocumentedValues } from './resolvers/open-enum.ts';
 import type { FanOutMetrics } from './sockets/fan-out.ts';
 import type { CallRecord } from './upstream/rest.ts';
 
@@ -38,6 +39,16 @@ export function createMetrics(): Metrics {
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
+  new Counter({
+    name: 'pasarela_undocumented_values_total',
+    help: 'Values of the service that its specification does not name, by the enum that shows them as OTHER.',
+    labelNames: ['enum'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [name, count] of undocumentedValues()) this.inc({ enum: name }, count);
+    },
+  });
   const appended = counter('pasarela_events_appended_total', 'Events written to the log.', ['type']);
   const duplicates = counter('pasarela_events_duplicates_total', 'Webhooks recognised as delivered before.', [
     'type',
@@ -51,7 +62,7 @@ export function createMetrics(): Metrics {
   const delivered = counter('pasarela_events_delivered_total', 'Events handed to subscribers.', ['type']);
   const lag = new Histogram({
     name: 'pasarela_events_lag_seconds',
-    help: 'From the arrival of a webhook until a subscriber is handed its event.',
+    help: 'From the arrival of a webhook until a subscriber that was there is handed its event.',
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30],
     registers,
   });
@@ -100,10 +111,8 @@ export function createMetrics(): Metrics {
       spooled: (type) => spooled.inc({ type }),
       drained: (type) => drained.inc({ type }),
       quarantined: (reason) => quarantined.inc({ reason }),
-      delivered(type, lagMs, readers) {
-        delivered.inc({ type }, readers);
-        lag.observe(lagMs / 1000);
-      },
+      delivered: (type, readers) => delivered.inc({ type }, readers),
+      lag: (milliseconds) => lag.observe(milliseconds / 1000),
       gap: () => gaps.inc(),
       poison: () => poison.inc(),
       subscribers(count) {

@@ -12,8 +12,10 @@ export interface EventMetrics {
   drained(type: EventType): void;
   /** A delivery was put aside. */
   quarantined(reason: string): void;
-  /** An event was handed to a follower, this long after its delivery had arrived, on behalf of so many readers. */
-  delivered(type: EventType, lagMs: number, readers: number): void;
+  /** An event was handed to a follower, on behalf of so many readers. */
+  delivered(type: EventType, readers: number): void;
+  /** How long after its delivery had arrived a follower was handed an event. Not told of what had arrived before the follower. */
+  lag(milliseconds: number): void;
   /** A follower or reader was told EVENTS_GAP. */
   gap(): void;
   /** A message on a channel could not be read. */
@@ -32,6 +34,7 @@ export const silentMetrics: EventMetrics = {
   drained: () => {},
   quarantined: () => {},
   delivered: () => {},
+  lag: () => {},
   gap: () => {},
   poison: () => {},
   subscribers: () => {},

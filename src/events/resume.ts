@@ -19,6 +19,8 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
   readonly #metrics: EventMetrics;
   readonly #signal: AbortSignal;
   readonly #readers: () => number;
+  /** In milliseconds since 1970. */
+  readonly #since = Date.now();
   readonly #onAbort = (): void => this.#close();
   /** That of the last entry queued; set by `open`. */
   #position = '';
@@ -147,7 +149,10 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
     const { event } = entry;
     const readers = this.#readers();
     if (readers > 0) {
-      this.#metrics.delivered(event.type, Date.now() - Date.parse(event.receivedAt), readers);
+      const arrived = Date.parse(event.receivedAt);
+      this.#metrics.delivered(event.type, readers);
+      // The age of history says nothing of how fast events travel.
+      if (arrived >= this.#since) this.#metrics.lag(Date.now() - arrived);
     }
     return { done: false, value: event };
   }

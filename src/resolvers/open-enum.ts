@@ -1,27 +1,23 @@
 import type { Logger } from '../context.ts';
 
-/** How many different values are remembered: more of them are counted under one name. */
-const MAX_REMEMBERED = 1_000;
+/** How many different values are logged, once each. All are counted. */
+const MAX_LOGGED = 1_000;
 const MAX_SHOWN_LENGTH = 64;
-const OVERFLOW = 'further values';
 
-const seen = new Map<string, number>();
+const logged = new Set<string>();
+const counts = new Map<string, number>();
 
 function note(enumName: string, raw: string, logger: Logger): void {
-  const key = `${enumName} ${raw.slice(0, MAX_SHOWN_LENGTH)}`;
-  const known = seen.has(key);
-  const slot = known || seen.size < MAX_REMEMBERED ? key : OVERFLOW;
-  if (!seen.has(slot)) {
-    logger.warn(
-      { enum: enumName, value: raw.slice(0, MAX_SHOWN_LENGTH) },
-      'The service sent a value that is not documented.',
-    );
-  }
-  seen.set(slot, (seen.get(slot) ?? 0) + 1);
+  counts.set(enumName, (counts.get(enumName) ?? 0) + 1);
+  const value = raw.slice(0, MAX_SHOWN_LENGTH);
+  const key = `${enumName} ${value}`;
+  if (logged.has(key) || logged.size >= MAX_LOGGED) return;
+  logged.add(key);
+  logger.warn({ enum: enumName, value }, 'The service sent a value that is not documented.');
 }
 
-/** How often each undocumented value has come since the start, by `<enum> <value>`. */
-export const undocumentedValues = (): ReadonlyMap<string, number> => seen;
+/** How often an undocumented value has come since the process began, by the enum that shows it as `OTHER`. */
+export const undocumentedValues = (): ReadonlyMap<string, number> => counts;
 
 /** Reads a raw value of a list that the spec leaves open ("values seen"): `OTHER` for all that it does not name. */
 export type OpenEnum<Known extends string> = (raw: string | null, logger: Logger) => Known | 'OTHER';
@@ -29,7 +25,7 @@ export type OpenEnum<Known extends string> = (raw: string | null, logger: Logger
 /**
  * Makes the reader of one open list. Each value outside it is counted, and logged once per process.
  *
- * @param enumName the GraphQL enum, for the log.
+ * @param enumName the GraphQL enum, for the log and the count.
  * @param known the values that the spec names.
  */
 export function openEnum<const Known extends string>(
@@ -37,6 +33,7 @@ export function openEnum<const Known extends string>(
   known: readonly Known[],
 ): OpenEnum<Known> {
   const values = new Map<string, Known>(known.map((value) => [value, value]));
+  counts.set(enumName, 0);
   return (raw, logger) => {
     if (raw === null) return 'OTHER';
     const value = values.get(raw);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readMetric } from '../helpers/fleet.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { VARIANTS } from '../helpers/variants.ts';
 
@@ -249,10 +250,14 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     }
   });
 
-  it('values that the spec has not shown are OTHER, with the text beside it', async () => {
+  it('values that the spec has not shown are OTHER, with the text beside it, and counted', async () => {
+    const counted = () =>
+      readMetric(gateway.url, 'pasarela_undocumented_values_total', 'enum="TransactionCategory"');
+    const before = await counted();
     const { transaction } = await read('query ($id: ID!) { transaction(id: $id) { category rawCategory } }', {
       id: world.transactions.refundableCreditId,
     });
     expect(transaction).toEqual({ category: 'OTHER', rawCategory: sandboxOptions.choices?.creditCategory });
+    expect((await counted()) - before).toBe(1);
   });
 });

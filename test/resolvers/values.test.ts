@@ -53,7 +53,7 @@ describe('an open list of values', () => {
       'OTHER',
       'OTHER',
     ]);
-    expect(undocumentedValues().get('Counted SLEEPING')).toBe(2);
+    expect(undocumentedValues().get('Counted')).toBe(3);
     expect(lines.map((line) => JSON.parse(line).value)).toEqual(['SLEEPING', 'DREAMING']);
   });
 
@@ -63,12 +63,12 @@ describe('an open list of values', () => {
     expect(lines).toEqual([]);
   });
 
-  it('remembers a bounded number of values, however many come', () => {
+  it('logs a bounded number of values, however many come, and counts all', () => {
     const lines: string[] = [];
     const logger = collectingLogger(lines);
     const read = openEnum('Flood', ['ACTIVE']);
     for (let index = 0; index < 5_000; index += 1) read(`VALUE_${index}`, logger);
-    expect(undocumentedValues().size).toBeLessThanOrEqual(1_001);
-    expect(lines.length).toBeLessThanOrEqual(1_001);
+    expect(undocumentedValues().get('Flood')).toBe(5_000);
+    expect(lines.length).toBeLessThanOrEqual(1_000);
   });
 });
