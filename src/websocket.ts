@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type DocumentNode,
   type ExecutionArgs,
@@ -20,6 +19,7 @@ import { startHeartbeat } from './sockets/heartbeat.ts';
 import { createLapseWatch } from './sockets/lapse-watch.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
 import { createStreamKeys } from './sockets/stream-key.ts';
+import { spread } from './spread.ts';
 
 /** The longest message that is read, in bytes (security.md, "sockets"). */
 const MAX_MESSAGE_BYTES = 64 * 1024;
@@ -28,9 +28,6 @@ const INIT_TIMEOUT_MS = 3_000;
 const MAX_OPERATIONS = 20;
 /** How long a closing socket may take to answer, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1_000;
-/** Sockets are closed one after another, so that clients do not all come back at once. */
-const SPREAD_PER_SOCKET_MS = 5;
-const MAX_SPREAD_MS = 3_000;
 
 export interface WebSocketOptions {
   readonly path: string;
@@ -171,18 +168,15 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   return {
     async stop() {
       server.off('upgrade', onUpgrade);
-      const open = [...sockets.clients];
-      const spreadMs = Math.min(MAX_SPREAD_MS, open.length * SPREAD_PER_SOCKET_MS);
-      await Promise.all(open.map((socket, index) => close(socket, (index * spreadMs) / open.length)));
+      await spread([...sockets.clients], close);
       stopHeartbeat();
       await new Promise((resolve) => sockets.close(resolve));
     },
   };
 }
 
-/** Closes a socket after a delay; a peer that is gone without a word, and never answers, is cut off. */
-async function close(socket: WebSocket, delayMs: number): Promise<void> {
-  await sleep(delayMs);
+/** Closes a socket; a peer that is gone without a word, and never answers, is cut off. */
+async function close(socket: WebSocket): Promise<void> {
   if (socket.readyState === socket.CLOSED) return;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);

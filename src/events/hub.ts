@@ -1,3 +1,4 @@
+import { spread } from '../spread.ts';
 import type { Place } from './cursor.ts';
 import { DrainingError } from './errors.ts';
 import { Feed } from './feed.ts';
@@ -31,11 +32,11 @@ export class Hub {
     return follower;
   }
 
-  stop(): void {
+  /** Ends the followers one after another; resolves once the last one is. */
+  async stop(): Promise<void> {
     this.#stopped = true;
-    for (const feed of this.#feeds.values()) {
-      for (const follower of feed.members) follower.fail(new DrainingError());
-    }
+    const followers = [...this.#feeds.values()].flatMap((feed) => [...feed.members]);
+    await spread(followers, (follower) => follower.fail(new DrainingError()));
   }
 
   #feed(clientId: string): Feed {

@@ -55,8 +55,8 @@ export class LogReader implements Pick<EventLog, 'readAfter' | 'readBefore' | 'h
     return this.#hub.follow(clientId, this.#place(clientId, options.after ?? null), options);
   }
 
-  stop(): void {
-    this.#hub.stop();
+  stop(): Promise<void> {
+    return this.#hub.stop();
   }
 
   #place(clientId: string, cursor: string | null): Place | undefined {

@@ -142,7 +142,7 @@ export class RedisLog extends LogReader implements RemoteLog {
 
   override async stop(): Promise<void> {
     clearInterval(this.#timer);
-    super.stop();
+    await super.stop();
     for (const connection of this.#connections()) connection.disconnect();
   }
 

@@ -108,7 +108,7 @@ export class SqliteLog extends LogReader implements EventLog {
   }
 
   override async stop(): Promise<void> {
-    super.stop();
+    await super.stop();
     // What is under way is finished first.
     await this.#write(() => {}).catch(() => {});
     if (this.#database.isOpen) this.#database.close();
