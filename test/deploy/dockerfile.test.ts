@@ -75,9 +75,15 @@ async function build(folder: string): Promise<Stage> {
         });
       }
     } else if (name === 'RUN') {
-      const command = rest.replaceAll('/home/node', join(stage.root, 'home/node'));
+      const home = (text: string) => text.replaceAll('/home/node', join(stage.root, 'home/node'));
+      const command = home(rest);
+      const environment = Object.entries(stage.environment).map(([key, value]) => [key, home(value)]);
       // What the checkout has installed need not be fetched again.
-      const env = { ...process.env, npm_config_prefer_offline: 'true', ...stage.environment };
+      const env = {
+        ...process.env,
+        npm_config_prefer_offline: 'true',
+        ...Object.fromEntries(environment),
+      };
       await run('sh', ['-c', command], { cwd: inside('.'), env });
     } else {
       stage.last.set(name, rest);
@@ -129,6 +135,7 @@ describe('the image, made by hand', () => {
   it('serves the graph, is found healthy, drains at its stop signal, and doctors itself', async () => {
     const port = String(await freePort());
     const { PATH = '' } = process.env;
+    const compiled = join(image.root, image.environment['NODE_COMPILE_CACHE'] ?? '');
     const environment = {
       PATH,
       ...image.environment,
@@ -136,7 +143,9 @@ describe('the image, made by hand', () => {
       HOST: '127.0.0.1',
       SANDBOX_PORT: '0',
       DATA_DIR: join(image.root, image.environment['DATA_DIR'] ?? ''),
+      NODE_COMPILE_CACHE: compiled,
     };
+    const before = await readdir(compiled, { recursive: true });
     const options = { cwd: join(image.root, image.workdir), env: environment };
     const [, ...entry] = words('ENTRYPOINT');
     const gateway = spawn(process.execPath, [...entry, ...words('CMD')], options);
@@ -163,6 +172,10 @@ describe('the image, made by hand', () => {
 
     gateway.kill(image.last.get('STOPSIGNAL') as NodeJS.Signals);
     expect(await gone).toEqual([0, null]);
+    // Nearly all of what a start loads had been compiled with the image.
+    expect(before.length).toBeGreaterThan(1_000);
+    const added = (await readdir(compiled, { recursive: true })).length - before.length;
+    expect(added / before.length).toBeLessThan(0.05);
     await expect(run(process.execPath, probe, options)).rejects.toThrow();
   });
 });
