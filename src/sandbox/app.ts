@@ -1,4 +1,4 @@
-import { Hono } from 'hono';
+import { Hono } from 'hono/tiny';
 import { authenticate } from './auth.ts';
 import { controlRoutes } from './control.ts';
 import { ApiError, errorResponse, notFound } from './errors.ts';
