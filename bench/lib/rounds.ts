@@ -18,13 +18,21 @@ export interface Trial {
   readonly awake?: boolean;
 }
 
+/** What one contender needed in one round. Times are milliseconds. */
+interface Sample {
+  readonly cpuMs: number;
+  readonly latencyP50Ms: number;
+  readonly perSecond: number;
+  readonly calls: number;
+}
+
 /** What one contender needed. Times are milliseconds. */
 export interface Measured {
   readonly name: string;
+  /** In the order of the rounds. */
+  readonly samples: readonly Sample[];
   /** CPU time of the server process for one request. */
   readonly cpuMs: Spread;
-  /** The same, round by round. */
-  readonly cpuMsOfRounds: readonly number[];
   readonly latencyP50Ms: Spread;
   readonly perSecond: Spread;
   /** REST calls of one request. */
@@ -41,7 +49,7 @@ interface Entrant {
   readonly contender: Contender;
   readonly check: (answer: Answer) => void;
   readonly requests: number;
-  readonly samples: { cpuMs: number; latencyP50Ms: number; perSecond: number; calls: number }[];
+  readonly samples: Sample[];
   acceptedAt: number;
   sent: number;
 }
@@ -58,16 +66,29 @@ export async function measure(
   for (let round = 0; round < trial.rounds; round += 1) {
     for (const entrant of entrants) await takeTurn(trial, entrant, stub);
   }
-  return entrants.map(({ contender, samples, requests }) => ({
-    name: contender.name,
-    cpuMs: spreadOf(samples.map((sample) => sample.cpuMs)),
-    cpuMsOfRounds: samples.map((sample) => sample.cpuMs),
-    latencyP50Ms: spreadOf(samples.map((sample) => sample.latencyP50Ms)),
-    perSecond: spreadOf(samples.map((sample) => sample.perSecond)),
-    calls: spreadOf(samples.map((sample) => sample.calls)),
-    requests: requests * trial.rounds,
-  }));
+  return entrants.map(({ contender, samples, requests }) =>
+    measured(contender.name, samples, requests * trial.rounds),
+  );
 }
+
+/** Takes the rounds of several measurements of the same contenders for those of one. */
+export const pooled = (parts: readonly (readonly Measured[])[]): readonly Measured[] =>
+  (parts[0] ?? []).map(({ name }, index) => {
+    const own = parts.flatMap((part) => part[index] ?? []);
+    const samples = own.flatMap((part) => part.samples);
+    const requests = own.reduce((sum, part) => sum + part.requests, 0);
+    return measured(name, samples, requests);
+  });
+
+const measured = (name: string, samples: readonly Sample[], requests: number): Measured => ({
+  name,
+  samples,
+  cpuMs: spreadOf(samples.map((sample) => sample.cpuMs)),
+  latencyP50Ms: spreadOf(samples.map((sample) => sample.latencyP50Ms)),
+  perSecond: spreadOf(samples.map((sample) => sample.perSecond)),
+  calls: spreadOf(samples.map((sample) => sample.calls)),
+  requests,
+});
 
 const credentialOf = (trial: Trial, index: number): string => {
   const credential = trial.credentials[index % trial.credentials.length];

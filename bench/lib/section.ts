@@ -53,9 +53,9 @@ export function named<T extends { readonly name: string }>(results: readonly T[]
  * a while is so for both.
  */
 export function cpuRatio(results: readonly Measured[], name: string, to: string): number {
-  const others = named(results, to).cpuMsOfRounds;
-  const ratios = named(results, name).cpuMsOfRounds.map(
-    (cpuMs, round) => cpuMs / (others[round] ?? Number.NaN),
+  const others = named(results, to).samples;
+  const ratios = named(results, name).samples.map(
+    ({ cpuMs }, round) => cpuMs / (others[round]?.cpuMs ?? Number.NaN),
   );
   return percentile(ratios, 0.5);
 }
