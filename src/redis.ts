@@ -64,6 +64,36 @@ export interface RedisConnectOptions extends Omit<CommonRedisOptions, 'replyMapp
   readonly shardedSubscribers?: boolean;
 }
 
+/** A Sentinel that takes connections and answers nothing is passed over after this time, in milliseconds. */
+const SENTINEL_TIMEOUT_MS = 1000;
+const REVIVE_AFTER_MS = 100;
+
+/**
+ * A connection to the primary that Sentinels name. ioredis gives it up for good when a failover is announced while it asks
+ * a Sentinel for the address; here only `disconnect` does.
+ */
+class SentinelRedis extends Redis {
+  #wanted = true;
+  #revival: NodeJS.Timeout | undefined;
+
+  constructor(options: Omit<RedisOptions, 'replyMapping'>) {
+    super(options);
+    this.on('end', () => {
+      if (!this.#wanted) return;
+      // What fails is told as an `error`.
+      this.#revival = setTimeout(() => this.connect().catch(() => {}), REVIVE_AFTER_MS);
+    });
+  }
+
+  override disconnect(reconnect = false): void {
+    if (!reconnect) {
+      this.#wanted = false;
+      clearTimeout(this.#revival);
+    }
+    super.disconnect(reconnect);
+  }
+}
+
 /**
  * Connects to what `REDIS_URL` names. The connection starts at once and is kept up for ever; until the first `ready`, and
  * whenever it is away, commands wait or fail as `options` say.
@@ -94,13 +124,14 @@ export function connectRedis(url: string, options: RedisConnectOptions): RedisCl
     ...(retryStrategy === undefined ? {} : { retryStrategy }),
   };
   if (target.form === 'sentinel') {
-    return new Redis({
+    return new SentinelRedis({
       ...single,
       sentinels: [...target.nodes],
       name: target.primaryName,
       sentinelPassword: target.sentinelPassword,
       enableTLSForSentinelMode: target.tls,
       sentinelTLS: target.tls ? {} : undefined,
+      sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
       failoverDetector: true,
     });
   }

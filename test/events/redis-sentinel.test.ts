@@ -14,7 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-describe('a primary that Sentinel fails over', () => {
+// A Sentinel whose clock has jumped does nothing for half a minute.
+const TIMEOUT_MS = 90_000;
+
+describe('a primary that Sentinel fails over', { timeout: TIMEOUT_MS }, () => {
   it('when its replica has everything, followers go on without gap or repeat', async () => {
     await using redis = await startWithSentinel();
     const metrics = countingMetrics();

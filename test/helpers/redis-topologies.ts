@@ -91,7 +91,8 @@ async function startSentinel(primaryPort: number): Promise<RedisServer> {
       [
         `sentinel monitor events 127.0.0.1 ${primaryPort} 1`,
         'sentinel down-after-milliseconds events 500',
-        'sentinel failover-timeout events 3000',
+        // An attempt that fails, for a replica that was away just then, is repeated after twice this time.
+        'sentinel failover-timeout events 2000',
       ].join('\n'),
     );
     return [path, '--sentinel'];
