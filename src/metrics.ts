@@ -58,6 +58,11 @@ export function createMetrics(): Metrics {
     'type',
   ]);
   const drained = counter('pasarela_events_drained_total', 'Events moved from disk to the log.', ['type']);
+  const waiting = new Gauge({
+    name: 'pasarela_events_waiting',
+    help: 'Events on this disk that are not in the log yet.',
+    registers,
+  });
   const quarantined = counter('pasarela_events_quarantined_total', 'Webhooks put aside.', ['reason']);
   const delivered = counter('pasarela_events_delivered_total', 'Events handed to subscribers.', ['type']);
   const lag = new Histogram({
@@ -110,6 +115,7 @@ export function createMetrics(): Metrics {
       duplicate: (type, conflict) => duplicates.inc({ type, conflict: String(conflict) }),
       spooled: (type) => spooled.inc({ type }),
       drained: (type) => drained.inc({ type }),
+      waiting: (count) => waiting.set(count),
       quarantined: (reason) => quarantined.inc({ reason }),
       delivered: (type, readers) => delivered.inc({ type }, readers),
       lag: (milliseconds) => lag.observe(milliseconds / 1000),

@@ -10,6 +10,8 @@ export interface EventMetrics {
   spooled(type: EventType): void;
   /** An event left the spool for the log. */
   drained(type: EventType): void;
+  /** How many events wait in the spools of this process now. */
+  waiting(count: number): void;
   /** A delivery was put aside. */
   quarantined(reason: string): void;
   /** An event was handed to a follower, on behalf of so many readers. */
@@ -32,6 +34,7 @@ export const silentMetrics: EventMetrics = {
   duplicate: () => {},
   spooled: () => {},
   drained: () => {},
+  waiting: () => {},
   quarantined: () => {},
   delivered: () => {},
   lag: () => {},

@@ -105,7 +105,7 @@ export class SpooledLog implements EventLog {
   async health(): Promise<EventLogHealth> {
     const { writable: logWritable, available } = await this.#log.health();
     const writable = logWritable || (await this.#ownSpool()?.isWritable()) === true;
-    return { writable, available, spooled: this.#spools.reduce((sum, { size }) => sum + size, 0) };
+    return { writable, available, spooled: this.#waiting };
   }
 
   async stop(): Promise<void> {
@@ -125,8 +125,13 @@ export class SpooledLog implements EventLog {
     const appended = await spool.add(clientId, event);
     if (appended.duplicate) metrics.duplicate(event.type, appended.conflict);
     else metrics.spooled(event.type);
+    metrics.waiting(this.#waiting);
     void this.#drain();
     return appended;
+  }
+
+  get #waiting(): number {
+    return this.#spools.reduce((sum, { size }) => sum + size, 0);
   }
 
   #waits(clientId: string): boolean {
@@ -153,6 +158,7 @@ export class SpooledLog implements EventLog {
     } catch (error) {
       this.#options.logger.error({ error: String(error) }, 'the folder of the spools cannot be read');
     }
+    this.#options.metrics.waiting(this.#waiting);
     void this.#drain();
   }
 
@@ -203,6 +209,7 @@ export class SpooledLog implements EventLog {
         await spool.release(clientId, batch).catch((error: unknown) => {
           this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
         });
+        this.#options.metrics.waiting(this.#waiting);
       }
     }
     return true;
