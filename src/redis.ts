@@ -6,7 +6,7 @@ export type RedisClient = Redis | Cluster;
 /** What `REDIS_URL` may say, taken apart. `tls` and the credentials hold for every node. */
 export interface RedisTarget {
   readonly form: 'standalone' | 'sentinel' | 'cluster';
-  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly nodes: readonly RedisNode[];
   readonly tls: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
@@ -59,9 +59,11 @@ export function parseRedisUrl(url: string): RedisTarget {
   };
 }
 
-export interface RedisConnectOptions extends Omit<CommonRedisOptions, 'replyMapping'> {
-  /** In a Cluster: subscribe to shard channels, over a connection to each primary. */
-  readonly shardedSubscribers?: boolean;
+export type RedisConnectOptions = Omit<CommonRedisOptions, 'replyMapping'>;
+
+export interface RedisNode {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** A Sentinel that takes connections and answers nothing is passed over after this time, in milliseconds. */
@@ -69,10 +71,10 @@ const SENTINEL_TIMEOUT_MS = 1000;
 const REVIVE_AFTER_MS = 100;
 
 /**
- * A connection to the primary that Sentinels name. ioredis gives it up for good when a failover is announced while it asks
- * a Sentinel for the address; here only `disconnect` does.
+ * A connection that only `disconnect` ends. ioredis itself gives one up for good when it is told to connect anew at the
+ * moment in which it does: so it happens when Sentinels announce a failover while one of them is asked for the primary.
  */
-class SentinelRedis extends Redis {
+class LastingRedis extends Redis {
   #wanted = true;
   #revival: NodeJS.Timeout | undefined;
 
@@ -105,26 +107,13 @@ class SentinelRedis extends Redis {
  */
 export function connectRedis(url: string, options: RedisConnectOptions): RedisClient {
   const target = parseRedisUrl(url);
-  const { enableOfflineQueue, retryStrategy, shardedSubscribers = false, ...rest } = options;
-  const common = {
-    ...rest,
-    username: target.username,
-    password: target.password,
-    tls: target.tls ? {} : undefined,
-    reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
-  } satisfies RedisOptions;
+  const single = ofOneServer(target, options);
   if (target.form === 'cluster') {
-    return new Cluster([...target.nodes], { enableOfflineQueue, shardedSubscribers, redisOptions: common });
+    const { enableOfflineQueue, retryStrategy, ...redisOptions } = single;
+    return new Cluster([...target.nodes], { enableOfflineQueue, redisOptions });
   }
-  const single = {
-    ...common,
-    db: target.db,
-    enableOfflineQueue,
-    // Absent is ioredis's own backoff; present but undefined would be none.
-    ...(retryStrategy === undefined ? {} : { retryStrategy }),
-  };
   if (target.form === 'sentinel') {
-    return new SentinelRedis({
+    return new LastingRedis({
       ...single,
       sentinels: [...target.nodes],
       name: target.primaryName,
@@ -136,10 +125,33 @@ export function connectRedis(url: string, options: RedisConnectOptions): RedisCl
     });
   }
   const [first] = target.nodes;
-  return new Redis({ ...single, ...first });
+  return new LastingRedis({ ...single, ...first });
 }
 
-function node(text: string, defaultPort: number): { host: string; port: number } {
+/**
+ * Connects to one node of the Cluster that `REDIS_URL` names, as {@link connectRedis} does to one Redis.
+ *
+ * @throws {TypeError} like {@link parseRedisUrl}.
+ */
+export function connectRedisNode(url: string, node: RedisNode, options: RedisConnectOptions): Redis {
+  return new LastingRedis({ ...ofOneServer(parseRedisUrl(url), options), ...node });
+}
+
+function ofOneServer(target: RedisTarget, options: RedisConnectOptions) {
+  const { retryStrategy, ...rest } = options;
+  return {
+    ...rest,
+    db: target.db,
+    username: target.username,
+    password: target.password,
+    tls: target.tls ? {} : undefined,
+    reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
+    // Absent is ioredis's own backoff; present but undefined would be none.
+    ...(retryStrategy === undefined ? {} : { retryStrategy }),
+  } satisfies RedisOptions;
+}
+
+function node(text: string, defaultPort: number): RedisNode {
   let parsed: URL;
   try {
     parsed = new URL(`redis://${text}`);

@@ -1,76 +1,96 @@
-import { Cluster } from 'ioredis';
 import type { RedisClient } from '../redis.ts';
 import { bare, StoreUnavailableError } from './errors.ts';
 import type { EventLogger } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
 import { channelClient, redisKeys } from './redis-keys.ts';
 import { channelEntry } from './redis-source.ts';
+import type { SubscriberEvents, Subscribers } from './redis-subscribers.ts';
 import type { Listener } from './source.ts';
 
-/** Channels subscribed to at once after a reconnect. */
+/** Channels subscribed to at once. */
 const BATCH = 200;
+/** Until what could not be subscribed is tried again, in milliseconds. */
+const RETRY_MS = 500;
 
-/** What a Cluster's client tells when its connections for subscriptions have changed. */
-const CLUSTER_CHANGES = ['+subscriber', '-subscriber', 'subscribersReady'] as const;
+interface Subscription {
+  readonly listener: Listener;
+  /** What carries the channel; undefined while nothing does. */
+  on: RedisClient | undefined;
+  /** Nothing carries the channel that something carried before. */
+  lost: boolean;
+}
+
+const LOST = { on: undefined, lost: true } as const;
 
 /**
- * The one subscribe connection of the process (in a Cluster, one to each primary that has a channel to listen on). ioredis
- * would subscribe anew without telling when that is done; here each listener doubts once its channel is known to be
- * subscribed again.
+ * The channels of this process. ioredis would subscribe anew without telling when that is done; here each listener doubts
+ * once its channel is known to be subscribed again.
  */
 export class RedisChannels {
-  readonly #redis: RedisClient;
+  readonly #subscribers: Subscribers;
   readonly #logger: EventLogger;
   readonly #metrics: EventMetrics;
-  readonly #listeners = new Map<string, Listener>();
-  #resubscribing = false;
-  #changed = false;
+  readonly #subscriptions = new Map<string, Subscription>();
+  #renewing = false;
+  /** What is to be subscribed in the next round. */
+  #next: 'nothing' | 'lost' | 'all' = 'nothing';
+  #retry: NodeJS.Timeout | undefined;
+  #failing = false;
 
-  constructor(redis: RedisClient, logger: EventLogger, metrics: EventMetrics) {
-    this.#redis = redis;
+  constructor(open: (events: SubscriberEvents) => Subscribers, logger: EventLogger, metrics: EventMetrics) {
     this.#logger = logger;
     this.#metrics = metrics;
-    const sharded = redis instanceof Cluster;
-    redis.on(sharded ? 'smessage' : 'message', (channel: string, message: string) =>
-      this.#receive(channel, message),
-    );
-    for (const event of sharded ? ['ready', ...CLUSTER_CHANGES] : ['ready']) {
-      redis.on(event, () => void this.#resubscribe());
-    }
+    this.#subscribers = open({
+      message: (channel, text) => this.#receive(channel, text),
+      ready: () => this.#renew('lost'),
+      lost: (connection) => this.#lose(connection),
+    });
+  }
+
+  get connections(): readonly RedisClient[] {
+    return this.#subscribers.connections;
+  }
+
+  /** Whether no subscription is lost, and another one could be made. */
+  get isWhole(): boolean {
+    return this.#subscribers.isReady && !this.#subscriptions.values().some(({ lost }) => lost);
   }
 
   /** Throws `StoreUnavailableError`. */
   async attach(clientId: string, listener: Listener): Promise<void> {
-    this.#listeners.set(clientId, listener);
+    const subscription: Subscription = { listener, on: undefined, lost: false };
+    this.#subscriptions.set(clientId, subscription);
     try {
-      await this.#subscribe([clientId]);
+      await this.#subscribe(clientId);
     } catch (cause) {
-      if (this.#listeners.get(clientId) === listener) this.#listeners.delete(clientId);
+      if (this.#subscriptions.get(clientId) === subscription) this.#subscriptions.delete(clientId);
       throw new StoreUnavailableError('The event log cannot be followed now.', { cause: bare(cause) });
     }
   }
 
   detach(clientId: string): void {
-    if (!this.#listeners.delete(clientId)) return;
-    // Where that fails the connection is gone, and the subscription with it.
-    const { channel } = redisKeys(clientId);
-    const gone =
-      this.#redis instanceof Cluster ? this.#redis.sunsubscribe(channel) : this.#redis.unsubscribe(channel);
-    gone.catch(() => {});
+    const on = this.#subscriptions.get(clientId)?.on;
+    this.#subscriptions.delete(clientId);
+    if (on !== undefined) this.#subscribers.unsubscribe(redisKeys(clientId).channel, on);
   }
 
-  /** Every listener compares with the log; a connection that no longer answers is made anew. */
+  /**
+   * Every channel is subscribed again, and every listener compares with the log. A connection that no longer answers is
+   * ended by its timeout, and made anew.
+   */
   check(): void {
-    // In a Cluster to subscribe again is also what asks each connection whether it lives. A question that gets no answer
-    // ends the connection, by its timeout.
-    if (this.#redis instanceof Cluster) return void this.#resubscribe();
-    this.#redis.ping().catch(() => {});
-    for (const listener of this.#listeners.values()) listener.doubt();
+    this.#renew('all');
+  }
+
+  stop(): void {
+    clearTimeout(this.#retry);
+    this.#subscriptions.clear();
+    this.#subscribers.stop();
   }
 
   #receive(channel: string, message: string): void {
     const clientId = channelClient(channel);
-    const listener = clientId === undefined ? undefined : this.#listeners.get(clientId);
+    const listener = clientId === undefined ? undefined : this.#subscriptions.get(clientId)?.listener;
     if (clientId === undefined || listener === undefined) return;
     try {
       listener.receive(channelEntry(clientId, message));
@@ -81,34 +101,75 @@ export class RedisChannels {
     }
   }
 
-  async #resubscribe(): Promise<void> {
-    this.#changed = true;
-    if (this.#resubscribing) return;
-    this.#resubscribing = true;
-    try {
-      while (this.#changed) {
-        this.#changed = false;
-        const clientIds = [...this.#listeners.keys()];
-        for (let start = 0; start < clientIds.length; start += BATCH) {
-          const batch = clientIds.slice(start, start + BATCH);
-          await this.#subscribe(batch);
-          for (const clientId of batch) this.#listeners.get(clientId)?.doubt();
-        }
-      }
-    } catch (error) {
-      this.#logger.warn({ error: String(error) }, 'event channels could not be subscribed again');
-      // The next connection tries anew. A Cluster's client makes its own way, and tells.
-      if (!(this.#redis instanceof Cluster)) this.#redis.disconnect(true);
-    } finally {
-      this.#resubscribing = false;
+  #lose(connection: RedisClient): void {
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.on === connection) Object.assign(subscription, LOST);
     }
+    this.#renewLater();
   }
 
-  async #subscribe(clientIds: readonly string[]): Promise<void> {
-    const channels = clientIds.map((clientId) => redisKeys(clientId).channel);
-    const redis = this.#redis;
-    // Each channel of a Cluster has its own slot.
-    if (redis instanceof Cluster) await Promise.all(channels.map((channel) => redis.ssubscribe(channel)));
-    else await redis.subscribe(...channels);
+  #renewLater(): void {
+    if (this.#subscriptions.size === 0) return;
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      this.#renew('lost');
+    }, RETRY_MS).unref();
+  }
+
+  #renew(what: 'lost' | 'all'): void {
+    if (this.#next !== 'all') this.#next = what;
+    if (!this.#renewing) void this.#renewAll();
+  }
+
+  async #renewAll(): Promise<void> {
+    this.#renewing = true;
+    let failure: unknown;
+    while (this.#next !== 'nothing') {
+      const all = this.#next === 'all';
+      this.#next = 'nothing';
+      failure = undefined;
+      const due = [...this.#subscriptions].filter(([, { lost }]) => all || lost);
+      for (let start = 0; start < due.length; start += BATCH) {
+        const batch = due.slice(start, start + BATCH).map(([clientId]) => this.#renewOne(clientId));
+        failure = (await Promise.all(batch)).find((error) => error !== undefined) ?? failure;
+      }
+      if (all) this.#prune();
+    }
+    this.#renewing = false;
+    if (failure !== undefined) {
+      if (!this.#failing) {
+        this.#logger.warn({ error: String(failure) }, 'event channels could not be subscribed again');
+      }
+      this.#renewLater();
+    }
+    this.#failing = failure !== undefined;
+  }
+
+  /** Resolves with what failed. */
+  async #renewOne(clientId: string): Promise<unknown> {
+    try {
+      await this.#subscribe(clientId);
+    } catch (error) {
+      const subscription = this.#subscriptions.get(clientId);
+      if (subscription !== undefined) Object.assign(subscription, LOST);
+      return error;
+    }
+    this.#subscriptions.get(clientId)?.listener.doubt();
+    return undefined;
+  }
+
+  async #subscribe(clientId: string): Promise<void> {
+    const { channel } = redisKeys(clientId);
+    const on = await this.#subscribers.subscribe(channel);
+    const subscription = this.#subscriptions.get(clientId);
+    // The listener may have gone meanwhile.
+    if (subscription === undefined) this.#subscribers.unsubscribe(channel, on);
+    else Object.assign(subscription, { on, lost: false });
+  }
+
+  #prune(): void {
+    const used = new Set<RedisClient>();
+    for (const { on } of this.#subscriptions.values()) if (on !== undefined) used.add(on);
+    this.#subscribers.prune(used);
   }
 }

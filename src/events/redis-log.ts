@@ -1,5 +1,5 @@
 import { Cluster } from 'ioredis';
-import { connectRedis, type RedisClient } from '../redis.ts';
+import { connectRedis, connectRedisNode, type RedisClient, type RedisNode } from '../redis.ts';
 import { encodeCursor, newEpoch } from './cursor.ts';
 import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS } from './entry.ts';
 import type { Appended, EventLogger, EventLogHealth, NewEvent } from './log.ts';
@@ -10,6 +10,7 @@ import { redisKeys, seenKey } from './redis-keys.ts';
 import { list, word } from './redis-reply.ts';
 import { APPEND, RECALL } from './redis-scripts.ts';
 import { RedisSource } from './redis-source.ts';
+import { ShardSubscribers, subscribeOn } from './redis-subscribers.ts';
 import { RedisWriters } from './redis-writers.ts';
 import type { RemoteLog } from './spooled-log.ts';
 
@@ -30,6 +31,9 @@ const CONNECTION = {
   retryStrategy: (attempt: number) => Math.min(25 * 2 ** attempt, 500),
 } as const;
 
+/** Made when a channel first needs it, which then waits for it as long as for an answer. */
+const SHARD_CONNECTION = { ...CONNECTION, enableOfflineQueue: true } as const;
+
 export interface RedisLogOptions {
   /** Any form that `parseRedisUrl` reads. */
   readonly redisUrl: string;
@@ -48,7 +52,7 @@ export interface RedisLogOptions {
  */
 export class RedisLog extends LogReader implements RemoteLog {
   readonly #options: RedisLogOptions;
-  readonly #subscriber: RedisClient;
+  readonly #channels: RedisChannels;
   readonly #reader: RedisClient;
   readonly #writers: RedisWriters;
   readonly #publish: 'PUBLISH' | 'SPUBLISH';
@@ -56,20 +60,27 @@ export class RedisLog extends LogReader implements RemoteLog {
 
   constructor(options: RedisLogOptions) {
     const { redisUrl, logger, metrics, now } = options;
-    const connect = (shardedSubscribers = false): RedisClient => {
-      const connection = connectRedis(redisUrl, { ...CONNECTION, shardedSubscribers });
+    const heard = <T extends RedisClient>(connection: T): T => {
       connection.on('error', (error: unknown) => logger.debug({ error: String(error) }, 'redis connection'));
       return connection;
     };
-    const subscriber = connect(true);
+    const connect = (): RedisClient => heard(connectRedis(redisUrl, CONNECTION));
+    const connectNode = (node: RedisNode) => heard(connectRedisNode(redisUrl, node, SHARD_CONNECTION));
     const reader = connect();
-    const channels = new RedisChannels(subscriber, logger, metrics);
+    const channels = new RedisChannels(
+      (events) =>
+        reader instanceof Cluster
+          ? new ShardSubscribers(reader, connectNode, events)
+          : subscribeOn(connect(), events),
+      logger,
+      metrics,
+    );
     super(new RedisSource(reader, channels, now), metrics);
     this.#options = options;
-    this.#writers = new RedisWriters(() => connect(), logger, TIMEOUT_MS);
-    this.#subscriber = subscriber;
+    this.#writers = new RedisWriters(connect, logger, TIMEOUT_MS);
+    this.#channels = channels;
     this.#reader = reader;
-    this.#publish = subscriber instanceof Cluster ? 'SPUBLISH' : 'PUBLISH';
+    this.#publish = reader instanceof Cluster ? 'SPUBLISH' : 'PUBLISH';
     this.#timer = setInterval(() => {
       channels.check();
       void this.#writers.check();
@@ -137,17 +148,18 @@ export class RedisLog extends LogReader implements RemoteLog {
         () => false,
       );
     const [writable, readable] = await Promise.all([answers(this.#writers.next()), answers(this.#reader)]);
-    return { writable, available: writable && readable && this.#subscriber.status === 'ready', spooled: 0 };
+    return { writable, available: writable && readable && this.#channels.isWhole, spooled: 0 };
   }
 
   override async stop(): Promise<void> {
     clearInterval(this.#timer);
     await super.stop();
+    this.#channels.stop();
     for (const connection of this.#connections()) connection.disconnect();
   }
 
   #connections(): readonly RedisClient[] {
-    return [this.#subscriber, this.#reader, ...this.#writers.connections];
+    return [...this.#channels.connections, this.#reader, ...this.#writers.connections];
   }
 }
 

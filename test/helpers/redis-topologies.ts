@@ -8,14 +8,17 @@ export interface RedisCluster extends AsyncDisposable {
   readonly nodes: readonly RedisServer[];
   /** The node that serves a client's keys. */
   nodeOf(clientId: string): Promise<RedisServer>;
+  /** Adds a replica of a node, that takes over from it when it is gone. */
+  addReplica(of: RedisServer): Promise<RedisServer>;
 }
 
 /** Three primaries that share the slots. */
 export async function startCluster(): Promise<RedisCluster> {
-  const args = [...DURABLE, '--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
-  const nodes = await Promise.all(
-    Array.from({ length: 3 }, () => startRedis([...args, '--cluster-require-full-coverage', 'no'])),
-  );
+  const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
+  const args = [...DURABLE, ...cluster, '--repl-diskless-sync-delay', '0'];
+  const start = () => startRedis([...args, '--cluster-require-full-coverage', 'no']);
+  const nodes = await Promise.all(Array.from({ length: 3 }, start));
+  const replicas: RedisServer[] = [];
   const [first] = nodes;
   if (first === undefined) throw new Error('there are three');
   const share = Math.ceil(16_384 / nodes.length);
@@ -40,10 +43,37 @@ export async function startCluster(): Promise<RedisCluster> {
       if (node === undefined) throw new Error('every slot has a node');
       return node;
     },
+    async addReplica(of) {
+      const replica = await start();
+      replicas.push(replica);
+      const id = await of.admin.cluster('MYID');
+      await replica.admin.call('CLUSTER', 'MEET', '127.0.0.1', of.port);
+      await until(async () => String(await replica.admin.cluster('NODES')).includes(String(id)));
+      await replica.admin.call('CLUSTER', 'REPLICATE', id);
+      await inStep(of, replica);
+      // The others vote: they have to know it.
+      for (const { admin } of nodes) {
+        await until(async () => /slave/.test(String(await admin.call('CLUSTER', 'NODES'))));
+      }
+      return replica;
+    },
     async [Symbol.asyncDispose]() {
-      await Promise.all(nodes.map((node) => node.stop()));
+      await Promise.all([...nodes, ...replicas].map((node) => node.stop()));
     },
   };
+}
+
+/** Resolves once a replica has all that its primary has, and would still have it after its end. */
+async function inStep(primary: RedisServer, replica: RedisServer): Promise<void> {
+  await until(async () => {
+    const info = await replica.admin.info('replication');
+    return info.includes('master_link_status:up') && (await primary.admin.wait(1, 100)) === 1;
+  });
+  // A replica writes its append-only file anew after the first synchronisation. Killed before that is done, it has nothing.
+  await until(async () => {
+    const info = await replica.admin.info('persistence');
+    return info.includes('aof_rewrite_in_progress:0') && info.includes('aof_last_bgrewrite_status:ok');
+  });
 }
 
 export interface RedisWithSentinel extends AsyncDisposable {
@@ -57,15 +87,8 @@ export interface RedisWithSentinel extends AsyncDisposable {
 export async function startWithSentinel(): Promise<RedisWithSentinel> {
   const primary = await startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
   const replica = await startRedis([...DURABLE, '--replicaof', '127.0.0.1', String(primary.port)]);
-  await until(async () => {
-    await primary.admin.set('replicated', 'yes');
-    return (await primary.admin.wait(1, 100)) === 1;
-  });
-  // A replica writes its append-only file anew after the first synchronisation. Killed before that is done, it has nothing.
-  await until(async () => {
-    const info = await replica.admin.info('persistence');
-    return info.includes('aof_rewrite_in_progress:0') && info.includes('aof_last_bgrewrite_status:ok');
-  });
+  await primary.admin.set('replicated', 'yes');
+  await inStep(primary, replica);
   const sentinel = await startSentinel(primary.port);
   const { admin } = sentinel;
   await until(async () => {
