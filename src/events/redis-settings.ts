@@ -1,5 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { RedisClient } from '../redis.ts';
+import { primaryIn } from '../redis-replication.ts';
 
 /**
  * What of the servers' settings makes the log's promises weaker than they read, as sentences for the operator. Empty when
@@ -9,7 +10,8 @@ export async function redisWarnings(redis: RedisClient): Promise<readonly string
   const warnings = new Set<string>();
   for (const primary of primaries(redis)) {
     try {
-      for (const warning of weaknesses(await settingsOf(primary))) warnings.add(warning);
+      const { replicas } = primaryIn(await primary.info('replication'));
+      for (const warning of weaknesses(await settingsOf(primary), replicas)) warnings.add(warning);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       warnings.add(
@@ -21,22 +23,19 @@ export async function redisWarnings(redis: RedisClient): Promise<readonly string
   return [...warnings];
 }
 
-/** Whether any primary has a replica now. */
-export async function hasReplicas(redis: RedisClient): Promise<boolean> {
-  for (const primary of primaries(redis)) {
-    const info = await primary.info('replication');
-    if (Number(/^connected_slaves:(\d+)/m.exec(info)?.[1] ?? 0) > 0) return true;
-  }
-  return false;
-}
-
 function primaries(redis: RedisClient): readonly Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
 }
 
 async function settingsOf(redis: Redis): Promise<ReadonlyMap<string, string>> {
   const settings = new Map<string, string>();
-  for (const name of ['appendonly', 'appendfsync', 'maxmemory', 'maxmemory-policy']) {
+  for (const name of [
+    'appendonly',
+    'appendfsync',
+    'maxmemory',
+    'maxmemory-policy',
+    'min-replicas-to-write',
+  ]) {
     const reply: unknown = await redis.call('CONFIG', 'GET', name);
     // Two items: the name, and its value.
     if (Array.isArray(reply)) settings.set(name, String(reply[1]));
@@ -44,7 +43,7 @@ async function settingsOf(redis: Redis): Promise<ReadonlyMap<string, string>> {
   return settings;
 }
 
-function weaknesses(settings: ReadonlyMap<string, string>): readonly string[] {
+function weaknesses(settings: ReadonlyMap<string, string>, replicas: number): readonly string[] {
   const warnings: string[] = [];
   if (settings.get('appendonly') !== 'yes') {
     warnings.push('Redis runs without appendonly yes: events answered with 201 are lost when it ends.');
@@ -59,6 +58,12 @@ function weaknesses(settings: ReadonlyMap<string, string>): readonly string[] {
     warnings.push(
       `Redis runs with maxmemory-policy ${policy}, not noeviction: it may drop events, or forget which messages were ` +
         'answered.',
+    );
+  }
+  if (replicas > 0 && settings.get('min-replicas-to-write') === '0') {
+    warnings.push(
+      'Redis has replicas and runs with min-replicas-to-write 0, not 1: a primary that is cut off from them goes on ' +
+        'taking what a failover throws away, also the records of payments.',
     );
   }
   return warnings;

@@ -1,9 +1,10 @@
 import type { RedisClient } from '../redis.ts';
+import { primariesOf, primaryIn, Replication } from '../redis-replication.ts';
 import { bare, StoreUnavailableError } from './errors.ts';
 import type { EventLogger } from './log.ts';
 import { list } from './redis-reply.ts';
 import { runScript, type Script } from './redis-scripts.ts';
-import { hasReplicas, redisWarnings } from './redis-settings.ts';
+import { redisWarnings } from './redis-settings.ts';
 
 /** WAIT holds up its connection until a replica has answered; others go on meanwhile. */
 const WRITERS = 3;
@@ -19,7 +20,8 @@ export class RedisWriters {
   readonly #deadlineMs: number;
   /** The one that was used last is last. */
   readonly #inTurn: RedisClient[];
-  #replicated = false;
+  readonly #replication = new Replication();
+  #waits = false;
 
   constructor(connect: () => RedisClient, logger: EventLogger, deadlineMs: number) {
     const first = connect();
@@ -43,8 +45,13 @@ export class RedisWriters {
   /** Looks again whether there are replicas. */
   async check(): Promise<void> {
     const [first] = this.connections;
-    // Without an answer what was known last stands.
-    if (first !== undefined) this.#replicated = await hasReplicas(first).catch(() => this.#replicated);
+    if (first === undefined) return;
+    try {
+      const worth = (await primariesOf(first)).map((primary) => this.#replication.judge(primary));
+      this.#waits = worth.some((each) => each !== 'enough');
+    } catch {
+      // Without an answer what was known last stands.
+    }
   }
 
   /**
@@ -77,7 +84,7 @@ export class RedisWriters {
     args: readonly (string | number)[],
   ): Promise<readonly unknown[]> {
     const reply = list(await runScript(connection, script, keys, args));
-    if (this.#replicated) await this.#awaitReplica(connection, keys);
+    if (this.#waits) await this.#awaitReplica(connection, keys);
     return reply;
   }
 
@@ -86,8 +93,8 @@ export class RedisWriters {
     const [, waited] = (await connection.pipeline().exists(key).wait(1, REPLICA_TIMEOUT_MS).exec()) ?? [];
     if (Number(waited?.[1] ?? 0) > 0) return;
     const [, told] = (await connection.pipeline().exists(key).info('replication').exec()) ?? [];
-    const alone = /^connected_slaves:0/m.test(String(told?.[1] ?? ''));
-    if (!alone) throw new Error(`no replica acknowledged within ${REPLICA_TIMEOUT_MS} ms`);
+    const worth = this.#replication.judge(primaryIn(String(told?.[1] ?? '')));
+    if (worth !== 'enough') throw new Error(`no replica acknowledged within ${REPLICA_TIMEOUT_MS} ms`);
   }
 
   async #inspect(connection: RedisClient): Promise<void> {

@@ -69,8 +69,8 @@ export type Claimed =
  * - That clocks agree. A clock that is off by more than a lease makes a waiting call give up waiting too early or too
  *   late. It never makes anything be sent twice.
  * - That a step which failed has not happened: the store may have done it and lost the reply.
- * - Anything once the store lost acknowledged writes: a Redis without `appendfsync always`, or a failover past the replica
- *   that acknowledged.
+ * - Anything once the store lost acknowledged writes: a Redis without `appendfsync always`, a failover past the replica
+ *   that acknowledged, or one past a primary that had been alone for longer than half a minute.
  *
  * Every method rejects with {@link StoreUnavailableError}, and with nothing else, when the store cannot be reached or
  * written.

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connectRedis, type RedisClient } from '../redis.ts';
+import { primariesOf, Replication } from '../redis-replication.ts';
 import type { Logger } from './ambient.ts';
 import type { RecordName } from './intent.ts';
 import {
@@ -14,6 +15,8 @@ import {
 const COMMAND_TIMEOUT_MS = 2_000;
 /** How long `sent` waits for a replica, in ms. */
 const REPLICA_TIMEOUT_MS = 1_000;
+/** How often it is looked which primaries have replicas, in ms. */
+const LOOK_EVERY_MS = 10_000;
 
 /**
  * KEYS: record. ARGV: owner, input hash, now, lease until, retention.
@@ -40,20 +43,21 @@ const NOT_THE_OWNER = -1;
 
 /**
  * KEYS: record. ARGV: owner, body, sent at, retention.
- * Returns how many replicas follow this Redis, or NOT_THE_OWNER. One that is still copying does not count: it may take
- * long, and would hold up every payment. Where INFO is forbidden none counts.
+ * Returns how many replicas follow this Redis, and its replication id, or NOT_THE_OWNER. One that is still copying does
+ * not count: it may take long, and would hold up every payment. Where INFO is forbidden none counts.
  */
 const SENT = `
   local state, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner'))
   if owner ~= ARGV[1] or state == 'answered' then return ${NOT_THE_OWNER} end
   redis.call('HSET', KEYS[1], 'state', 'sent', 'body', ARGV[2], 'sentAt', ARGV[3])
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
-  local replicas = 0
+  local replicas, replid = 0, ''
   local info = redis.pcall('INFO', 'replication')
   if type(info) == 'string' then
     for _ in info:gmatch('state=online') do replicas = replicas + 1 end
+    replid = info:match('master_replid:(%w+)') or ''
   end
-  return replicas`;
+  return {replicas, replid}`;
 
 /** KEYS: record. ARGV: owner, lease until. */
 const RENEW = `
@@ -94,6 +98,14 @@ export async function openRedisRecords(url: string, logger: Logger): Promise<Mon
   redis.on('error', (err: Error) => logger.warn({ err }, 'the Redis of the payment records is away'));
   await firstConnection(redis);
 
+  const replication = new Replication();
+  const look = async (): Promise<void> => {
+    // Without an answer what was known last stands.
+    for (const primary of await primariesOf(redis).catch(() => [])) replication.judge(primary);
+  };
+  const looking = setInterval(look, LOOK_EVERY_MS).unref();
+  await look();
+
   const run = async (step: string, script: string, name: RecordName, ...args: (string | number)[]) => {
     try {
       return await redis.eval(script, 1, keyOf(name), ...args);
@@ -106,9 +118,14 @@ export async function openRedisRecords(url: string, logger: Logger): Promise<Mon
     claim: async (name, { owner, inputHash, now, leaseUntil }) =>
       claimed(await run('claim', CLAIM, name, owner, inputHash, now, leaseUntil, RETENTION_MS)),
     markSent: async (name, owner, { body, sentAt }) => {
-      const replicas = await run('sent', SENT, name, owner, body, sentAt, RETENTION_MS);
-      if (replicas === NOT_THE_OWNER) return false;
-      return replicas === 0 || (await onAReplica(redis, keyOf(name), [owner, body, sentAt, RETENTION_MS]));
+      const reply = await run('sent', SENT, name, owner, body, sentAt, RETENTION_MS);
+      if (reply === NOT_THE_OWNER) return false;
+      // SENT returns a number and a string.
+      const [replicas, replid] = reply as [number, string];
+      const worth = replication.judge({ replicas, replid });
+      if (worth === 'enough') return true;
+      if (worth === 'wait') return onAReplica(redis, keyOf(name), [owner, body, sentAt, RETENTION_MS]);
+      throw unavailable('sent, on a replica', new Error('the replicas of this Redis have only just gone'));
     },
     renew: async (name, owner, leaseUntil) => {
       await run('renew', RENEW, name, owner, leaseUntil);
@@ -119,7 +136,10 @@ export async function openRedisRecords(url: string, logger: Logger): Promise<Mon
     release: async (name, owner) => {
       await run('release', RELEASE, name, owner);
     },
-    stop: async () => redis.disconnect(),
+    stop: async () => {
+      clearInterval(looking);
+      redis.disconnect();
+    },
   };
 }
 

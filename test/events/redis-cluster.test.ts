@@ -5,7 +5,15 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { EventLog } from '../../src/events/log.ts';
 import { openEventLog } from '../../src/events/open.ts';
-import { countingMetrics, drained, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
+import {
+  available,
+  countingMetrics,
+  drained,
+  ids,
+  moneyIn,
+  recordingLogger,
+  take,
+} from '../helpers/events.ts';
 import type { RedisServer } from '../helpers/redis.ts';
 import { type RedisCluster, startCluster } from '../helpers/redis-topologies.ts';
 import { describeEventLog } from './log.contract.ts';
@@ -140,7 +148,7 @@ describe('a Cluster of three', () => {
     for (const event of sent.slice(0, 2)) await log.append(client, event);
     await primary.kill();
     for (const event of sent.slice(2, 4)) await log.append(client, event);
-    await drained(log);
+    await available(log);
     for (const event of sent.slice(4)) await log.append(client, event);
     expect(ids(await take(events, 6))).toEqual(sent.map(({ id }) => id));
   });

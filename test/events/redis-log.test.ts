@@ -4,7 +4,7 @@ import { EventsGapError } from '../../src/events/errors.ts';
 import type { EventMetrics } from '../../src/events/metrics.ts';
 import { RedisLog } from '../../src/events/redis-log.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
-import { type RedisServer, startRedis } from '../helpers/redis.ts';
+import { DURABLE, type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { describeEventLog } from './log.contract.ts';
 
@@ -197,6 +197,16 @@ describe('the settings of Redis', () => {
       expect.stringContaining('appendfsync everysec'),
       expect.stringContaining('maxmemory-policy allkeys-lru'),
     ]);
+  });
+
+  it('are warned of when a primary that is cut off from its replicas would go on', async () => {
+    await using replica = await startRedis();
+    const warnings = await warningsOf(DURABLE, async (own) => {
+      await own.admin.config('SET', 'repl-diskless-sync-delay', '0');
+      await replica.admin.replicaof('127.0.0.1', own.port);
+      await until(async () => (await own.admin.info('replication')).includes('state=online'));
+    });
+    expect(warnings).toEqual([expect.stringContaining('min-replicas-to-write 0')]);
   });
 
   it('are asked of the operator where Redis does not tell them', async () => {

@@ -5,7 +5,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EventsGapError } from '../../src/events/errors.ts';
 import { openEventLog } from '../../src/events/open.ts';
-import { countingMetrics, drained, failure, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
+import {
+  available,
+  countingMetrics,
+  failure,
+  ids,
+  moneyIn,
+  recordingLogger,
+  take,
+} from '../helpers/events.ts';
 import { startWithSentinel } from '../helpers/redis-topologies.ts';
 
 let root: string;
@@ -42,7 +50,7 @@ describe('a primary that Sentinel fails over', { timeout: TIMEOUT_MS }, () => {
     await send(10);
     await redis.primary.kill();
     await send(10);
-    await drained(log);
+    await available(log);
     await send(10);
     expect(ids(await take(events, 30))).toEqual(sent);
     expect(metrics.counts['gap']).toBeUndefined();
@@ -79,7 +87,7 @@ describe('a primary that Sentinel fails over', { timeout: TIMEOUT_MS }, () => {
     const error = await failure(events);
     expect(error).toBeInstanceOf(EventsGapError);
     await expect(log.follow(client, { after: seen?.cursor, signal })).rejects.toThrow(EventsGapError);
-    await drained(log);
+    await available(log);
     const later = moneyIn();
     await log.append(client, later);
     const again = await log.follow(client, { after: (error as EventsGapError).oldest, signal });

@@ -10,6 +10,7 @@ import { openEventLog } from '../../src/events/open.ts';
 import { Spool } from '../../src/events/spool.ts';
 import { countingMetrics, drained, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
 import { describeEventLog } from './log.contract.ts';
 
 let root: string;
@@ -64,6 +65,31 @@ describe('while Redis is away', () => {
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((log) => log.stop()));
     await redis.stop();
+  });
+
+  it('what it takes when its replica has just turned away is kept here too, until one follows', async () => {
+    await using replica = await startRedis();
+    const follow = () => replica.admin.replicaof('127.0.0.1', redis.port);
+    const isFollowed = async () => (await redis.admin.info('replication')).includes('state=online');
+    await redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
+    await follow();
+    await until(isFollowed);
+    const log = await open(dataDir);
+    const events = await log.follow(client, { signal: new AbortController().signal });
+    const [before, meanwhile, after] = [moneyIn(), moneyIn(), moneyIn()];
+    await log.append(client, before);
+    expect(await log.health()).toMatchObject({ spooled: 0 });
+
+    await replica.admin.replicaof('NO', 'ONE');
+    await until(async () => !(await isFollowed()));
+    expect((await log.append(client, meanwhile)).answer).toEqual({ status: 201 });
+    expect(await log.health()).toMatchObject({ available: true, spooled: 1 });
+    expect(ids(await take(events, 2))).toEqual([before.id, meanwhile.id]);
+
+    await follow();
+    await drained(log);
+    await log.append(client, after);
+    expect(ids(await take(events, 1))).toEqual([after.id]);
   });
 
   it('events are kept, and come in order once it is back', async () => {

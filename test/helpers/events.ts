@@ -53,6 +53,11 @@ export async function drained(log: EventLog): Promise<void> {
   });
 }
 
+/** Resolves once the log can be read and followed; what it holds may wait in the spool as well. */
+export async function available(log: EventLog): Promise<void> {
+  await until(async () => (await log.health()).available);
+}
+
 /** Takes the next `count` events. */
 export async function take(
   events: AsyncIterator<StoredEvent, undefined>,

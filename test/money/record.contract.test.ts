@@ -345,6 +345,29 @@ describe('the record over Redis', () => {
     },
   );
 
+  it('refuses on a primary whose replica has just turned away, as it does to take its place', async () => {
+    await using primary = await startRedis(PROMPT_REPLICAS);
+    await using replica = await startRedis();
+    const isFollowed = async () => (await primary.admin.info('replication')).includes('state=online');
+    await replica.admin.call('REPLICAOF', '127.0.0.1', primary.port);
+    await until(isFollowed);
+    const records = await openMoneyRecords({ redisUrl: primary.url, dataDir: '/nowhere', logger });
+    const markOne = async () => {
+      const name = freshName();
+      await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+      return records.markSent(name, 'a', { body: '{}', sentAt: 1 });
+    };
+    expect(await markOne()).toBe(true);
+
+    await replica.admin.call('REPLICAOF', 'NO', 'ONE');
+    await until(async () => !(await isFollowed()));
+    await expect(markOne()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+
+    await replica.admin.call('REPLICAOF', '127.0.0.1', primary.port);
+    expect(await until(() => markOne().catch(() => undefined))).toBe(true);
+    await records.stop();
+  });
+
   it('fails without showing what was to be written', async () => {
     await using full = await startRedis([]);
     const records = await openMoneyRecords({ redisUrl: full.url, dataDir: '/nowhere', logger });

@@ -1,6 +1,7 @@
 import type { Variables } from '../../config.ts';
-import { hasReplicas, redisWarnings } from '../../events/redis-settings.ts';
+import { redisWarnings } from '../../events/redis-settings.ts';
 import { connectRedis, type RedisClient } from '../../redis.ts';
+import { primariesOf } from '../../redis-replication.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 3_000;
@@ -9,6 +10,7 @@ const TIMEOUT_MS = 3_000;
 const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
   [/without appendonly/, 'redis-cli CONFIG SET appendonly yes, and "appendonly yes" in redis.conf.'],
   [/appendfsync/, 'redis-cli CONFIG SET appendfsync always, and "appendfsync always" in redis.conf.'],
+  [/min-replicas/, 'redis-cli CONFIG SET min-replicas-to-write 1, and the same in redis.conf.'],
   [/maxmemory-policy/, 'redis-cli CONFIG SET maxmemory-policy noeviction, and the same in redis.conf.'],
 ];
 
@@ -41,7 +43,7 @@ export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promi
       const [, cure] = CURES.find(([setting]) => setting.test(warning)) ?? [];
       found.warning(warning, cure ?? 'Look at these settings in the console of whoever runs this Redis.');
     }
-    const copies = (await hasReplicas(redis))
+    const copies = (await primariesOf(redis)).some(({ replicas }) => replicas > 0)
       ? 'a replica acknowledges every event'
       : 'no replica: its disk holds the only copy';
     found.ok(`answers; ${copies}`);
