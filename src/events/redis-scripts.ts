@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RedisClient } from '../redis.ts';
+import { word } from './redis-reply.ts';
 
 /** A Lua function that Redis runs as one step. */
 export interface Script {
@@ -93,6 +94,35 @@ export async function runScript(
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
     return await redis.eval(lua, keys.length, ...keys, ...args);
   }
+}
+
+/**
+ * Like {@link runScript}, and then waits until a replica has what was written. All in one pipeline: WAIT speaks of the writes
+ * of its own connection, on the server at its other end.
+ *
+ * @returns how many replicas had it in time, and what the server says of its replicas
+ */
+export async function runScriptAndWait(
+  redis: RedisClient,
+  { sha, lua }: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+  timeoutMs: number,
+): Promise<{ readonly reply: unknown; readonly acknowledged: number; readonly replication: string }> {
+  const run = async (command: 'evalsha' | 'eval', text: string) =>
+    (await redis
+      .pipeline()
+      [command](text, keys.length, ...keys, ...args)
+      .wait(1, timeoutMs)
+      .info('replication')
+      .exec()) ?? [];
+  let replies = await run('evalsha', sha);
+  if (replies[0]?.[0]?.message.startsWith('NOSCRIPT') === true) replies = await run('eval', lua);
+  const [reply, acknowledged, replication] = replies.map(([error, result]) => {
+    if (error !== null) throw error;
+    return result;
+  });
+  return { reply, acknowledged: Number(acknowledged), replication: word(replication) };
 }
 
 function script(lua: string): Script {

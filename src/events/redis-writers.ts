@@ -3,7 +3,7 @@ import { primariesOf, primaryIn, Replication } from '../redis-replication.ts';
 import { bare, StoreUnavailableError } from './errors.ts';
 import type { EventLogger } from './log.ts';
 import { list } from './redis-reply.ts';
-import { runScript, type Script } from './redis-scripts.ts';
+import { runScript, runScriptAndWait, type Script } from './redis-scripts.ts';
 import { redisWarnings } from './redis-settings.ts';
 
 /** WAIT holds up its connection until a replica has answered; others go on meanwhile. */
@@ -83,18 +83,18 @@ export class RedisWriters {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<readonly unknown[]> {
-    const reply = list(await runScript(connection, script, keys, args));
-    if (this.#waits) await this.#awaitReplica(connection, keys);
-    return reply;
-  }
-
-  /** In a Cluster a command without a key goes anywhere: one that reads a key leads it to the right node. */
-  async #awaitReplica(connection: RedisClient, [key = '']: readonly string[]): Promise<void> {
-    const [, waited] = (await connection.pipeline().exists(key).wait(1, REPLICA_TIMEOUT_MS).exec()) ?? [];
-    if (Number(waited?.[1] ?? 0) > 0) return;
-    const [, told] = (await connection.pipeline().exists(key).info('replication').exec()) ?? [];
-    const worth = this.#replication.judge(primaryIn(String(told?.[1] ?? '')));
-    if (worth !== 'enough') throw new Error(`no replica acknowledged within ${REPLICA_TIMEOUT_MS} ms`);
+    if (!this.#waits) return list(await runScript(connection, script, keys, args));
+    const { reply, acknowledged, replication } = await runScriptAndWait(
+      connection,
+      script,
+      keys,
+      args,
+      REPLICA_TIMEOUT_MS,
+    );
+    if (acknowledged === 0 && this.#replication.judge(primaryIn(replication)) !== 'enough') {
+      throw new Error(`no replica acknowledged within ${REPLICA_TIMEOUT_MS} ms`);
+    }
+    return list(reply);
   }
 
   async #inspect(connection: RedisClient): Promise<void> {
