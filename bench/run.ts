@@ -6,12 +6,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { chart } from './lib/chart.ts';
 import { goalsTable, report, sectionText } from './lib/report.ts';
 import type { Section } from './lib/section.ts';
-import { w4 } from './works/fan-out.ts';
-import { w1, w1c, w1l, w1n, w2, w3 } from './works/http.ts';
-import { w5 } from './works/ingest.ts';
-import { w8 } from './works/processes.ts';
-import { w7 } from './works/refusals.ts';
-import { w6 } from './works/start.ts';
+import { w4 } from './workloads/fan-out.ts';
+import { w1, w1c, w1l, w1n, w2, w3 } from './workloads/http.ts';
+import { w5 } from './workloads/ingest.ts';
+import { w8 } from './workloads/processes.ts';
+import { w7 } from './workloads/refusals.ts';
+import { w6 } from './workloads/start.ts';
 
 /** The longest that one work may take, in milliseconds; the whole stays under 15 minutes. */
 const WORK_TIMEOUT_MS = 240_000;

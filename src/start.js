@@ -4,4 +4,4 @@ import { join } from 'node:path';
 // What main.ts begins with, before main.ts: taking the types out of a source, when it is not in the cache, takes a tenth
 // of a start, and here is nothing to take out.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/pasarela'));
-await import('./main.ts');
+await import('./app/main.ts');

@@ -1,5 +1,5 @@
+import type { MaybePromise } from '../upstream/list-loader.ts';
 import type { Authorize, Rest } from '../upstream/rest.ts';
-import type { MaybePromise } from '../upstream/whole-list.ts';
 import type { Caller } from './caller.ts';
 
 /** Nobody that the upstream, or the operator's identity provider, knows. */

@@ -1,12 +1,12 @@
 import { decodeJwt } from 'jose/jwt/decode';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../common/secret.ts';
 import { type CredentialToken, isCredentialToken, issueCredentialToken } from '../upstream/credentials.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { errorOfAnswer, fixedCredential, type Rest } from '../upstream/rest.ts';
 import { toRfc3339 } from '../upstream/timestamps.ts';
 import type { Authenticator, RestFor } from './authenticator.ts';
-import { createCallerTokens, type SigningKeys } from './caller-token.ts';
-import { createGatewayToken, type TokenShare } from './gateway-token.ts';
+import { createGatewayToken, type TokenShare } from './service-token.ts';
+import { createCallerTokens, type SigningKeys } from './token-verifier.ts';
 
 /** How a gateway in service mode is known to the upstream, and how it knows its callers. */
 export interface ServiceOptions {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { readEnvironment } from '../config.ts';
+import { readEnvironment } from '../app/config.ts';
 import { EVENT_TYPES } from '../events/log.ts';
 import { gatewayOrigin } from './address.ts';
 import {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../app/config.ts';
 import { type Command, CommandError, EXIT, remark, UsageError } from './command.ts';
 
 /** Each subcommand is loaded when it is asked for: `--help` should not wait for a GraphQL schema. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { readEnvironment } from '../config.ts';
-import { runProgram } from '../process.ts';
+import { readEnvironment } from '../app/config.ts';
+import { runProgram } from '../app/lifecycle.ts';
 import { startSandbox } from '../sandbox/index.ts';
 
 await runProgram(async (opened) => {

@@ -15,7 +15,7 @@ REST service runs beside it, and no real money moves.
 Exit codes: 0 ended by a signal; 1 it could not start, and the message says why.`,
   async run(args) {
     takeNothing(args);
-    await import('../main.ts');
+    await import('../app/main.ts');
     return undefined;
   },
 };

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { serviceOf, type Variables } from '../app/config.ts';
 import { UnauthenticatedError } from '../auth/authenticator.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import { createService } from '../auth/service.ts';
-import { openTokenShare } from '../auth/token-share.ts';
-import { serviceOf, type Variables } from '../config.ts';
+import { openTokenShare } from '../auth/shared-token-store.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { createHttp } from '../upstream/http.ts';

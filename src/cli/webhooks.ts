@@ -1,4 +1,4 @@
-import { readEnvironment, type Variables } from '../config.ts';
+import { readEnvironment, type Variables } from '../app/config.ts';
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import { ingressToken, ingressUrl, maskIngressUrl } from '../ingress/addresses.ts';
 import type { Attempt } from '../upstream/http.ts';

@@ -1,8 +1,8 @@
 import type { EventLog, EventLogger } from './log.ts';
 import { type EventMetrics, silentMetrics } from './metrics.ts';
 import { Quarantine } from './quarantine.ts';
-import { SpooledLog } from './spooled-log.ts';
-import { SqliteLog } from './sqlite-log.ts';
+import { SpooledLog } from './spool/spooled-log.ts';
+import { SqliteLog } from './sqlite/sqlite-log.ts';
 
 export interface EventLogOptions {
   /** Redis, Sentinels or a Cluster, as `parseRedisUrl` reads it; without it the embedded log of one process. */
@@ -25,7 +25,7 @@ export interface EventLogOptions {
 export async function openEventLog(options: EventLogOptions): Promise<EventLog> {
   const { redisUrl, dataDir, retention, logger, metrics = silentMetrics, now = Date.now } = options;
   if (redisUrl === undefined) return new SqliteLog({ dataDir, retention, metrics, now });
-  const { RedisLog } = await import('./redis-log.ts');
+  const { RedisLog } = await import('./redis/redis-log.ts');
   const log = new RedisLog({ redisUrl, retention, logger, metrics, now });
   await log.settled();
   const quarantine = new Quarantine({ dataDir, logger, metrics });

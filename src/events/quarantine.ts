@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { EventLogger, EventType } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
-import { makePrivate } from './sqlite-file.ts';
+import { makePrivate } from './sqlite/file.ts';
 
 /** Why a delivery was put aside. */
 export type QuarantineReason =

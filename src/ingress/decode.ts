@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EventType } from '../events/log.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
-import { contentsDigest } from './contents.ts';
+import { contentsDigest } from './canonical-digest.ts';
 
 /** A delivery that has what its type needs (spec, Events; what is unknown in it is nobody's error). */
 export interface Delivery {

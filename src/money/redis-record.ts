@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { connectRedis, type RedisClient } from '../redis.ts';
-import { primariesOf, Replication } from '../redis-replication.ts';
+import { connectRedis, type RedisClient } from '../redis/connection.ts';
+import { primariesOf, Replication } from '../redis/replication.ts';
 import type { Logger } from './ambient.ts';
 import type { RecordName } from './intent.ts';
 import {

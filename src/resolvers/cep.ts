@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
-import { type Optional, present } from '../upstream/shapes.ts';
+import type { Context } from '../operation/context.ts';
+import { type Optional, present } from '../upstream/json.ts';
 import type { DataCep, Transaction } from '../upstream/transactions.ts';
 import { openEnum } from './open-enum.ts';
 

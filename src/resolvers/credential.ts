@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { Context } from '../operation/context.ts';
 import * as upstream from '../upstream/credentials.ts';
 import {
   type Credential,

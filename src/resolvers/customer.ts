@@ -1,9 +1,9 @@
-import type { Context } from '../context.ts';
+import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
-import { type Optional, present } from '../upstream/shapes.ts';
-import type { MaybePromise } from '../upstream/whole-list.ts';
+import { type Optional, present } from '../upstream/json.ts';
+import type { MaybePromise } from '../upstream/list-loader.ts';
 import { type Page, type PageArgs, pageOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';

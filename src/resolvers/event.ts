@@ -1,9 +1,9 @@
-import type { Context } from '../context.ts';
 import type { EventType, MoneyInDecision, StoredEvent } from '../events/log.ts';
+import type { Context } from '../operation/context.ts';
+import { isObject, type JsonObject, present } from '../upstream/json.ts';
+import type { MaybePromise } from '../upstream/list-loader.ts';
 import { isUuid } from '../upstream/path.ts';
-import { isObject, type JsonObject, present } from '../upstream/shapes.ts';
 import type { Transaction } from '../upstream/transactions.ts';
-import type { MaybePromise } from '../upstream/whole-list.ts';
 
 /** Someone on one side of a movement, as a message names them. */
 export interface Party {

@@ -1,10 +1,10 @@
-import type { Context } from '../context.ts';
+import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
+import { type Optional, present } from '../upstream/json.ts';
+import type { MaybePromise } from '../upstream/list-loader.ts';
 import { isId } from '../upstream/path.ts';
-import { type Optional, present } from '../upstream/shapes.ts';
-import type { MaybePromise } from '../upstream/whole-list.ts';
 import { type Page, type PageArgs, windowOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 

@@ -1,8 +1,8 @@
-import type { Context } from '../context.ts';
 import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../money/call.ts';
+import { upstreamKey } from '../money/idempotency-key.ts';
 import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
 import { StoreUnavailableError } from '../money/record.ts';
-import { upstreamKey } from '../money/upstream-key.ts';
+import type { Context } from '../operation/context.ts';
 import { readRefusal, UpstreamError } from '../upstream/errors.ts';
 import type { Attempt } from '../upstream/http.ts';
 import { errorOfAnswer } from '../upstream/rest.ts';

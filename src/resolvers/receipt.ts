@@ -1,4 +1,4 @@
-import { present } from '../upstream/shapes.ts';
+import { present } from '../upstream/json.ts';
 import type { DataCep, Transaction } from '../upstream/transactions.ts';
 import { cepOf, isFinal, isNews, withNews } from './cep.ts';
 import { BadInputError } from './errors.ts';

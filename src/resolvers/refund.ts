@@ -1,6 +1,6 @@
-import type { Context } from '../context.ts';
 import type { RefundCalls } from '../money/call.ts';
 import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
+import type { Context } from '../operation/context.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';

@@ -1,10 +1,10 @@
-import type { Context } from '../context.ts';
+import type { Context } from '../operation/context.ts';
 import {
   type Instrument,
   type InstrumentBody,
   registerInstrument as register,
 } from '../upstream/instruments.ts';
-import { identified, isObject, type JsonObject } from '../upstream/shapes.ts';
+import { identified, isObject, type JsonObject } from '../upstream/json.ts';
 import { ConflictError, NotFoundError, PreconditionError, RefusedError, ValidationError } from './errors.ts';
 import { inputId } from './ids.ts';
 import { detailForm } from './instrument.ts';

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../upstream/whole-list.ts';
+import type { MaybePromise } from '../upstream/list-loader.ts';
 
 /**
  * The items of a source that `select` makes something of; `undefined` leaves one out. Unlike an async generator it can be

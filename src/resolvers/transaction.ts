@@ -1,7 +1,7 @@
-import type { Context } from '../context.ts';
-import { type Optional, present } from '../upstream/shapes.ts';
+import type { Context } from '../operation/context.ts';
+import { type Optional, present } from '../upstream/json.ts';
+import type { MaybePromise } from '../upstream/list-loader.ts';
 import type { Transaction, TransactionMatch } from '../upstream/transactions.ts';
-import type { MaybePromise } from '../upstream/whole-list.ts';
 import { argumentId } from './ids.ts';
 import { openEnum } from './open-enum.ts';
 

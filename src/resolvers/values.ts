@@ -1,6 +1,6 @@
-import type { Context } from '../context.ts';
+import type { Context } from '../operation/context.ts';
 import { UpstreamError } from '../upstream/errors.ts';
-import { type Optional, present } from '../upstream/shapes.ts';
+import { type Optional, present } from '../upstream/json.ts';
 import { toRfc3339 } from '../upstream/timestamps.ts';
 
 type Holding<Key extends string> = { readonly [key in Key]?: Optional };

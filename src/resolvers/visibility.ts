@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Context } from '../context.ts';
+import type { Context } from '../operation/context.ts';
+import { viewOf } from '../upstream/customer-scope.ts';
 import { UpstreamError } from '../upstream/errors.ts';
+import type { MaybePromise } from '../upstream/list-loader.ts';
 import { isUuid } from '../upstream/path.ts';
-import { viewOf } from '../upstream/view.ts';
-import type { MaybePromise } from '../upstream/whole-list.ts';
 import { OwnerUnknownError } from './errors.ts';
 import type { CepEvent, Event } from './event.ts';
 

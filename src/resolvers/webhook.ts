@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { Context } from '../context.ts';
-import { identified, isObject, type JsonObject } from '../upstream/shapes.ts';
+import type { Context } from '../operation/context.ts';
+import { identified, isObject, type JsonObject } from '../upstream/json.ts';
+import type { MaybePromise } from '../upstream/list-loader.ts';
 import type { Webhook, WebhookBody, WebhookChanges } from '../upstream/webhooks.ts';
 import * as upstream from '../upstream/webhooks.ts';
-import type { MaybePromise } from '../upstream/whole-list.ts';
 import { ConflictError, NotFoundError, RefusedError, ValidationError } from './errors.ts';
 import { argumentId, inputId } from './ids.ts';
 import { openEnum } from './open-enum.ts';

@@ -2,10 +2,10 @@ import SchemaBuilder from '@pothos/core';
 import ErrorsPlugin from '@pothos/plugin-errors';
 import ScopeAuthPlugin, { type AuthFailure, RequestCache } from '@pothos/plugin-scope-auth';
 import type { Scope } from '../auth/caller.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../operation/context.ts';
 import { ApiKeyRequiredError, ForbiddenError } from '../resolvers/errors.ts';
+import type { JsonObject } from '../upstream/json.ts';
 import type { ForeseenList } from '../upstream/session.ts';
-import type { JsonObject } from '../upstream/shapes.ts';
 
 interface Text {
   Input: string;

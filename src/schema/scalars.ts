@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../upstream/shapes.ts';
+import { isObject, type JsonObject } from '../upstream/json.ts';
 import { builder } from './builder.ts';
 
 /** Longest cursor that is looked at, in characters. */

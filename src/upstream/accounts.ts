@@ -1,8 +1,8 @@
 import type { Audit } from './audit.ts';
 import type { Attempt } from './http.ts';
+import { identified, type Optional } from './json.ts';
 import { type Envelope, readWholeList } from './list.ts';
 import type { Rest, RestChanges } from './rest.ts';
-import { identified, type Optional } from './shapes.ts';
 
 /** A private account with its CLABE and balance (spec, "PrivateAccount"). */
 export interface Account {

@@ -1,4 +1,4 @@
-import type { Optional } from './shapes.ts';
+import type { Optional } from './json.ts';
 
 /** When each thing happened, as the upstream writes it (spec, "Conventions": four spellings, `None` or null). */
 export interface Audit {

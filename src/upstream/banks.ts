@@ -1,8 +1,8 @@
 import { UpstreamError } from './errors.ts';
+import type { JsonObject } from './json.ts';
 import { type Envelope, readWholeList } from './list.ts';
 import { isUuid } from './path.ts';
 import type { Rest } from './rest.ts';
-import type { JsonObject } from './shapes.ts';
 
 /** A SPEI participant. The spec shows no field of it but that there is an id. */
 export interface Bank {

@@ -1,7 +1,7 @@
 import { UpstreamError } from './errors.ts';
 import type { Attempt } from './http.ts';
+import { identified, isObject, type Optional } from './json.ts';
 import type { Rest } from './rest.ts';
-import { identified, isObject, type Optional } from './shapes.ts';
 
 /** The client's credentials (spec, "Credential"), snake_case as the upstream sends them. */
 export interface Credential {

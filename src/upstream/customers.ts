@@ -1,7 +1,7 @@
 import type { Audit } from './audit.ts';
+import { identified, type Optional } from './json.ts';
 import { type Envelope, readWholeList } from './list.ts';
 import type { Rest } from './rest.ts';
-import { identified, type Optional } from './shapes.ts';
 
 /** A Business Unit, as endpoint 7 lists it (spec, "Customer"). */
 export interface Customer {

@@ -1,12 +1,12 @@
 import DataLoader from 'dataloader';
 import type { Audit } from './audit.ts';
+import type { View } from './customer-scope.ts';
 import { UpstreamError } from './errors.ts';
 import type { Attempt } from './http.ts';
+import { identified, type Optional } from './json.ts';
 import { type Envelope, type ListPage, readPage } from './list.ts';
+import { type Cover, coverWindow, coverWithSize, MAX_PAGE } from './page-cover.ts';
 import type { Rest, RestChanges } from './rest.ts';
-import { identified, type Optional } from './shapes.ts';
-import type { View } from './view.ts';
-import { type Cover, coverWindow, coverWithSize, MAX_PAGE } from './window.ts';
 
 /** Where money comes from or goes to (spec, "Instrument"). */
 export interface Instrument {

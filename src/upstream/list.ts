@@ -1,6 +1,6 @@
 import { UpstreamError } from './errors.ts';
+import { isObject, type JsonObject } from './json.ts';
 import type { Rest } from './rest.ts';
-import { isObject, type JsonObject } from './shapes.ts';
 
 /** Where an envelope keeps its parts. Lists differ: `totalItem` here, `totalItems` there, `total_banks` for banks. */
 export interface Envelope {

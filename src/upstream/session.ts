@@ -1,14 +1,14 @@
 import { ACCOUNTS, type Account, readAccounts } from './accounts.ts';
 import { BANKS, type Bank, readBanks } from './banks.ts';
+import { viewOf } from './customer-scope.ts';
 import { CUSTOMERS, type Customer, readCustomers } from './customers.ts';
 import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from './instruments.ts';
-import { narrowChanges } from './narrowed-changes.ts';
+import { createWholeList, Listing, type WholeList } from './list-loader.ts';
 import type { Rest, RestChanges } from './rest.ts';
+import { narrowChanges } from './scoped-changes.ts';
 import type { SourceOwners } from './source-owners.ts';
 import { createTransactionLoader, type TransactionLoader } from './transactions.ts';
-import { viewOf } from './view.ts';
 import { readWebhooks, WEBHOOKS, type Webhook } from './webhooks.ts';
-import { createWholeList, Listing, type WholeList } from './whole-list.ts';
 
 /**
  * One caller's view of the REST service during one operation. What has been read once is not read again; another

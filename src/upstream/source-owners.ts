@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { readInstrument } from './instruments.ts';
+import { present } from './json.ts';
 import type { Rest } from './rest.ts';
-import { present } from './shapes.ts';
 import { readTransaction, type Transaction } from './transactions.ts';
 
 /** Owners kept in memory: an owner, once known, never changes. */

@@ -1,4 +1,4 @@
-import { type Optional, present } from './shapes.ts';
+import { type Optional, present } from './json.ts';
 
 const TIMESTAMP =
   /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(\.\d{1,9})?\s?(Z|z|[+-]\d{2}:?\d{2}|[+-]\d{2})?$/;

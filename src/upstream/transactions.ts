@@ -1,12 +1,12 @@
 import DataLoader from 'dataloader';
 import type { Audit } from './audit.ts';
+import type { View } from './customer-scope.ts';
 import { UpstreamError } from './errors.ts';
 import type { Attempt } from './http.ts';
 import type { InstrumentDetail, InstrumentLoader } from './instruments.ts';
+import { identified, isObject, type Optional, present } from './json.ts';
 import { isId } from './path.ts';
 import type { Rest, RestChanges } from './rest.ts';
-import { identified, isObject, type Optional, present } from './shapes.ts';
-import type { View } from './view.ts';
 
 /** A movement of money (spec, "Transaction"). */
 export interface Transaction {

@@ -1,7 +1,7 @@
 import type { Attempt } from './http.ts';
+import { identified, type Optional } from './json.ts';
 import { type Envelope, readWholeList } from './list.ts';
 import type { Rest, RestChanges } from './rest.ts';
-import { identified, type Optional } from './shapes.ts';
 
 /** A registered receiver of notifications (spec, "Webhook"). */
 export interface Webhook {

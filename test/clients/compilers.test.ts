@@ -74,7 +74,7 @@ it('relay-compiler accepts the schema and the example’s documents', async () =
 });
 
 it('a gateway runs the documents of the manifest that graphql-codegen has written, by their hash, and no others', async () => {
-  await using program = startProgram('src/main.ts', {
+  await using program = startProgram('src/start.js', {
     PORT: '0',
     SANDBOX_PORT: '0',
     TRUSTED_DOCUMENTS: MANIFEST,

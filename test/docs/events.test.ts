@@ -86,7 +86,7 @@ it('every command that docs/events.md names exists', async () => {
   const options = [...page.matchAll(/npm run soak -- (.*)$/gm)].flatMap(([, given = '']) =>
     given.match(/--\w+/g),
   );
-  const { stdout } = await run(process.execPath, ['test/soak/soak.ts', '--help'], {
+  const { stdout } = await run(process.execPath, ['test/scenarios/soak/soak.ts', '--help'], {
     cwd: fileURLToPath(ROOT),
   });
   for (const option of options) expect(stdout).toContain(option);

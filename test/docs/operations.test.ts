@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../src/secret.ts';
+import { Secret } from '../../src/common/secret.ts';
 import { pasarela } from '../cli/run.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';

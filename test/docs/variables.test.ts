@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { readPage } from './pages.ts';
 
-/** The names of the variables, as the one schema in `src/config.ts` lists them. */
+/** The names of the variables, as the one schema in `src/app/config.ts` lists them. */
 async function variables(): Promise<readonly string[]> {
   const [, schema = ''] =
-    /const variables = z\.object\(\{(.*?)^\}\);/ms.exec(await readPage('src/config.ts')) ?? [];
+    /const variables = z\.object\(\{(.*?)^\}\);/ms.exec(await readPage('src/app/config.ts')) ?? [];
   return [...schema.matchAll(/^ {2}([A-Z_]+):/gm)].map(([, name = '']) => name);
 }
 

@@ -20,7 +20,7 @@ const foreign: string[] = [];
 beforeAll(async () => {
   await prepareExample();
   ports = { PORT: String(await freePort()), SANDBOX_PORT: String(await freePort()) };
-  program = startProgram('src/main.ts', ports);
+  program = startProgram('src/start.js', ports);
   const { gateway, sandbox } = await demoAddresses(program);
   const port = await freePort();
   origin = `http://127.0.0.1:${port}`;
@@ -94,7 +94,7 @@ it('goes on with another token after a restart, and says that the sandbox has be
   await page.getByRole('link', { name: 'Entradas de dinero' }).click();
   await program.end('SIGKILL');
   await page.locator('.status', { hasText: 'Sin conexión' }).waitFor();
-  program = startProgram('src/main.ts', ports);
+  program = startProgram('src/start.js', ports);
   await demoAddresses(program);
   await page.getByText('La lista empieza de nuevo con lo que sí guarda.').waitFor();
   await page.getByText('Aún no llega dinero.').waitFor();

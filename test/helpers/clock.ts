@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/auth/lapse.ts';
+import type { Clock } from '../../src/auth/credential-expiry.ts';
 import { until } from './until.ts';
 
 /** A clock that begins at the real now, and stands still until it is stepped. */

@@ -11,7 +11,7 @@ import { DURABLE, endWithThisProcess, type RedisServer, startRedis } from './red
 
 const SECRET = 'a secret for tests that is long enough';
 
-/** One process of `src/main.ts`. */
+/** One process of `src/start.js`. */
 export interface Member {
   readonly url: string;
   readonly graphql: string;
@@ -43,7 +43,7 @@ export async function startFleet(lifetimeSeconds?: number): Promise<Fleet> {
     sandbox,
     redis,
     async start(environment = {}) {
-      const program = startProgram('src/main.ts', {
+      const program = startProgram('src/start.js', {
         PORT: '0',
         UPSTREAM_URL: sandbox.url,
         REDIS_URL: redis.url,

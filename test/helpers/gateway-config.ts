@@ -1,5 +1,5 @@
-import { Secret } from '../../src/secret.ts';
-import type { ServerConfig } from '../../src/server.ts';
+import type { ServerConfig } from '../../src/app/gateway.ts';
+import { Secret } from '../../src/common/secret.ts';
 
 const WEBHOOK_SECRET = 'a secret for tests that is long enough';
 

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Clock } from '../../src/auth/lapse.ts';
-import type { IngressAddresses, Logger } from '../../src/context.ts';
+import { buildServer, type ServerConfig } from '../../src/app/gateway.ts';
+import type { Clock } from '../../src/auth/credential-expiry.ts';
+import type { IngressAddresses, Logger } from '../../src/operation/context.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
-import { buildServer, type ServerConfig } from '../../src/server.ts';
 import { gatewayConfig } from './gateway-config.ts';
 
 /** A result as a client reads it. `data` is left open: each test knows what it asked for. */

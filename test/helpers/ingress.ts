@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { EventLog, EventType } from '../../src/events/log.ts';
-import { SqliteLog } from '../../src/events/sqlite-log.ts';
+import { SqliteLog } from '../../src/events/sqlite/sqlite-log.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { createIngress, type IngressOptions } from '../../src/ingress/ingress.ts';
 import { countingMetrics, recordingLogger } from './events.ts';

@@ -40,7 +40,7 @@ export async function startRestartable(
   let program: Program | undefined;
 
   const start = async () => {
-    program = startProgram('src/main.ts', {
+    program = startProgram('src/start.js', {
       PORT: String(port),
       UPSTREAM_URL: sandbox.url,
       PUBLIC_URL: url,

@@ -1,6 +1,6 @@
 import { SignJWT } from 'jose';
-import { Secret } from '../../src/secret.ts';
-import type { ServerConfig } from '../../src/server.ts';
+import type { ServerConfig } from '../../src/app/gateway.ts';
+import { Secret } from '../../src/common/secret.ts';
 
 export const ISSUER = 'https://id.example.mx';
 export const AUDIENCE = 'pasarela';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { RedisLog } from '../../src/events/redis-log.ts';
+import { RedisLog } from '../../src/events/redis/redis-log.ts';
 import { countingMetrics, ids, recordingLogger } from '../helpers/events.ts';
 import { speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
 import { startRedis } from '../helpers/redis.ts';

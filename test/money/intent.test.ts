@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { upstreamKey } from '../../src/money/idempotency-key.ts';
 import { inputHash, isIdempotencyKey, type MoneyIntent, recordName } from '../../src/money/intent.ts';
-import { upstreamKey } from '../../src/money/upstream-key.ts';
 
 const CLIENT = '11111111-2222-4333-8444-555555555555';
 const intent: MoneyIntent = {

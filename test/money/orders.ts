@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
+import { upstreamKey } from '../../src/money/idempotency-key.ts';
 import { inputHash, type MoneyMutation } from '../../src/money/intent.ts';
 import type { Exchange, UpstreamAnswer } from '../../src/money/outcome.ts';
-import { upstreamKey } from '../../src/money/upstream-key.ts';
 
 export const MUTATIONS: readonly MoneyMutation[] = [
   'createMoneyOut',

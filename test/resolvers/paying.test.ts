@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Secret } from '../../src/secret.ts';
+import { Secret } from '../../src/common/secret.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { VARIANTS } from '../helpers/variants.ts';

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { readAccounts } from '../../src/upstream/accounts.ts';
 import { bankId, readBanks } from '../../src/upstream/banks.ts';
+import { viewOf } from '../../src/upstream/customer-scope.ts';
 import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
-import { viewOf } from '../../src/upstream/view.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `item-${index}` }));

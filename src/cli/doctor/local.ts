@@ -3,8 +3,8 @@ import { access } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { ConfigError, readEnvironment, type Variables, weaknessesOf } from '../../config.ts';
-import { readTrustedDocuments } from '../../trusted-documents.ts';
+import { ConfigError, readEnvironment, type Variables, weaknessesOf } from '../../app/config.ts';
+import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
 import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 

@@ -1,7 +1,7 @@
-import type { Variables } from '../../config.ts';
-import { redisWarnings } from '../../events/redis-settings.ts';
-import { connectRedis, type RedisClient } from '../../redis.ts';
-import { primariesOf } from '../../redis-replication.ts';
+import type { Variables } from '../../app/config.ts';
+import { redisWarnings } from '../../events/redis/settings.ts';
+import { connectRedis, type RedisClient } from '../../redis/connection.ts';
+import { primariesOf } from '../../redis/replication.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 3_000;

@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose';
 import { z } from 'zod';
+import type { Variables } from '../../app/config.ts';
 import { UnauthenticatedError } from '../../auth/authenticator.ts';
 import { readToken } from '../../auth/passthrough.ts';
-import type { Variables } from '../../config.ts';
 import { UpstreamError } from '../../upstream/errors.ts';
 import { readInstrumentPage } from '../../upstream/instruments.ts';
 import { isUuid } from '../../upstream/path.ts';

@@ -1,4 +1,4 @@
-import type { Variables } from '../../config.ts';
+import type { Variables } from '../../app/config.ts';
 import type { EventType } from '../../events/log.ts';
 import { UpstreamError } from '../../upstream/errors.ts';
 import type { Rest } from '../../upstream/rest.ts';

@@ -1,0 +1,252 @@
+import { z } from 'zod';
+import { Secret } from '../common/secret.ts';
+
+/**
+ * Every variable that Pasarela reads, and the only place that reads them. An empty variable counts as unset. What a
+ * variable means is its description here; README and docs repeat it for people.
+ */
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .describe(`a whole number from ${min} to ${max}`);
+
+const flag = z
+  .enum(['true', 'false'])
+  .transform((value) => value === 'true')
+  .describe('true or false');
+
+const httpUrl = z
+  .string()
+  .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), { abort: true })
+  .describe('an http or https address');
+
+const origin = httpUrl
+  .refine(
+    (value) => {
+      const url = new URL(value);
+      return url.pathname === '/' && url.search === '' && url.username === '';
+    },
+    { abort: true },
+  )
+  .transform((value) => new URL(value).origin)
+  .describe('an http or https origin with no path, such as https://api.example.mx');
+
+const list = (item: z.ZodType<string, string>) =>
+  z
+    .string()
+    .transform((value) => value.split(',').map((part) => part.trim()))
+    .pipe(z.array(item).min(1));
+
+const text = (description: string) => z.string().describe(description);
+
+const secret = (description: string) =>
+  z
+    .string()
+    .transform((value) => new Secret(value))
+    .describe(description);
+
+const variables = z.object({
+  PORT: integer(0, 65_535).default(4000),
+  HOST: z.string().default('127.0.0.1').describe('an address of this machine'),
+  UPSTREAM_URL: origin.optional(),
+  UPSTREAM_TIMEOUT_MS: integer(1, 600_000).default(10_000),
+  OPERATION_TIMEOUT_MS: integer(1, 600_000).default(30_000),
+  UPSTREAM_UTC_OFFSET: z
+    .string()
+    .regex(/^([+-](0\d|1[0-4]):[0-5]\d|Z)$/)
+    .describe('an offset such as -06:00, or Z')
+    .default('-06:00'),
+  UPSTREAM_TOKEN_CLIENT_CLAIM: list(z.string().min(1))
+    .describe('names of JWT claims, comma-separated')
+    .default(['client_id', 'clientId', 'cid', 'sub']),
+  AUTH_MODE: z.enum(['passthrough', 'service']).describe('passthrough or service').default('passthrough'),
+  UPSTREAM_API_KEY: secret("the client's API key").optional(),
+  UPSTREAM_CLIENT_ID: z.uuid().describe('the UUID of the client').optional(),
+  UPSTREAM_CLIENT_SECRET: secret("the client's secret").optional(),
+  AUTH_JWKS_URL: httpUrl.optional(),
+  AUTH_JWT_SECRET: secret('the secret that callers’ tokens are signed with').optional(),
+  AUTH_ISSUER: text('the `iss` of callers’ tokens').optional(),
+  AUTH_AUDIENCE: text('the `aud` of callers’ tokens').optional(),
+  LIMIT_TOKENS: integer(1, 100_000).default(2_000),
+  LIMIT_DEPTH: integer(1, 1_000).default(15),
+  LIMIT_ALIASES: integer(0, 100_000).default(30),
+  LIMIT_DIRECTIVES: integer(0, 100_000).default(50),
+  LIMIT_COST: integer(1, 100_000_000).default(10_000),
+  TRUSTED_DOCUMENTS: text('a JSON file of SHA-256 hash → document').optional(),
+  REDIS_URL: z
+    .string()
+    .regex(/^(rediss?|rediss?\+(sentinel|cluster)):\/\/./)
+    .transform((value) => new Secret(value))
+    .describe('redis://…, rediss://…, redis+sentinel://… or redis+cluster://…')
+    .optional(),
+  DATA_DIR: z.string().describe('a folder').optional(),
+  EVENTS_RETENTION: integer(1, 100_000_000).default(100_000),
+  PUBLIC_URL: httpUrl.transform((value) => value.replace(/\/+$/, '')).optional(),
+  WEBHOOK_SECRET: list(z.string().min(1))
+    .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))
+    .transform(([first, ...rest]): readonly [Secret, ...Secret[]] => [
+      new Secret(first),
+      ...rest.map((value) => new Secret(value)),
+    ])
+    .describe('a secret, or two, comma-separated, while rotating (the first one signs)')
+    .optional(),
+  WEBHOOK_TOKEN_HEADER: z
+    .string()
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/)
+    .transform((value) => value.toLowerCase())
+    .describe('the name of an HTTP header')
+    .optional(),
+  MONEY_IN_DECISION_URL: httpUrl.optional(),
+  CORS_ORIGINS: list(origin).describe('origins such as https://app.example.mx, comma-separated').optional(),
+  GRAPHIQL: flag.optional(),
+  INTROSPECTION: flag.optional(),
+  UPSTREAM_REPORT: flag.optional(),
+  REUSE_PORT: flag.default(false),
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .describe('fatal, error, warn, info, debug, trace or silent')
+    .default('info'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.transform((value) => value.replace(/\/+$/, '')).optional(),
+  PASARELA_TOKEN: secret('an access token for the commands to act with').optional(),
+  SANDBOX_PORT: integer(0, 65_535).default(4010),
+  SANDBOX_SPEED: z
+    .string()
+    .regex(/^\d+(\.\d+)?$/)
+    .transform(Number)
+    .refine((value) => value <= 100_000)
+    .describe('how many times faster than real time, from 0 (stands still) to 100000')
+    .default(60),
+  SANDBOX_SEED: integer(0, Number.MAX_SAFE_INTEGER).default(1),
+});
+
+export type Variables = z.output<typeof variables>;
+
+/** Names whose value is never repeated in an error message. */
+const SECRET = new Set<string>([
+  'WEBHOOK_SECRET',
+  'REDIS_URL',
+  'UPSTREAM_API_KEY',
+  'UPSTREAM_CLIENT_SECRET',
+  'AUTH_JWT_SECRET',
+  'PASARELA_TOKEN',
+]);
+
+/** What `AUTH_MODE=service` cannot do without. */
+const SERVICE = [
+  'UPSTREAM_API_KEY',
+  'UPSTREAM_CLIENT_ID',
+  'UPSTREAM_CLIENT_SECRET',
+  'AUTH_ISSUER',
+  'AUTH_AUDIENCE',
+] as const;
+
+/** The environment is wrong: the message names every wrong variable, what it got and what it wants. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/**
+ * Reads the configuration.
+ *
+ * @param environment such as `process.env`; variables that are not Pasarela's are ignored.
+ * @throws ConfigError
+ */
+export function readVariables(environment: Readonly<Record<string, string | undefined>>): Variables {
+  const given = Object.fromEntries(
+    Object.keys(variables.shape)
+      .map((name) => [name, environment[name]] as const)
+      .filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const read = variables.safeParse(given);
+  const problems = new Map<string, string>();
+  for (const issue of read.error?.issues ?? []) {
+    const name = String(issue.path[0]);
+    const got = SECRET.has(name) ? 'a value' : JSON.stringify(given[name]);
+    problems.set(name, `${name}: got ${got}, wants ${wants(name)}.`);
+  }
+  if (given['UPSTREAM_URL'] !== undefined && given['WEBHOOK_SECRET'] === undefined) {
+    problems.set(
+      'WEBHOOK_SECRET',
+      `WEBHOOK_SECRET: is not set, and UPSTREAM_URL is; wants ${wants('WEBHOOK_SECRET')}, the same in every process.`,
+    );
+  }
+  if (given['REUSE_PORT'] === 'true' && given['REDIS_URL'] === undefined) {
+    problems.set(
+      'REDIS_URL',
+      `REDIS_URL: is not set, and REUSE_PORT is true; wants ${wants('REDIS_URL')}, as processes on one port share their events.`,
+    );
+  }
+  if (given['AUTH_MODE'] === 'service') {
+    for (const name of SERVICE.filter((name) => given[name] === undefined)) {
+      problems.set(name, `${name}: is not set, and AUTH_MODE is service; wants ${wants(name)}.`);
+    }
+    if ((given['AUTH_JWKS_URL'] === undefined) === (given['AUTH_JWT_SECRET'] === undefined)) {
+      const both = given['AUTH_JWKS_URL'] !== undefined;
+      problems.set(
+        'AUTH_JWKS_URL',
+        `AUTH_JWKS_URL, AUTH_JWT_SECRET: ${both ? 'both are set' : 'neither is set, and AUTH_MODE is service'}; wants one: ${wants('AUTH_JWKS_URL')}, or ${wants('AUTH_JWT_SECRET')}.`,
+      );
+    }
+  }
+  if (!read.success || problems.size > 0) {
+    const list = [...problems.values()].map((problem) => `  ${problem}`).join('\n');
+    throw new ConfigError(`The configuration is wrong:\n${list}`);
+  }
+  return read.data;
+}
+
+/** As many as the hash has that it is the key of (RFC 2104, 3; RFC 7518, 3.2). */
+const HMAC_KEY_BYTES = 32;
+
+/** What of a configuration that can be read is weak, as sentences for the operator. They repeat no secret. */
+export function weaknessesOf(read: Variables): readonly string[] {
+  const keys: readonly (readonly [name: string, seen: string, keys: readonly Secret[]])[] = [
+    ['WEBHOOK_SECRET', 'address of the ingress', read.WEBHOOK_SECRET ?? []],
+    ['AUTH_JWT_SECRET', 'token', read.AUTH_JWT_SECRET === undefined ? [] : [read.AUTH_JWT_SECRET]],
+  ];
+  return keys
+    .filter(([, , secrets]) => secrets.some((secret) => Buffer.byteLength(secret.reveal()) < HMAC_KEY_BYTES))
+    .map(
+      ([name, seen]) =>
+        `${name} is shorter than ${HMAC_KEY_BYTES} bytes: who has seen one ${seen} can try secrets until one fits, and then make others.`,
+    );
+}
+
+/** How a gateway in service mode is known to the upstream, and how it knows its callers. */
+export interface ServiceVariables {
+  readonly clientId: string;
+  readonly clientSecret: Secret;
+  readonly apiKey: Secret;
+  readonly keys: { readonly jwksUrl: string } | { readonly secret: Secret };
+  readonly issuer: string;
+  readonly audience: string;
+}
+
+/** What service mode needs, once {@link readVariables} has seen to it that it is all there; undefined in another mode. */
+export function serviceOf(read: Variables): ServiceVariables | undefined {
+  if (read.AUTH_MODE !== 'service') return undefined;
+  const { UPSTREAM_CLIENT_ID: clientId, UPSTREAM_CLIENT_SECRET: clientSecret } = read;
+  const { UPSTREAM_API_KEY: apiKey, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = read;
+  const { AUTH_JWKS_URL: jwksUrl, AUTH_JWT_SECRET: secret } = read;
+  const keys = jwksUrl === undefined ? secret && { secret } : { jwksUrl };
+  if (!clientId || !clientSecret || !apiKey || !issuer || !audience || !keys) {
+    throw new ConfigError('AUTH_MODE is service, and what it needs is not set.');
+  }
+  return { clientId, clientSecret, apiKey, keys, issuer, audience };
+}
+
+function wants(name: string): string {
+  for (let type = Reflect.get(variables.shape, name); type instanceof z.ZodType; ) {
+    if (type.description !== undefined) return type.description;
+    if (!(type instanceof z.ZodOptional || type instanceof z.ZodDefault)) break;
+    // The public type of an inner type is the core's own class; every type here is made by `z`.
+    type = type.unwrap() as z.ZodType;
+  }
+  return 'another value';
+}
+
+/** The configuration of this process. */
+export const readEnvironment = (): Variables => readVariables(process.env);

@@ -1,0 +1,115 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Secret } from '../common/secret.ts';
+import { createLogger } from '../observability/logger.ts';
+import { readEnvironment, serviceOf, type Variables, weaknessesOf } from './config.ts';
+import type { Demo } from './demo.ts';
+import { buildServer, type ServerConfig } from './gateway.ts';
+import { type Closer, runProgram } from './lifecycle.ts';
+import { readTrustedDocuments } from './trusted-documents-file.ts';
+
+type Opened = (closer: Closer) => void;
+
+/** What the gateway is made from when there is a REST service to stand in front of. */
+function configure(variables: Variables, upstreamUrl: string): ServerConfig {
+  const origins = variables.CORS_ORIGINS ?? [];
+  return {
+    host: variables.HOST,
+    port: variables.PORT,
+    reusePort: variables.REUSE_PORT,
+    upstreamUrl,
+    upstreamTimeoutMs: variables.UPSTREAM_TIMEOUT_MS,
+    operationTimeoutMs: variables.OPERATION_TIMEOUT_MS,
+    upstreamUtcOffset: variables.UPSTREAM_UTC_OFFSET,
+    tokenClientClaims: variables.UPSTREAM_TOKEN_CLIENT_CLAIM,
+    service: serviceOf(variables),
+    redisUrl: variables.REDIS_URL,
+    dataDir: variables.DATA_DIR ?? './data',
+    eventsRetention: variables.EVENTS_RETENTION,
+    publicUrl: variables.PUBLIC_URL,
+    webhookSecrets: variables.WEBHOOK_SECRET ?? [new Secret(randomBytes(32).toString('base64url'))],
+    webhookTokenHeader: variables.WEBHOOK_TOKEN_HEADER,
+    moneyInDecisionUrl: variables.MONEY_IN_DECISION_URL,
+    allowsOrigin: (origin) => origins.includes(origin),
+    introspection: variables.INTROSPECTION ?? false,
+    upstreamReport: variables.UPSTREAM_REPORT ?? false,
+    graphiql: variables.GRAPHIQL === true ? { title: 'Pasarela' } : undefined,
+    limits: {
+      tokens: variables.LIMIT_TOKENS,
+      depth: variables.LIMIT_DEPTH,
+      aliases: variables.LIMIT_ALIASES,
+      directives: variables.LIMIT_DIRECTIVES,
+      cost: variables.LIMIT_COST,
+    },
+    trustedDocuments:
+      variables.TRUSTED_DOCUMENTS === undefined
+        ? undefined
+        : readTrustedDocuments(variables.TRUSTED_DOCUMENTS),
+  };
+}
+
+/** The same on the embedded sandbox: what is not set is chosen for exploring, and nothing is left behind. */
+async function configureDemo(variables: Variables, demo: Demo, opened: Opened): Promise<ServerConfig> {
+  let dataDir = variables.DATA_DIR;
+  if (dataDir === undefined) {
+    const temporary = await mkdtemp(join(tmpdir(), 'pasarela-'));
+    opened(() => rm(temporary, { recursive: true, force: true }));
+    dataDir = temporary;
+  }
+  const config = configure(variables, demo.upstreamUrl);
+  return {
+    ...config,
+    dataDir,
+    publicUrl: variables.PUBLIC_URL ?? 'self',
+    allowsOrigin: variables.CORS_ORIGINS === undefined ? isLocalhost : config.allowsOrigin,
+    introspection: variables.INTROSPECTION ?? true,
+    upstreamReport: variables.UPSTREAM_REPORT ?? true,
+    graphiql: variables.GRAPHIQL === false ? undefined : demo.graphiql,
+  };
+}
+
+/** The SDK is loaded where a collector is named: others should not wait for it at every start. */
+async function openTracing(variables: Variables, opened: Opened): Promise<ServerConfig['tracing']> {
+  const endpoint = variables.OTEL_EXPORTER_OTLP_ENDPOINT;
+  if (endpoint === undefined) return undefined;
+  const { startTracing } = await import('../observability/tracing.ts');
+  const tracing = startTracing(endpoint);
+  opened(() => tracing.stop());
+  return tracing;
+}
+
+const isLocalhost = (origin: string): boolean =>
+  URL.canParse(origin) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname);
+
+await runProgram(async (opened) => {
+  const variables = readEnvironment();
+  const logger = createLogger(variables.LOG_LEVEL);
+  for (const weakness of weaknessesOf(variables)) logger.warn({}, weakness);
+  const tracing = await openTracing(variables, opened);
+
+  if (variables.UPSTREAM_URL !== undefined) {
+    const server = buildServer({ ...configure(variables, variables.UPSTREAM_URL), tracing }, logger);
+    opened(() => server.stop());
+    logger.info({ url: await server.start(), upstream: variables.UPSTREAM_URL }, 'Pasarela is listening');
+    return;
+  }
+
+  // Most of the sources are the sandbox's.
+  const { startDemo } = await import('./demo.ts');
+  // A log that outlives the sandbox would take the messages of its next start for those of this one.
+  const lasting = variables.DATA_DIR !== undefined || variables.REDIS_URL !== undefined;
+  const demo = await startDemo({
+    ...(lasting ? { run: randomUUID() } : {}),
+    port: variables.SANDBOX_PORT,
+    speed: variables.SANDBOX_SPEED,
+    seed: variables.SANDBOX_SEED,
+  });
+  opened(() => demo.stop());
+  const server = buildServer({ ...(await configureDemo(variables, demo, opened)), tracing }, logger);
+  opened(() => server.stop());
+  const url = await server.start();
+  await demo.registerWebhooks(server.ingress);
+  process.stdout.write(demo.welcome(url));
+});

@@ -1,0 +1,67 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { UpstreamError } from '../upstream/errors.ts';
+import type { MaybePromise } from '../upstream/list-loader.ts';
+import { UnauthenticatedError } from './authenticator.ts';
+import type { Caller } from './caller.ts';
+
+/** Time, as tests may step it. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: Date.now,
+  async sleep(ms, signal) {
+    await wait(ms, undefined, { signal, ref: false });
+  },
+};
+
+/** How often whoever has a token without an end is asked about again (positions.md). */
+const PROBE_MS = 60_000;
+/** Longer waits than a timer can take are taken in parts. */
+const LONGEST_SLEEP_MS = 3_600_000;
+
+const expired = (): UnauthenticatedError => new UnauthenticatedError('The access token has expired.');
+
+/** @throws UnauthenticatedError once the credential has ended. */
+export function assertHolds({ expiresAt }: Pick<Caller, 'expiresAt'>, now: number): void {
+  if (expiresAt !== undefined && expiresAt <= now) throw expired();
+}
+
+/**
+ * Waits for the end of a credential: its own, or, where it has none, the first time that it is refused.
+ *
+ * @param again finds out anew whom it stands for. What cannot be found out now is asked again later.
+ * @returns why it holds no longer; undefined when the signal was aborted before that.
+ */
+export async function untilLapse(
+  caller: Caller,
+  again: () => MaybePromise<Caller>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Error | undefined> {
+  let { expiresAt } = caller;
+  while (!signal.aborted) {
+    const left = expiresAt === undefined ? PROBE_MS : expiresAt - clock.now();
+    if (left <= 0) return expired();
+    const slept = await clock.sleep(Math.min(left, LONGEST_SLEEP_MS), signal).then(
+      () => true,
+      () => false,
+    );
+    if (!slept) return undefined;
+    if (expiresAt !== undefined) continue;
+    try {
+      expiresAt = (await again()).expiresAt;
+    } catch (error) {
+      if (isRefusal(error)) return error;
+    }
+  }
+  return undefined;
+}
+
+const isRefusal = (error: unknown): error is Error =>
+  error instanceof UnauthenticatedError ||
+  (error instanceof UpstreamError && (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN'));

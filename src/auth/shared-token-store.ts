@@ -1,0 +1,134 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Secret } from '../common/secret.ts';
+import { connectRedis } from '../redis/connection.ts';
+import type { GatewayToken, TokenShare } from './service-token.ts';
+
+/** What a log call needs; pino's loggers fit. */
+interface Logger {
+  warn(fields: object, message: string): void;
+}
+
+export interface TokenShareOptions {
+  /** As `connectRedis` takes it. */
+  readonly redisUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret;
+  readonly logger: Logger;
+}
+
+const COMMAND_TIMEOUT_MS = 2_000;
+/** Longer than a renewal takes; a process that dies with the lock holds up the others for so long. */
+const LOCK_MS = 12_000;
+const LOCK_POLL_MS = 50;
+/** How long a token without an end is kept, in milliseconds. */
+const KEPT_MS = 3_600_000;
+
+/** KEYS: lock. ARGV: owner. */
+const UNLOCK = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
+
+const Stored = z.object({
+  token: z.string(),
+  issuedAt: z.number(),
+  expiresAt: z.number().optional(),
+  refusedAt: z.number().optional(),
+});
+
+/**
+ * The token in Redis, for all processes of a client. Encrypted under a key that follows from the client's secret, so that
+ * whoever reads Redis alone learns nothing. While Redis is away every process fetches its own.
+ */
+export function openTokenShare(options: TokenShareOptions): TokenShare {
+  const { redisUrl, clientId, clientSecret, logger } = options;
+  const box = sealedWith(clientSecret, clientId);
+  const name = `pasarela:token:{${clientId}}`;
+  const lock = `${name}:lock`;
+  const redis = connectRedis(redisUrl, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    connectTimeout: COMMAND_TIMEOUT_MS,
+    connectionName: 'pasarela-token',
+  });
+  redis.on('error', (err: Error) => logger.warn({ error: err.message }, "the access token's Redis is away"));
+
+  const attempt = async <T>(step: string, work: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (error) {
+      // The client's error carries its command, and that carries what is stored.
+      logger.warn({ step, error: error instanceof Error ? error.message : '' }, 'the token is not shared');
+      return undefined;
+    }
+  };
+
+  /** False when Redis is away. */
+  const locked = async (owner: string): Promise<boolean> => {
+    const patience = AbortSignal.timeout(2 * LOCK_MS);
+    while (!patience.aborted) {
+      const reply = await attempt('lock', () => redis.set(lock, owner, 'PX', LOCK_MS, 'NX'));
+      if (reply === 'OK') return true;
+      if (reply === undefined) return false;
+      await sleep(LOCK_POLL_MS);
+    }
+    return false;
+  };
+
+  return {
+    async read() {
+      const text = await attempt('read', () => redis.get(name));
+      return typeof text === 'string' ? box.open(text) : undefined;
+    },
+    async write(token) {
+      const life = token.expiresAt === undefined ? KEPT_MS : token.expiresAt - Date.now();
+      if (life > 0) await attempt('write', () => redis.set(name, box.seal(token), 'PX', Math.ceil(life)));
+    },
+    async exclusively(work) {
+      const owner = randomUUID();
+      const isLocked = await locked(owner);
+      try {
+        return await work();
+      } finally {
+        if (isLocked) await attempt('unlock', () => redis.eval(UNLOCK, 1, lock, owner));
+      }
+    },
+    async stop() {
+      redis.disconnect();
+    },
+  };
+}
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** AES-256-GCM under a key from HKDF-SHA-256 (RFC 5869). The client's id is bound in. */
+function sealedWith(secret: Secret, clientId: string) {
+  const key = Buffer.from(hkdfSync('sha256', secret.reveal(), clientId, 'pasarela upstream token', 32));
+  const context = Buffer.from(clientId);
+  return {
+    seal(token: GatewayToken): string {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(context);
+      const text = Buffer.concat([cipher.update(JSON.stringify(token), 'utf8'), cipher.final()]);
+      return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
+    },
+    /** Undefined for what another secret has sealed, and for anything else. */
+    open(text: string): GatewayToken | undefined {
+      const bytes = Buffer.from(text, 'base64url');
+      const body = bytes.subarray(NONCE_BYTES + TAG_BYTES);
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), {
+          authTagLength: TAG_BYTES,
+        })
+          .setAAD(context)
+          .setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+        const plain = Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8');
+        const { token, issuedAt, expiresAt, refusedAt } = Stored.parse(JSON.parse(plain));
+        return { token, issuedAt, expiresAt, refusedAt };
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
+import type { Secret } from '../common/secret.ts';
+import { UpstreamError } from '../upstream/errors.ts';
+import { isUuid } from '../upstream/path.ts';
+import { UnauthenticatedError } from './authenticator.ts';
+import { type Caller, SCOPES } from './caller.ts';
+
+/** How the operator's identity provider signs. */
+export type SigningKeys = { readonly jwksUrl: string } | { readonly secret: Secret };
+
+export interface CallerTokenOptions {
+  readonly keys: SigningKeys;
+  readonly issuer: string;
+  readonly audience: string;
+}
+
+/** What a verified token says of its bearer. */
+export type Bearer = Omit<Caller, 'clientId'>;
+
+const SECRET_ALGORITHMS = ['HS256', 'HS384', 'HS512'];
+/** No `none`, and no HMAC: a public key must never be taken for a shared secret. */
+const PUBLIC_ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
+
+/** How long the identity provider may take to show its keys, in milliseconds. */
+const KEYS_TIMEOUT_MS = 5_000;
+
+/**
+ * Makes the verification of callers' tokens (RFC 7519): signature, issuer, audience, `exp` and `nbf`. Scopes come from
+ * `scope` (RFC 8693, 4.2) or `scp`; those that are not the gateway's own mean nothing to it. A `customer_id` that is no
+ * UUID is refused, never taken for none.
+ *
+ * @returns a function that throws UnauthenticatedError for a token that does not hold, and UpstreamError when the
+ * identity provider's keys cannot be had.
+ */
+export function createCallerTokens(options: CallerTokenOptions): (token: string) => Promise<Bearer> {
+  const { keys, issuer, audience } = options;
+  const verify =
+    'secret' in keys
+      ? withSecret(keys.secret, issuer, audience)
+      : withRemoteKeys(keys.jwksUrl, issuer, audience);
+  return async (token) => {
+    try {
+      return bearerOf((await verify(token)).payload);
+    } catch (error) {
+      throw explain(error);
+    }
+  };
+}
+
+function withSecret(secret: Secret, issuer: string, audience: string) {
+  const key = new TextEncoder().encode(secret.reveal());
+  return (token: string) => jwtVerify(token, key, { issuer, audience, algorithms: SECRET_ALGORITHMS });
+}
+
+function withRemoteKeys(jwksUrl: string, issuer: string, audience: string) {
+  const keySet = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: KEYS_TIMEOUT_MS });
+  return (token: string) => jwtVerify(token, keySet, { issuer, audience, algorithms: PUBLIC_ALGORITHMS });
+}
+
+/** What jose says of a token that it has read and that does not hold. What is left are keys that could not be had. */
+const REFUSALS = [
+  errors.JWTClaimValidationFailed,
+  errors.JWTInvalid,
+  errors.JWSInvalid,
+  errors.JWSSignatureVerificationFailed,
+  errors.JOSEAlgNotAllowed,
+  errors.JOSENotSupported,
+  errors.JWKSNoMatchingKey,
+  errors.JWKSMultipleMatchingKeys,
+];
+
+function explain(error: unknown): Error {
+  if (error instanceof UnauthenticatedError) return error;
+  if (error instanceof errors.JWTExpired) return new UnauthenticatedError('The access token has expired.');
+  if (REFUSALS.some((refusal) => error instanceof refusal)) {
+    // Which check failed is of use to whoever forges one.
+    return new UnauthenticatedError('The access token is not accepted.');
+  }
+  return new UpstreamError(
+    'UPSTREAM_UNAVAILABLE',
+    'The keys of the identity provider cannot be read, so that no access token can be verified.',
+    { cause: error, dispatched: false },
+  );
+}
+
+function bearerOf(payload: JWTPayload): Bearer {
+  const customerId = payload['customer_id'];
+  if (customerId !== undefined && !(typeof customerId === 'string' && isUuid(customerId))) {
+    throw new UnauthenticatedError('The claim customer_id of the access token is no UUID.');
+  }
+  const granted = new Set(wordsOf(payload['scope'] ?? payload['scp']));
+  return {
+    customerId: customerId?.toLowerCase(),
+    scopes: new Set([...SCOPES].filter((scope) => granted.has(scope))),
+    expiresAt: payload.exp === undefined ? undefined : payload.exp * 1000,
+  };
+}
+
+/** Words in one text, or a list of them: both forms are in use. */
+function wordsOf(claim: unknown): readonly unknown[] {
+  if (typeof claim === 'string') return claim.split(' ');
+  return Array.isArray(claim) ? claim : [];
+}

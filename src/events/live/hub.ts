@@ -1,0 +1,58 @@
+import { spread } from '../../common/stagger.ts';
+import type { Place } from '../cursor.ts';
+import { DrainingError } from '../errors.ts';
+import type { FollowOptions } from '../log.ts';
+import type { EventMetrics } from '../metrics.ts';
+import type { Source } from '../source.ts';
+import { Feed } from './feed.ts';
+import { Follower } from './follower.ts';
+
+/** All followers of the process: one feed per client that anybody follows. */
+export class Hub {
+  readonly #source: Source;
+  readonly #metrics: EventMetrics;
+  readonly #feeds = new Map<string, Feed>();
+  #followers = 0;
+  #stopped = false;
+
+  constructor(source: Source, metrics: EventMetrics) {
+    this.#source = source;
+    this.#metrics = metrics;
+  }
+
+  /** Resolves once attached. Throws what `EventLog.follow` throws. */
+  async follow(
+    clientId: string,
+    after: Place | undefined,
+    options: Pick<FollowOptions, 'signal' | 'readers'>,
+  ): Promise<Follower> {
+    if (this.#stopped) throw new DrainingError();
+    const follower = new Follower(this.#feed(clientId), this.#metrics, options);
+    await follower.open(after);
+    return follower;
+  }
+
+  /** Ends the followers one after another; resolves once the last one is. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    const followers = [...this.#feeds.values()].flatMap((feed) => [...feed.members]);
+    await spread(followers, (follower) => follower.fail(new DrainingError()));
+  }
+
+  #feed(clientId: string): Feed {
+    const known = this.#feeds.get(clientId);
+    if (known !== undefined) return known;
+    const feed = new Feed(clientId, this.#source, {
+      sized: (change) => {
+        this.#followers += change;
+        this.#metrics.subscribers(this.#followers);
+      },
+      idle: () => {
+        this.#feeds.delete(clientId);
+        this.#source.detach(clientId);
+      },
+    });
+    this.#feeds.set(clientId, feed);
+    return feed;
+  }
+}

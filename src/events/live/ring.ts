@@ -1,0 +1,52 @@
+import type { Entry } from '../entry.ts';
+
+/** How much may wait for one follower, and how much of the recent past a feed remembers. */
+export const QUEUE_LIMIT = { entries: 256, size: 1024 * 1024 } as const;
+/** How much of that a follower may be given at once, so that there is room for what comes while it reads. */
+const AT_ONCE = { entries: 128, size: 512 * 1024 } as const;
+
+/** What a follower missed: as much of it as it can be given at once, and whether that was all. */
+export interface Missed {
+  readonly entries: readonly Entry[];
+  readonly all: boolean;
+}
+
+/** The last entries of an unbroken chain, as many as fit in one follower's queue. */
+export class Ring {
+  readonly #entries = new Map<string, Entry>();
+  #size = 0;
+
+  push(entry: Entry): void {
+    this.#entries.set(entry.position, entry);
+    this.#size += entry.size;
+    for (const [position, oldest] of this.#entries) {
+      if (this.#entries.size <= QUEUE_LIMIT.entries && this.#size <= QUEUE_LIMIT.size) break;
+      this.#entries.delete(position);
+      this.#size -= oldest.size;
+    }
+  }
+
+  /** Whether this very entry, with this link, went through here. */
+  holds(entry: Entry): boolean {
+    return this.#entries.get(entry.position)?.prev === entry.prev;
+  }
+
+  /** What comes after a position, or undefined when that reaches back too far. */
+  since(position: string): Missed | undefined {
+    const entries = [...this.#entries.values()];
+    const known = entries.findLastIndex((entry) => entry.position === position);
+    if (known < 0 && entries[0]?.prev !== position) return undefined;
+    const missed = entries.slice(known + 1);
+    let size = 0;
+    const fitting = missed.filter((entry, index) => {
+      size += entry.size;
+      return index < AT_ONCE.entries && size <= AT_ONCE.size;
+    });
+    return { entries: fitting, all: fitting.length === missed.length };
+  }
+
+  clear(): void {
+    this.#entries.clear();
+    this.#size = 0;
+  }
+}

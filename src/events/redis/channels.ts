@@ -1,0 +1,175 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { bare, StoreUnavailableError } from '../errors.ts';
+import type { EventLogger } from '../log.ts';
+import type { EventMetrics } from '../metrics.ts';
+import type { Listener } from '../source.ts';
+import { channelClient, redisKeys } from './keys.ts';
+import { channelEntry } from './source.ts';
+import type { SubscriberEvents, Subscribers } from './subscribers.ts';
+
+/** Channels subscribed to at once. */
+const BATCH = 200;
+/** Until what could not be subscribed is tried again, in milliseconds. */
+const RETRY_MS = 500;
+
+interface Subscription {
+  readonly listener: Listener;
+  /** What carries the channel; undefined while nothing does. */
+  on: RedisClient | undefined;
+  /** Nothing carries the channel that something carried before. */
+  lost: boolean;
+}
+
+const LOST = { on: undefined, lost: true } as const;
+
+/**
+ * The channels of this process. ioredis would subscribe anew without telling when that is done; here each listener doubts
+ * once its channel is known to be subscribed again.
+ */
+export class RedisChannels {
+  readonly #subscribers: Subscribers;
+  readonly #logger: EventLogger;
+  readonly #metrics: EventMetrics;
+  readonly #subscriptions = new Map<string, Subscription>();
+  #renewing = false;
+  /** What is to be subscribed in the next round. */
+  #next: 'nothing' | 'lost' | 'all' = 'nothing';
+  #retry: NodeJS.Timeout | undefined;
+  #failing = false;
+
+  constructor(open: (events: SubscriberEvents) => Subscribers, logger: EventLogger, metrics: EventMetrics) {
+    this.#logger = logger;
+    this.#metrics = metrics;
+    this.#subscribers = open({
+      message: (channel, text) => this.#receive(channel, text),
+      ready: () => this.#renew('lost'),
+      lost: (connection) => this.#lose(connection),
+    });
+  }
+
+  get connections(): readonly RedisClient[] {
+    return this.#subscribers.connections;
+  }
+
+  /** Whether no subscription is lost, and another one could be made. */
+  get isWhole(): boolean {
+    return this.#subscribers.isReady && !this.#subscriptions.values().some(({ lost }) => lost);
+  }
+
+  /** Throws `StoreUnavailableError`. */
+  async attach(clientId: string, listener: Listener): Promise<void> {
+    const subscription: Subscription = { listener, on: undefined, lost: false };
+    this.#subscriptions.set(clientId, subscription);
+    try {
+      await this.#subscribe(clientId);
+    } catch (cause) {
+      if (this.#subscriptions.get(clientId) === subscription) this.#subscriptions.delete(clientId);
+      throw new StoreUnavailableError('The event log cannot be followed now.', { cause: bare(cause) });
+    }
+  }
+
+  detach(clientId: string): void {
+    const on = this.#subscriptions.get(clientId)?.on;
+    this.#subscriptions.delete(clientId);
+    if (on !== undefined) this.#subscribers.unsubscribe(redisKeys(clientId).channel, on);
+  }
+
+  /**
+   * Every channel is subscribed again, and every listener compares with the log. A connection that no longer answers is
+   * ended by its timeout, and made anew.
+   */
+  check(): void {
+    this.#renew('all');
+  }
+
+  stop(): void {
+    clearTimeout(this.#retry);
+    this.#subscriptions.clear();
+    this.#subscribers.stop();
+  }
+
+  #receive(channel: string, message: string): void {
+    const clientId = channelClient(channel);
+    const listener = clientId === undefined ? undefined : this.#subscriptions.get(clientId)?.listener;
+    if (clientId === undefined || listener === undefined) return;
+    try {
+      listener.receive(channelEntry(clientId, message));
+    } catch {
+      this.#metrics.poison();
+      this.#logger.error({ clientId }, 'a message on an event channel cannot be read');
+      listener.doubt();
+    }
+  }
+
+  #lose(connection: RedisClient): void {
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.on === connection) Object.assign(subscription, LOST);
+    }
+    this.#renewLater();
+  }
+
+  #renewLater(): void {
+    if (this.#subscriptions.size === 0) return;
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      this.#renew('lost');
+    }, RETRY_MS).unref();
+  }
+
+  #renew(what: 'lost' | 'all'): void {
+    if (this.#next !== 'all') this.#next = what;
+    if (!this.#renewing) void this.#renewAll();
+  }
+
+  async #renewAll(): Promise<void> {
+    this.#renewing = true;
+    let failure: unknown;
+    while (this.#next !== 'nothing') {
+      const all = this.#next === 'all';
+      this.#next = 'nothing';
+      failure = undefined;
+      const due = [...this.#subscriptions].filter(([, { lost }]) => all || lost);
+      for (let start = 0; start < due.length; start += BATCH) {
+        const batch = due.slice(start, start + BATCH).map(([clientId]) => this.#renewOne(clientId));
+        failure = (await Promise.all(batch)).find((error) => error !== undefined) ?? failure;
+      }
+      if (all) this.#prune();
+    }
+    this.#renewing = false;
+    if (failure !== undefined) {
+      if (!this.#failing) {
+        this.#logger.warn({ error: String(failure) }, 'event channels could not be subscribed again');
+      }
+      this.#renewLater();
+    }
+    this.#failing = failure !== undefined;
+  }
+
+  /** Resolves with what failed. */
+  async #renewOne(clientId: string): Promise<unknown> {
+    try {
+      await this.#subscribe(clientId);
+    } catch (error) {
+      const subscription = this.#subscriptions.get(clientId);
+      if (subscription !== undefined) Object.assign(subscription, LOST);
+      return error;
+    }
+    this.#subscriptions.get(clientId)?.listener.doubt();
+    return undefined;
+  }
+
+  async #subscribe(clientId: string): Promise<void> {
+    const { channel } = redisKeys(clientId);
+    const on = await this.#subscribers.subscribe(channel);
+    const subscription = this.#subscriptions.get(clientId);
+    // The listener may have gone meanwhile.
+    if (subscription === undefined) this.#subscribers.unsubscribe(channel, on);
+    else Object.assign(subscription, { on, lost: false });
+  }
+
+  #prune(): void {
+    const used = new Set<RedisClient>();
+    for (const { on } of this.#subscriptions.values()) if (on !== undefined) used.add(on);
+    this.#subscribers.prune(used);
+  }
+}

@@ -1,0 +1,18 @@
+import { createHash } from 'node:crypto';
+import type { NewEvent } from '../log.ts';
+
+/** The names of one client's keys. One hash tag, so that a Cluster holds them together. */
+export function redisKeys(clientId: string): { meta: string; log: string; channel: string } {
+  return { meta: `{${clientId}}:meta`, log: `{${clientId}}:log`, channel: `{${clientId}}:events` };
+}
+
+/** The key under which a message is recognised. It tells nothing of the message. */
+export function seenKey(clientId: string, event: Pick<NewEvent, 'type' | 'identity'>): string {
+  const digest = createHash('sha256').update(`${event.type}:${event.identity}`).digest('hex');
+  return `{${clientId}}:seen:${digest}`;
+}
+
+/** The client whose channel this is, or undefined for a foreign one. */
+export function channelClient(channel: string): string | undefined {
+  return /^\{(.+)\}:events$/.exec(channel)?.[1];
+}

@@ -1,0 +1,177 @@
+import { Cluster } from 'ioredis';
+import { connectRedis, connectRedisNode, type RedisClient, type RedisNode } from '../../redis/connection.ts';
+import { encodeCursor, newEpoch } from '../cursor.ts';
+import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS } from '../entry.ts';
+import type { Appended, EventLogger, EventLogHealth, NewEvent } from '../log.ts';
+import type { EventMetrics } from '../metrics.ts';
+import { LogReader } from '../reader.ts';
+import type { RemoteLog } from '../spool/spooled-log.ts';
+import { RedisChannels } from './channels.ts';
+import { redisKeys, seenKey } from './keys.ts';
+import { list, word } from './reply.ts';
+import { APPEND, RECALL } from './scripts.ts';
+import { RedisSource } from './source.ts';
+import { ShardSubscribers, subscribeOn } from './subscribers.ts';
+import { RedisWriters } from './writers.ts';
+
+const TIMEOUT_MS = 1000;
+const CHECK_EVERY_MS = 10_000;
+
+const CONNECTION = {
+  // Nothing waits for a Redis that is away: the spool, or the caller, knows better what to do.
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  autoResubscribe: false,
+  // What was under way when a connection ended fails at once; ioredis would otherwise drop it without a word.
+  maxRetriesPerRequest: 0,
+  commandTimeout: TIMEOUT_MS,
+  // A server that stopped answering is as good as gone: the next command fails at once instead of waiting as well.
+  socketTimeout: TIMEOUT_MS,
+  connectTimeout: TIMEOUT_MS,
+  retryStrategy: (attempt: number) => Math.min(25 * 2 ** attempt, 500),
+} as const;
+
+/** Made when a channel first needs it, which then waits for it as long as for an answer. */
+const SHARD_CONNECTION = { ...CONNECTION, enableOfflineQueue: true } as const;
+
+export interface RedisLogOptions {
+  /** Any form that `parseRedisUrl` reads. */
+  readonly redisUrl: string;
+  /** Events kept per client. */
+  readonly retention: number;
+  readonly logger: EventLogger;
+  readonly metrics: EventMetrics;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * The log that many processes share. It starts also while Redis is away, and is then unavailable until Redis comes.
+ *
+ * @throws {TypeError} for a URL of no known form
+ */
+export class RedisLog extends LogReader implements RemoteLog {
+  readonly #options: RedisLogOptions;
+  readonly #channels: RedisChannels;
+  readonly #reader: RedisClient;
+  readonly #writers: RedisWriters;
+  readonly #publish: 'PUBLISH' | 'SPUBLISH';
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(options: RedisLogOptions) {
+    const { redisUrl, logger, metrics, now } = options;
+    const heard = <T extends RedisClient>(connection: T): T => {
+      connection.on('error', (error: unknown) => logger.debug({ error: String(error) }, 'redis connection'));
+      return connection;
+    };
+    const connect = (): RedisClient => heard(connectRedis(redisUrl, CONNECTION));
+    const connectNode = (node: RedisNode) => heard(connectRedisNode(redisUrl, node, SHARD_CONNECTION));
+    const reader = connect();
+    const channels = new RedisChannels(
+      (events) =>
+        reader instanceof Cluster
+          ? new ShardSubscribers(reader, connectNode, events)
+          : subscribeOn(connect(), events),
+      logger,
+      metrics,
+    );
+    super(new RedisSource(reader, channels, now), metrics);
+    this.#options = options;
+    this.#writers = new RedisWriters(connect, logger, TIMEOUT_MS);
+    this.#channels = channels;
+    this.#reader = reader;
+    this.#publish = reader instanceof Cluster ? 'SPUBLISH' : 'PUBLISH';
+    this.#timer = setInterval(() => {
+      channels.check();
+      void this.#writers.check();
+    }, CHECK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  /** Resolves once every connection is ready, or after a second without: Redis may come later. */
+  async settled(): Promise<void> {
+    const ready = this.#connections().map(
+      (connection) => new Promise((resolve) => connection.once('ready', resolve)),
+    );
+    let timer: NodeJS.Timeout | undefined;
+    const enough = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, TIMEOUT_MS);
+    });
+    await Promise.race([Promise.all(ready), enough]);
+    clearTimeout(timer);
+  }
+
+  async append(clientId: string, event: NewEvent): Promise<Appended> {
+    const [appended] = await this.appendAll(clientId, [event]);
+    if (appended === undefined) throw new RangeError('one event has one result');
+    return appended;
+  }
+
+  async appendAll(clientId: string, events: readonly NewEvent[]): Promise<Appended[]> {
+    const { retention, now, metrics } = this.#options;
+    const { meta, log, channel } = redisKeys(clientId);
+    const keys = [meta, log, ...events.map((event) => seenKey(clientId, event))];
+    const [epoch, ...results] = await this.#writers.run(APPEND, keys, [
+      newEpoch(now()),
+      retention,
+      SEEN_FOR_MS,
+      channel,
+      this.#publish,
+      ...events.flatMap((event) => [event.contents, encodeEvent(event), JSON.stringify(answerOf(event))]),
+    ]);
+    return events.map((event, index) => {
+      const [isNew, id, contents, answer] = list(results[index]);
+      if (isNew !== 1) {
+        const known = repeated(clientId, event, [epoch, id, contents, answer]);
+        metrics.duplicate(event.type, known.conflict);
+        return known;
+      }
+      metrics.appended(event.type);
+      const cursor = encodeCursor(clientId, { epoch: word(epoch), position: word(id) });
+      return { answer: answerOf(event), duplicate: false, conflict: false, cursor };
+    });
+  }
+
+  async recall(
+    clientId: string,
+    event: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
+  ): Promise<Appended | undefined> {
+    const keys = [redisKeys(clientId).meta, seenKey(clientId, event)];
+    const found = await this.#writers.run(RECALL, keys, [SEEN_FOR_MS]);
+    return found.length === 0 ? undefined : repeated(clientId, event, found);
+  }
+
+  async health(): Promise<EventLogHealth> {
+    const answers = (connection: RedisClient): Promise<boolean> =>
+      connection.ping().then(
+        () => true,
+        () => false,
+      );
+    const [writable, readable] = await Promise.all([answers(this.#writers.next()), answers(this.#reader)]);
+    return { writable, available: writable && readable && this.#channels.isWhole, spooled: 0 };
+  }
+
+  override async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await super.stop();
+    this.#channels.stop();
+    for (const connection of this.#connections()) connection.disconnect();
+  }
+
+  #connections(): readonly RedisClient[] {
+    return [...this.#channels.connections, this.#reader, ...this.#writers.connections];
+  }
+}
+
+function repeated(
+  clientId: string,
+  event: Pick<NewEvent, 'contents'>,
+  [epoch, id, contents, answer]: readonly unknown[],
+): Appended {
+  return {
+    answer: decodeAnswer(word(answer)),
+    duplicate: true,
+    conflict: word(contents) !== event.contents,
+    cursor: encodeCursor(clientId, { epoch: word(epoch), position: word(id) }),
+  };
+}

@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import type { RedisClient } from '../../redis/connection.ts';
+import { word } from './reply.ts';
+
+/** A Lua function that Redis runs as one step. */
+export interface Script {
+  readonly lua: string;
+  readonly sha: string;
+}
+
+/**
+ * Appends any number of one client's events, all in this order or none. Keys: meta, log, and a `seen` for each event.
+ * Arguments: an epoch to begin with, retention, milliseconds to remember, channel, command to publish with; and for each
+ * event its contents digest, its text and its answer. Returns the epoch, and for each event `{1, id}` or, where it was
+ * there already, `{0, id, contents, answer}` of the first.
+ *
+ * A recognised message has its memory prolonged: that is a write, so that WAIT after it proves that a replica has all
+ * that was written before it too.
+ */
+export const APPEND = script(`
+  local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
+  local epoch = meta[1] or ARGV[1]
+  local last = meta[2] or epoch
+  local reply = {epoch}
+  for index = 3, #KEYS do
+    local first = 6 + (index - 3) * 3
+    local contents, event, answer = ARGV[first], ARGV[first + 1], ARGV[first + 2]
+    local seen = redis.call('HMGET', KEYS[index], 'id', 'contents', 'answer')
+    if seen[1] then
+      reply[#reply + 1] = {0, seen[1], seen[2], seen[3]}
+    else
+      local id = redis.call('XADD', KEYS[2], 'MAXLEN', '=', ARGV[2], '*', 'prev', last, 'event', event)
+      redis.call('HSET', KEYS[1], 'epoch', epoch, 'last', id)
+      redis.call('HSET', KEYS[index], 'id', id, 'contents', contents, 'answer', answer)
+      redis.call(ARGV[5], ARGV[4], epoch .. '|' .. last .. '|' .. id .. '|' .. event)
+      last = id
+      reply[#reply + 1] = {1, id}
+    end
+    redis.call('PEXPIRE', KEYS[index], ARGV[3])
+  end
+  return reply
+`);
+
+/** Keys: meta, seen. Arguments: milliseconds to remember. Returns `{epoch, id, contents, answer}` or nothing. */
+export const RECALL = script(`
+  local seen = redis.call('HMGET', KEYS[2], 'id', 'contents', 'answer')
+  if not seen[1] then return {} end
+  redis.call('PEXPIRE', KEYS[2], ARGV[1])
+  return {redis.call('HGET', KEYS[1], 'epoch') or '', seen[1], seen[2], seen[3]}
+`);
+
+const LIFE = `
+  local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
+  local epoch = meta[1]
+  if not epoch then
+    epoch = ARGV[1]
+    redis.call('HSET', KEYS[1], 'epoch', epoch)
+  end
+  local last = meta[2] or epoch
+`;
+
+/** Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last, prev of the oldest entry}`. */
+export const BOUNDS = script(`
+  ${LIFE}
+  local first = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+  return {epoch, last, first and first[2][2] or last}
+`);
+
+/** Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last}`. */
+export const HEAD = script(`
+  ${LIFE}
+  return {epoch, last}
+`);
+
+/**
+ * Keys: meta, log. Arguments: an epoch to begin with, XRANGE or XREVRANGE, its two ends, its count. Returns
+ * `{epoch, last, entries}`.
+ */
+export const READ = script(`
+  ${LIFE}
+  return {epoch, last, redis.call(ARGV[2], KEYS[2], ARGV[3], ARGV[4], 'COUNT', ARGV[5])}
+`);
+
+/** Runs a script by its digest; sends its text where the server does not know it yet. */
+export async function runScript(
+  redis: RedisClient,
+  { sha, lua }: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  try {
+    return await redis.evalsha(sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+    return await redis.eval(lua, keys.length, ...keys, ...args);
+  }
+}
+
+/**
+ * Like {@link runScript}, and then waits until a replica has what was written. All in one pipeline: WAIT speaks of the writes
+ * of its own connection, on the server at its other end.
+ *
+ * @returns how many replicas had it in time, and what the server says of its replicas
+ */
+export async function runScriptAndWait(
+  redis: RedisClient,
+  { sha, lua }: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+  timeoutMs: number,
+): Promise<{ readonly reply: unknown; readonly acknowledged: number; readonly replication: string }> {
+  const run = async (command: 'evalsha' | 'eval', text: string) =>
+    (await redis
+      .pipeline()
+      [command](text, keys.length, ...keys, ...args)
+      .wait(1, timeoutMs)
+      .info('replication')
+      .exec()) ?? [];
+  let replies = await run('evalsha', sha);
+  if (replies[0]?.[0]?.message.startsWith('NOSCRIPT') === true) replies = await run('eval', lua);
+  const [reply, acknowledged, replication] = replies.map(([error, result]) => {
+    if (error !== null) throw error;
+    return result;
+  });
+  return { reply, acknowledged: Number(acknowledged), replication: word(replication) };
+}
+
+function script(lua: string): Script {
+  return { lua, sha: createHash('sha1').update(lua).digest('hex') };
+}

@@ -1,0 +1,92 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { newEpoch, type Place } from '../cursor.ts';
+import { decodeEntry, type Entry, type Slice } from '../entry.ts';
+import { bare, StoreUnavailableError } from '../errors.ts';
+import type { Listener, Source } from '../source.ts';
+import type { RedisChannels } from './channels.ts';
+import { redisKeys } from './keys.ts';
+import { list, word } from './reply.ts';
+import { BOUNDS, HEAD, READ, runScript, type Script } from './scripts.ts';
+
+/** Reads of the log in Redis. A position is a stream id. */
+export class RedisSource implements Source {
+  readonly #redis: RedisClient;
+  readonly #channels: RedisChannels;
+  readonly #now: () => number;
+
+  constructor(redis: RedisClient, channels: RedisChannels, now: () => number) {
+    this.#redis = redis;
+    this.#channels = channels;
+    this.#now = now;
+  }
+
+  isPosition(position: string): boolean {
+    return /^\d{1,19}-\d{1,19}$/.test(position);
+  }
+
+  async read(clientId: string, after: string | null, limit: number): Promise<Slice> {
+    // Before the first entry, or a place that this log never had: the chain tells which.
+    const start = after !== null && this.isPosition(after) ? `(${after}` : '-';
+    const slice = await this.#read(clientId, 'XRANGE', start, '+', limit + 1);
+    const hasMore = slice.entries.length > limit;
+    return { ...slice, hasMore, entries: slice.entries.slice(0, limit) };
+  }
+
+  async readBack(clientId: string, upTo: string | null, limit: number): Promise<Slice> {
+    const end = upTo === null ? '+' : this.isPosition(upTo) ? upTo : '0-0';
+    const slice = await this.#read(clientId, 'XREVRANGE', end, '-', limit + 1);
+    const hasMore = slice.entries.length > limit;
+    return { ...slice, hasMore, entries: slice.entries.slice(0, limit).reverse() };
+  }
+
+  async head(clientId: string): Promise<Place> {
+    const [epoch, position] = await this.#run(HEAD, clientId);
+    return { epoch: word(epoch), position: word(position) };
+  }
+
+  async bounds(clientId: string): Promise<{ oldest: Place; head: Place }> {
+    const [name, last, oldest] = await this.#run(BOUNDS, clientId);
+    const epoch = word(name);
+    return { oldest: { epoch, position: word(oldest) }, head: { epoch, position: word(last) } };
+  }
+
+  attach(clientId: string, listener: Listener): Promise<void> {
+    return this.#channels.attach(clientId, listener);
+  }
+
+  detach(clientId: string): void {
+    this.#channels.detach(clientId);
+  }
+
+  async #read(clientId: string, ...range: (string | number)[]): Promise<Slice> {
+    const [name, head, found] = await this.#run(READ, clientId, ...range);
+    const epoch = word(name);
+    if (!Array.isArray(found)) throw new TypeError('a range was read as something else');
+    const entries = found.map((row: unknown) => streamEntry(clientId, epoch, row));
+    return { epoch, head: word(head), hasMore: false, entries };
+  }
+
+  async #run(script: Script, clientId: string, ...args: (string | number)[]): Promise<readonly unknown[]> {
+    const { meta, log } = redisKeys(clientId);
+    try {
+      const reply = await runScript(this.#redis, script, [meta, log], [newEpoch(this.#now()), ...args]);
+      return list(reply);
+    } catch (cause) {
+      throw new StoreUnavailableError('The event log could not be read.', { cause: bare(cause) });
+    }
+  }
+}
+
+/** Reads a message of a client's channel: `epoch|prev|id|event`. Throws for any other text. */
+export function channelEntry(clientId: string, message: string): Entry {
+  const [, epoch = '', prev = '', position = '', event = ''] =
+    /^([^|]+)\|([^|]+)\|(\d+-\d+)\|(.*)$/s.exec(message) ?? [];
+  if (position === '') throw new TypeError('a channel message is epoch|prev|id|event');
+  return decodeEntry(clientId, epoch, { position, prev }, event);
+}
+
+function streamEntry(clientId: string, epoch: string, row: unknown): Entry {
+  const [position, fields] = list(row);
+  const [, prev, , event] = list(fields);
+  return decodeEntry(clientId, epoch, { position: word(position), prev: word(prev) }, word(event));
+}

@@ -1,0 +1,186 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { StoreUnavailableError } from '../errors.ts';
+import type { Appended, NewEvent } from '../log.ts';
+import { SqliteBatch } from '../sqlite/batch.ts';
+import { integer, openExclusive, text } from '../sqlite/file.ts';
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS spool (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, client TEXT NOT NULL, type TEXT NOT NULL, identity TEXT NOT NULL,
+    contents TEXT NOT NULL, event TEXT NOT NULL, UNIQUE (client, type, identity)
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS spool_order ON spool (client, number);
+  CREATE TABLE IF NOT EXISTS probe (written INTEGER NOT NULL) STRICT;
+`;
+
+/** More processes than this on one folder are refused a spool. */
+const MOST_FILES = 256;
+
+/** How much is drained in one step. */
+const STEP = { events: 64, size: 1024 * 1024 } as const;
+
+/** An event that waits, with its place in the queue. */
+export interface Spooled {
+  readonly number: number;
+  readonly event: NewEvent;
+}
+
+/**
+ * Events kept on this machine while the log is away, in the order they came. One file, locked to one process, synced at
+ * every commit. Only events whose answer is 201 whatever the log knows are ever in it.
+ */
+export class Spool {
+  readonly path: string;
+  readonly #database: DatabaseSync;
+  readonly #batch: SqliteBatch;
+  readonly #counts = new Map<string, number>();
+  /** Up to where each client's queue is in the log, whether or not it could be deleted here. */
+  readonly #released = new Map<string, number>();
+  readonly #statements: Record<'find' | 'add' | 'first' | 'remove' | 'probe', StatementSync>;
+
+  private constructor(path: string, database: DatabaseSync) {
+    this.path = path;
+    this.#database = database;
+    this.#batch = new SqliteBatch(database);
+    for (const row of database.prepare('SELECT client, count(*) AS count FROM spool GROUP BY client').all()) {
+      this.#counts.set(text(row['client']), integer(row['count']));
+    }
+    this.#statements = {
+      find: database.prepare('SELECT contents FROM spool WHERE client = ? AND type = ? AND identity = ?'),
+      add: database.prepare(
+        'INSERT INTO spool (client, type, identity, contents, event) VALUES (?, ?, ?, ?, ?)',
+      ),
+      first: database.prepare(
+        'SELECT number, event FROM spool WHERE client = ? AND number > ? ORDER BY number LIMIT ?',
+      ),
+      remove: database.prepare('DELETE FROM spool WHERE client = ? AND number <= ?'),
+      probe: database.prepare('INSERT OR REPLACE INTO probe (rowid, written) VALUES (1, ?)'),
+    };
+  }
+
+  /**
+   * The first file of the folder that no other process has, with whatever a former one left in it.
+   *
+   * @throws when the folder cannot be written
+   */
+  static open(dataDir: string): Spool {
+    for (let index = 0; index < MOST_FILES; index += 1) {
+      const spool = Spool.#openFile(join(dataDir, `spool-${index}.sqlite`));
+      if (spool !== undefined) return spool;
+    }
+    throw new Error(`${dataDir} holds ${MOST_FILES} spools that are in use`);
+  }
+
+  /** Spools that no process has and that hold events, as a process that ended leaves them. */
+  static openAbandoned(dataDir: string): Spool[] {
+    const abandoned: Spool[] = [];
+    for (const name of readdirSync(dataDir)) {
+      if (!/^spool-\d+\.sqlite$/.test(name)) continue;
+      const spool = Spool.#openFile(join(dataDir, name));
+      if (spool === undefined) continue;
+      if (spool.size > 0) abandoned.push(spool);
+      else spool.close();
+    }
+    return abandoned;
+  }
+
+  static #openFile(path: string): Spool | undefined {
+    const database = openExclusive(path, SCHEMA);
+    return database === undefined ? undefined : new Spool(path, database);
+  }
+
+  /** How many events wait. */
+  get size(): number {
+    return this.#counts.values().reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Whether events of this client wait. */
+  has(clientId: string): boolean {
+    return this.#counts.has(clientId);
+  }
+
+  get clients(): readonly string[] {
+    return [...this.#counts.keys()];
+  }
+
+  /** Keeps an event, or recognises it. Throws `StoreUnavailableError`. */
+  async add(clientId: string, event: NewEvent): Promise<Appended> {
+    const known = await this.#write(() => {
+      const found = this.find(clientId, event);
+      if (found === undefined) {
+        const { type, identity, contents } = event;
+        this.#statements.add.run(clientId, type, identity, contents, JSON.stringify(event));
+      }
+      return found;
+    });
+    if (known !== undefined) return known;
+    this.#counts.set(clientId, (this.#counts.get(clientId) ?? 0) + 1);
+    return { answer: { status: 201 }, duplicate: false, conflict: false, cursor: null };
+  }
+
+  /** What was answered to a message that waits here; undefined for any other. */
+  find(
+    clientId: string,
+    { type, identity, contents }: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
+  ): Appended | undefined {
+    const row = this.#statements.find.get(clientId, type, identity);
+    if (row === undefined) return undefined;
+    const conflict = text(row['contents']) !== contents;
+    return { answer: { status: 201 }, duplicate: true, conflict, cursor: null };
+  }
+
+  /** The events that a client's queue begins with, as many as make up one step of draining. */
+  first(clientId: string): Spooled[] {
+    const rows = this.#statements.first.all(clientId, this.#released.get(clientId) ?? 0, STEP.events);
+    let size = 0;
+    const fitting = rows.filter((row, index) => {
+      size += text(row['event']).length;
+      return index === 0 || size <= STEP.size;
+    });
+    return fitting.map((row) => ({
+      number: integer(row['number']),
+      // Written by `add`, in a file that no one else writes.
+      event: JSON.parse(text(row['event'])) as NewEvent,
+    }));
+  }
+
+  /**
+   * Forgets the events that the queue begins with: they are in the log now. On a disk that is full they cannot be deleted,
+   * and are sent to the log once more after the next start, which does no harm.
+   *
+   * @throws {StoreUnavailableError} when they could not be deleted
+   */
+  async release(clientId: string, spooled: readonly Spooled[]): Promise<void> {
+    const last = spooled.at(-1)?.number;
+    if (last === undefined) return;
+    this.#released.set(clientId, last);
+    const left = (this.#counts.get(clientId) ?? 0) - spooled.length;
+    if (left > 0) this.#counts.set(clientId, left);
+    else this.#counts.delete(clientId);
+    await this.#write(() => this.#statements.remove.run(clientId, last));
+  }
+
+  /** Whether an event could be kept now: something is written to find out. */
+  async isWritable(): Promise<boolean> {
+    try {
+      await this.#write(() => this.#statements.probe.run(Date.now()));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  async #write<T>(work: () => T): Promise<T> {
+    try {
+      return await this.#batch.run(work);
+    } catch (cause) {
+      throw new StoreUnavailableError('The spool could not be written.', { cause });
+    }
+  }
+}

@@ -1,0 +1,237 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { StoreUnavailableError } from '../errors.ts';
+import type {
+  Appended,
+  EventLog,
+  EventLogger,
+  EventLogHealth,
+  EventPage,
+  FollowOptions,
+  NewEvent,
+  StoredEvent,
+} from '../log.ts';
+import type { EventMetrics } from '../metrics.ts';
+import type { Quarantine } from '../quarantine.ts';
+import { Spool } from './spool.ts';
+
+/** A log that can be away. */
+export interface RemoteLog extends EventLog {
+  /**
+   * Like `append`, for several events of a client in one step: all in this order, or none.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  appendAll(clientId: string, events: readonly NewEvent[]): Promise<readonly Appended[]>;
+}
+
+export interface SpooledLogOptions {
+  readonly log: RemoteLog;
+  /** Folder of the spool. */
+  readonly dataDir: string;
+  readonly quarantine: Quarantine;
+  readonly logger: EventLogger;
+  readonly metrics: EventMetrics;
+}
+
+/** Between attempts to drain, doubling, in milliseconds. */
+const RETRY_MS = { first: 25, longest: 400 } as const;
+/** How long a question that needs the log waits for this client's queue to drain. */
+const PATIENCE_MS = 1000;
+const ADOPT_EVERY_MS = 10_000;
+
+/**
+ * A log whose appends outlive its outages. What may be spooled is, while the log is away and as long as events of the same
+ * client wait; it drains through the log's own append, so that a message stored twice is still one event.
+ */
+export class SpooledLog implements EventLog {
+  readonly #options: SpooledLogOptions;
+  readonly #log: RemoteLog;
+  readonly #stopping = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  /** Own first; after it those that processes which ended have left. */
+  #spools: Spool[] = [];
+  #own: Spool | undefined;
+  #draining: Promise<void> | undefined;
+
+  constructor(options: SpooledLogOptions) {
+    this.#options = options;
+    this.#log = options.log;
+    this.#ownSpool();
+    this.#adopt();
+    this.#timer = setInterval(() => this.#adopt(), ADOPT_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  async append(clientId: string, event: NewEvent): Promise<Appended> {
+    if (!event.spoolable) return this.#log.append(clientId, event);
+    if (this.#own?.has(clientId) === true) return this.#spool(clientId, event);
+    try {
+      return await this.#log.append(clientId, event);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      return this.#spool(clientId, event);
+    }
+  }
+
+  async recall(
+    clientId: string,
+    event: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
+  ): Promise<Appended | undefined> {
+    for (const spool of this.#spools) {
+      const known = spool.find(clientId, event);
+      if (known !== undefined) return known;
+    }
+    if (this.#waits(clientId)) await this.#patiently(this.#drain());
+    if (this.#waits(clientId)) throw new StoreUnavailableError('Events of this client wait in the spool.');
+    return this.#log.recall(clientId, event);
+  }
+
+  readAfter(clientId: string, cursor: string | null, limit: number): Promise<EventPage> {
+    return this.#log.readAfter(clientId, cursor, limit);
+  }
+
+  readBefore(clientId: string, cursor: string | null, limit: number): Promise<EventPage> {
+    return this.#log.readBefore(clientId, cursor, limit);
+  }
+
+  head(clientId: string): Promise<string> {
+    return this.#log.head(clientId);
+  }
+
+  follow(clientId: string, options: FollowOptions): Promise<AsyncIterableIterator<StoredEvent, undefined>> {
+    return this.#log.follow(clientId, options);
+  }
+
+  async health(): Promise<EventLogHealth> {
+    const { writable: logWritable, available } = await this.#log.health();
+    const writable = logWritable || (await this.#ownSpool()?.isWritable()) === true;
+    return { writable, available, spooled: this.#waiting };
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stopping.abort();
+    await this.#log.stop();
+    await this.#draining;
+    for (const spool of this.#spools.splice(0)) spool.close();
+    this.#options.quarantine.close();
+  }
+
+  async #spool(clientId: string, event: NewEvent): Promise<Appended> {
+    const { metrics } = this.#options;
+    const spool = this.#ownSpool();
+    if (spool === undefined)
+      throw new StoreUnavailableError('Neither the event log nor the spool can be written.');
+    const appended = await spool.add(clientId, event);
+    if (appended.duplicate) metrics.duplicate(event.type, appended.conflict);
+    else metrics.spooled(event.type);
+    metrics.waiting(this.#waiting);
+    void this.#drain();
+    return appended;
+  }
+
+  get #waiting(): number {
+    return this.#spools.reduce((sum, { size }) => sum + size, 0);
+  }
+
+  #waits(clientId: string): boolean {
+    return this.#spools.some((spool) => spool.has(clientId));
+  }
+
+  /** The spool, opened now where it could not be before. */
+  #ownSpool(): Spool | undefined {
+    if (this.#own !== undefined || this.#stopping.signal.aborted) return this.#own;
+    try {
+      this.#own = Spool.open(this.#options.dataDir);
+      this.#spools.unshift(this.#own);
+    } catch (error) {
+      this.#options.logger.error({ error: String(error) }, 'the spool cannot be opened');
+    }
+    return this.#own;
+  }
+
+  /** Takes over what processes that ended have left behind. */
+  #adopt(): void {
+    try {
+      const abandoned = Spool.openAbandoned(this.#options.dataDir);
+      this.#spools.push(...abandoned);
+    } catch (error) {
+      this.#options.logger.error({ error: String(error) }, 'the folder of the spools cannot be read');
+    }
+    this.#options.metrics.waiting(this.#waiting);
+    void this.#drain();
+  }
+
+  /** Moves what waits into the log, until nothing does. One at a time; never rejects. */
+  #drain(): Promise<void> {
+    const idle = this.#stopping.signal.aborted || this.#spools.every((spool) => spool.size === 0);
+    if (idle) return Promise.resolve();
+    this.#draining ??= this.#drainAll();
+    return this.#draining;
+  }
+
+  async #drainAll(): Promise<void> {
+    const { signal } = this.#stopping;
+    let delay: number = RETRY_MS.first;
+    try {
+      while (!signal.aborted && this.#spools.some((spool) => spool.size > 0)) {
+        const moved = await Promise.all(this.#spools.map((spool) => this.#drainSpool(spool)));
+        if (moved.every(Boolean)) {
+          delay = RETRY_MS.first;
+        } else {
+          await pause(delay, undefined, { signal, ref: false });
+          delay = Math.min(delay * 2, RETRY_MS.longest);
+        }
+      }
+      this.#releaseAdopted();
+    } catch (error) {
+      if (!signal.aborted)
+        this.#options.logger.error({ error: String(error) }, 'the spool could not be drained');
+    } finally {
+      // In the same breath in which nothing was found waiting: what is spooled after that starts anew.
+      this.#draining = undefined;
+    }
+  }
+
+  /** Whether everything of the spool went into the log. */
+  async #drainSpool(spool: Spool): Promise<boolean> {
+    for (const clientId of spool.clients) {
+      for (let batch = spool.first(clientId); batch.length > 0; batch = spool.first(clientId)) {
+        const events = batch.map(({ event }) => event);
+        let results: readonly Appended[];
+        try {
+          results = await this.#log.appendAll(clientId, events);
+        } catch (error) {
+          if (!(error instanceof StoreUnavailableError)) throw error;
+          return false;
+        }
+        for (const [index, event] of events.entries()) this.#tell(clientId, event, results[index]);
+        await spool.release(clientId, batch).catch((error: unknown) => {
+          this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
+        });
+        this.#options.metrics.waiting(this.#waiting);
+      }
+    }
+    return true;
+  }
+
+  #tell(clientId: string, event: NewEvent, result: Appended | undefined): void {
+    const { type, receivedAt, payload } = event;
+    this.#options.metrics.drained(type);
+    if (type === 'MONEY_IN' && result?.conflict === true) {
+      const body = Buffer.from(payload);
+      this.#options.quarantine.put({ receivedAt, clientId, type, reason: 'conflict', body });
+    }
+  }
+
+  #releaseAdopted(): void {
+    for (const spool of this.#spools) {
+      if (spool !== this.#own && spool.size === 0) spool.close();
+    }
+    this.#spools = this.#spools.filter((spool) => spool === this.#own || spool.size > 0);
+  }
+
+  async #patiently(work: Promise<void>): Promise<void> {
+    await Promise.race([work, pause(PATIENCE_MS, undefined, { ref: false })]);
+  }
+}

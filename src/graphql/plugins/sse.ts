@@ -1,0 +1,100 @@
+import type { ExecutionResult } from 'graphql';
+import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { CURSOR } from '../executor/graphql-js.ts';
+
+const EVENT_STREAM = 'text/event-stream';
+/** A comment this often keeps proxies from closing a quiet stream, in milliseconds. */
+const PING_MS = 12_000;
+
+/** What this plugin needs of the transport that an operation came over. */
+export interface CuttableConnection {
+  /** Ends the connection in the midst of an answer; undefined where an operation has no connection of its own. */
+  readonly cut?: () => void;
+}
+
+/**
+ * Streams of events over SSE, in the distinct-connections form of graphql-sse: `next` for each result, then `complete`.
+ * Unlike Yoga's own, each event has its cursor as `id:`, which a client sends back as `Last-Event-ID`.
+ *
+ * A client takes an error for the end, and a connection that is lost for a reason to come back: a stream that goes on
+ * elsewhere, or later, is cut off, and one that can only begin later is answered with the status 503.
+ */
+export function useServerSentEvents(): Plugin<object, CuttableConnection> {
+  return {
+    onResultProcess({ request, result, serverContext, setResultProcessor }) {
+      if (!request.headers.get('accept')?.includes(EVENT_STREAM)) return;
+      if (!isAsyncIterable(result)) {
+        // Batches are switched off: what is no stream is one result.
+        const single = result as ExecutionResult;
+        if (!canBegin(single)) return;
+        setResultProcessor(
+          (_, fetchAPI) => fetchAPI.Response.json(single, { status: 503, headers: { 'retry-after': '1' } }),
+          EVENT_STREAM,
+        );
+        return;
+      }
+      setResultProcessor((_, fetchAPI) => {
+        // Only subscriptions give iterables here, and those are of results.
+        const body = encode(result as AsyncIterable<ExecutionResult>, serverContext.cut);
+        return new fetchAPI.Response(body, {
+          headers: {
+            'content-type': EVENT_STREAM,
+            'cache-control': 'no-cache',
+            connection: 'keep-alive',
+            'x-accel-buffering': 'no',
+          },
+        });
+      }, EVENT_STREAM);
+    },
+  };
+}
+
+/** Reads on only as fast as the client does: what waits, waits in the event log's bounded queue. */
+function encode(
+  results: AsyncIterable<ExecutionResult>,
+  cut: (() => void) | undefined,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  const iterator = results[Symbol.asyncIterator]();
+  let ping: NodeJS.Timeout | undefined;
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      // Headers reach some clients only with the first byte of the body.
+      controller.enqueue(encoder.encode(':\n\n'));
+      ping = setInterval(() => {
+        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
+      }, PING_MS);
+    },
+    async pull(controller) {
+      const step = await iterator.next();
+      if (step.done) {
+        clearInterval(ping);
+        controller.enqueue(encoder.encode('event: complete\ndata:\n\n'));
+        controller.close();
+        return;
+      }
+      if (goesOn(step.value)) cut?.();
+      else controller.enqueue(encoder.encode(eventOf(step.value)));
+    },
+    async cancel() {
+      clearInterval(ping);
+      await iterator.return?.();
+    },
+  });
+}
+
+/** Whether a stream that could not begin now can begin later or elsewhere. */
+const canBegin = ({ data, errors }: ExecutionResult): boolean =>
+  data == null && errors?.some(({ extensions }) => extensions['retryable'] === true) === true;
+
+/** What ends a stream that goes on where it is taken up again. Other ends are for the client to know of. */
+const RESUMED_AFTER: readonly unknown[] = ['DRAINING', 'SLOW_CONSUMER'];
+
+const goesOn = ({ errors }: ExecutionResult): boolean =>
+  errors?.some(({ extensions }) => RESUMED_AFTER.includes(extensions['code'])) === true;
+
+function eventOf(result: ExecutionResult): string {
+  const cursor: unknown = Reflect.get(result, CURSOR);
+  const id = typeof cursor === 'string' ? `id: ${cursor}\n` : '';
+  return `event: next\n${id}data: ${JSON.stringify(result)}\n\n`;
+}

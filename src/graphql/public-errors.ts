@@ -1,0 +1,104 @@
+import { GraphQLError, Kind } from 'graphql';
+import { UnauthenticatedError } from '../auth/authenticator.ts';
+import {
+  CursorInvalidError,
+  DrainingError,
+  EventsGapError,
+  SlowConsumerError,
+  StoreUnavailableError,
+} from '../events/errors.ts';
+import { scrub, withoutValues } from '../observability/redact.ts';
+import { OwnerUnknownError, PublicError } from '../resolvers/errors.ts';
+import { UpstreamError } from '../upstream/errors.ts';
+import { MalformedIdError } from '../upstream/path.ts';
+
+/**
+ * The public form of an error that reached the top of a result: `extensions.code` is one of security.md's, and the message
+ * is one that callers may read. Undefined for whatever is not meant for them.
+ */
+export function toPublicError(error: GraphQLError): GraphQLError | undefined {
+  const known = publicForm(error);
+  return known && rephrased(known, scrub(known.message));
+}
+
+/**
+ * The public form of an error about a document, found before anything ran: what graphql-js says, without the values that
+ * the document holds. Its code, where it has one, is GraphQL's own.
+ */
+export const toDocumentError = (error: GraphQLError): GraphQLError =>
+  rephrased(error, withoutValues(error.message));
+
+/** Without what Yoga adds of the error beneath: a parser's message quotes what it was given. */
+function rephrased(error: GraphQLError, message: string): GraphQLError {
+  const { originalError, ...extensions } = error.extensions;
+  if (message === error.message && originalError === undefined) return error;
+  const { nodes, source, positions, path } = error;
+  return new GraphQLError(message, { nodes, source, positions, path, extensions });
+}
+
+function publicForm(error: GraphQLError): GraphQLError | undefined {
+  const cause = error.originalError;
+  if (cause === undefined || cause === null || isOfVariable(error)) return ofGraphQL(error);
+  // An executor may wrap an error that it was handed already located.
+  if (cause instanceof GraphQLError) return publicForm(cause);
+  const known = describe(cause);
+  return known && new GraphQLError(known.message, { extensions: known.extensions });
+}
+
+interface Description {
+  readonly message: string;
+  readonly extensions: Readonly<Record<string, unknown>>;
+}
+
+function describe(cause: Error): Description | undefined {
+  if (cause instanceof UpstreamError) return ofUpstream(cause);
+  if (cause instanceof EventsGapError) {
+    const { code, oldest, head } = cause;
+    return { message: cause.message, extensions: { code, oldest, head } };
+  }
+  if (
+    cause instanceof SlowConsumerError ||
+    cause instanceof DrainingError ||
+    cause instanceof StoreUnavailableError ||
+    cause instanceof OwnerUnknownError
+  ) {
+    return { message: cause.message, extensions: { code: cause.code, retryable: cause.retryable } };
+  }
+  if (
+    cause instanceof PublicError ||
+    cause instanceof MalformedIdError ||
+    cause instanceof UnauthenticatedError ||
+    cause instanceof CursorInvalidError
+  ) {
+    return { message: cause.message, extensions: { code: cause.code } };
+  }
+  return undefined;
+}
+
+/** A refused GET is the caller's input where the upstream says so, and an answer that nobody can use where not. */
+function ofUpstream(error: UpstreamError): Description {
+  const status = error.refusal?.httpStatus;
+  if (error.code === 'REFUSED') {
+    const code = status === 400 || status === 422 ? 'BAD_USER_INPUT' : 'UPSTREAM_INVALID';
+    return { message: error.message, extensions: { code } };
+  }
+  const retryAfter = error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs };
+  return { message: error.message, extensions: { code: error.code, ...retryAfter } };
+}
+
+/** What a scalar says of a variable's value is kept as the cause; the executor's message repeats it and names the variable. */
+const isOfVariable = ({ path, nodes }: GraphQLError): boolean =>
+  path === undefined && nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION;
+
+/** Yoga's own name for it. */
+const BAD_REQUEST = 'BAD_REQUEST';
+const NULL_IN_NON_NULL = /^Cannot return null for non-nullable field /;
+
+/** Errors of the executor itself: variables it could not coerce, and fields that the upstream left out. */
+function ofGraphQL(error: GraphQLError): GraphQLError {
+  const known = toDocumentError(error);
+  const given = known.extensions['code'];
+  if (given !== undefined && given !== BAD_REQUEST) return known;
+  const code = NULL_IN_NON_NULL.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
+  return new GraphQLError(known.message, { extensions: { ...known.extensions, code } });
+}

@@ -1,0 +1,167 @@
+import { GraphQLError } from 'graphql';
+import { createYoga, type GraphiQLOptions, type YogaServerInstance } from 'graphql-yoga';
+import { LRUCache } from 'lru-cache';
+import type { Metrics } from '../observability/metrics.ts';
+import type { Tracing } from '../observability/tracing.ts';
+import type { Context, Incoming, Logger } from '../operation/context.ts';
+import { forgetRights } from '../schema/builder.ts';
+import { buildSchema } from '../schema/index.ts';
+import { createJsonPost, type Transport } from '../transport/http-fast-path.ts';
+import { useGraphQLJs } from './executor/graphql-js.ts';
+import { useCredentialLapse } from './plugins/credential-expiry.ts';
+import { useJsonRequests } from './plugins/csrf-prevention.ts';
+import { useHiddenSchema } from './plugins/disable-introspection.ts';
+import type { Drain } from './plugins/drain.ts';
+import { useErrorMasking } from './plugins/error-masking.ts';
+import { type Limits, useLimits } from './plugins/limits.ts';
+import { inOne } from './plugins/merge-execute-hooks.ts';
+import { useOperationContext } from './plugins/operation-context.ts';
+import { useOperationCount } from './plugins/operation-metrics.ts';
+import { useForesight } from './plugins/prefetch.ts';
+import type { SharedQueries } from './plugins/query-deduplication.ts';
+import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
+import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
+import { useUpstreamReport } from './plugins/upstream-report.ts';
+import { useValidationCache } from './plugins/validation-cache.ts';
+import { toDocumentError, toPublicError } from './public-errors.ts';
+
+/** How the graph is served, whichever transport asks. */
+export interface GraphConfig {
+  /** Whether pages of an origin may use the graph. */
+  readonly allowsOrigin: (origin: string) => boolean;
+  /** Without it no error suggests a name either. */
+  readonly introspection: boolean;
+  readonly upstreamReport: boolean;
+  /** What GraphiQL opens with; undefined for no GraphiQL. */
+  readonly graphiql: GraphiQLOptions | ((request: Request) => GraphiQLOptions) | undefined;
+  /** What one operation may ask for at most. */
+  readonly limits: Limits;
+  /** The only documents that run; undefined lets any run. */
+  readonly trustedDocuments: TrustedDocuments | undefined;
+  /** Where operations, REST calls and webhooks are traced; undefined for nowhere. Ended by whoever started it. */
+  readonly tracing?: Tracing | undefined;
+}
+
+/** What an operation's context is made from. */
+export interface GraphContext extends CuttableConnection {
+  readonly incoming: Incoming;
+}
+
+export type Graph = YogaServerInstance<GraphContext, object>;
+
+export interface GraphParts {
+  readonly path: string;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly drain: Drain;
+  readonly shared: SharedQueries;
+  readonly createContext: (incoming: Incoming) => Context;
+}
+
+/** The longest request body, in bytes. */
+const MAX_BODY_BYTES = 256 * 1024;
+/** Parsed documents that are kept, in bytes; a parsed one takes some 150 bytes for each character of its text. */
+const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
+/** Errors of documents that could not be parsed. */
+const KEPT_ERRORS_BYTES = 2 * 1024 * 1024;
+const BYTES_PER_CHARACTER = 150;
+
+/**
+ * GraphiQL leaves the offset of its first layout animation on each tab and applies it while the tab is pressed: the tab
+ * moves away from beneath the pointer, and the first click is lost.
+ */
+const TAB_FIX = '.graphiql-tab { transform: none !important; }';
+
+/** The executor with its plugins, and HTTP and SSE on top of it. */
+export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
+  const { path, logger, metrics, drain, shared, createContext } = parts;
+  return createYoga<GraphContext>({
+    schema: buildSchema(),
+    graphqlEndpoint: path,
+    plugins: inOne([
+      useValidationCache(),
+      useGraphQLJs(),
+      useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
+      useForesight(),
+      shared.plugin,
+      useJsonRequests(),
+      ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),
+      useCredentialLapse(),
+      useErrorMasking({
+        translate: toPublicError,
+        translateInvalid: toDocumentError,
+        onMasked: (error, requestId) =>
+          logger.error({ err: error, requestId }, 'An operation failed unexpectedly'),
+      }),
+      useLimits(config.limits),
+      drain.plugin,
+      useServerSentEvents(),
+      useOperationCount(metrics.operation),
+      ...(config.upstreamReport ? [useUpstreamReport()] : []),
+      ...(config.introspection ? [] : [useHiddenSchema()]),
+      ...(config.tracing === undefined ? [] : [config.tracing.plugin]),
+    ]),
+    parserAndValidationCache: {
+      documentCache: keptByLength(KEPT_DOCUMENTS_BYTES),
+      errorCache: keptByLength(KEPT_ERRORS_BYTES),
+      validationCache: false,
+    },
+    extraParamNames: ['documentId'],
+    // Errors of the result are masked by the plugin above; this masks what is thrown before there is one.
+    maskedErrors: {
+      errorMessage: 'Unexpected error',
+      maskError: (error) => maskThrown(error, logger),
+    },
+    cors: (request) => {
+      const origin = request.headers.get('origin');
+      return origin !== null && config.allowsOrigin(origin)
+        ? { origin: [origin], credentials: false, methods: ['GET', 'POST'], maxAge: 600 }
+        : false;
+    },
+    landingPage: false,
+    batching: false,
+    multipart: false,
+    maxRequestBodySize: MAX_BODY_BYTES,
+    graphiql: config.graphiql ?? false,
+    renderGraphiQL: async (options) => {
+      // 9 MB of page: read when somebody asks for it.
+      const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
+      return renderGraphiQL(options).replace('</head>', `<style>${TAB_FIX}</style></head>`);
+    },
+    // What it says of errors, the masking above has said already, and without what callers had sent.
+    logging: false,
+  });
+}
+
+/** HTTP for the graph, in the cheapest way that each request allows. */
+export const createGraphHttp = (
+  graph: Graph,
+  { allowsOrigin }: GraphConfig,
+  { logger, shared }: Pick<GraphParts, 'logger' | 'shared'>,
+): Transport<GraphContext> =>
+  createJsonPost(graph, {
+    maxBodyBytes: MAX_BODY_BYTES,
+    allowsOrigin,
+    mask: (error) => maskThrown(error, logger),
+    stringify: shared.stringify,
+  });
+
+/** Strangers choose what is parsed: what is kept of it is bounded by its size, not its number. */
+const keptByLength = <T extends object>(maxSize: number) =>
+  new LRUCache<string, T>({
+    maxSize,
+    sizeCalculation: (_, text) => BYTES_PER_CHARACTER * (text.length + 1),
+  });
+
+/** Errors from before an operation runs: those of GraphQL and HTTP are for the caller, others are not. */
+function maskThrown(error: unknown, logger: Logger): GraphQLError {
+  if (error instanceof GraphQLError && error.extensions['code'] === 'REQUEST_ENTITY_TOO_LARGE') {
+    return new GraphQLError(`The request is longer than the ${MAX_BODY_BYTES} bytes that are allowed.`, {
+      extensions: { ...error.extensions, code: 'TOO_COMPLEX' },
+    });
+  }
+  const known = error instanceof GraphQLError ? toPublicError(error) : undefined;
+  if (known !== undefined) return known;
+  logger.error({ err: error }, 'A request failed unexpectedly');
+  return new GraphQLError('Unexpected error', { extensions: { code: 'INTERNAL' } });
+}

@@ -1,0 +1,53 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+import { scrub } from './redact.ts';
+
+/** Names of fields that are never written, at the top of a line or one level below. */
+const SECRET_FIELDS = [
+  ...['authorization', 'x-api-key', 'cookie', 'set-cookie', 'token', 'secret', 'password'],
+  ...['apiKey', 'clientSecret', 'client_secret', 'cardNumber', 'card_number', 'clabe', 'clabeNumber', 'rfc'],
+  ...['holderName', 'holder_name', 'payload', 'variables', 'command'],
+];
+
+const MAX_CAUSES = 4;
+
+/** What of an error is written: its own words and where it came from, and none of what libraries hang on it. */
+function plainError(error: unknown, depth = 0): object {
+  if (!(error instanceof Error)) return { message: typeof error };
+  const { name, message, stack, cause } = error;
+  const code: unknown = Reflect.get(error, 'code');
+  return {
+    type: name,
+    message,
+    stack,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(cause instanceof Error && depth < MAX_CAUSES ? { cause: plainError(cause, depth + 1) } : {}),
+  };
+}
+
+/** A number that is long enough for a card or an account, and no text: it must stay JSON when it is hidden. */
+const LONG_NUMBER = /([:,[])\d{12,18}(?=[,}\]])/g;
+
+/**
+ * The process' own log: JSON lines. Secrets do not print by themselves (secret.ts), fields that hold some are not
+ * written, errors are cut down to their own words, and every line passes {@link scrub} on its way out.
+ *
+ * @param level a pino level.
+ * @param destination standard output unless a test gives another.
+ */
+export function createLogger(level: string, destination?: DestinationStream): Logger {
+  return pino(
+    {
+      level,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: (error) => plainError(error), error: (value) => textOrError(value) },
+      redact: {
+        paths: SECRET_FIELDS.flatMap((name) => [`["${name}"]`, `*["${name}"]`]),
+        censor: '[secret]',
+      },
+      hooks: { streamWrite: (line) => scrub(line.replace(LONG_NUMBER, '$1"[hidden]"')) },
+    },
+    destination ?? pino.destination(1),
+  );
+}
+
+const textOrError = (value: unknown): unknown => (value instanceof Error ? plainError(value) : value);

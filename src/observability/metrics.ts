@@ -1,0 +1,131 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { EVENT_TYPES } from '../events/log.ts';
+import type { EventMetrics } from '../events/metrics.ts';
+import type { QuarantineReason } from '../events/quarantine.ts';
+import { undocumentedValues } from '../resolvers/open-enum.ts';
+import type { FanOutMetrics } from '../transport/sockets/fan-out.ts';
+import type { CallRecord } from '../upstream/rest.ts';
+
+const QUARANTINE_REASONS: readonly QuarantineReason[] = [
+  ...(['unreadable', 'incomplete', 'foreign-client'] as const),
+  ...(['conflict', 'undecided'] as const),
+];
+
+/** What the gateway counts, as Prometheus reads it at `/metrics`. No label ever holds an id or a name. */
+export interface Metrics {
+  readonly registry: Registry;
+  readonly events: EventMetrics;
+  readonly fanOut: FanOutMetrics;
+  upstreamCall(call: CallRecord): void;
+  operation(type: string, outcome: 'ok' | 'error'): void;
+}
+
+/** Makes a registry with the process' own metrics and all of `pasarela_*`. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+    new Counter({ name, help, labelNames: [...labelNames], registers });
+
+  const operations = counter('pasarela_operations_total', 'GraphQL operations, by type and outcome.', [
+    'type',
+    'outcome',
+  ]);
+  const calls = new Histogram({
+    name: 'pasarela_upstream_call_seconds',
+    help: 'REST calls, by method, route and status (0 when no answer came).',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  new Counter({
+    name: 'pasarela_undocumented_values_total',
+    help: 'Values of the service that its specification does not name, by the enum that shows them as OTHER.',
+    labelNames: ['enum'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [name, count] of undocumentedValues()) this.inc({ enum: name }, count);
+    },
+  });
+  const appended = counter('pasarela_events_appended_total', 'Events written to the log.', ['type']);
+  const duplicates = counter('pasarela_events_duplicates_total', 'Webhooks recognised as delivered before.', [
+    'type',
+    'conflict',
+  ]);
+  const spooled = counter('pasarela_events_spooled_total', 'Events kept on disk while the log was away.', [
+    'type',
+  ]);
+  const drained = counter('pasarela_events_drained_total', 'Events moved from disk to the log.', ['type']);
+  const waiting = new Gauge({
+    name: 'pasarela_events_waiting',
+    help: 'Events on this disk that are not in the log yet.',
+    registers,
+  });
+  const quarantined = counter('pasarela_events_quarantined_total', 'Webhooks put aside.', ['reason']);
+  const delivered = counter('pasarela_events_delivered_total', 'Events handed to subscribers.', ['type']);
+  const lag = new Histogram({
+    name: 'pasarela_events_lag_seconds',
+    help: 'From the arrival of a webhook until a subscriber that was there is handed its event.',
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30],
+    registers,
+  });
+  const gaps = counter('pasarela_events_gaps_total', 'Readers told that events are missing.');
+  const poison = counter('pasarela_events_poison_total', 'Unreadable messages on the event channel.');
+  const slow = counter(
+    'pasarela_events_slow_closes_total',
+    'Subscribers ended because they read too slowly.',
+  );
+  const subscribers = new Gauge({
+    name: 'pasarela_events_subscribers',
+    help: 'Open subscriptions.',
+    registers,
+  });
+
+  // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
+  for (const type of EVENT_TYPES) {
+    for (const count of [appended, spooled, drained, delivered]) count.inc({ type }, 0);
+    for (const conflict of ['true', 'false']) duplicates.inc({ type, conflict }, 0);
+  }
+  for (const reason of QUARANTINE_REASONS) quarantined.inc({ reason }, 0);
+  for (const type of ['query', 'mutation', 'subscription']) {
+    for (const outcome of ['ok', 'error']) operations.inc({ type, outcome }, 0);
+  }
+
+  // Streams that are shared have one follower of the log for all who read them.
+  let followers = 0;
+  let sharing = 0;
+
+  return {
+    registry,
+    fanOut: {
+      sharing(change) {
+        sharing += change;
+        subscribers.set(followers + sharing);
+      },
+      slowClose: () => slow.inc(),
+    },
+    upstreamCall({ method, route, status, milliseconds }) {
+      calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
+    },
+    operation: (type, outcome) => operations.inc({ type, outcome }),
+    events: {
+      appended: (type) => appended.inc({ type }),
+      duplicate: (type, conflict) => duplicates.inc({ type, conflict: String(conflict) }),
+      spooled: (type) => spooled.inc({ type }),
+      drained: (type) => drained.inc({ type }),
+      waiting: (count) => waiting.set(count),
+      quarantined: (reason) => quarantined.inc({ reason }),
+      delivered: (type, readers) => delivered.inc({ type }, readers),
+      lag: (milliseconds) => lag.observe(milliseconds / 1000),
+      gap: () => gaps.inc(),
+      poison: () => poison.inc(),
+      subscribers(count) {
+        followers = count;
+        subscribers.set(followers + sharing);
+      },
+      slowClose: () => slow.inc(),
+    },
+  };
+}

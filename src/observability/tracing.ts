@@ -1,0 +1,203 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from '@opentelemetry/resources';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent } from '../events/log.ts';
+import type { CallRecord } from '../upstream/rest.ts';
+import { currentWork, takesDelivery, useTracing } from './use-tracing.ts';
+
+/** How long the last spans may take on their way, in milliseconds. */
+const STOP_TIMEOUT_MS = 2_000;
+
+/** What the server calls so that its work appears in traces. No span holds an id of a client, an address or a name. */
+export interface Tracing {
+  /** A span per operation, and per delivered event. */
+  readonly plugin: ReturnType<typeof useTracing>;
+  /** Handles a request within the trace that it belongs to already, where it says so (W3C Trace Context). */
+  within<T>(headers: IncomingHttpHeaders, work: () => T): T;
+  /** Handles a delivery of the provider's in a span of its own. */
+  webhook(path: string, response: ServerResponse, work: () => Promise<void>): Promise<void>;
+  /** A REST call that has been answered, beneath the operation or the delivery that it was made for. */
+  call(record: CallRecord): void;
+  /** The same log, in which each event remembers the trace of its webhook, and each delivery continues it. */
+  log(log: EventLog): EventLog;
+  /** Sends what is left, and ends. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the OpenTelemetry SDK, once in the life of a process. `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES` and
+ * `OTEL_EXPORTER_OTLP_HEADERS` are read by the SDK itself.
+ *
+ * @param endpoint base address of an OTLP collector over HTTP, such as `http://127.0.0.1:4318`. One that is away costs
+ * nothing but the spans.
+ */
+export function startTracing(endpoint: string): Tracing {
+  const provider = new TracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': 'pasarela' }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [
+      new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url: `${endpoint}/v1/traces` }) }),
+    ],
+  });
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+  const tracer = provider.getTracer('pasarela');
+  return {
+    plugin: useTracing(tracer),
+    within: (headers, work) => context.with(propagation.extract(ROOT_CONTEXT, headers), work),
+    webhook: (path, response, work) => traceWebhook(tracer, path, response, work),
+    call: (record) => traceCall(tracer, record),
+    log: (log) => new TracedLog(log, tracer),
+    async stop() {
+      context.disable();
+      // A collector that is away, or hangs, must not hold up the end.
+      await Promise.race([
+        provider.shutdown().catch(() => {}),
+        pause(STOP_TIMEOUT_MS, undefined, { ref: false }),
+      ]);
+    },
+  };
+}
+
+async function traceWebhook(
+  tracer: Tracer,
+  path: string,
+  response: ServerResponse,
+  work: () => Promise<void>,
+): Promise<void> {
+  // Of the path the type alone: the rest of it is a secret.
+  const type = EVENT_TYPES.find((known) => path.split('/')[3] === known) ?? 'unknown';
+  const span = tracer.startSpan(
+    `webhook ${type}`,
+    { kind: SpanKind.SERVER, attributes: { 'pasarela.event.type': type, 'http.request.method': 'POST' } },
+    ROOT_CONTEXT,
+  );
+  await context.with(trace.setSpan(ROOT_CONTEXT, span), work);
+  span.setAttribute('http.response.status_code', response.statusCode);
+  if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
+}
+
+function traceCall(tracer: Tracer, { method, route, status, milliseconds }: CallRecord): void {
+  const parent = currentWork();
+  // A probe of somebody's token before any operation belongs to no trace.
+  if (trace.getSpan(parent) === undefined) return;
+  const now = Date.now();
+  const span = tracer.startSpan(
+    `${method} ${route}`,
+    {
+      kind: SpanKind.CLIENT,
+      startTime: now - milliseconds,
+      attributes: {
+        'http.request.method': method,
+        'url.template': route,
+        ...(status === null ? {} : { 'http.response.status_code': status }),
+      },
+    },
+    parent,
+  );
+  if (status === null || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end(now);
+}
+
+/** An event log whose appends and deliveries are spans of one trace: that of the webhook. */
+class TracedLog implements EventLog {
+  readonly #log: EventLog;
+  readonly #tracer: Tracer;
+
+  constructor(log: EventLog, tracer: Tracer) {
+    this.#log = log;
+    this.#tracer = tracer;
+  }
+
+  async append(clientId: string, event: NewEvent) {
+    const carrier: { traceparent?: string } = {};
+    propagation.inject(context.active(), carrier);
+    const span = this.#tracer.startSpan('append', { attributes: { 'pasarela.event.type': event.type } });
+    try {
+      const appended = await this.#log.append(clientId, { ...event, ...carrier });
+      const isSpooled = appended.cursor === null;
+      span.setAttributes({
+        'pasarela.event.duplicate': appended.duplicate,
+        'pasarela.event.spooled': isSpooled,
+      });
+      return appended;
+    } catch (error) {
+      span.setStatus({ code: SpanStatusCode.ERROR });
+      throw error;
+    } finally {
+      span.end();
+    }
+  }
+
+  async follow(...args: Parameters<EventLog['follow']>) {
+    const source = await this.#log.follow(...args);
+    const next = async () => {
+      const step = await source.next();
+      if (step.done !== true) this.#delivers(step.value);
+      return step;
+    };
+    const end = async () => (await source.return?.()) ?? ({ done: true, value: undefined } as const);
+    return {
+      next,
+      return: end,
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      [Symbol.asyncDispose]: async () => void (await end()),
+    };
+  }
+
+  #delivers({ type, traceparent }: StoredEvent): void {
+    if (traceparent === undefined) return;
+    const span = this.#tracer.startSpan(
+      `deliver ${type}`,
+      { kind: SpanKind.PRODUCER, attributes: { 'pasarela.event.type': type } },
+      propagation.extract(ROOT_CONTEXT, { traceparent }),
+    );
+    if (!takesDelivery(span)) span.end();
+  }
+
+  recall(...args: Parameters<EventLog['recall']>) {
+    return this.#log.recall(...args);
+  }
+
+  readAfter(...args: Parameters<EventLog['readAfter']>) {
+    return this.#log.readAfter(...args);
+  }
+
+  readBefore(...args: Parameters<EventLog['readBefore']>) {
+    return this.#log.readBefore(...args);
+  }
+
+  head(clientId: string) {
+    return this.#log.head(clientId);
+  }
+
+  health() {
+    return this.#log.health();
+  }
+
+  stop() {
+    return this.#log.stop();
+  }
+}

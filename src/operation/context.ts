@@ -1,0 +1,363 @@
+import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
+import type { Caller } from '../auth/caller.ts';
+import { assertHolds, type Clock, untilLapse } from '../auth/credential-expiry.ts';
+import type { Audience } from '../common/waiters.ts';
+import type { EventLog, EventType } from '../events/log.ts';
+import type { Money } from '../money/execute.ts';
+import type { Coalescer } from '../upstream/coalesce.ts';
+import type { UpstreamHttp } from '../upstream/http.ts';
+import type { MaybePromise } from '../upstream/list-loader.ts';
+import {
+  type Authorize,
+  type CallRecord,
+  createRest,
+  fixedCredential,
+  type Rest,
+  type RestOptions,
+} from '../upstream/rest.ts';
+import { type BankCache, createSession, type ForeseenList, type Session } from '../upstream/session.ts';
+import type { SourceOwners } from '../upstream/source-owners.ts';
+
+/** What a log call needs; pino's loggers fit. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What one GraphQL operation carries. A subscription has one context, whose `session` is made anew for every event. */
+export interface Context {
+  readonly requestId: string;
+  readonly logger: Logger;
+  /**
+   * Who is calling, asked of the upstream at most once per operation; no promise when that is known already. Rejects with
+   * an error of code `UNAUTHENTICATED`. Root fields ask through their auth scope, so that below them `caller` and
+   * `session` are there.
+   */
+  identify(): MaybePromise<Caller>;
+  /** The identified caller. Throws when no root field has asked for it. */
+  readonly caller: Caller;
+  /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
+  readonly session: Session;
+  /** Names lists that the operation is going to need, before anything is read: they are read beside its first call. */
+  foresee(lists: readonly ForeseenList[]): void;
+  /** Resolves once the lists foreseen have arrived, or failed: look-ups in them need no promise then. */
+  readonly foreseen: Promise<unknown> | undefined;
+  /**
+   * Drops what the loaders remember, and gives the calls to come a deadline of their own: before each event.
+   *
+   * @throws UnauthenticatedError when the caller's credential has ended meanwhile: nothing is delivered any more.
+   */
+  renewSession(): void;
+  /** Whether the socket that carries the operation is closed when the credential ends. */
+  readonly endsWithSocket: boolean;
+  /**
+   * Resolves with the reason when the caller's credential holds no longer; undefined once the signal is aborted. Rejects
+   * when the caller cannot be identified to begin with.
+   */
+  untilLapse(signal: AbortSignal): Promise<Error | undefined>;
+  /** Drops what the loaders remember in the midst of an operation: after a call that has changed something. */
+  forgetReads(): void;
+  /** Offset of upstream timestamps that carry none, also where nobody is identified. */
+  readonly utcOffset: string;
+  /** The caller's own `x-api-key`, for the two bootstrap fields alone. */
+  readonly apiKey: string | undefined;
+  /** Whether those two are served at all: not where the gateway holds the credentials. */
+  readonly servesBootstrap: boolean;
+  /** REST calls under the caller's own `x-api-key`, for a client that it names (spec, "Authentication"). */
+  bootstrapRest(apiKey: string, clientId: string): Rest;
+  readonly events: EventLog;
+  /** How many read along with a stream that is shared; undefined for one alone. */
+  readonly readers: (() => number) | undefined;
+  /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
+  readonly lastEventId: string | undefined;
+  readonly money: Money;
+  /** When the operation must be over, in milliseconds since the epoch. */
+  readonly deadline: number;
+  /** Aborted when nobody waits for the result any more. */
+  readonly signal: AbortSignal;
+  /** What long waits are measured by. */
+  readonly clock: Clock;
+  readonly ingress: IngressAddresses;
+  /** The REST calls made so far, in the order in which they were answered. */
+  readonly calls: readonly CallRecord[];
+  /** Calls of another operation, in the same words and of the same caller, whose result this one shares. */
+  readonly sharedCalls: readonly CallRecord[];
+  shareCalls(calls: readonly CallRecord[]): void;
+  /** How many look-ups each list's route has answered so far. */
+  lookUps(): ReadonlyMap<string, number>;
+}
+
+/** The gateway's own receiver of webhooks, as the graph needs to know it. */
+export interface IngressAddresses {
+  /** Where the provider reaches it for this client and type; undefined when `PUBLIC_URL` is not set. */
+  url(clientId: string, type: EventType): string | undefined;
+  /** The token that a webhook feeding it is registered with. */
+  token(clientId: string, type: EventType): string;
+  /** Whether deliveries to this address reach it. */
+  feeds(url: string): boolean;
+  /** The address with its signature masked; any other address as it is. */
+  mask(url: string): string;
+}
+
+/** What a request brings, whichever transport it came over. */
+export interface Incoming {
+  /** How many read along with a stream that is shared; undefined for one alone. */
+  readonly readers?: (() => number) | undefined;
+  /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */
+  readonly lastEventId: string | undefined;
+  readonly requestId: string;
+  /** The value of `Authorization`, from the header or from `connectionParams`. */
+  readonly authorization: string | undefined;
+  readonly apiKey: string | undefined;
+  /** Who waits for the result; undefined where it is not told when they are gone. */
+  readonly audience: Audience | undefined;
+  /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
+  readonly closeSocket: (() => void) | undefined;
+}
+
+export interface ContextOptions {
+  readonly http: UpstreamHttp;
+  readonly auth: Authenticator;
+  readonly banks: BankCache;
+  readonly sourceOwners: SourceOwners;
+  readonly events: EventLog;
+  readonly money: Money;
+  readonly ingress: IngressAddresses;
+  readonly logger: Logger;
+  readonly upstreamTimeoutMs: number;
+  readonly operationTimeoutMs: number;
+  readonly utcOffset: string;
+  readonly clock: Clock;
+  readonly onCall: (call: CallRecord) => void;
+  readonly reads: Coalescer;
+  /** Called with a caller's credential when it has changed something, and before it is told of an event. */
+  readonly onNews: (credential: string) => void;
+}
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
+
+/** Makes the contexts of a server's operations. */
+export const createContextFactory =
+  (options: ContextOptions): ((incoming: Incoming) => Context) =>
+  (incoming) =>
+    new OperationContext(incoming, options);
+
+/** A class, because an object literal with accessors costs a hidden class of its own each time one is made. */
+class OperationContext implements Context {
+  readonly requestId: string;
+  readonly apiKey: string | undefined;
+  readonly lastEventId: string | undefined;
+  readonly calls: CallRecord[] = [];
+  sharedCalls: readonly CallRecord[] = [];
+  readonly #lookUps = new Map<string, number>();
+  readonly #options: ContextOptions;
+  readonly #incoming: Incoming;
+  readonly #token: string | undefined;
+  #deadline: number;
+  #foreseen: readonly ForeseenList[] = [];
+  #arrivals: Promise<unknown> | undefined;
+  #identified: MaybePromise<Caller> | undefined;
+  #caller: Caller | undefined;
+  #session: Session | undefined;
+
+  constructor(incoming: Incoming, options: ContextOptions) {
+    this.requestId = incoming.requestId;
+    this.apiKey = incoming.apiKey;
+    this.lastEventId = incoming.lastEventId;
+    this.#options = options;
+    this.#incoming = incoming;
+    this.#token = BEARER.exec(incoming.authorization ?? '')?.[1];
+    this.#deadline = this.#newDeadline();
+  }
+
+  get logger(): Logger {
+    return this.#options.logger;
+  }
+
+  get events(): EventLog {
+    return this.#options.events;
+  }
+
+  get money(): Money {
+    return this.#options.money;
+  }
+
+  get ingress(): IngressAddresses {
+    return this.#options.ingress;
+  }
+
+  get utcOffset(): string {
+    return this.#options.utcOffset;
+  }
+
+  get clock(): Clock {
+    return this.#options.clock;
+  }
+
+  get servesBootstrap(): boolean {
+    return this.#options.auth.servesBootstrap;
+  }
+
+  get readers(): (() => number) | undefined {
+    return this.#incoming.readers;
+  }
+
+  get deadline(): number {
+    return this.#deadline;
+  }
+
+  get credential(): string {
+    const { authorization = '', apiKey } = this.#incoming;
+    return apiKey === undefined ? authorization : `${authorization} ${apiKey}`;
+  }
+
+  get audience(): Audience | undefined {
+    return this.#incoming.audience;
+  }
+
+  get signal(): AbortSignal {
+    return this.audience?.signal ?? new AbortController().signal;
+  }
+
+  get endsWithSocket(): boolean {
+    return this.#incoming.closeSocket !== undefined;
+  }
+
+  identify(): MaybePromise<Caller> {
+    this.#identified ??= this.#ask(false);
+    if (this.#identified instanceof Promise) return this.#identified.then((caller) => this.#know(caller));
+    return this.#know(this.#identified);
+  }
+
+  #know(caller: Caller): Caller {
+    this.#caller = caller;
+    return caller;
+  }
+
+  async untilLapse(until: AbortSignal): Promise<Error | undefined> {
+    const again = () => {
+      this.#deadline = this.#newDeadline();
+      return this.#ask(true);
+    };
+    return untilLapse(await this.identify(), again, this.clock, until);
+  }
+
+  get caller(): Caller {
+    if (this.#caller === undefined) throw new Error('The caller is used before it is identified.');
+    return this.#caller;
+  }
+
+  get session(): Session {
+    const { clientId, customerId } = this.caller;
+    if (this.#session === undefined) {
+      const { auth } = this.#options;
+      const rest = this.#rest(
+        clientId,
+        auth.authorize(this.#token ?? ''),
+        this.audience?.signal,
+        (call, read) => this.#read(call, read),
+      );
+      this.#session = createSession(rest, customerId, this.#options);
+      if (this.#foreseen.length > 0) this.#arrivals = this.#session.foresee(this.#foreseen);
+    }
+    return this.#session;
+  }
+
+  foresee(lists: readonly ForeseenList[]): void {
+    this.#foreseen = lists;
+  }
+
+  get foreseen(): Promise<unknown> | undefined {
+    return this.#arrivals;
+  }
+
+  renewSession(): void {
+    try {
+      assertHolds(this.caller, this.clock.now());
+    } catch (error) {
+      this.#incoming.closeSocket?.();
+      throw error;
+    }
+    this.#options.onNews(this.credential);
+    this.#session = undefined;
+    this.#deadline = this.#newDeadline();
+    this.calls.length = 0;
+    this.#lookUps.clear();
+  }
+
+  forgetReads(): void {
+    this.#options.onNews(this.credential);
+    for (const [route, count] of this.lookUps()) this.#lookUps.set(route, count);
+    this.#session = undefined;
+  }
+
+  shareCalls(calls: readonly CallRecord[]): void {
+    this.sharedCalls = calls;
+  }
+
+  lookUps(): ReadonlyMap<string, number> {
+    const sum = new Map(this.#lookUps);
+    for (const [route, count] of this.#session?.lookUps() ?? [])
+      sum.set(route, (sum.get(route) ?? 0) + count);
+    return sum;
+  }
+
+  bootstrapRest(key: string, clientId: string): Rest {
+    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), this.audience?.signal);
+  }
+
+  #ask(fresh: boolean): MaybePromise<Caller> {
+    if (this.#token === undefined) {
+      return Promise.reject(
+        new UnauthenticatedError(
+          this.#incoming.authorization === undefined
+            ? 'An access token is needed: Authorization: Bearer <token>; over WebSocket, connectionParams.authorization.'
+            : 'Authorization must have the form: Bearer <token>.',
+        ),
+      );
+    }
+    // The answer serves whoever else presents this token meanwhile, so one caller's leaving must not end it.
+    const restFor = (clientId: string, authorize: Authorize) => this.#rest(clientId, authorize);
+    return this.#options.auth.identify(this.#token, restFor, fresh);
+  }
+
+  /** A read that another operation of the same caller has begun serves this one too. */
+  #read(call: Pick<CallRecord, 'route' | 'path'>, read: () => Promise<unknown>): Promise<unknown> {
+    const start = performance.now();
+    return this.#options.reads.read(this.credential, call.path, read, () => {
+      const milliseconds = performance.now() - start;
+      this.sharedCalls = [
+        ...this.sharedCalls,
+        { method: 'GET', ...call, status: 200, milliseconds, cached: false },
+      ];
+    });
+  }
+
+  #rest(
+    clientId: string,
+    authorize: Authorize,
+    signal?: AbortSignal,
+    coalesce?: RestOptions['coalesce'],
+  ): Rest {
+    return createRest({
+      http: this.#options.http,
+      clientId,
+      authorize,
+      headers: { 'x-request-id': this.requestId, accept: 'application/json' },
+      timeoutMs: this.#options.upstreamTimeoutMs,
+      deadline: this.#deadline,
+      ...(signal === undefined ? {} : { signal }),
+      ...(coalesce === undefined ? {} : { coalesce }),
+      onCall: (call) => {
+        this.calls.push(call);
+        if (!call.cached) this.#options.onCall(call);
+      },
+    });
+  }
+
+  #newDeadline(): number {
+    return Date.now() + this.#options.operationTimeoutMs;
+  }
+}

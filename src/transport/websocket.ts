@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  GraphQLError,
+  getOperationAST,
+  OperationTypeNode,
+} from 'graphql';
+import { GRAPHQL_TRANSPORT_WS_PROTOCOL, makeServer, type Context as SocketContext } from 'graphql-ws';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { spread } from '../common/stagger.ts';
+import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
+import type { Graph } from '../graphql/yoga.ts';
+import type { Incoming } from '../operation/context.ts';
+import { createLapseWatch } from './sockets/expiry-watch.ts';
+import { createFanOut, type FanOutMetrics, type Subscribed } from './sockets/fan-out.ts';
+import { startHeartbeat } from './sockets/heartbeat.ts';
+import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
+import { createStreamKeys } from './sockets/stream-key.ts';
+
+/** The longest message that is read, in bytes (security.md, "sockets"). */
+const MAX_MESSAGE_BYTES = 64 * 1024;
+/** How long a socket may stay silent before `connection_init`, in milliseconds. */
+const INIT_TIMEOUT_MS = 3_000;
+const MAX_OPERATIONS = 20;
+/** How long a closing socket may take to answer, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+export interface WebSocketOptions {
+  readonly path: string;
+  /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
+  allowsOrigin(origin: string, host: string | undefined): boolean;
+  /** Resolves with the reason when the credential of a socket holds no longer; rejects when it never held. */
+  untilLapse(incoming: Incoming, signal: AbortSignal): Promise<Error | undefined>;
+  readonly metrics: FanOutMetrics;
+  /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
+  documentOf(request: DocumentRequest): string;
+  /** The form of an error in which callers may read it. */
+  publicForm(error: GraphQLError, requestId: string): GraphQLError;
+}
+
+export interface WebSocketTransport {
+  /** Closes every socket with 1012, so that clients reconnect elsewhere, and waits until they are gone. */
+  stop(): Promise<void>;
+}
+
+type Connection = SocketContext<Record<string, unknown>, Peer>;
+
+/**
+ * Serves the graph over `graphql-transport-ws` on the HTTP server's upgrade requests. The executor, its plugins and the
+ * context are those of the HTTP transport, so that an operation means the same over both.
+ */
+export function serveWebSockets(server: Server, graph: Graph, options: WebSocketOptions): WebSocketTransport {
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    handleProtocols: (protocols) =>
+      protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
+  });
+  const stopHeartbeat = startHeartbeat(sockets);
+  const lapses = createLapseWatch(options.untilLapse);
+  const fanOut = createFanOut(options.metrics);
+  const keyOf = createStreamKeys();
+
+  const incomingOf = (authorization: string | undefined, readers?: () => number): Incoming => ({
+    requestId: randomUUID(),
+    authorization,
+    apiKey: undefined,
+    lastEventId: undefined,
+    audience: undefined,
+    closeSocket: () => lapses.end(authorization),
+    readers,
+  });
+
+  /** Subscribes for all who ask the same. */
+  const subscribeForAll = async (
+    args: ExecutionArgs,
+    authorization: string | undefined,
+    readers: () => number,
+  ): Promise<Subscribed> => {
+    const enveloped = graph.getEnveloped({ incoming: incomingOf(authorization, readers) });
+    // The plugins make generators of streams, and results of all else.
+    return (await enveloped.subscribe({
+      ...args,
+      contextValue: await enveloped.contextFactory(),
+    })) as Subscribed;
+  };
+
+  const protocol = makeServer<Record<string, unknown>, Peer>({
+    connectionInitWaitTimeout: INIT_TIMEOUT_MS,
+    onConnect(connection) {
+      lapses.watch(connection.extra, authorizationOf(connection));
+    },
+    onClose(connection) {
+      lapses.leave(connection.extra, authorizationOf(connection));
+    },
+    execute: (args) => planOf(args).run(),
+    subscribe: (args) => planOf(args).run(),
+    async onNext({ extra: peer }, _id, _payload, args, result) {
+      // A client library takes an error for the end, and a closed socket for a reason to connect and resume.
+      if (hasCode(result, 'SLOW_CONSUMER')) peer.close(TRY_AGAIN_LATER, 'Read too slowly');
+      // This one is about to be closed, once what else it carries has been answered.
+      if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
+    },
+    async onSubscribe(connection, id, payload) {
+      const { extra: peer } = connection;
+      const authorization = authorizationOf(connection);
+      const incoming = incomingOf(authorization);
+      const refused = (errors: readonly GraphQLError[]) =>
+        errors.map((error) => options.publicForm(error, incoming.requestId));
+      if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
+      lapses.watch(peer, authorization);
+      const enveloped = graph.getEnveloped({ incoming });
+      const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
+      if (document instanceof GraphQLError) return refused([document]);
+      const errors = enveloped.validate(enveloped.schema, document);
+      if (errors.length > 0) return refused(errors);
+
+      const { operationName, variables } = payload;
+      const { schema } = enveloped;
+      const args = { schema, operationName, document, variableValues: variables };
+      const stream = keyOf({ schema, document, operationName, variables, credential: authorization ?? '' });
+      const contextValue = await enveloped.contextFactory();
+      const alone = async () =>
+        // As for all.
+        (await enveloped.subscribe({ ...args, contextValue })) as Subscribed;
+      if (stream === undefined) {
+        return planned(args, isStream(args) ? alone : () => enveloped.execute({ ...args, contextValue }));
+      }
+      const subscribed = await fanOut.subscribe({
+        key: stream.key,
+        outlet: peer.outlet(id),
+        open: (readers) => subscribeForAll(args, authorization, readers),
+        resume: stream.resumes ? alone : undefined,
+      });
+      return planned(args, just(subscribed));
+    },
+  });
+
+  sockets.on('connection', (socket, request) => {
+    // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
+    socket.on('error', () => undefined);
+    const peer = new Peer(socket, request.headers.authorization);
+    const closed = protocol.opened(peer, peer);
+    socket.once('close', (code, reason) => void closed(code, String(reason)));
+  });
+
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const { origin, host } = request.headers;
+    const [path] = (request.url ?? '').split('?');
+    if (path !== options.path) {
+      refuse(socket, '404 Not Found');
+      return;
+    }
+    if (origin !== undefined && !options.allowsOrigin(origin, host)) {
+      refuse(socket, '403 Forbidden');
+      return;
+    }
+    sockets.handleUpgrade(request, socket, head, (webSocket) =>
+      sockets.emit('connection', webSocket, request),
+    );
+  };
+  server.on('upgrade', onUpgrade);
+
+  return {
+    async stop() {
+      server.off('upgrade', onUpgrade);
+      await spread([...sockets.clients], close);
+      stopHeartbeat();
+      await new Promise((resolve) => sockets.close(resolve));
+    },
+  };
+}
+
+/** Closes a socket; a peer that is gone without a word, and never answers, is cut off. */
+async function close(socket: WebSocket): Promise<void> {
+  if (socket.readyState === socket.CLOSED) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.close(1012, 'Service restart');
+  });
+}
+
+type Outcome = ReturnType<ReturnType<Graph['getEnveloped']>['execute']>;
+
+/** How an operation is run. Carried as the root value, which no resolver of the schema reads. */
+interface Plan {
+  run(): Outcome;
+}
+
+const planned = (args: ExecutionArgs, run: Plan['run']): ExecutionArgs => ({
+  ...args,
+  contextValue: undefined,
+  rootValue: { run } satisfies Plan,
+});
+
+// `onSubscribe` above is the only maker of these arguments.
+const planOf = (args: ExecutionArgs): Plan => args.rootValue as Plan;
+
+/** Holds on to nothing else, as long as the stream lasts. */
+const just = (outcome: Subscribed) => (): Subscribed => outcome;
+
+const isStream = ({ document, operationName }: ExecutionArgs): boolean =>
+  getOperationAST(document, operationName)?.operation === OperationTypeNode.SUBSCRIPTION;
+
+function documentOrError(read: () => DocumentNode): DocumentNode | GraphQLError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof GraphQLError) return error;
+    throw error;
+  }
+}
+
+const hasCode = (
+  { errors }: { readonly errors?: ExecutionResult['errors'] | undefined },
+  code: string,
+): boolean => errors?.some(({ extensions }) => extensions['code'] === code) === true;
+
+const tooMany = (): GraphQLError =>
+  new GraphQLError(`A socket carries at most ${MAX_OPERATIONS} operations at once.`, {
+    extensions: { code: 'TOO_COMPLEX' },
+  });
+
+function authorizationOf({ connectionParams, extra }: Connection): string | undefined {
+  for (const name of ['authorization', 'Authorization']) {
+    const value = connectionParams?.[name];
+    if (typeof value === 'string') return value;
+  }
+  return extra.authorization;
+}
+
+function refuse(socket: Duplex, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}

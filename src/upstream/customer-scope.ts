@@ -1,0 +1,38 @@
+import type { Account } from './accounts.ts';
+import type { Customer } from './customers.ts';
+import type { Instrument } from './instruments.ts';
+import { type Optional, present } from './json.ts';
+
+/**
+ * What of the client's belongings a caller may see: everything, or what belongs to one customer (security.md,
+ * "customer_id"). The one place that decides it; the session asks for everything that it reads and changes.
+ */
+export interface View {
+  /** The customer that the caller is narrowed to, in lower case; undefined for all of the client. */
+  readonly customerId: string | undefined;
+  /** Whether what this owner has is in view. */
+  owner(ownerId: Optional): boolean;
+  account(account: Account): boolean;
+  customer(customer: Customer): boolean;
+  instrument(instrument: Instrument): boolean;
+  /** Of the client itself, not of any customer: its webhooks, and whatever names no owner. */
+  readonly wholeClient: boolean;
+}
+
+/** @param customer UUID of the customer that the caller is narrowed to; undefined for none. */
+export function viewOf(customer: string | undefined): View {
+  const customerId = customer?.toLowerCase();
+  const owner = (id: Optional): boolean =>
+    customerId === undefined || present(id)?.toLowerCase() === customerId;
+  return {
+    customerId,
+    owner,
+    account: ({ ownerId }) => owner(ownerId),
+    customer: ({ id }) => owner(id),
+    // `ownerId` equals `customerId` when a customer owns it (spec, "Instrument"); one that says two things is nobody's.
+    instrument: (instrument) =>
+      owner(present(instrument.customerId) ?? instrument.ownerId) &&
+      owner(present(instrument.ownerId) ?? instrument.customerId),
+    wholeClient: customerId === undefined,
+  };
+}

@@ -1,0 +1,125 @@
+import { CUSTOMER_PRIVATE_ACCOUNTS, PRIVATE_ACCOUNTS } from './accounts.ts';
+import type { View } from './customer-scope.ts';
+import { UpstreamError } from './errors.ts';
+import type { Answered, Attempt } from './http.ts';
+import { INSTRUMENTS, type InstrumentLoader } from './instruments.ts';
+import { isObject, type JsonObject, type Optional, present } from './json.ts';
+import type { RestChanges } from './rest.ts';
+import {
+  INTERNAL_TRANSACTION,
+  MONEY_OUT,
+  PENNY_VALIDATION,
+  REFUND,
+  type TransactionLoader,
+} from './transactions.ts';
+import { WEBHOOK } from './webhooks.ts';
+
+/** What a change needs to look up before it may leave; narrowed themselves. */
+export interface Belongings {
+  readonly instruments: InstrumentLoader;
+  readonly transactions: TransactionLoader;
+}
+
+interface Change {
+  readonly params: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+}
+
+/** The identifier of what the caller has none of; undefined when the change may leave. */
+type Check = (change: Change) => Promise<string | undefined>;
+
+/**
+ * Changes on behalf of a caller narrowed to one customer. What names something that is not the customer's is answered
+ * here, in the form that the upstream gives an id that it does not know, so that the two cannot be told apart. A route
+ * that is not listed is forbidden: a new one must first say what it touches.
+ */
+export function narrowChanges(
+  rest: RestChanges,
+  view: View,
+  { instruments, transactions }: Belongings,
+): RestChanges {
+  const owns = async (instrumentId: unknown): Promise<boolean> =>
+    typeof instrumentId === 'string' && (await instruments.get(instrumentId)) !== null;
+
+  const movement: Check = async ({ body }) => {
+    if (!(await owns(body['source_instrument_id']))) return 'source_not_found';
+    return (await owns(body['destination_instrument_id'])) ? undefined : 'destination_not_found';
+  };
+  const ownedBy =
+    (ownerOf: (change: Change) => unknown): Check =>
+    async (change) =>
+      view.owner(text(ownerOf(change))) ? undefined : 'owner_not_found';
+
+  const checks = new Map<string, Check>([
+    [`POST ${MONEY_OUT}`, movement],
+    [`POST ${INTERNAL_TRANSACTION}`, movement],
+    [`POST ${PENNY_VALIDATION}`, movement],
+    [
+      `POST ${REFUND}`,
+      // The money goes back from where it had arrived.
+      async ({ params }) =>
+        (await transactions.sides(params['transactionId'] ?? '')).destination
+          ? undefined
+          : 'transaction_not_found',
+    ],
+    [`POST ${PRIVATE_ACCOUNTS}`, ownedBy(({ body }) => body['owner_id'])],
+    [
+      `POST ${CUSTOMER_PRIVATE_ACCOUNTS}`,
+      async (change) =>
+        (await ownedBy(({ params }) => params['customerId'])(change)) ??
+        (await ownedBy(({ params, body }) => body['owner_id'] ?? params['customerId'])(change)),
+    ],
+    [`POST ${INSTRUMENTS}`, ownedBy(({ body }) => body['customer_id'])],
+    [`PATCH ${WEBHOOK}`, async () => 'webhook_not_found'],
+    [`DELETE ${WEBHOOK}`, async () => 'webhook_not_found'],
+  ]);
+
+  return {
+    clientId: rest.clientId,
+    async send(method, route, options = {}): Promise<Attempt> {
+      const check = checks.get(`${method} ${route}`);
+      if (check === undefined) return forbidden();
+      try {
+        const missing = await check({ params: options.params ?? {}, body: parse(options.body) });
+        return missing === undefined ? rest.send(method, route, options) : notFound(missing);
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error;
+        return { kind: 'failed', error: notSent(error) };
+      }
+    },
+  };
+}
+
+const text = (value: unknown): Optional => (typeof value === 'string' ? present(value) : undefined);
+
+/** The bodies are made by the nouns: JSON objects, or none. */
+function parse(body: string | undefined): JsonObject {
+  const value: unknown = body === undefined ? {} : JSON.parse(body);
+  return isObject(value) ? value : {};
+}
+
+/** In the form of the spec's section "Errors", as the upstream answers for an id that nobody has. */
+function notFound(identifier: string): Answered {
+  const body = {
+    message: 'API Error',
+    details: [{ reason: identifier, metadata: { error_detail: identifier } }],
+  };
+  const text = JSON.stringify(body);
+  return { kind: 'answered', status: 404, body, text, retryAfterMs: undefined, inItsStead: true };
+}
+
+const forbidden = (): Attempt => ({
+  kind: 'failed',
+  error: new UpstreamError('FORBIDDEN', 'This is for callers who act for the whole client.', {
+    dispatched: false,
+  }),
+});
+
+/** A look-up that failed before the change left. */
+const notSent = (cause: UpstreamError): UpstreamError =>
+  new UpstreamError(cause.code, cause.message, {
+    cause,
+    dispatched: false,
+    ...(cause.refusal === undefined ? {} : { refusal: cause.refusal }),
+    ...(cause.retryAfterMs === undefined ? {} : { retryAfterMs: cause.retryAfterMs }),
+  });

@@ -1,0 +1,122 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { ConfigError, readVariables, serviceOf, weaknessesOf } from '../../src/app/config.ts';
+
+const SERVICE = {
+  AUTH_MODE: 'service',
+  UPSTREAM_API_KEY: 'hunter2',
+  UPSTREAM_CLIENT_ID: '11111111-2222-4333-8444-555555555555',
+  UPSTREAM_CLIENT_SECRET: 'hunter2',
+  AUTH_ISSUER: 'https://id.example.mx',
+  AUTH_AUDIENCE: 'pasarela',
+};
+
+const messageOf = (environment: Record<string, string>): string => {
+  try {
+    readVariables(environment);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as ConfigError).message;
+  }
+  throw new Error('The configuration was accepted.');
+};
+
+describe('the configuration', () => {
+  it('needs no variable at all', () => {
+    expect(readVariables({})).toMatchObject({
+      PORT: 4000,
+      HOST: '127.0.0.1',
+      SANDBOX_PORT: 4010,
+      SANDBOX_SPEED: 60,
+      UPSTREAM_TOKEN_CLIENT_CLAIM: ['client_id', 'clientId', 'cid', 'sub'],
+    });
+  });
+
+  it('takes an empty variable for one that is not set', () => {
+    expect(readVariables({ PORT: '', REDIS_URL: '' })).toMatchObject({ PORT: 4000 });
+  });
+
+  it('names every wrong variable at once, with what it got and what it wants', () => {
+    const message = messageOf({
+      PORT: '70000',
+      AUTH_MODE: 'magic',
+      CORS_ORIGINS: 'https://a.mx/path',
+      GRAPHIQL: 'yes',
+    });
+    expect(message).toContain('PORT: got "70000", wants a whole number from 0 to 65535.');
+    expect(message).toContain('AUTH_MODE: got "magic", wants');
+    expect(message).toContain('CORS_ORIGINS: got "https://a.mx/path", wants origins');
+    expect(message).toContain('GRAPHIQL: got "yes", wants true or false.');
+  });
+
+  it('never repeats a secret', () => {
+    const message = messageOf({ REDIS_URL: 'http://user:hunter2@host', WEBHOOK_SECRET: 'one,two,hunter2' });
+    expect(message).toContain('REDIS_URL');
+    expect(message).toContain('WEBHOOK_SECRET');
+    expect(message).not.toContain('hunter2');
+  });
+
+  it('wants a webhook secret beside an upstream of one’s own', () => {
+    expect(messageOf({ UPSTREAM_URL: 'https://api.example.mx' })).toContain('WEBHOOK_SECRET');
+    const read = readVariables({ UPSTREAM_URL: 'https://api.example.mx', WEBHOOK_SECRET: 'new,old' });
+    expect(read.UPSTREAM_URL).toBe('https://api.example.mx');
+    expect(read.WEBHOOK_SECRET?.map((secret) => secret.reveal())).toEqual(['new', 'old']);
+  });
+
+  it('names everything that service mode needs', () => {
+    const message = messageOf({ AUTH_MODE: 'service' });
+    for (const name of [
+      ...['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_ID', 'UPSTREAM_CLIENT_SECRET'],
+      ...['AUTH_ISSUER', 'AUTH_AUDIENCE', 'AUTH_JWKS_URL, AUTH_JWT_SECRET: neither is set'],
+    ]) {
+      expect(message).toContain(name);
+    }
+  });
+
+  it('wants one way to verify callers’ tokens, not two', () => {
+    const message = messageOf({
+      ...SERVICE,
+      AUTH_JWKS_URL: 'https://id.example.mx/keys',
+      AUTH_JWT_SECRET: 'hunter2',
+    });
+    expect(message).toContain('AUTH_JWKS_URL, AUTH_JWT_SECRET: both are set; wants one');
+    expect(message).not.toContain('hunter2');
+  });
+
+  it('holds secrets that do not print', () => {
+    const read = readVariables({
+      ...SERVICE,
+      AUTH_JWT_SECRET: 'hunter2',
+      REDIS_URL: 'redis://:hunter2@127.0.0.1',
+      WEBHOOK_SECRET: 'hunter2',
+    });
+    expect(JSON.stringify(read) + inspect(read, { depth: 9 }) + String(read.REDIS_URL)).not.toContain(
+      'hunter2',
+    );
+    expect(serviceOf(read)).toMatchObject({ issuer: 'https://id.example.mx', audience: 'pasarela' });
+    expect(serviceOf(readVariables({}))).toBeUndefined();
+  });
+
+  it('calls keys of an HMAC weak that are shorter than its hash, and repeats none', () => {
+    const long = 'x'.repeat(32);
+    const weak = (environment: Record<string, string>) => weaknessesOf(readVariables(environment));
+    expect(weak({})).toEqual([]);
+    expect(weak({ ...SERVICE, WEBHOOK_SECRET: `${long},${long}`, AUTH_JWT_SECRET: long })).toEqual([]);
+    expect(weak({ WEBHOOK_SECRET: `${long},hunter2` })).toEqual([
+      expect.stringMatching(
+        /^WEBHOOK_SECRET is shorter than 32 bytes: who has seen one address(?!.*hunter2)/,
+      ),
+    ]);
+    expect(weak({ ...SERVICE, AUTH_JWT_SECRET: 'á'.repeat(15) })).toEqual([
+      expect.stringMatching(/^AUTH_JWT_SECRET is shorter than 32 bytes: who has seen one token/),
+    ]);
+    expect(weak({ ...SERVICE, AUTH_JWT_SECRET: 'á'.repeat(16) })).toEqual([]);
+  });
+
+  it('wants a Redis where processes share a port', () => {
+    expect(messageOf({ REUSE_PORT: 'true' })).toContain('REDIS_URL: is not set, and REUSE_PORT is true');
+    expect(readVariables({ REUSE_PORT: 'true', REDIS_URL: 'redis://127.0.0.1' })).toMatchObject({
+      REUSE_PORT: true,
+    });
+  });
+});

@@ -1,0 +1,87 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { sendQuery } from '../helpers/gateway.ts';
+import { demoAddresses, startProgram } from '../helpers/program.ts';
+
+it('one command with no configuration serves the graph on a sandbox, and says where', async () => {
+  await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0' });
+  const { gateway, sandbox, token } = await demoAddresses(program);
+  const response = await fetch(`${gateway}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: '{"query":"{ client { id webhooks { nodes { type status feedsGateway url } } } }"}',
+  });
+  const { data, extensions } = (await response.json()) as {
+    data: { client: { webhooks: { nodes: { type: string }[] } } };
+    extensions: object;
+  };
+  const fed = data.client.webhooks.nodes.filter(
+    (webhook) => 'feedsGateway' in webhook && webhook.feedsGateway === true,
+  );
+  expect(fed.map(({ type }) => type).sort()).toEqual(['CEP', 'MONEY_IN']);
+  expect(JSON.stringify(fed)).toContain('/***');
+  expect(extensions).toMatchObject({ upstream: expect.any(Array) });
+  expect((await fetch(`${sandbox}/sandbox`)).ok).toBe(true);
+  expect(await program.end('SIGINT')).toBe(0);
+});
+
+it.each(['PORT', 'SANDBOX_PORT'])('a %s in use stops the start with what to do', async (name) => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  const { port } = taken.address() as AddressInfo;
+  await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0', [name]: String(port) });
+  await program.says(new RegExp(`127.0.0.1:${port} is in use .* PORT and SANDBOX_PORT`));
+  expect(await program.exited()).toBe(1);
+  await new Promise((resolve) => taken.close(resolve));
+});
+
+it('wrong variables stop the start with one message that names each', async () => {
+  await using program = startProgram('src/start.js', {
+    PORT: 'http',
+    GRAPHIQL: 'maybe',
+    UPSTREAM_URL: 'ftp://x',
+  });
+  await program.says(/GRAPHIQL: got "maybe", wants true or false/);
+  expect(program.output()).toContain('PORT: got "http"');
+  expect(program.output()).toContain('UPSTREAM_URL: got "ftp://x"');
+  expect(program.output()).toContain('WEBHOOK_SECRET');
+  expect(await program.exited()).toBe(1);
+});
+
+it('the sandbox runs alone', async () => {
+  await using program = startProgram('src/cli/sandbox.ts', { SANDBOX_PORT: '0' });
+  const [, url = ''] = await program.says(/What is there +(http:\S+)/);
+  expect((await fetch(url)).status).toBe(200);
+  expect(await program.end('SIGTERM')).toBe(0);
+});
+
+it('a gateway that keeps its log takes the credits of the sandbox’s next start for what they are', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
+  const cursors: string[] = [];
+  for (let start = 0; start < 2; start += 1) {
+    await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0', DATA_DIR: dataDir });
+    const { gateway, sandbox, token } = await demoAddresses(program);
+    const { accounts } = (await (await fetch(`${sandbox}/sandbox`)).json()) as {
+      accounts: [{ clabe: string }];
+    };
+    await fetch(`${sandbox}/sandbox/spei-credits`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ clabe: accounts[0].clabe, amount: '1.00' }),
+    });
+    const { data } = await sendQuery(
+      `${gateway}/graphql`,
+      '{ events(first: 10) { nodes { cursor } } }',
+      {},
+      { authorization: `Bearer ${token}` },
+    );
+    cursors.splice(0, cursors.length, ...data.events.nodes.map(({ cursor }: { cursor: string }) => cursor));
+    expect(await program.end('SIGINT')).toBe(0);
+  }
+  expect(new Set(cursors).size).toBe(2);
+  await rm(dataDir, { recursive: true, force: true });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { createGatewayToken, type GatewayToken, type TokenShare } from '../../src/auth/service-token.ts';
+import { until } from '../helpers/until.ts';
+
+/** A service that issues tokens of a minute's life, on a clock that the test moves. */
+function start(share?: TokenShare, lifeMs: number | undefined = 60_000) {
+  const service = { time: 1_000_000, issued: 0, fails: false };
+  const authorize = createGatewayToken({
+    issue: async () => {
+      if (service.fails) throw new Error('away');
+      service.issued += 1;
+      return {
+        token: `t${service.issued}`,
+        expiresAt: lifeMs === undefined ? undefined : service.time + lifeMs,
+      };
+    },
+    share,
+    now: () => service.time,
+  });
+  return { service, authorize, now: async () => (await authorize())?.['authorization'] };
+}
+
+/** What several processes share, in this one. */
+function shelf(): TokenShare {
+  let kept: GatewayToken | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
+  return {
+    read: async () => kept,
+    write: async (token) => {
+      kept = token;
+    },
+    exclusively: (work) => {
+      const mine = turn.then(work);
+      turn = mine.catch(() => undefined);
+      return mine;
+    },
+    stop: async () => undefined,
+  };
+}
+
+describe('the gateway’s own token', () => {
+  it('serves until it ends soon, and goes on serving while it is renewed', async () => {
+    const { service, now } = start();
+    expect(await now()).toBe('Bearer t1');
+    service.time += 53_000;
+    expect(await now()).toBe('Bearer t1');
+    service.time += 2_000;
+    expect(await now()).toBe('Bearer t1');
+    await until(() => service.issued === 2);
+    expect(await now()).toBe('Bearer t2');
+  });
+
+  it('outlives a renewal that fails, up to its end', async () => {
+    const { service, now } = start();
+    await now();
+    service.time += 55_000;
+    service.fails = true;
+    expect(await now()).toBe('Bearer t1');
+    service.time += 5_000;
+    await expect(now()).rejects.toThrow('away');
+    service.fails = false;
+    expect(await now()).toBe('Bearer t2');
+  });
+
+  it('that has ended on arrival, by another clock, serves until it is refused', async () => {
+    const { service, now } = start(undefined, -5_000);
+    await now();
+    service.time += 3_600_000;
+    expect(await now()).toBe('Bearer t1');
+    expect(service.issued).toBe(1);
+  });
+
+  it('is renewed once for a 401, and not again within half a minute', async () => {
+    const { service, authorize, now } = start();
+    const first = await authorize();
+    expect(await authorize(first)).toEqual({ authorization: 'Bearer t2' });
+    // Others that were refused with the first one need no renewal.
+    expect(await authorize(first)).toEqual({ authorization: 'Bearer t2' });
+    service.time += 29_000;
+    await expect(authorize({ authorization: 'Bearer t2' })).rejects.toThrow('does not accept');
+    service.time += 1_000;
+    expect(await authorize({ authorization: 'Bearer t2' })).toEqual({ authorization: 'Bearer t3' });
+    expect(await now()).toBe('Bearer t3');
+  });
+
+  it('is renewed by one of several processes, and taken over by the others', async () => {
+    const share = shelf();
+    const one = start(share);
+    const two = start(share);
+    expect(await Promise.all([one.now(), two.now()])).toEqual(['Bearer t1', 'Bearer t1']);
+    expect(one.service.issued + two.service.issued).toBe(1);
+    const refused = { authorization: 'Bearer t1' };
+    await Promise.all([one.authorize(refused), two.authorize(refused)]);
+    expect(one.service.issued + two.service.issued).toBe(2);
+    expect(await one.now()).toBe(await two.now());
+  });
+});

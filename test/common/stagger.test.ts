@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { spread } from '../../src/common/stagger.ts';
+
+it('acts on one after another, and lets others run in between', async () => {
+  const items = Array.from({ length: 200 }, (_, index) => index);
+  const order: number[] = [];
+  const turns: number[] = [];
+  let turn = 0;
+  const counting = setInterval(() => {
+    turn += 1;
+  }, 1);
+  await spread(items, (item) => {
+    order.push(item);
+    turns.push(turn);
+  });
+  clearInterval(counting);
+  expect(order).toEqual(items);
+  expect(turns.at(-1)).toBeGreaterThan(turns[0] ?? 0);
+});
+
+it('is done once the last one is, and at once where there is nobody', async () => {
+  const done: string[] = [];
+  await spread(['slow', 'quick'], async (item) => {
+    if (item === 'slow') await new Promise((resolve) => setTimeout(resolve, 50));
+    done.push(item);
+  });
+  expect(done).toEqual(['quick', 'slow']);
+  await spread([], () => expect.unreachable());
+});
+
+it('passes on what goes wrong', async () => {
+  const failing = spread(['one'], () => Promise.reject(new Error('cannot be ended')));
+  await expect(failing).rejects.toThrow('cannot be ended');
+});

@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { EventsGapError } from '../../../src/events/errors.ts';
+import type { EventMetrics } from '../../../src/events/metrics.ts';
+import { RedisLog } from '../../../src/events/redis/redis-log.ts';
+import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
+import { DURABLE, type RedisServer, startRedis } from '../../helpers/redis.ts';
+import { until } from '../../helpers/until.ts';
+import { describeEventLog } from '../log.contract.ts';
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+const open = async (options: {
+  redisUrl: string;
+  retention?: number;
+  metrics?: EventMetrics;
+  logger?: ReturnType<typeof recordingLogger>;
+}): Promise<RedisLog> => {
+  const log = new RedisLog({
+    retention: 1000,
+    logger: recordingLogger(),
+    metrics: countingMetrics(),
+    now: Date.now,
+    ...options,
+  });
+  await log.settled();
+  return log;
+};
+
+describeEventLog('the log in Redis', ({ retention, metrics }) =>
+  open({ redisUrl: redis.url, retention, metrics }),
+);
+
+describe('two processes on one Redis', () => {
+  const logs: RedisLog[] = [];
+  const pair = async (metrics = countingMetrics()): Promise<[RedisLog, RedisLog]> => {
+    const two = [await open({ redisUrl: redis.url, metrics }), await open({ redisUrl: redis.url })] as const;
+    logs.push(...two);
+    return [...two];
+  };
+  afterEach(() => Promise.all(logs.splice(0).map((log) => log.stop())));
+
+  it('make one event of a message delivered a hundred times at once', async () => {
+    const client = randomUUID();
+    const both = await pair();
+    const event = moneyIn();
+    const results = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => both[index % 2 === 0 ? 0 : 1].append(client, event)),
+    );
+    expect(results.filter((result) => !result.duplicate)).toHaveLength(1);
+    expect((await both[0].readAfter(client, null, 5)).events).toHaveLength(1);
+  });
+
+  it('answer alike when they decided differently', async () => {
+    const client = randomUUID();
+    const [one, other] = await pair();
+    const event = moneyIn({ spoolable: false });
+    const results = await Promise.all([
+      one.append(client, { ...event, decision: 'ACCEPTED' }),
+      other.append(client, { ...event, decision: 'REJECTED', refundReason: 'no' }),
+    ]);
+    expect(results[0].answer).toEqual(results[1].answer);
+    const { events } = await one.readAfter(client, null, 5);
+    expect(events).toHaveLength(1);
+    expect(events[0]?.decision === 'REJECTED' ? 422 : 201).toBe(results[0].answer.status);
+  });
+
+  it('hand on to each other’s followers', async () => {
+    const client = randomUUID();
+    const [one, other] = await pair();
+    const events = await one.follow(client, { signal: new AbortController().signal });
+    const event = moneyIn();
+    await other.append(client, event);
+    expect(ids(await take(events, 1))).toEqual([event.id]);
+  });
+
+  it('survive a message on the channel that no one can read, and count it', async () => {
+    const client = randomUUID();
+    const metrics = countingMetrics();
+    const [one, other] = await pair(metrics);
+    const events = await one.follow(client, { signal: new AbortController().signal });
+    const poison = [
+      '',
+      'x',
+      'a|b|c|d',
+      'e|0-0|1-1|{',
+      'e|0-0|1-1|{"payload":1}',
+      'e|0-0|1-1|null',
+      '\u0000|\u0000',
+    ];
+    for (const message of poison) await redis.admin.publish(`{${client}}:events`, message);
+    const event = moneyIn();
+    await other.append(client, event);
+    expect(ids(await take(events, 1))).toEqual([event.id]);
+    expect(metrics.counts['poison']).toBe(poison.length);
+  });
+
+  it('settle a false entry by the log, which alone is believed about what follows', async () => {
+    const client = randomUUID();
+    const [one, other] = await pair();
+    const events = await one.follow(client, { signal: new AbortController().signal });
+    const epoch = await redis.admin.hget(`{${client}}:meta`, 'epoch');
+    const stored = '{"id":"false","type":"CEP","receivedAt":"2026-01-01T00:00:00Z","payload":1}';
+    await redis.admin.publish(`{${client}}:events`, `${epoch}|5-5|6-6|${stored}`);
+    const event = moneyIn();
+    await other.append(client, event);
+    expect(ids(await take(events, 1))).toEqual([event.id]);
+  });
+});
+
+describe('a Redis that comes back', () => {
+  it('is available once every question can be asked, and not before', async () => {
+    await using own = await startRedis();
+    const log = await open({ redisUrl: own.url });
+    const client = randomUUID();
+    const appended: string[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      await own.kill();
+      await until(async () => !(await log.health()).available);
+      await own.start();
+      await until(async () => (await log.health()).available);
+      const event = moneyIn({ spoolable: false });
+      const events = await log.follow(client, { signal: new AbortController().signal });
+      await log.append(client, event);
+      appended.push(event.id);
+      expect(ids(await take(events, 1))).toEqual([event.id]);
+      expect(ids((await log.readAfter(client, null, 20)).events)).toEqual(appended);
+      await events.return?.();
+    }
+    await log.stop();
+  });
+});
+
+describe('a Redis that lost what it held', () => {
+  it('ends followers with a gap when it was flushed, and they start again', async () => {
+    const client = randomUUID();
+    await using own = await startRedis();
+    const log = await open({ redisUrl: own.url });
+    const { signal } = new AbortController();
+    const empty = await log.head(client);
+    const live = await log.follow(client, { signal });
+    await log.append(client, moneyIn());
+    const [seen] = await take(live, 1);
+    await own.admin.flushall();
+    const event = moneyIn();
+    await log.append(client, event);
+    const error = await failure(live);
+    expect(error).toBeInstanceOf(EventsGapError);
+    for (const after of [seen?.cursor, empty]) {
+      await expect(log.follow(client, { after, signal })).rejects.toThrow(EventsGapError);
+      await expect(log.readAfter(client, after ?? '', 5)).rejects.toThrow(EventsGapError);
+    }
+    const again = await log.follow(client, { after: (error as EventsGapError).oldest, signal });
+    expect(ids(await take(again, 1))).toEqual([event.id]);
+    await log.stop();
+  });
+
+  it('ends a replay with a gap when an entry in the middle is gone', async () => {
+    const client = randomUUID();
+    const log = await open({ redisUrl: redis.url });
+    const start = await log.head(client);
+    for (let count = 0; count < 5; count += 1) await log.append(client, moneyIn());
+    const rows = await redis.admin.xrange(`{${client}}:log`, '-', '+');
+    await redis.admin.xdel(`{${client}}:log`, rows[2]?.[0] ?? '');
+    await expect(log.readAfter(client, start, 10)).rejects.toThrow(EventsGapError);
+    await expect(log.readAfter(client, start, 2)).resolves.toMatchObject({ hasMore: true });
+    await expect(log.readBefore(client, null, 10)).rejects.toThrow(EventsGapError);
+    await redis.admin.xdel(`{${client}}:log`, rows[4]?.[0] ?? '');
+    await expect(log.readBefore(client, null, 1)).rejects.toThrow(EventsGapError);
+    await log.stop();
+  });
+});
+
+describe('the settings of Redis', () => {
+  const warningsOf = async (args: readonly string[], prepare?: (own: RedisServer) => Promise<unknown>) => {
+    await using own = await startRedis(args);
+    await prepare?.(own);
+    const logger = recordingLogger();
+    const log = await open({ redisUrl: own.url, logger });
+    // Reading an event needs nothing more: by then the settings have been looked at.
+    await until(() => logger.lines.some((line) => line.level === 'warn'));
+    await log.stop();
+    return logger.lines.filter((line) => line.level === 'warn').map((line) => line.message);
+  };
+
+  it('are warned of when nothing is kept on disk', async () => {
+    expect(await warningsOf(['--appendonly', 'no'])).toEqual([expect.stringContaining('appendonly yes')]);
+  });
+
+  it('are warned of when a second may be lost, or events evicted', async () => {
+    const loose = ['--appendonly', 'yes', '--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'];
+    expect(await warningsOf(loose)).toEqual([
+      expect.stringContaining('appendfsync everysec'),
+      expect.stringContaining('maxmemory-policy allkeys-lru'),
+    ]);
+  });
+
+  it('are warned of when a primary that is cut off from its replicas would go on', async () => {
+    await using replica = await startRedis();
+    const warnings = await warningsOf(DURABLE, async (own) => {
+      await own.admin.config('SET', 'repl-diskless-sync-delay', '0');
+      await replica.admin.replicaof('127.0.0.1', own.port);
+      await until(async () => (await own.admin.info('replication')).includes('state=online'));
+    });
+    expect(warnings).toEqual([expect.stringContaining('min-replicas-to-write 0')]);
+  });
+
+  it('are asked of the operator where Redis does not tell them', async () => {
+    const warnings = await warningsOf(['--appendonly', 'yes', '--rename-command', 'CONFIG', '']);
+    expect(warnings).toEqual([expect.stringContaining('does not let its settings be read')]);
+  });
+});

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EventsGapError } from '../../../src/events/errors.ts';
+import { openEventLog } from '../../../src/events/open.ts';
+import {
+  available,
+  countingMetrics,
+  failure,
+  ids,
+  moneyIn,
+  recordingLogger,
+  take,
+} from '../../helpers/events.ts';
+import { startWithSentinel } from '../../helpers/redis-topologies.ts';
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'pasarela-sentinel-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+// A Sentinel whose clock has jumped does nothing for half a minute.
+const TIMEOUT_MS = 90_000;
+
+describe('a primary that Sentinel fails over', { timeout: TIMEOUT_MS }, () => {
+  it('when its replica has everything, followers go on without gap or repeat', async () => {
+    await using redis = await startWithSentinel();
+    const metrics = countingMetrics();
+    const log = await openEventLog({
+      redisUrl: redis.url,
+      dataDir: await mkdtemp(join(root, 'data-')),
+      retention: 1000,
+      metrics,
+      logger: recordingLogger(),
+    });
+    const client = randomUUID();
+    const { signal } = new AbortController();
+    const events = await log.follow(client, { signal });
+    const sent: string[] = [];
+    const send = async (count: number): Promise<void> => {
+      for (let made = 0; made < count; made += 1) {
+        const event = moneyIn();
+        await log.append(client, event);
+        sent.push(event.id);
+      }
+    };
+    await send(10);
+    await redis.primary.kill();
+    await send(10);
+    await available(log);
+    await send(10);
+    expect(ids(await take(events, 30))).toEqual(sent);
+    expect(metrics.counts['gap']).toBeUndefined();
+    await log.stop();
+  });
+
+  it('when its tail is lost, ends followers with a gap, and they find each event once when they start again', async () => {
+    await using redis = await startWithSentinel();
+    const metrics = countingMetrics();
+    const log = await openEventLog({
+      redisUrl: redis.url,
+      dataDir: await mkdtemp(join(root, 'data-')),
+      retention: 1000,
+      metrics,
+      logger: recordingLogger(),
+    });
+    const client = randomUUID();
+    const { signal } = new AbortController();
+    const events = await log.follow(client, { signal });
+    const kept = moneyIn();
+    await log.append(client, kept);
+    expect(ids(await take(events, 1))).toEqual([kept.id]);
+
+    // The replica hears nothing of the next event. Nothing is promised on the primary's word alone: it goes to the spool too.
+    redis.replica.freeze();
+    const lost = moneyIn();
+    expect((await log.append(client, lost)).answer).toEqual({ status: 201 });
+    const [seen] = await take(events, 1);
+    expect(seen?.id).toBe(lost.id);
+    await redis.replica.kill();
+    await redis.primary.kill();
+    await redis.replica.start();
+
+    const error = await failure(events);
+    expect(error).toBeInstanceOf(EventsGapError);
+    await expect(log.follow(client, { after: seen?.cursor, signal })).rejects.toThrow(EventsGapError);
+    await available(log);
+    const later = moneyIn();
+    await log.append(client, later);
+    const again = await log.follow(client, { after: (error as EventsGapError).oldest, signal });
+    expect(ids(await take(again, 3))).toEqual([kept.id, lost.id, later.id]);
+    await log.stop();
+  });
+});

@@ -1,0 +1,38 @@
+import { Cluster } from 'ioredis';
+import { expect, it } from 'vitest';
+import { ShardSubscribers } from '../../../src/events/redis/subscribers.ts';
+import { connectRedis, connectRedisNode, type RedisClient } from '../../../src/redis/connection.ts';
+import { startCluster } from '../../helpers/redis-topologies.ts';
+import { until } from '../../helpers/until.ts';
+
+it('connections to primaries that carry no channel are ended, and made again when one does', async () => {
+  await using cluster = await startCluster();
+  const reader = connectRedis(cluster.url, {});
+  if (!(reader instanceof Cluster)) throw new Error('a Cluster is named');
+  const messages: string[] = [];
+  const shards = new ShardSubscribers(
+    reader,
+    (node) => connectRedisNode(cluster.url, node, { commandTimeout: 1000 }),
+    { message: (channel, text) => messages.push(`${channel} ${text}`), ready: () => {}, lost: () => {} },
+  );
+  // Slots 15495, 11298 and 3300: the first two are on one node.
+  const [one, same, elsewhere] = ['{a}:events', '{d}:events', '{b}:events'] as const;
+  const kept = await shards.subscribe(one);
+  expect(await shards.subscribe(same)).toBe(kept);
+  const idle = await shards.subscribe(elsewhere);
+  expect(idle).not.toBe(kept);
+
+  const used: ReadonlySet<RedisClient> = new Set([kept]);
+  shards.prune(used);
+  expect(idle.status).toBe('ready');
+  shards.prune(used);
+  await until(() => idle.status === 'end');
+  expect(kept.status).toBe('ready');
+
+  expect(await shards.subscribe(elsewhere)).not.toBe(idle);
+  for (const channel of [one, same, elsewhere]) await reader.spublish(channel, 'told');
+  await until(() => messages.length === 3);
+  expect(new Set(messages)).toEqual(new Set([`${one} told`, `${same} told`, `${elsewhere} told`]));
+  shards.stop();
+  reader.disconnect();
+});

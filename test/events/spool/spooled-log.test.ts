@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { StoreUnavailableError } from '../../../src/events/errors.ts';
+import type { EventLog, NewEvent } from '../../../src/events/log.ts';
+import { openEventLog } from '../../../src/events/open.ts';
+import { Spool } from '../../../src/events/spool/spool.ts';
+import { countingMetrics, drained, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
+import { type RedisServer, startRedis } from '../../helpers/redis.ts';
+import { until } from '../../helpers/until.ts';
+import { describeEventLog } from '../log.contract.ts';
+
+let root: string;
+let redis: RedisServer;
+const opened: EventLog[] = [];
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'pasarela-spool-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const newFolder = (): Promise<string> => mkdtemp(join(root, 'data-'));
+
+async function open(dataDir: string, metrics = countingMetrics(), retention = 10_000): Promise<EventLog> {
+  const log = await openEventLog({
+    redisUrl: redis.url,
+    dataDir,
+    retention,
+    logger: recordingLogger(),
+    metrics,
+  });
+  opened.push(log);
+  return log;
+}
+
+async function appendMany(log: EventLog, client: string, count: number): Promise<NewEvent[]> {
+  const events = Array.from({ length: count }, () => moneyIn());
+  for (const event of events) await log.append(client, event);
+  return events;
+}
+
+describe('a log with a spool', () => {
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+  describeEventLog('while Redis is there', async ({ retention, metrics }) => {
+    const logger = recordingLogger();
+    return openEventLog({ redisUrl: redis.url, dataDir: await newFolder(), retention, logger, metrics });
+  });
+});
+
+describe('while Redis is away', () => {
+  let client: string;
+  let dataDir: string;
+
+  beforeEach(async () => {
+    redis = await startRedis();
+    client = randomUUID();
+    dataDir = await newFolder();
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((log) => log.stop()));
+    await redis.stop();
+  });
+
+  it('what it takes when its replica has just turned away is kept here too, until one follows', async () => {
+    await using replica = await startRedis();
+    const follow = () => replica.admin.replicaof('127.0.0.1', redis.port);
+    const isFollowed = async () => (await redis.admin.info('replication')).includes('state=online');
+    await redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
+    await follow();
+    await until(isFollowed);
+    const log = await open(dataDir);
+    const events = await log.follow(client, { signal: new AbortController().signal });
+    const [before, meanwhile, after] = [moneyIn(), moneyIn(), moneyIn()];
+    await log.append(client, before);
+    expect(await log.health()).toMatchObject({ spooled: 0 });
+
+    await replica.admin.replicaof('NO', 'ONE');
+    await until(async () => !(await isFollowed()));
+    expect((await log.append(client, meanwhile)).answer).toEqual({ status: 201 });
+    expect(await log.health()).toMatchObject({ available: true, spooled: 1 });
+    expect(ids(await take(events, 2))).toEqual([before.id, meanwhile.id]);
+
+    await follow();
+    await drained(log);
+    await log.append(client, after);
+    expect(ids(await take(events, 1))).toEqual([after.id]);
+  });
+
+  it('events are kept, and come in order once it is back', async () => {
+    const metrics = countingMetrics();
+    const log = await open(dataDir, metrics);
+    const before = await appendMany(log, client, 3);
+    const events = await log.follow(client, { signal: new AbortController().signal });
+    await redis.kill();
+    const during = await appendMany(log, client, 200);
+    expect(await log.health()).toEqual({ writable: true, available: false, spooled: 200 });
+    await expect(log.readAfter(client, null, 5)).rejects.toThrow(StoreUnavailableError);
+    await redis.start();
+    const after = await appendMany(log, client, 50);
+    expect(ids(await take(events, 250))).toEqual([...during, ...after].map((event) => event.id));
+    await drained(log);
+    const { events: all } = await log.readAfter(client, null, 1000);
+    expect(ids(all)).toEqual([...before, ...during, ...after].map((event) => event.id));
+    expect(metrics.counts['drained']).toBe(metrics.counts['spooled']);
+  });
+
+  it('a message that waits is recognised, and one that Redis knows makes no second event', async () => {
+    const log = await open(dataDir);
+    const known = moneyIn();
+    await log.append(client, known);
+    await redis.kill();
+    const waiting = moneyIn();
+    expect(await log.append(client, waiting)).toEqual({
+      answer: { status: 201 },
+      duplicate: false,
+      conflict: false,
+      cursor: null,
+    });
+    expect(await log.append(client, waiting)).toMatchObject({ duplicate: true, conflict: false });
+    expect(await log.append(client, { ...waiting, contents: 'other' })).toMatchObject({ conflict: true });
+    expect(await log.append(client, known)).toMatchObject({ answer: { status: 201 } });
+    await redis.start();
+    await drained(log);
+    const { events } = await log.readAfter(client, null, 10);
+    expect(ids(events)).toEqual([known.id, waiting.id]);
+  });
+
+  it('a message that turns out to differ from the one in Redis is put aside', async () => {
+    const log = await open(dataDir);
+    const known = moneyIn();
+    await log.append(client, known);
+    await redis.kill();
+    await log.append(client, moneyIn({ id: known.id, amount: '9999.00' }));
+    await redis.start();
+    await drained(log);
+    const database = new DatabaseSync(join(dataDir, 'quarantine.sqlite'));
+    const rows = database.prepare('SELECT reason, CAST(body AS TEXT) AS body FROM quarantine').all();
+    database.close();
+    expect(rows).toEqual([{ reason: 'conflict', body: expect.stringContaining('9999.00') }]);
+    expect((await log.readAfter(client, null, 10)).events).toHaveLength(1);
+  });
+
+  it('what somebody decided on is not kept, and nothing is recalled but what waits here', async () => {
+    const log = await open(dataDir);
+    await redis.kill();
+    const waiting = moneyIn();
+    await log.append(client, waiting);
+    await expect(log.append(client, moneyIn({ spoolable: false }))).rejects.toThrow(StoreUnavailableError);
+    expect(await log.recall(client, waiting)).toMatchObject({ answer: { status: 201 }, duplicate: true });
+    await expect(log.recall(client, moneyIn())).rejects.toThrow(StoreUnavailableError);
+    await expect(log.recall(randomUUID(), moneyIn())).rejects.toThrow(StoreUnavailableError);
+    await redis.start();
+    await drained(log);
+    expect(await log.recall(client, moneyIn())).toBeUndefined();
+    expect(await log.recall(client, waiting)).toMatchObject({ duplicate: true, cursor: expect.any(String) });
+  });
+
+  it('events outlive the process, and are drained by the next one', async () => {
+    const log = await open(dataDir);
+    await redis.kill();
+    const spooled = await appendMany(log, client, 5);
+    await log.stop();
+    await redis.start();
+    const next = await open(dataDir);
+    await drained(next);
+    expect(ids((await next.readAfter(client, null, 10)).events)).toEqual(spooled.map((event) => event.id));
+  });
+
+  it('processes on one folder spool beside each other, and one drains what another left behind', async () => {
+    const [one, other] = [await open(dataDir), await open(dataDir)];
+    await redis.kill();
+    const mine = await appendMany(one, client, 3);
+    const theirs = await appendMany(other, client, 3);
+    await Promise.all([one.stop(), other.stop()]);
+    await redis.start();
+    const next = await open(dataDir);
+    await drained(next);
+    const { events } = await next.readAfter(client, null, 10);
+    expect(new Set(ids(events))).toEqual(new Set([...mine, ...theirs].map((event) => event.id)));
+    expect(events).toHaveLength(6);
+  });
+
+  it('events that were in Redis already when their process ended are not repeated', async () => {
+    const log = await open(dataDir);
+    const event = moneyIn();
+    await log.append(client, event);
+    await log.stop();
+    // As if it had ended between the append and the removal.
+    const spool = Spool.open(dataDir);
+    await spool.add(client, event);
+    spool.close();
+    const next = await open(dataDir);
+    await drained(next);
+    expect(ids((await next.readAfter(client, null, 10)).events)).toEqual([event.id]);
+  });
+
+  it('a log opens, keeps events, and delivers them when Redis comes', async () => {
+    await redis.kill();
+    const log = await open(dataDir);
+    const event = moneyIn();
+    expect((await log.append(client, event)).answer).toEqual({ status: 201 });
+    await expect(log.follow(client, { signal: new AbortController().signal })).rejects.toThrow(
+      StoreUnavailableError,
+    );
+    await redis.start();
+    await drained(log);
+    expect(ids((await log.readAfter(client, null, 10)).events)).toEqual([event.id]);
+  });
+
+  it('nothing is kept, and that is said, where there is no folder for the spool either', async () => {
+    const notFolder = join(dataDir, 'file');
+    await writeFile(notFolder, '');
+    const log = await open(notFolder);
+    const event = moneyIn();
+    expect((await log.append(client, event)).cursor).toEqual(expect.any(String));
+    await redis.kill();
+    await expect(log.append(client, moneyIn())).rejects.toThrow(StoreUnavailableError);
+    expect(await log.health()).toEqual({ writable: false, available: false, spooled: 0 });
+    await rm(notFolder);
+    await mkdir(notFolder);
+    expect((await log.append(client, moneyIn())).cursor).toBeNull();
+    expect(await log.health()).toMatchObject({ writable: true, spooled: 1 });
+  });
+});

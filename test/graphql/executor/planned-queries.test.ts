@@ -1,0 +1,330 @@
+import { execute, getOperationAST, Kind, parse } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createPlannedExecution } from '../../../src/graphql/executor/planned-queries.ts';
+import { conditionsOf, planQuery } from '../../../src/graphql/executor/query-plan.ts';
+import { buildSchema } from '../../../src/schema/index.ts';
+import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
+import { documentsOfTheSuite, exhaustiveDocuments } from '../documents.ts';
+
+const schema = buildSchema();
+
+const CONDITIONS =
+  'query { client { ...F @include(if: true) ... on Client @skip(if: true) { webhooks { totalCount } } } } fragment F on Client { id }';
+/** Each fragment holds the next one twice. */
+const HUGE = `{ client { ...F0 } } ${Array.from(
+  { length: 12 },
+  (_, n) =>
+    `fragment F${n} on Client { a: customers { nodes { client { ...F${n + 1} } } } b: customers { nodes { client { ...F${n + 1} } } } }`,
+).join(' ')} fragment F12 on Client { id }`;
+
+/** An answer without what differs from request to request. */
+function comparable({ status, data, errors }: GraphQLAnswer): unknown {
+  return {
+    status,
+    data,
+    errors: errors
+      ?.map((error) => ({ ...error, extensions: { ...error.extensions, requestId: undefined } }))
+      .sort((one, other) => String(one.path).localeCompare(String(other.path))),
+  };
+}
+
+/** The first answer is graphql-js', the later ones come from the plan. */
+async function expectAlike(
+  gateway: RunningGateway,
+  document: string,
+  variables: Readonly<Record<string, unknown>> = {},
+  headers: Readonly<Record<string, string | undefined>> = {},
+): Promise<unknown> {
+  const [reference, ...planned] = [
+    comparable(await gateway.query(document, variables, headers)),
+    comparable(await gateway.query(document, variables, headers)),
+    comparable(await gateway.query(document, variables, headers)),
+    comparable(await gateway.query(document, variables, headers)),
+  ];
+  for (const answer of planned) expect(answer, document).toEqual(reference);
+  return reference;
+}
+
+/** How often graphql-js is asked when a document is executed a number of times. */
+async function interpretations(
+  text: string,
+  times: number,
+  variablesOf: (time: number) => Record<string, unknown> = () => ({}),
+): Promise<number> {
+  let interpreted = 0;
+  const run = createPlannedExecution((args) => {
+    interpreted += 1;
+    return execute(args);
+  });
+  const document = parse(text);
+  const contextValue = {
+    identify: async () => ({ scopes: new Set(['graph:read']) }),
+    caller: { clientId: 'x' },
+  };
+  for (let time = 0; time < times; time += 1) {
+    await run({ schema, document, contextValue, variableValues: variablesOf(time) });
+  }
+  return interpreted;
+}
+
+describe('an operation', () => {
+  it.each([
+    ['a query', '{ client { id } }'],
+    ['a query with conditions and fragments', CONDITIONS],
+  ])('is planned once it has been seen a second time when it is %s', async (_what, document) => {
+    expect(await interpretations(document, 1)).toBe(1);
+    expect(await interpretations(document, 5)).toBe(1);
+  });
+
+  it('has a plan for each of eight combinations of its conditions', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    const fields = names.map((name) => `${name}: client @include(if: $${name}) { id }`);
+    const document = `query (${names.map((name) => `$${name}: Boolean!`)}) { ${fields.join(' ')} }`;
+    const combinations = Array.from({ length: 16 }, (_, bits) =>
+      Object.fromEntries(names.map((name, index) => [name, (bits & (1 << index)) !== 0])),
+    );
+    // Each comes twice. The first is interpreted once as the operation is new; the next eight have plans, and the others none.
+    const interpreted = 1 + 7 + 1 + 7;
+    expect(await interpretations(document, 32, (time) => combinations[time % 16] ?? {})).toBe(interpreted);
+  });
+
+  it('is planned whichever query of the project it is, but for introspection', () => {
+    for (const text of documentsOfTheSuite(schema)) {
+      const document = parse(text);
+      const operation = getOperationAST(document);
+      const fragments = new Map(
+        document.definitions.flatMap((definition) =>
+          definition.kind === Kind.FRAGMENT_DEFINITION ? [[definition.name.value, definition]] : [],
+        ),
+      );
+      if (operation == null || text === HUGE || /__schema|__type\b/.test(text)) continue;
+      const conditions = new Map(conditionsOf(operation, fragments.values()).map((name) => [name, true]));
+      expect(planQuery(schema, operation, fragments, conditions).execute, text).toBeTypeOf('function');
+    }
+  });
+
+  it.each([
+    ['a mutation', 'mutation { deleteWebhook(input: { id: "x" }) { __typename } }'],
+    ['introspection', '{ __schema { queryType { name } } }'],
+    ['a query whose fragments make it huge', HUGE],
+  ])('is never planned when it is %s', async (_what, document) => {
+    expect(await interpretations(document, 5)).toBe(5);
+  });
+
+  it('whose variables are wrong is answered by graphql-js', async () => {
+    const document = 'query ($first: Int!) { client { instruments(first: $first) { totalCount } } }';
+    expect(await interpretations(document, 5, () => ({ first: 'many' }))).toBe(5);
+  });
+});
+
+describe('graphql-js and the plan answer alike', () => {
+  let gateway: RunningGateway;
+  let ids: Readonly<Record<string, unknown>>;
+
+  beforeAll(async () => {
+    gateway = await startGateway();
+    ids = await control(gateway.sandbox, 'GET', '/sandbox');
+  });
+
+  afterAll(async () => {
+    await gateway.stop();
+  });
+
+  const known = (): string[] =>
+    Object.values(ids)
+      .flat()
+      .filter((value): value is string => typeof value === 'string' && /^[0-9a-f-]{36}$/.test(value));
+
+  it('to every query document of the project', { timeout: 120_000 }, async () => {
+    const documents = documentsOfTheSuite(schema);
+    expect(documents.length).toBeGreaterThan(20);
+    for (const document of documents) {
+      await expectAlike(gateway, document, { first: 3, id: ids['moneyOutId'] });
+    }
+  });
+
+  it('to every field of the graph', { timeout: 120_000 }, async () => {
+    const argumentsOf = (field: string): string => {
+      switch (field) {
+        case 'account':
+          return `(by: { instrumentId: "${ids['centralizingInstrumentId']}" })`;
+        case 'transaction':
+          return `(id: "${ids['pennyValidationId']}")`;
+        case 'credentials':
+          return `(clientId: "${ids['clientId']}")`;
+        default:
+          return `(id: "${[ids[`${field}Ids`] ?? ids['centralizingInstrumentId']].flat()[0]}")`;
+      }
+    };
+    for (const document of exhaustiveDocuments(schema, argumentsOf, 4)) await expectAlike(gateway, document);
+  });
+
+  it('to every id, of whatever it is one', { timeout: 120_000 }, async () => {
+    const document = `query Look($id: ID!, $text: String) {
+      bank(id: $id) { id attributes }
+      customer(id: $id) { id name accounts(first: 2) { totalCount edges { cursor node { clabe } } } }
+      instrument(id: $id) { id owner { __typename ... on Customer { name } } account { id } detail { __typename } }
+      transaction(id: $id, match: { trackingId: $text }) { id amount { amount } source { instrument { alias } } cep { status final } }
+      webhook(id: $id) { id url feedsGateway }
+    }`;
+    for (const id of [...known(), CLIENT_ID, '../banks', '', 'x']) {
+      await expectAlike(gateway, document, { id });
+      await expectAlike(gateway, document, { id, text: 'nothing' });
+    }
+  });
+
+  it.each([
+    [
+      'pages',
+      'query ($first: Int, $after: String) { client { customers(first: $first, after: $after) { nodes { id } pageInfo { endCursor hasNextPage } } } }',
+      [
+        {},
+        { first: null },
+        { first: 1 },
+        { first: 0 },
+        { first: 101 },
+        { first: 1, after: 'bzE6MA' },
+        { after: 'nonsense' },
+        { first: 1.5 },
+        { first: '1' },
+      ],
+    ],
+    [
+      'conditions',
+      'query ($yes: Boolean! = true) { client { id @skip(if: $yes) customers(first: 2) @include(if: $yes) { totalCount nodes { id @include(if: $yes) name @skip(if: $yes) } } } }',
+      [{}, { yes: true }, { yes: false }, { yes: null }, { yes: 'true' }],
+    ],
+    [
+      'fragments',
+      'query { client { ...A ...B } } fragment A on Client { id customers(first: 2) { nodes { id ...C } } } fragment B on Client { customers(first: 2) { nodes { name ...C } totalCount } } fragment C on Customer { client { id } audit { createdAt } }',
+      [{}],
+    ],
+    [
+      'aliases of one field',
+      'query { a: client { id x: instruments(first: 1) { totalCount } y: instruments(first: 2) { nodes { id } } } b: client { id } }',
+      [{}],
+    ],
+    [
+      'types',
+      'query { __typename client { __typename instruments(first: 5) { nodes { __typename detail { __typename ... on CardDetail { lastFour } ... on ClabeDetail { clabe } } owner { __typename } } } } }',
+      [{}],
+    ],
+    [
+      'enums and lists',
+      'query ($types: [EventType!], $last: Int) { events(types: $types, last: $last) { nodes { __typename id } pageInfo { hasNextPage } } eventCursor }',
+      [{}, { types: ['CEP'] }, { types: 'CEP', last: 2 }, { types: ['NONE'] }, { types: [null] }],
+    ],
+    [
+      'inputs',
+      'query ($id: ID!, $match: TransactionMatch) { transaction(id: $id, match: $match) { id } }',
+      [
+        { id: 1 },
+        { id: CLIENT_ID, match: {} },
+        { id: CLIENT_ID, match: { status: 'LIQUIDATED', other: 1 } },
+        { match: {} },
+      ],
+    ],
+    [
+      'prototypes',
+      'query ($id: ID!) { transaction(id: $id) { id } }',
+      [JSON.parse('{"__proto__":{"id":"x"}}'), JSON.parse('{"id":"x","constructor":{}}')],
+    ],
+  ])('to %s', async (_what, document, variables) => {
+    for (const values of variables) await expectAlike(gateway, document, values);
+  });
+
+  it('to callers whom nobody knows', async () => {
+    for (const authorization of [undefined, 'Bearer nonsense', 'Basic x']) {
+      await expectAlike(gateway, '{ client { id } banks { id } }', {}, { authorization });
+    }
+  });
+});
+
+describe('graphql-js and the plan answer alike, whatever the upstream sends', () => {
+  const instrument = {
+    id: 'i-1',
+    clientId: CLIENT_ID,
+    bankId: 'b-1',
+    alias: 'a',
+    type: 'RECEIVER',
+    rfc: 'ND',
+    customerId: 'c-1',
+    ownerId: 'c-1',
+    audit: {},
+    instrumentDetail: { cardNumber: '4152000000000001' },
+  };
+  const customer = {
+    id: 'c-1',
+    name: 'n',
+    rfc: 'r',
+    customerStatus: 'ACTIVE',
+    customerValidationStatus: 'VALIDATED',
+  };
+  const account = {
+    id: 'a-1',
+    accountId: 'x',
+    ownerId: 'c-1',
+    instrumentId: 'i-1',
+    clientBankAdapterId: 'y',
+    accountNumber: '1',
+    clabeNumber: '1',
+    availableBalance: '1.00',
+    accountType: 't',
+    accountStatus: 's',
+  };
+  const document = `{ client { id instruments(first: 10) { totalCount nodes {
+    id alias rfc bank { id attributes } audit { createdAt deletedAt } detail { __typename }
+    customer { name validationStatus accounts(first: 5) { nodes { id clabe availableBalance { amount } } } }
+    owner { __typename } account { id availableBalance { amount } }
+  } } } }`;
+
+  it.each([
+    ['as the spec says', {}],
+    ['a field missing that is always there', { instrument: { alias: undefined } }],
+    ['an amount that is a number', { account: { availableBalance: 12.5 } }],
+    ['an amount that is missing', { account: { availableBalance: undefined } }],
+    ['a name that is an object', { customer: { name: { first: 'x' } } }],
+    ['a timestamp that is none', { instrument: { audit: { createdAt: 'yesterday' } } }],
+    ['a detail of no form', { instrument: { instrumentDetail: {} } }],
+    ['no detail', { instrument: { instrumentDetail: null } }],
+    ['an item without an id', { customer: { id: undefined } }],
+    ['a bank without an id', { bank: { id: undefined } }],
+    ['an error of one list', { status: 500 }],
+    ['a refusal of one list', { status: 403 }],
+  ])(
+    '%s',
+    async (_what, changes: {
+      instrument?: object;
+      customer?: object;
+      account?: object;
+      bank?: object;
+      status?: number;
+    }) => {
+      const lists = (path: string): readonly [body: object, status?: number | undefined] => {
+        if (path.endsWith('/banks')) {
+          return [{ total_banks: 1, page: 1, page_size: 10, banks: [{ id: 'b-1', ...changes.bank }] }];
+        }
+        const paging = { currentPage: 1, perPage: 10 };
+        if (path.endsWith('/customers'))
+          return [{ ...paging, totalItems: 1, data: [{ ...customer, ...changes.customer }] }];
+        if (path.endsWith('/accounts'))
+          return [{ ...paging, totalItem: 1, data: [{ ...account, ...changes.account }] }, changes.status];
+        const items = [instrument, { ...instrument, id: 'i-2', ...changes.instrument }];
+        const perPage = Number(new URL(path, 'http://x').searchParams.get('per_page'));
+        return [{ data: items.slice(0, perPage), currentPage: 1, perPage, totalItems: Math.min(perPage, 2) }];
+      };
+      await using upstream = await startUpstream((request, response) => {
+        const [body, status] = lists(request.url ?? '');
+        json(response, body, status);
+      });
+      const gateway = await startGateway({ config: { upstreamUrl: upstream.url }, webhooks: false });
+      try {
+        const token = `x.${Buffer.from(JSON.stringify({ client_id: CLIENT_ID })).toString('base64url')}.x`;
+        await expectAlike(gateway, document, {}, { authorization: `Bearer ${token}` });
+      } finally {
+        await gateway.stop();
+      }
+    },
+  );
+});

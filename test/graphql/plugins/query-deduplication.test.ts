@@ -1,0 +1,178 @@
+import { type ExecutionResult, parse } from 'graphql';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Audience } from '../../../src/common/waiters.ts';
+import { createSharedQueries, type SharedQueries } from '../../../src/graphql/plugins/query-deduplication.ts';
+
+interface Asking {
+  readonly credential?: string;
+  readonly document?: ReturnType<typeof parse>;
+  readonly operationName?: string;
+  readonly variables?: Record<string, unknown>;
+  readonly audience?: Audience;
+}
+
+const DOCUMENT = parse('query A($n: Int) { client { id } } query B { client { id } }');
+const MUTATION = parse('mutation { pay }');
+
+/** Executions that have begun, in their order; each ends when the test says so. */
+let executions: PromiseWithResolvers<ExecutionResult>[];
+let shared: SharedQueries;
+let now: number;
+let forgotten: string[];
+
+beforeEach(() => {
+  executions = [];
+  now = 0;
+  forgotten = [];
+  shared = createSharedQueries(
+    () => now,
+    (credential) => forgotten.push(credential),
+  );
+});
+
+/** Passes one operation through the plugin, as the executor does. */
+async function ask(asking: Asking = {}): Promise<ExecutionResult> {
+  const { document = DOCUMENT, operationName = document === DOCUMENT ? 'A' : undefined } = asking;
+  let run: (args: object) => ExecutionResult | Promise<ExecutionResult> = () => {
+    const execution = Promise.withResolvers<ExecutionResult>();
+    executions.push(execution);
+    return execution.promise;
+  };
+  const args = {
+    document,
+    operationName,
+    variableValues: asking.variables,
+    contextValue: {
+      credential: asking.credential ?? 'one',
+      audience: asking.audience,
+      calls: [],
+      shareCalls: () => undefined,
+    },
+  };
+  const setExecuteFn = (fn: typeof run): void => {
+    run = fn;
+  };
+  const hook = shared.plugin.onExecute;
+  // Only these members of the hook's payload are used, and of what it returns.
+  const done = hook?.({ args, executeFn: run, setExecuteFn } as unknown as Parameters<typeof hook>[0]) as
+    | { readonly onExecuteDone?: () => void }
+    | undefined;
+  const result = await run(args);
+  done?.onExecuteDone?.();
+  return result;
+}
+
+const end = (index: number, result: ExecutionResult = { data: { index } }): void =>
+  executions[index]?.resolve(result);
+
+describe('queries of one caller in the same words', () => {
+  it('share one execution while it is under way, and its very result', async () => {
+    const [first, second] = [ask({ variables: { n: 1 } }), ask({ variables: { n: 1 } })];
+    expect(executions).toHaveLength(1);
+    end(0);
+    expect(await second).toBe(await first);
+  });
+
+  it('share an error too', async () => {
+    const both = [ask(), ask()];
+    executions[0]?.reject(new Error('no'));
+    const results = await Promise.allSettled(both);
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  });
+
+  it('are executed anew once the first has its result', async () => {
+    const first = ask();
+    end(0);
+    await first;
+    void ask();
+    expect(executions).toHaveLength(2);
+  });
+
+  it('are executed anew when the first began more than a second ago', () => {
+    void ask();
+    now = 1_001;
+    void ask();
+    void ask();
+    expect(executions).toHaveLength(2);
+  });
+
+  it('are written once', async () => {
+    const [first, second] = [ask(), ask()];
+    end(0, { data: { text: 'ñ' } });
+    const bytes = shared.stringify(await first);
+    expect(String(bytes)).toBe('{"data":{"text":"ñ"}}');
+    expect(shared.stringify(await second)).toBe(bytes);
+  });
+});
+
+describe('an execution is not shared', () => {
+  it.each<[string, Asking]>([
+    ['with another credential', { credential: 'two' }],
+    ['with other variables', { variables: { n: 2 } }],
+    ['with another operation of the document', { operationName: 'B' }],
+    ['with another document', { document: parse('{ client { id } }') }],
+  ])('%s', (_what, asking) => {
+    void ask();
+    void ask(asking);
+    expect(executions).toHaveLength(2);
+  });
+
+  it('when it is a mutation', () => {
+    void ask({ document: MUTATION });
+    void ask({ document: MUTATION });
+    expect(executions).toHaveLength(2);
+  });
+
+  it('across a mutation of the same caller, neither its beginning nor its end', async () => {
+    void ask();
+    const mutation = ask({ document: MUTATION });
+    void ask();
+    expect(executions).toHaveLength(3);
+    end(1);
+    await mutation;
+    void ask();
+    expect(executions).toHaveLength(4);
+  });
+
+  it('across a mutation of another caller it still is', () => {
+    void ask();
+    void ask({ credential: 'two', document: MUTATION });
+    void ask();
+    expect(executions).toHaveLength(2);
+  });
+
+  it('across an event that the caller is told of', () => {
+    void ask();
+    shared.forget('one');
+    void ask();
+    expect(executions).toHaveLength(2);
+    expect(forgotten).toEqual(['one']);
+  });
+});
+
+describe('a caller that leaves', () => {
+  it('ends the execution when nobody else waits for it', () => {
+    const audience = new Audience();
+    void ask({ audience });
+    audience.leave();
+    expect(audience.signal.aborted).toBe(true);
+  });
+
+  it('leaves the execution to those that have joined it, until they have left too', () => {
+    const [first, second] = [new Audience(), new Audience()];
+    void ask({ audience: first });
+    void ask({ audience: second });
+    first.leave();
+    expect(first.signal.aborted).toBe(false);
+    second.leave();
+    expect(first.signal.aborted).toBe(true);
+  });
+
+  it('leaves nothing to join behind', () => {
+    const audience = new Audience();
+    void ask({ audience });
+    audience.leave();
+    void ask();
+    expect(executions).toHaveLength(2);
+  });
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+
+interface Reported {
+  readonly method: string;
+  readonly route: string;
+  readonly path: string;
+  readonly status: number | null;
+  readonly batched: number;
+  readonly coalesced: boolean;
+  readonly cached: boolean;
+}
+
+const INSTRUMENTS = '/v1/clients/{clientId}/instruments';
+const JOIN = '{ client { instruments(first: 25) { nodes { bank { id } account { id } } } } }';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ webhooks: false, config: { upstreamReport: true } });
+  await gateway.query('{ client { id } }');
+});
+afterAll(() => gateway.stop());
+
+// The plugin makes it of this form.
+const reportOf = ({ extensions }: GraphQLAnswer) => (extensions?.['upstream'] ?? []) as readonly Reported[];
+
+const ofRoute = (answer: GraphQLAnswer, route: string) =>
+  reportOf(answer).find((call) => call.route === route);
+
+it('names each REST call beneath a result, and how many look-ups it answered', async () => {
+  const answer = await gateway.query(JOIN);
+  expect(
+    reportOf(answer)
+      .map(({ route }) => route)
+      .sort(),
+  ).toEqual(['/v1/banks', '/v1/clients/{clientId}/accounts', INSTRUMENTS]);
+  expect(ofRoute(answer, INSTRUMENTS)).toMatchObject({
+    method: 'GET',
+    path: `/v1/clients/${gateway.sandbox.clientId}/instruments?page=1&per_page=25`,
+    status: 200,
+    batched: 1,
+    coalesced: false,
+    cached: false,
+  });
+  expect(ofRoute(answer, '/v1/banks')).toMatchObject({ status: 200, batched: 25, cached: false });
+});
+
+it('says of the bank catalog, once it has been read, that no call was made', async () => {
+  await gateway.query('{ banks { id } }');
+  await control(gateway.sandbox, 'DELETE', '/sandbox/requests');
+  const answer = await gateway.query('{ banks { id } }');
+  expect(reportOf(answer)).toMatchObject([{ route: '/v1/banks', status: null, cached: true }]);
+  expect((await control(gateway.sandbox, 'GET', '/sandbox/requests')).total).toBe(0);
+});
+
+it('says of a result shared with the same query under way whose calls they were', async () => {
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+    match: { path: '/v1/clients/*/accounts' },
+    fault: { delayMs: 300 },
+  });
+  const answers = await Promise.all(
+    [1, 2, 3].map(() => gateway.query('{ client { accounts { totalCount } } }')),
+  );
+  await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+  const calls = answers.flatMap(reportOf);
+  expect(calls).toHaveLength(3);
+  expect(calls.filter(({ coalesced }) => !coalesced)).toHaveLength(1);
+});

@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { until } from '../../helpers/until.ts';
+import { documentOf, inject, MUTATIONS, movementsOf, type Payable, payable, requestsOf } from './payments.ts';
+
+const ACCOUNTS = '{ client { accounts { totalCount } } }';
+const EVERYTHING = { path: '/v1/' };
+
+describe('once the upstream has failed twenty times in a row', () => {
+  let gateway: RunningGateway;
+  /** Everything that the sandbox has been asked. */
+  const asked = async (): Promise<number> =>
+    (await control(gateway.sandbox, 'GET', '/sandbox/requests')).total;
+  const readiness = async () => (await fetch(`${gateway.url}/readyz`)).json();
+
+  beforeEach(async () => {
+    gateway = await startGateway();
+    expect((await gateway.query(ACCOUNTS)).errors).toBeUndefined();
+    await inject(gateway.sandbox, EVERYTHING, { status: 503 });
+    await control(gateway.sandbox, 'DELETE', '/sandbox/requests');
+  });
+  afterEach(() => gateway.stop());
+
+  /** Asks until the upstream is no longer asked. */
+  const open = async (): Promise<void> => {
+    for (let before = -1; before !== (await asked()); ) {
+      before = await asked();
+      await gateway.query(ACCOUNTS);
+    }
+  };
+
+  it('is asked no more, every answer says so, and the gateway stays in rotation', async () => {
+    await open();
+    const before = await asked();
+    expect(before).toBe(20);
+    for (let query = 0; query < 10; query += 1) {
+      const { errors } = await gateway.query(ACCOUNTS);
+      expect(errors?.[0]).toMatchObject({
+        message: expect.stringContaining('suspended'),
+        extensions: { code: 'UPSTREAM_UNAVAILABLE' },
+      });
+    }
+    // One call every two seconds may try whether it is back.
+    expect(await asked()).toBeLessThanOrEqual(before + 1);
+    expect(await readiness()).toMatchObject({ status: 'degraded' });
+  });
+
+  it('is asked again, and serves, when it is back', async () => {
+    await open();
+    await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+    await until(async () => (await gateway.query(ACCOUNTS)).errors === undefined);
+    expect((await gateway.query(ACCOUNTS)).errors).toBeUndefined();
+    expect(await readiness()).toMatchObject({ status: 'ready' });
+  });
+
+  it('no payment is sent, and its key is free for when it is back', async () => {
+    const { sandbox } = gateway;
+    const payments = await Promise.all(
+      MUTATIONS.map((mutation) => payable(sandbox, mutation, `while open ${mutation}`)),
+    );
+    const pay = ({ mutation, input }: Payable) => gateway.query(documentOf(mutation), { input });
+    await open();
+    for (const payment of payments) {
+      const { data, errors } = await pay(payment);
+      expect(data).toBeNull();
+      expect(errors?.[0]?.extensions['code']).toBe('UPSTREAM_UNAVAILABLE');
+      expect(await requestsOf(sandbox, payment.route)).toBe(0);
+    }
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+    for (const payment of payments) {
+      const result = await until(async () => (await pay(payment)).data?.result);
+      expect(result).toMatchObject({ replayed: false, moved: { id: expect.any(String) } });
+      expect(await movementsOf(sandbox, payment.tag)).toHaveLength(1);
+    }
+  });
+
+  it('webhooks are taken in as ever, and no credit is sent back', async () => {
+    const { sandbox } = gateway;
+    const world = await control(sandbox, 'GET', '/sandbox');
+    await open();
+    const credit = { clabe: world.accounts[0].clabe, amount: '9.00' };
+    const { transaction, deliveries } = await control(sandbox, 'POST', '/sandbox/spei-credits', credit);
+    expect(deliveries.map(({ attempts }: { attempts: object[] }) => attempts)).toEqual([
+      [expect.objectContaining({ status: 201 })],
+    ]);
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+    const read = await control(
+      sandbox,
+      'GET',
+      `/v1/clients/${sandbox.clientId}/transactions/${transaction.id}`,
+    );
+    expect(read.transactionStatus).toBe('LIQUIDATED');
+  });
+});

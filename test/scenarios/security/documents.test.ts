@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readTrustedDocuments } from '../../../src/app/trusted-documents-file.ts';
+import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { ASKING } from '../../helpers/raw.ts';
+
+const many = (count: number, part: (index: number) => string, separator = ' ') =>
+  Array.from({ length: count }, (_, index) => part(index)).join(separator);
+
+/** A chain of instruments and their owners, this deep. */
+const deep = (levels: number): string =>
+  levels === 0 ? '{ id }' : `{ instrument { account ${deep(levels - 1)} } }`;
+
+const fragments = (count: number) =>
+  `{ ...F0 } ${many(count, (i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`)} fragment F${count} on Query { client { id } }`;
+
+const LIMITED: readonly (readonly [string, string, RegExp])[] = [
+  [
+    '20,000 aliases',
+    `{ ${many(20_000, (i) => `a${i}: __typename`)} }`,
+    /longer than|more tokens than the 2000/,
+  ],
+  ['20,000 directives', `{ __typename ${many(20_000, () => '@a')} }`, /more tokens than the 2000/],
+  ['600 aliases', `{ ${many(600, (i) => `a${i}: __typename`)} }`, /aliases is 600; at most 30/],
+  ['31 aliases', `{ ${many(31, (i) => `a${i}: __typename`)} }`, /aliases is 31; at most 30/],
+  ['51 directives', `{ __typename ${many(51, () => '@include(if: true)')} }`, /directives is 51; at most 50/],
+  ['a depth of 18', `{ account(by: { clabe: "646180157000000004" }) ${deep(8)} }`, /depth is 18; at most 15/],
+  [
+    'pages of pages',
+    '{ client { customers(first: 100) { nodes { accounts(first: 100) { nodes { id instrument { id } } } } } } }',
+    /cost is \d{5,}; at most 10000/,
+  ],
+  [
+    'fragments that double',
+    fragments(40).replace('client { id }', 'client { instruments(first: 100) { nodes { id } } }'),
+    /cost is .*; at most 10000/,
+  ],
+];
+
+let gateway: RunningGateway;
+let production: RunningGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ webhooks: false });
+  production = await startGateway({
+    sandbox: gateway.sandbox,
+    webhooks: false,
+    config: { introspection: false },
+  });
+});
+afterAll(async () => {
+  await production.stop();
+  await gateway.stop();
+});
+
+describe.each(ASKING)('over %s', (transport, ask) => {
+  it.each(LIMITED)(
+    'a document of %s is refused, with the limit and what it had',
+    async (_, query, message) => {
+      // A document that long is no message of a socket to begin with.
+      if (transport === 'WebSocket' && query.length > 64 * 1024) {
+        await expect(ask(gateway.graphql, gateway.sandbox.accessToken, { query })).rejects.toThrow('1009');
+        return;
+      }
+      const answer = await ask(gateway.graphql, gateway.sandbox.accessToken, { query });
+      expect(answer.data ?? null).toBeNull();
+      expect(answer.errors).toHaveLength(1);
+      expect(answer.errors?.[0]).toMatchObject({
+        message: expect.stringMatching(message),
+        extensions: { code: 'TOO_COMPLEX' },
+      });
+    },
+  );
+
+  it('the page of a variable counts, given or by default', async () => {
+    const body =
+      '{ client { customers(first: $n) { nodes { instruments(first: $n) { nodes { id bank { id } account { id } } } } } } }';
+    for (const [declared, variables] of [
+      ['$n: Int', { n: 100 }],
+      ['$n: Int = 100', {}],
+    ] as const) {
+      const { errors } = await ask(gateway.graphql, gateway.sandbox.accessToken, {
+        query: `query (${declared}) ${body}`,
+        variables,
+      });
+      expect(errors?.[0]?.extensions).toMatchObject({ code: 'TOO_COMPLEX' });
+    }
+    const { errors } = await ask(gateway.graphql, gateway.sandbox.accessToken, {
+      query: `query ($n: Int) ${body}`,
+      variables: { n: 5 },
+    });
+    expect(errors).toBeUndefined();
+  });
+
+  it.each([
+    ['__schema', '{ __schema { types { name } } }'],
+    ['__type', '{ __type(name: "Query") { name } }'],
+    ['a nested __schema', '{ client { id } ... on Query { s: __schema { queryType { name } } } }'],
+  ])('introspection is refused where it is off: %s', async (_, query) => {
+    const { data, errors } = await ask(production.graphql, production.sandbox.accessToken, { query });
+    expect(data ?? null).toBeNull();
+    expect(errors?.[0]?.message).toContain('introspection');
+    const open = await ask(gateway.graphql, gateway.sandbox.accessToken, { query });
+    expect(open.errors).toBeUndefined();
+  });
+
+  it.each<[string, { query: string; variables?: object }]>([
+    ['field', { query: '{ clientt { id } }' }],
+    ['argument', { query: '{ client { instruments(frist: 1) { totalCount } } }' }],
+    ['type', { query: 'query ($a: AccountByy!) { account(by: $a) { id } }' }],
+    ['enum value', { query: '{ events(types: [MONEY_INN]) { nodes { id } } }' }],
+    ['input field', { query: '{ account(by: { clab: "1" }) { id } }' }],
+    [
+      'field of a variable',
+      { query: 'query ($by: AccountBy!) { account(by: $by) { id } }', variables: { by: { clab: '1' } } },
+    ],
+    [
+      'enum value of a variable',
+      {
+        query: 'query ($t: [EventType!]) { events(types: $t) { nodes { id } } }',
+        variables: { t: ['MONEY_INN'] },
+      },
+    ],
+    ['fragment type', { query: '{ ...F } fragment F on Clientt { id }' }],
+  ])('a mistyped %s is answered without a suggestion where introspection is off', async (_, request) => {
+    const { errors } = await ask(production.graphql, production.sandbox.accessToken, request);
+    expect(errors?.length).toBeGreaterThan(0);
+    expect(JSON.stringify(errors)).not.toMatch(/did you mean/i);
+    const open = await ask(gateway.graphql, gateway.sandbox.accessToken, request);
+    expect(JSON.stringify(open.errors)).toMatch(/did you mean/i);
+  });
+});
+
+describe('trusted documents', () => {
+  const hash = (text: string) => createHash('sha256').update(text).digest('hex');
+  const LISTED = 'query Me { client { id } }';
+  const OTHER = 'query Other { client { id accounts { totalCount } } }';
+  let strict: RunningGateway;
+  beforeAll(async () => {
+    strict = await startGateway({
+      sandbox: gateway.sandbox,
+      webhooks: false,
+      config: { trustedDocuments: new Map([[hash(LISTED), LISTED]]) },
+    });
+  });
+  afterAll(() => strict.stop());
+
+  describe.each(ASKING)('over %s', (transport, ask) => {
+    // A socket's messages hold a text in `query`, if only an empty one (graphql-transport-ws).
+    const empty = transport === 'WebSocket' ? { query: '' } : {};
+    const run = (request: object) =>
+      ask(strict.graphql, strict.sandbox.accessToken, { ...empty, ...request });
+
+    it.each([
+      [
+        'the extension of persisted queries',
+        { extensions: { persistedQuery: { version: 1, sha256Hash: hash(LISTED) } } },
+      ],
+      ['documentId', { documentId: `sha256:${hash(LISTED)}` }],
+      ['documentId without a prefix', { documentId: hash(LISTED) }],
+    ])('run by %s', async (_, request) => {
+      const { data, errors } = await run(request);
+      expect(errors).toBeUndefined();
+      expect(data.client.id).toBe(strict.sandbox.clientId);
+    });
+
+    it.each([
+      ['a hash that is not listed', { documentId: hash(OTHER) }],
+      ['a text that is not listed', { query: OTHER }],
+      [
+        'a text that is not listed, under the hash of one that is',
+        { query: OTHER, documentId: hash(LISTED) },
+      ],
+      ['a hash that is no text', { documentId: { $ne: '' } }],
+      ['the name of a property that every object has', { documentId: '__proto__' }],
+      ['nothing', {}],
+    ])('and nothing else runs: %s', async (_, request) => {
+      const { data, errors } = await run(request);
+      expect(data ?? null).toBeNull();
+      expect(errors?.[0]).toMatchObject({
+        message: expect.stringContaining('Only listed documents run here'),
+        extensions: { code: 'FORBIDDEN' },
+      });
+    });
+  });
+
+  it('run over GET too', async () => {
+    const url = new URL(strict.graphql);
+    url.searchParams.set('documentId', hash(LISTED));
+    const headers = { authorization: `Bearer ${strict.sandbox.accessToken}`, accept: 'application/json' };
+    const { data } = (await (await fetch(url, { headers })).json()) as { data: { client: { id: string } } };
+    expect(data.client.id).toBe(strict.sandbox.clientId);
+  });
+
+  it('are read from a file whose hashes must be those of its documents', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'pasarela-documents-'));
+    const file = join(folder, 'documents.json');
+    await writeFile(file, JSON.stringify({ [hash(LISTED)]: LISTED, [hash(OTHER).toUpperCase()]: OTHER }));
+    expect([...readTrustedDocuments(file).values()]).toEqual([LISTED, OTHER]);
+    await writeFile(file, JSON.stringify({ [hash(LISTED)]: OTHER }));
+    expect(() => readTrustedDocuments(file)).toThrow(/TRUSTED_DOCUMENTS.*is not the SHA-256/s);
+    await writeFile(file, '["not", "an object"]');
+    expect(() => readTrustedDocuments(file)).toThrow(/no JSON object/);
+    expect(() => readTrustedDocuments(join(folder, 'missing.json'))).toThrow(/cannot be read/);
+    await rm(folder, { recursive: true });
+  });
+});

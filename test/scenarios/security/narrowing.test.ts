@@ -1,0 +1,461 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { alternativeChoices, startSandbox } from '../../../src/sandbox/index.ts';
+import { control, startGateway } from '../../helpers/gateway.ts';
+import { callerToken, serviceFor } from '../../helpers/service.ts';
+import { subscribeOverSse, TRANSPORTS } from '../../helpers/subscriber.ts';
+
+interface Seeded {
+  readonly centralizingInstrumentId: string;
+  readonly customerIds: readonly string[];
+  readonly accounts: readonly { id: string; instrumentId: string; ownerId: string; clabe: string }[];
+  readonly instruments: readonly { id: string; role: string; ownerId: string; status: string }[];
+  readonly transactions: Readonly<Record<string, string>>;
+}
+
+const UNKNOWN = '00000000-0000-4000-8000-000000000000';
+let keys = 0;
+const nextKey = () => `narrowing-${++keys}`;
+
+/** A gateway in service mode, and tokens for all of the client and for its first two customers. */
+async function start(choices = {}) {
+  const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, choices });
+  const gateway = await startGateway({ sandbox, config: { service: serviceFor(sandbox) } });
+  const seeded: Seeded = await control(sandbox, 'GET', '/sandbox');
+  const [one = '', other = ''] = seeded.customerIds;
+  const tokens = {
+    all: await callerToken(),
+    one: await callerToken({ customer_id: one }),
+    other: await callerToken({ customer_id: other.toUpperCase() }),
+  };
+  const as =
+    (who: keyof typeof tokens) =>
+    (document: string, variables: Record<string, unknown> = {}) =>
+      gateway.query(document, variables, { authorization: `Bearer ${tokens[who]}` });
+  const internal = (ownerId: string) =>
+    seeded.instruments.find(
+      (instrument) =>
+        instrument.ownerId === ownerId && instrument.role === 'internal' && instrument.status === 'ACTIVE',
+    )?.id ?? '';
+  const external = (ownerId: string, role: 'clabe' | 'card') =>
+    seeded.instruments.find((instrument) => instrument.ownerId === ownerId && instrument.role === role)?.id ??
+    '';
+  const credit = (ownerId: string, amount: string) =>
+    control(sandbox, 'POST', '/sandbox/spei-credits', {
+      clabe: seeded.accounts.find((account) => account.ownerId === ownerId)?.clabe,
+      amount,
+    });
+  return {
+    sandbox,
+    gateway,
+    seeded,
+    one,
+    other,
+    tokens,
+    as,
+    internal,
+    external,
+    credit,
+    async stop() {
+      await gateway.stop();
+      await sandbox.stop();
+    },
+  };
+}
+
+const VALIDATE = `mutation ($input: CreatePennyValidationInput!) {
+  createPennyValidation(input: $input) {
+    __typename ... on CreatePennyValidationSuccess { transaction { id } } ... on UserError { code }
+  }
+}`;
+const PAY = `mutation ($input: CreateMoneyOutInput!) {
+  createMoneyOut(input: $input) {
+    __typename ... on CreateMoneyOutSuccess { replayed transaction { id } } ... on UserError { code message field }
+  }
+}`;
+const REFUND = `mutation ($input: RefundTransactionInput!) {
+  refundTransaction(input: $input) { __typename ... on RefundTransactionSuccess { refund { id } } ... on UserError { code message } }
+}`;
+const EVENTS = `query { events(first: 100) { nodes { __typename id ... on MoneyInEvent { ownerId amount { amount } } ... on CepEvent { bodyId } } } }`;
+
+type World = Awaited<ReturnType<typeof start>>;
+
+describe.each([
+  ['the default upstream', {}],
+  ['an upstream that differs wherever the spec is silent', alternativeChoices],
+])('a caller narrowed to a customer, on %s', (_, choices) => {
+  let world: World;
+  beforeAll(async () => {
+    world = await start(choices);
+  });
+  afterAll(() => world.stop());
+
+  it('sees its own instruments, accounts and itself, and counts no others', async () => {
+    const { one, as } = world;
+    const document = `{ client {
+      instruments(first: 100) { totalCount nodes { id ownerId customer { id } account { ownerId } } }
+      accounts(first: 100) { totalCount nodes { ownerId } }
+      customers { totalCount nodes { id } } webhooks { totalCount nodes { id } }
+    } }`;
+    const { data, errors } = await as('one')(document);
+    expect(errors).toBeUndefined();
+    const { instruments, accounts, customers, webhooks } = data.client;
+    const whole = await as('all')(document);
+    const own = whole.data.client.instruments.nodes.filter(
+      (node: { ownerId: string }) => node.ownerId === one,
+    );
+    expect(own.length).toBeGreaterThan(3);
+    expect(instruments.nodes.map(({ id }: { id: string }) => id)).toEqual(
+      own.map(({ id }: { id: string }) => id),
+    );
+    expect(instruments.totalCount).toBe(own.length);
+    expect(whole.data.client.instruments.totalCount).toBeGreaterThan(own.length);
+    expect(accounts.nodes.every(({ ownerId }: { ownerId: string }) => ownerId === one)).toBe(true);
+    expect(accounts.totalCount).toBe(accounts.nodes.length);
+    expect(customers).toEqual({ totalCount: 1, nodes: [{ id: one }] });
+    expect(webhooks).toEqual({ totalCount: 0, nodes: [] });
+  });
+
+  it('finds nothing by the ids of others', async () => {
+    const { seeded, other, as, internal } = world;
+    const theirs = seeded.accounts.find(({ ownerId }) => ownerId === other);
+    const { data, errors } = await as('one')(
+      `query ($instrument: ID!, $customer: ID!, $account: ID!, $clabe: Clabe!, $transaction: ID!) {
+        instrument(id: $instrument) { id } customer(id: $customer) { id } transaction(id: $transaction) { id }
+        byId: account(by: { id: $account }) { id } byInstrument: account(by: { instrumentId: $instrument }) { id }
+        byClabe: account(by: { clabe: $clabe }) { id }
+        client { instruments(customerId: $customer) { totalCount nodes { id } } }
+      }`,
+      {
+        instrument: internal(other),
+        customer: other,
+        account: theirs?.id,
+        clabe: theirs?.clabe,
+        transaction: seeded.transactions['moneyOutId'],
+      },
+    );
+    expect(errors).toBeUndefined();
+    expect(data).toEqual({
+      instrument: null,
+      customer: null,
+      transaction: null,
+      byId: null,
+      byInstrument: null,
+      byClabe: null,
+      client: { instruments: { totalCount: 0, nodes: [] } },
+    });
+  });
+
+  it('sees a transaction from either side, and not the instrument on the other', async () => {
+    const { seeded, one, as, internal } = world;
+    const { data } = await as('all')(
+      `mutation ($input: CreateInternalTransactionInput!) {
+        createInternalTransaction(input: $input) { ... on CreateInternalTransactionSuccess { transaction { id } } }
+      }`,
+      {
+        input: {
+          idempotencyKey: nextKey(),
+          sourceInstrumentId: seeded.centralizingInstrumentId,
+          destinationInstrumentId: internal(one),
+          amount: '10.00',
+          description: 'Traspaso',
+          externalReference: '7',
+        },
+      },
+    );
+    const { id } = data.createInternalTransaction.transaction;
+    const document = `query ($id: ID!) { transaction(id: $id) {
+      id source { instrumentId instrument { id } } destination { instrumentId instrument { id } }
+    } }`;
+    const seen = await as('one')(document, { id });
+    expect(seen.errors).toBeUndefined();
+    expect(seen.data.transaction).toEqual({
+      id,
+      source: { instrumentId: seeded.centralizingInstrumentId, instrument: null },
+      destination: { instrumentId: internal(one), instrument: { id: internal(one) } },
+    });
+    expect((await as('other')(document, { id })).data.transaction).toBeNull();
+  });
+
+  it('registers instruments as its own, and for nobody else', async () => {
+    const { one, other, as } = world;
+    const banks = await as('one')('{ banks { id } }');
+    const document = `mutation ($input: RegisterInstrumentInput!) { registerInstrument(input: $input) {
+      __typename ... on RegisterInstrumentSuccess { instrument { id customerId } } ... on UserError { code }
+    } }`;
+    const input = {
+      sourceBankId: banks.data.banks[0].id,
+      alias: 'Tarjeta',
+      receiver: {
+        debitCard: {
+          destinationBankId: banks.data.banks[0].id,
+          cardNumber: '4152310000000009',
+          holderName: 'Ana',
+        },
+      },
+    };
+    const own = await as('one')(document, { input });
+    expect(own.data.registerInstrument).toMatchObject({ instrument: { customerId: one } });
+    for (const customerId of [other, UNKNOWN]) {
+      const { data } = await as('one')(document, { input: { ...input, customerId } });
+      expect(data.registerInstrument).toEqual({ __typename: 'NotFoundError', code: 'NOT_FOUND' });
+    }
+  });
+
+  it('registers no webhook, and finds none to change', async () => {
+    const { as } = world;
+    const list = await as('all')('{ client { webhooks { nodes { id } } } }');
+    const created = await as('one')(
+      'mutation { createWebhook(input: { type: MONEY_IN, url: "https://evil.example/x" }) { __typename } }',
+    );
+    expect(created.errors?.[0]?.extensions).toMatchObject({ code: 'FORBIDDEN' });
+    for (const id of [list.data.client.webhooks.nodes[0].id, UNKNOWN]) {
+      const { data } = await as('one')(
+        `mutation ($id: ID!) {
+          updateWebhook(input: { id: $id, status: INACTIVE }) { __typename ... on UserError { code } }
+          deleteWebhook(input: { id: $id }) { __typename ... on UserError { code } }
+        }`,
+        { id },
+      );
+      const notFound = { __typename: 'NotFoundError', code: 'NOT_FOUND' };
+      expect(data).toEqual({ updateWebhook: notFound, deleteWebhook: notFound });
+    }
+  });
+
+  it('refunds no credit that somebody else received', async () => {
+    const { seeded, as } = world;
+    for (const transactionId of [seeded.transactions['refundableCreditId'], UNKNOWN]) {
+      const { data } = await as('one')(REFUND, {
+        input: { idempotencyKey: nextKey(), transactionId, as: { reason: 'Error' } },
+      });
+      expect(data.refundTransaction).toMatchObject({ __typename: 'NotFoundError', code: 'NOT_FOUND' });
+    }
+    // Nothing was refunded: it still can be.
+    const { data } = await as('all')('query ($id: ID!) { transaction(id: $id) { status } }', {
+      id: seeded.transactions['refundableCreditId'],
+    });
+    expect(data.transaction.status).toBe('LIQUIDATED');
+  });
+});
+
+describe('money of a caller narrowed to a customer', () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await start();
+  });
+  afterAll(() => world.stop());
+
+  const order = (source: string, destination: string, key = nextKey()) => ({
+    input: {
+      idempotencyKey: key,
+      sourceInstrumentId: source,
+      destinationInstrumentId: destination,
+      amount: '10.00',
+      description: 'Pago',
+      externalReference: '7',
+    },
+  });
+
+  it('moves from its own instruments to its own recipients', async () => {
+    const { one, as, internal, external } = world;
+    const { data, errors } = await as('one')(PAY, order(internal(one), external(one, 'card')));
+    expect(errors).toBeUndefined();
+    expect(data.createMoneyOut).toMatchObject({ __typename: 'CreateMoneyOutSuccess', replayed: false });
+  });
+
+  it.each(['PAY', 'INTERNAL', 'VALIDATE'])('moves from nobody else’s, whoever they are: %s', async (kind) => {
+    const { sandbox, seeded, one, other, as, internal, external } = world;
+    const before = await control(sandbox, 'GET', '/sandbox/ledger');
+    const document = {
+      PAY,
+      VALIDATE,
+      INTERNAL: PAY.replaceAll('MoneyOut', 'InternalTransaction'),
+    }[kind];
+    const answers: unknown[] = [];
+    for (const source of [internal(other), seeded.centralizingInstrumentId, UNKNOWN]) {
+      const { input } = order(source, external(one, 'clabe'));
+      const { amount: _a, currency: _c, ...penny } = { currency: 'MXN', ...input };
+      const { data, errors } = await as('one')(document ?? '', {
+        input: kind === 'VALIDATE' ? penny : input,
+      });
+      expect(errors).toBeUndefined();
+      answers.push(data);
+    }
+    expect(JSON.stringify(answers[0])).toContain('NotFoundError');
+    expect(answers[1]).toEqual(answers[0]);
+    expect(answers[2]).toEqual(answers[0]);
+    const after = await control(sandbox, 'GET', '/sandbox/ledger');
+    expect(after.movements).toHaveLength(before.movements.length);
+  });
+
+  it('moves to nobody else’s instruments: they do not exist for it', async () => {
+    const { one, other, as, internal } = world;
+    const toOther = await as('one')(PAY, order(internal(one), internal(other)));
+    const toNobody = await as('one')(PAY, order(internal(one), UNKNOWN));
+    expect(toOther.data.createMoneyOut).toMatchObject({
+      __typename: 'NotFoundError',
+      code: 'DESTINATION_NOT_FOUND',
+    });
+    expect(toOther.data).toEqual(toNobody.data);
+  });
+
+  it('is not given back by whoever had paid it', async () => {
+    const { sandbox, one, other, as, internal } = world;
+    // Money out to a CLABE of another customer of the same client comes back from SPEI as that one's credit.
+    const paid = await as('all')(PAY, order(internal(one), internal(other)));
+    await control(sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 120 });
+    expect(paid.data.createMoneyOut.__typename).toBe('CreateMoneyOutSuccess');
+    const { data } = await as('other')(
+      '{ events(last: 1, types: [MONEY_IN]) { nodes { ... on MoneyInEvent { transactionId ownerId } } } }',
+    );
+    const [credit] = data.events.nodes;
+    expect(credit.ownerId).toBe(other);
+    const seen = await as('one')('query ($id: ID!) { transaction(id: $id) { id } }', {
+      id: credit.transactionId,
+    });
+    expect(seen.data.transaction).not.toBeNull();
+    const input = { idempotencyKey: nextKey(), transactionId: credit.transactionId, as: { reason: 'Error' } };
+    const taken = await as('one')(REFUND, { input });
+    expect(taken.data.refundTransaction).toMatchObject({ __typename: 'NotFoundError' });
+    const given = await as('other')(REFUND, { input: { ...input, idempotencyKey: nextKey() } });
+    expect(given.data.refundTransaction.__typename).toBe('RefundTransactionSuccess');
+  });
+
+  it('has keys of its own: another customer’s key is another payment', async () => {
+    const { one, other, as, internal, external } = world;
+    const key = nextKey();
+    const first = await as('one')(PAY, order(internal(one), external(one, 'card'), key));
+    const second = await as('other')(PAY, order(internal(other), external(other, 'card'), key));
+    const again = await as('one')(PAY, order(internal(one), external(one, 'card'), key));
+    expect(first.data.createMoneyOut.replayed).toBe(false);
+    expect(second.data.createMoneyOut.replayed).toBe(false);
+    expect(again.data.createMoneyOut).toMatchObject({
+      replayed: true,
+      transaction: { id: first.data.createMoneyOut.transaction.id },
+    });
+  });
+});
+
+describe('events of a caller narrowed to a customer', () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await start();
+  });
+  afterAll(() => world.stop());
+
+  const validate = async (source: string, destination: string): Promise<string> => {
+    const { data, errors } = await world.as('all')(VALIDATE, {
+      input: { idempotencyKey: nextKey(), sourceInstrumentId: source, destinationInstrumentId: destination },
+    });
+    expect(errors).toBeUndefined();
+    return data.createPennyValidation.transaction.id;
+  };
+
+  it.each(TRANSPORTS)('are its credits and its receipts, live as replayed, over %s', async (_, subscribe) => {
+    const { sandbox, gateway, seeded, one, other, tokens, as, internal, external, credit } = world;
+    const { data } = await as('one')('{ eventCursor }');
+    const subscription = {
+      query: `subscription ($after: Cursor) { events(after: $after) {
+        __typename cursor ... on MoneyInEvent { ownerId amount { amount } } ... on CepEvent { bodyId status }
+      } }`,
+      variables: { after: data.eventCursor },
+    };
+    await using live = subscribe(gateway.graphql, tokens.one, subscription);
+    await credit(one, '1.00');
+    await live.received(1);
+    await credit(other, '2.00');
+    const own = await validate(internal(one), external(one, 'clabe'));
+    await validate(seeded.centralizingInstrumentId, external(one, 'clabe'));
+    await validate(internal(other), external(other, 'clabe'));
+    await control(sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 300 });
+    await credit(one, '3.00');
+
+    const shown = async (results: typeof live.results) => {
+      const events = results.map((result) => result.data.events);
+      expect(events.filter((event) => event.ownerId !== undefined).map((event) => event.ownerId)).toEqual([
+        one,
+        one,
+      ]);
+      const receipts = events.filter((event) => event.bodyId !== undefined);
+      expect(new Set(receipts.map((event) => event.bodyId))).toEqual(new Set([own]));
+      return events.length;
+    };
+    const whole = () => live.results.at(-1)?.data?.events?.amount?.amount === '3.00';
+    while (!whole()) await live.received(live.results.length + 1);
+    const count = await shown(live.results);
+
+    await using replayed = subscribe(gateway.graphql, tokens.one, subscription);
+    expect(await shown(await replayed.received(count))).toBe(count);
+    expect(replayed.results.map((result) => result.data.events)).toEqual(
+      live.results.map((result) => result.data.events),
+    );
+  });
+
+  it('are the same in a page of the log, and STATUS_UPDATE is not among them', async () => {
+    const { gateway, sandbox, one, as } = world;
+    await fetch(gateway.ingress.url(sandbox.clientId, 'STATUS_UPDATE') ?? '', {
+      method: 'POST',
+      body: JSON.stringify({ id_msg: 'status-1', what: 'ever' }),
+    });
+    const whole = await as('all')(EVENTS);
+    expect(JSON.stringify(whole.data)).toContain('StatusUpdateEvent');
+    const { data, errors } = await as('one')(EVENTS);
+    expect(errors).toBeUndefined();
+    const kinds = new Set(data.events.nodes.map((node: { __typename: string }) => node.__typename));
+    expect(kinds).toEqual(new Set(['MoneyInEvent', 'CepEvent']));
+    const owners = data.events.nodes.flatMap((node: { ownerId?: string }) => node.ownerId ?? []);
+    expect(new Set(owners)).toEqual(new Set([one]));
+  });
+
+  it('hold no receipt of a validation that somebody else has paid', async () => {
+    const { sandbox, gateway, tokens, other, internal, external } = world;
+    const foreign = await validate(internal(other), external(other, 'clabe'));
+    const watch = (id: string) =>
+      subscribeOverSse(gateway.graphql, tokens.one, {
+        query:
+          'subscription ($id: ID!) { cepStatus(transactionId: $id) { kind cep { status beneficiaryName } } }',
+        variables: { id },
+      });
+    await using theirs = watch(foreign);
+    await using nobodys = watch(UNKNOWN);
+    await control(sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 300 });
+    await Promise.all([theirs.ended, nobodys.ended]);
+    const errors = [theirs, nobodys].map(({ results }) => {
+      expect(results).toHaveLength(1);
+      return JSON.stringify(results[0])
+        .replaceAll(foreign, 'ID')
+        .replaceAll(UNKNOWN, 'ID')
+        .replace(/"requestId":"[^"]*"/, '');
+    });
+    expect(errors[0]).toContain('BAD_USER_INPUT');
+    expect(errors[0]).toBe(errors[1]);
+  });
+
+  it('end the stream retryably where it cannot be read whose receipt it is', async () => {
+    const { sandbox, gateway, tokens, as, one, internal, external, credit } = world;
+    const { data } = await as('one')('{ eventCursor }');
+    const own = await validate(internal(one), external(one, 'clabe'));
+    await control(sandbox, 'POST', '/sandbox/faults', {
+      match: { path: `/v1/clients/*/transactions/${own}` },
+      fault: { status: 500, body: {} },
+    });
+    await control(sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 300 });
+    await credit(one, '9.00');
+    const subscription = {
+      query: 'subscription ($after: Cursor) { events(after: $after) { __typename cursor } }',
+      variables: { after: data.eventCursor },
+    };
+    await using blind = subscribeOverSse(gateway.graphql, tokens.one, subscription);
+    await blind.ended;
+    expect(blind.results).toHaveLength(1);
+    expect(blind.results[0]?.errors?.[0]?.extensions).toMatchObject({
+      code: 'UPSTREAM_UNAVAILABLE',
+      retryable: true,
+    });
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+    await using resumed = subscribeOverSse(gateway.graphql, tokens.one, subscription);
+    while (resumed.results.at(-1)?.data?.events?.__typename !== 'MoneyInEvent') {
+      await resumed.received(resumed.results.length + 1);
+    }
+    expect(resumed.results.map((result) => result.data.events.__typename)).toContain('CepEvent');
+  });
+});

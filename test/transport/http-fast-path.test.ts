@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+
+/** Yoga's own transport serves what comes in chunks, of a length that nobody has announced. */
+type Way = 'plain' | 'chunked';
+
+interface Sent {
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const QUERY = '{ client { id customers(first: 1) { totalCount } } }';
+const ORIGIN = 'https://app.example.mx';
+
+let gateway: RunningGateway;
+
+beforeAll(async () => {
+  gateway = await startGateway({ config: { allowsOrigin: (origin) => origin === ORIGIN } });
+});
+
+afterAll(async () => {
+  await gateway.stop();
+});
+
+async function send({ body, headers = {} }: Sent, way: Way): Promise<object> {
+  const response = await fetch(gateway.graphql, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${gateway.sandbox.accessToken}`,
+      'content-type': 'application/json',
+      ...headers,
+    },
+    ...(way === 'plain' ? { body } : { body: new Blob([body]).stream(), duplex: 'half' }),
+  } as RequestInit);
+  const text = await response.text();
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    origin: response.headers.get('access-control-allow-origin'),
+    allow: response.headers.get('allow'),
+    body: text.replaceAll(/"requestId":"[^"]+"/g, '"requestId":"…"'),
+  };
+}
+
+const query = (text: string, more: object = {}): string => JSON.stringify({ query: text, ...more });
+
+it.each<[string, Sent]>([
+  ['a query', { body: query(QUERY) }],
+  [
+    'a query with variables',
+    {
+      body: query('query Q($id: ID!) { bank(id: $id) { id } }', {
+        variables: { id: 'x' },
+        operationName: 'Q',
+      }),
+    },
+  ],
+  ['variables that are null', { body: query(QUERY, { variables: null, operationName: null }) }],
+  ['variables that are a list', { body: query(QUERY, { variables: [] }) }],
+  ['an operation that is not there', { body: query(QUERY, { operationName: 'Other' }) }],
+  ['a parameter that is unknown', { body: query(QUERY, { other: 1 }) }],
+  ['a query that is a number', { body: '{"query":1}' }],
+  ['no query', { body: '{}' }],
+  ['null', { body: 'null' }],
+  ['a list of queries', { body: `[${query(QUERY)}]` }],
+  ['a text', { body: '"query"' }],
+  ['what is no JSON', { body: '{"query":' }],
+  ['nothing', { body: '' }],
+  ['a document with a syntax error', { body: query('{ client { id ') }],
+  ['a document that is not valid', { body: query('{ client { nothing } }') }],
+  ['a document of two operations', { body: query('query A { client { id } } query B { client { id } }') }],
+  [
+    'a variable of the wrong type',
+    {
+      body: query('query Q($n: Int) { client { customers(first: $n) { totalCount } } }', {
+        variables: { n: 'x' },
+      }),
+    },
+  ],
+  [
+    'a field that fails',
+    { body: query('{ client { customers(first: 0) { totalCount } } bank(id: "x") { id } }') },
+  ],
+  ['a caller whom nobody knows', { body: query(QUERY), headers: { authorization: 'Bearer nonsense' } }],
+  [
+    'a mutation',
+    {
+      body: query(
+        'mutation { deleteWebhook(input: { id: "none" }) { __typename ... on UserError { code } } }',
+      ),
+    },
+  ],
+  [
+    'a subscription',
+    { body: query('subscription { moneyIn { id } }'), headers: { accept: 'application/json' } },
+  ],
+  ['letters of all kinds', { body: query('query Ñandú { client { id } } # 🦤') }],
+  [
+    'letters of all kinds, where they matter',
+    {
+      body: query('query Q($t: String) { transaction(id: "x", match: { trackingId: $t }) { id } }', {
+        variables: { t: 'ñ🦤\u2028' },
+      }),
+    },
+  ],
+  ['too long a document', { body: query(`# ${'x'.repeat(300_000)}\n${QUERY}`) }],
+  ['a page that may read it', { body: query(QUERY), headers: { origin: ORIGIN } }],
+  ['a page that may not', { body: query(QUERY), headers: { origin: 'https://other.example' } }],
+  [
+    'a content type with a charset',
+    { body: query(QUERY), headers: { 'content-type': 'application/json; charset=UTF-8' } },
+  ],
+  ['another content type', { body: query(QUERY), headers: { 'content-type': 'application/graphql+json' } }],
+])('answers %s as Yoga itself does', async (_what, sent) => {
+  expect(await send(sent, 'plain')).toEqual(await send(sent, 'chunked'));
+});
+
+it.each([
+  'application/json',
+  'application/graphql-response+json',
+  'application/graphql-response+json, application/json',
+  'application/json, application/graphql-response+json',
+  'application/graphql-response+json,application/json;q=0.9',
+  'application/graphql-response+json; charset=utf-8, application/json; charset=utf-8',
+  'application/json; charset=latin1',
+  'application/json, text/plain, */*',
+  '*/*, application/graphql-response+json',
+  'application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed',
+  'text/event-stream',
+  'text/html',
+  'APPLICATION/JSON',
+])('answers a client that accepts %s as Yoga itself does', async (accept) => {
+  for (const text of [QUERY, '{ client { nothing } }']) {
+    const sent = { body: query(text), headers: { accept } };
+    expect(await send(sent, 'plain')).toEqual(await send(sent, 'chunked'));
+  }
+});

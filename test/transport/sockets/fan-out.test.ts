@@ -1,0 +1,268 @@
+import fc from 'fast-check';
+import type { ExecutionResult } from 'graphql';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { CURSOR } from '../../../src/graphql/executor/graphql-js.ts';
+import { createFanOut, type FanOut, type Subscribed } from '../../../src/transport/sockets/fan-out.ts';
+import { until } from '../../helpers/until.ts';
+
+/** A stream of results whose end and items a test decides on. */
+class Source implements AsyncIterableIterator<ExecutionResult, undefined> {
+  readonly #items: ExecutionResult[] = [];
+  #wake: (() => void) | undefined;
+  ended = false;
+
+  push(...numbers: readonly number[]): void {
+    for (const number of numbers)
+      this.pushResult({ data: { number }, [CURSOR]: `c${number}` } as ExecutionResult);
+  }
+
+  pushResult(result: ExecutionResult): void {
+    this.#items.push(result);
+    this.#wake?.();
+  }
+
+  end(): void {
+    this.ended = true;
+    this.#wake?.();
+  }
+
+  async next(): Promise<IteratorResult<ExecutionResult, undefined>> {
+    for (;;) {
+      const value = this.#items.shift();
+      if (value !== undefined) return { done: false, value };
+      if (this.ended) return { done: true, value: undefined };
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async return(): Promise<IteratorResult<ExecutionResult, undefined>> {
+    this.#items.length = 0;
+    this.end();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}
+
+/** Someone with a socket, as graphql-ws drives it: what its iterator gives is sent before more is asked for. */
+class Client {
+  readonly seen: unknown[] = [];
+  closed = false;
+  completed = false;
+  stalled = false;
+  #stream: Subscribed | undefined;
+
+  async subscribe(
+    key: string,
+    open: () => Promise<Subscribed>,
+    resume?: () => Promise<Subscribed>,
+  ): Promise<void> {
+    this.#stream = await fanOut.subscribe({
+      key,
+      outlet: {
+        send: (payload, sent) => {
+          this.seen.push(JSON.parse(payload).data?.number ?? payload);
+          if (!this.stalled) setImmediate(sent);
+        },
+        close: () => {
+          this.closed = true;
+        },
+      },
+      open,
+      resume,
+    });
+    void this.#read(this.#stream);
+  }
+
+  async #read(stream: Subscribed): Promise<void> {
+    if (!(Symbol.asyncIterator in stream)) {
+      this.seen.push(stream.errors?.[0]?.message);
+      return;
+    }
+    for await (const result of stream) {
+      await new Promise((resolve) => setImmediate(resolve));
+      this.seen.push(result.data?.['number'] ?? result);
+    }
+    this.completed = true;
+  }
+
+  async leave(): Promise<void> {
+    if (this.#stream !== undefined && 'return' in this.#stream) await this.#stream.return?.();
+  }
+}
+
+let sharing: number;
+let slowCloses: number;
+let fanOut: FanOut;
+let opened: Source[];
+const open = async (): Promise<Subscribed> => {
+  const source = new Source();
+  opened.push(source);
+  return source;
+};
+
+beforeEach(() => {
+  sharing = 0;
+  slowCloses = 0;
+  opened = [];
+  fanOut = createFanOut({
+    sharing: (change) => {
+      sharing += change;
+    },
+    slowClose: () => {
+      slowCloses += 1;
+    },
+  });
+});
+
+async function clients(count: number, key = 'key'): Promise<Client[]> {
+  const all = Array.from({ length: count }, () => new Client());
+  await Promise.all(all.map((client) => client.subscribe(key, open)));
+  return all;
+}
+
+describe('subscriptions that are the same', () => {
+  it('are executed once, and all are sent each result', async () => {
+    const all = await clients(3);
+    expect(opened).toHaveLength(1);
+    opened[0]?.push(1, 2);
+    await until(() => all.every(({ seen }) => seen.length === 2));
+    for (const { seen } of all) expect(seen).toEqual([1, 2]);
+    // Two more read than the log has followers.
+    expect(sharing).toBe(2);
+  });
+
+  it('are told alike why there is no stream, and the next one tries anew', async () => {
+    const refuse = async () => ({ errors: [{ message: 'no' }] }) as unknown as Subscribed;
+    const [one, other, later] = [new Client(), new Client(), new Client()];
+    await Promise.all([one.subscribe('key', refuse), other.subscribe('key', refuse)]);
+    expect([one.seen, other.seen]).toEqual([['no'], ['no']]);
+    await later.subscribe('key', open);
+    expect(opened).toHaveLength(1);
+    expect(sharing).toBe(0);
+  });
+
+  it('complete when the stream does, after its last result', async () => {
+    const all = await clients(2);
+    opened[0]?.push(1);
+    opened[0]?.end();
+    await until(() => all.every(({ completed }) => completed));
+    for (const { seen } of all) expect(seen).toEqual([1]);
+    expect(sharing).toBe(0);
+  });
+
+  it('end the stream with the last that leaves; who comes then begins another', async () => {
+    const [one, other] = await clients(2);
+    await one?.leave();
+    expect(opened[0]?.ended).toBe(false);
+    await other?.leave();
+    expect(opened[0]?.ended).toBe(true);
+    await clients(1);
+    expect(opened).toHaveLength(2);
+    await until(() => sharing === 0);
+  });
+
+  it('are apart from those with another key', async () => {
+    await clients(1, 'one');
+    await clients(1, 'other');
+    expect(opened).toHaveLength(2);
+  });
+});
+
+describe('a reader that stops reading', () => {
+  it('is closed once 256 results wait for it, and the others go on', async () => {
+    const [slow, quick] = await clients(2);
+    if (slow === undefined || quick === undefined) throw new Error('there are two');
+    slow.stalled = true;
+    for (let number = 0; number < 257; number += 1) {
+      opened[0]?.push(number);
+      await until(() => quick.seen.length === number + 1);
+    }
+    expect(slow.closed).toBe(false);
+    opened[0]?.push(257);
+    await until(() => slow.closed);
+    await until(() => quick.seen.length === 258);
+    expect([quick.closed, slow.seen.length, slowCloses]).toEqual([false, 1, 1]);
+  });
+
+  it('is closed once a mebibyte waits for it', async () => {
+    const [slow] = await clients(1);
+    if (slow === undefined) throw new Error('there is one');
+    slow.stalled = true;
+    const large = { data: { number: 'x'.repeat(600_000) } };
+    for (let number = 0; number < 3; number += 1) opened[0]?.pushResult(large);
+    await until(() => slow.closed);
+    expect(slowCloses).toBe(1);
+  });
+
+  it('closes all when it is the shared stream that fell behind', async () => {
+    const all = await clients(2);
+    opened[0]?.pushResult({ errors: [{ message: 'slow', extensions: { code: 'SLOW_CONSUMER' } }] } as never);
+    await until(() => all.every(({ closed }) => closed));
+  });
+});
+
+describe('a reader that resumes', () => {
+  it('reads on its own, then with the others, without gap or repeat, however both come along', async () => {
+    let run = 0;
+    const step = fc.constantFrom<'own' | 'group' | 'turn'>('own', 'group', 'turn');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { maxLength: 60 }),
+        fc.integer({ min: 0, max: 5 }),
+        async (steps, behind) => {
+          opened = [];
+          run += 1;
+          const key = `run ${run}`;
+          const [own, reader] = [new Source(), new Client()];
+          await clients(1, key);
+          await reader.subscribe(key, open, async () => own);
+          // The log holds 1, 2, 3, …; the reader begins `behind` events before the group does.
+          let [ownNext, groupNext] = [1, 1 + behind];
+          for (const next of steps) {
+            if (next === 'own') own.push(ownNext++);
+            else if (next === 'group') opened[0]?.push(groupNext++);
+            else await new Promise((resolve) => setImmediate(resolve));
+          }
+          // Nothing happens after: both come to the end of the log.
+          const last = Math.max(ownNext, groupNext) + 1;
+          while (ownNext <= last) own.push(ownNext++);
+          while (groupNext <= last) opened[0]?.push(groupNext++);
+          await until(() => reader.seen.length >= last);
+          expect(reader.seen).toEqual(Array.from({ length: last }, (_, index) => index + 1));
+          // The one that is not needed any more is given up.
+          await until(() => own.ended);
+          opened[0]?.push(groupNext);
+          await until(() => reader.seen.at(-1) === groupNext);
+          await reader.leave();
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('stays on its own when nobody else has seen anything', async () => {
+    const [own, reader] = [new Source(), new Client()];
+    await reader.subscribe('key', open, async () => own);
+    own.push(1, 2);
+    await until(() => reader.seen.length === 2);
+    own.end();
+    await until(() => reader.completed);
+    expect(opened[0]?.ended).toBe(true);
+    expect(sharing).toBe(0);
+  });
+
+  it('is told why it cannot, and opens nothing for others', async () => {
+    const reader = new Client();
+    await reader.subscribe(
+      'key',
+      open,
+      async () => ({ errors: [{ message: 'gap' }] }) as unknown as Subscribed,
+    );
+    expect([reader.seen, opened]).toEqual([['gap'], []]);
+  });
+});

@@ -1,0 +1,64 @@
+import { parse } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { buildSchema } from '../../../src/schema/index.ts';
+import { createStreamKeys } from '../../../src/transport/sockets/stream-key.ts';
+
+const schema = buildSchema();
+const keyOf = createStreamKeys();
+const FOLLOW = parse(
+  'subscription Follow($after: Cursor, $owner: ID) { moneyIn(after: $after, ownerId: $owner) { id owner { __typename } } }',
+);
+
+const key = (
+  changes: { document?: ReturnType<typeof parse>; variables?: object; credential?: string } = {},
+) =>
+  keyOf({
+    schema,
+    document: changes.document ?? FOLLOW,
+    operationName: undefined,
+    variables: { ...changes.variables },
+    credential: changes.credential ?? 'Bearer one',
+  });
+
+describe('subscriptions are the same', () => {
+  it('but for where they continue', () => {
+    const [now, resumed] = [key(), key({ variables: { after: 'c1' } })];
+    expect(resumed?.key).toBe(now?.key);
+    expect([now?.resumes, resumed?.resumes, key({ variables: { after: null } })?.resumes]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  it.each([
+    ['credential', { credential: 'Bearer two' }],
+    ['variables', { variables: { owner: 'x' } }],
+    ['document', { document: parse('subscription { moneyIn { id } }') }],
+  ])('not with another %s', (_what, changes) => {
+    expect(key(changes)?.key).not.toBe(key()?.key);
+  });
+});
+
+describe('a stream is not shared', () => {
+  it.each([
+    [
+      'of a receipt, whose steps depend on when it began',
+      'subscription { cepStatus(transactionId: "x") { kind } }',
+    ],
+    ['that continues where its document says', 'subscription { moneyIn(after: "c1") { id } }'],
+    ['whose place has a default', 'subscription ($a: Cursor = "c1") { moneyIn(after: $a) { id } }'],
+    [
+      'whose place is also used elsewhere',
+      'subscription ($a: Cursor) { moneyIn(after: $a, ownerId: $a) { id } }',
+    ],
+    ['under a condition', 'subscription ($a: Boolean!) { moneyIn @include(if: $a) { id } }'],
+    [
+      'whose field stands in a fragment',
+      'subscription { ...F } fragment F on Subscription { moneyIn { id } }',
+    ],
+    ['of a query', '{ client { id } }'],
+  ])('%s', (_what, document) => {
+    expect(key({ document: parse(document) })).toBeUndefined();
+  });
+});
