@@ -23,7 +23,7 @@ export function expectData(who: string, expected: string): (answer: Answer) => v
     const same = status === 200 && text.startsWith(OPENING) && text.slice(OPENING.length, end) === expected;
     if (!same || (rest !== '}' && !rest.startsWith(',"extensions":'))) {
       throw new Error(
-        `${who} answers other bytes of data than the floor: ${status} ${differing(text.slice(OPENING.length), expected)}`,
+        `${who} answers other bytes of data than the baseline: ${status} ${differing(text.slice(OPENING.length), expected)}`,
       );
     }
   };

@@ -17,8 +17,8 @@ export interface Contender extends AsyncDisposable {
 }
 
 export type ContenderName =
-  | 'floor'
-  | 'floor, banks cached'
+  | 'baseline'
+  | 'baseline, banks cached'
   | 'Pasarela'
   | 'Mercurius + JIT'
   | 'Yoga'
@@ -26,8 +26,8 @@ export type ContenderName =
 
 const FILES: Readonly<Record<Exclude<ContenderName, 'Pasarela'>, readonly [file: string, option?: string]>> =
   {
-    floor: ['servers/floor.ts'],
-    'floor, banks cached': ['servers/floor.ts', '--cached-banks'],
+    baseline: ['servers/baseline.ts'],
+    'baseline, banks cached': ['servers/baseline.ts', '--cached-banks'],
     'Mercurius + JIT': ['servers/mercurius.ts'],
     Yoga: ['servers/yoga.ts'],
     'Apollo Server': ['servers/apollo.ts'],
@@ -81,7 +81,8 @@ export async function startContender(name: ContenderName, upstreamUrl: string): 
   const [file, option] = FILES[name];
   const args = [programFile(file), upstreamUrl, ...(option === undefined ? [] : [option])];
   const server = await startServer({ name, args });
-  if (file !== 'servers/floor.ts') return graphql(name, server, name === 'Apollo Server' ? '/' : '/graphql');
+  if (file !== 'servers/baseline.ts')
+    return graphql(name, server, name === 'Apollo Server' ? '/' : '/graphql');
   return {
     name,
     server,

@@ -96,15 +96,15 @@ const credentialOf = (trial: Trial, index: number): string => {
   return credential;
 };
 
-/** The data of the first contender, which is the floor. */
-async function referenceData(trial: Trial, [floor]: readonly Contender[]): Promise<string> {
-  if (floor === undefined) throw new Error('a trial has at least one contender');
+/** The data of the first contender, which is the baseline. */
+async function referenceData(trial: Trial, [baseline]: readonly Contender[]): Promise<string> {
+  if (baseline === undefined) throw new Error('a trial has at least one contender');
   let data = '';
   await load({
-    url: floor.server.url,
+    url: baseline.server.url,
     requests: 1,
     connections: 1,
-    shot: () => floor.shot(trial.work, credentialOf(trial, 0)),
+    shot: () => baseline.shot(trial.work, credentialOf(trial, 0)),
     check: (answer) => {
       data = dataOf(answer);
     },

@@ -63,18 +63,18 @@ export function cpuRatio(results: readonly Measured[], name: string, to: string)
 export const HTTP_COLUMNS = [
   'server',
   'CPU ms / request',
-  '× floor',
+  '× baseline',
   'p50 ms',
   'requests / s',
   'REST calls',
 ] as const;
 
-/** The rows of an HTTP measurement, the floor's first. */
+/** The rows of an HTTP measurement, the baseline's first. */
 export const httpRows = (results: readonly Measured[]): string[][] =>
   results.map((result) => [
     result.name,
     spread(result.cpuMs),
-    times(cpuRatio(results, result.name, 'floor')),
+    times(cpuRatio(results, result.name, 'baseline')),
     spread(result.latencyP50Ms),
     spread(result.perSecond),
     number(result.calls.median),

@@ -1,5 +1,5 @@
 /**
- * The floor: what a frontend team would write by hand instead of a graph. One endpoint per screen, the REST calls of it
+ * The baseline: what a frontend team would write by hand instead of a graph. One endpoint per screen, the REST calls of it
  * in parallel, joined with Maps. With `--cached-banks` it also keeps the bank catalog, as the gateway does.
  */
 import { createServer } from 'node:http';
@@ -91,7 +91,7 @@ async function transaction(rest: Rest, id: string): Promise<object> {
 }
 
 function answer(rest: Rest, path: string): Promise<object> | object {
-  const { pathname, searchParams } = new URL(path, 'http://floor');
+  const { pathname, searchParams } = new URL(path, 'http://baseline');
   switch (pathname) {
     case '/join':
       return join(rest, Number(searchParams.get('first')));

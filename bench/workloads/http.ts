@@ -18,8 +18,8 @@ import { type Stub, startStub } from '../lib/stub.ts';
 import { BANKS_PATH } from '../upstream/data.ts';
 
 const ALL: readonly ContenderName[] = [
-  'floor',
-  'floor, banks cached',
+  'baseline',
+  'baseline, banks cached',
   'Pasarela',
   'Mercurius + JIT',
   'Yoga',
@@ -73,7 +73,7 @@ export async function w1(): Promise<Section> {
     columns: HTTP_COLUMNS,
     rows: httpRows(results),
     goals: [
-      goal('W1', 'CPU, × floor', 1.5, cpuRatio(results, 'Pasarela', 'floor')),
+      goal('W1', 'CPU, × baseline', 1.5, cpuRatio(results, 'Pasarela', 'baseline')),
       goal('W1', 'CPU, × Mercurius + JIT', 0.7, cpuRatio(results, 'Pasarela', 'Mercurius + JIT')),
     ],
     bars: cpuBars('W1, the join', results),
@@ -81,7 +81,7 @@ export async function w1(): Promise<Section> {
 }
 
 export async function w1c(): Promise<Section> {
-  const results = await trial(['floor', 'Pasarela', 'Mercurius + JIT', 'Yoga'], join(100), {
+  const results = await trial(['baseline', 'Pasarela', 'Mercurius + JIT', 'Yoga'], join(100), {
     credentials: DISTINCT.slice(0, 1),
     connections: 32,
   });
@@ -90,7 +90,7 @@ export async function w1c(): Promise<Section> {
     method: 'As W1, with one credential, 32 identical requests at a time.',
     columns: HTTP_COLUMNS,
     rows: httpRows(results),
-    goals: [goal('W1c', 'CPU, × floor', 0.5, cpuRatio(results, 'Pasarela', 'floor'))],
+    goals: [goal('W1c', 'CPU, × baseline', 0.5, cpuRatio(results, 'Pasarela', 'baseline'))],
     bars: cpuBars('W1c, identical callers', results),
   };
 }
@@ -139,7 +139,7 @@ async function roundTrip(stub: Stub): Promise<number> {
 }
 
 export async function w1n(): Promise<Section> {
-  const names: readonly ContenderName[] = ['floor', 'Pasarela', 'Mercurius + JIT'];
+  const names: readonly ContenderName[] = ['baseline', 'Pasarela', 'Mercurius + JIT'];
   const cells = await withContenders(names, async (contenders, stub) => {
     const measured: { instruments: number; customers: number; results: readonly Measured[] }[] = [];
     for (const customers of [20, 1_000]) {
@@ -160,14 +160,14 @@ export async function w1n(): Promise<Section> {
     title: 'W1n, the join in four sizes',
     method:
       'As W1. The upstream shows its whole lists of customers and accounts on one page each. Where there is part of a call more, the minute for which the gateway believes a credential was over in the midst of a round.',
-    columns: ['instruments', 'customers', 'server', 'CPU ms / request', '× floor', 'REST calls'],
+    columns: ['instruments', 'customers', 'server', 'CPU ms / request', '× baseline', 'REST calls'],
     rows: cells.flatMap(({ instruments, customers, results }) =>
       results.map(({ name, cpuMs, calls }) => [
         String(instruments),
         number(customers),
         name,
         spread(cpuMs),
-        times(cpuRatio(results, name, 'floor')),
+        times(cpuRatio(results, name, 'baseline')),
         number(calls.median),
       ]),
     ),
@@ -175,9 +175,9 @@ export async function w1n(): Promise<Section> {
       goal('W1n', 'REST calls, most in any size', 4, Math.max(...callsOf)),
       goal(
         'W1n',
-        'CPU, × floor, worst size',
+        'CPU, × baseline, worst size',
         1.5,
-        Math.max(...cells.map(({ results }) => cpuRatio(results, 'Pasarela', 'floor'))),
+        Math.max(...cells.map(({ results }) => cpuRatio(results, 'Pasarela', 'baseline'))),
       ),
     ],
   };
@@ -191,7 +191,7 @@ const small = async (
   changes: Partial<Trial> = {},
 ): Promise<Section> => {
   const results = await trial(
-    ALL.filter((name) => name !== 'floor, banks cached'),
+    ALL.filter((name) => name !== 'baseline, banks cached'),
     work,
     changes,
   );

@@ -8,10 +8,10 @@ import { type Clock, systemClock } from '../auth/credential-expiry.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import type { ServiceOptions } from '../auth/service.ts';
 import type { Secret } from '../common/secret.ts';
-import { Audience } from '../common/waiters.ts';
+import { Waiters } from '../common/waiters.ts';
 import { openEventLog } from '../events/open.ts';
 import { createDrain } from '../graphql/plugins/drain.ts';
-import { createSharedQueries } from '../graphql/plugins/query-deduplication.ts';
+import { createQueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
 import { trustedDocument } from '../graphql/plugins/trusted-documents.ts';
 import { toDocumentError } from '../graphql/public-errors.ts';
 import { createGraph, createGraphHttp, type GraphConfig } from '../graphql/yoga.ts';
@@ -139,7 +139,7 @@ export function buildServer(
     const auth = await createAuthenticator(config, http, metrics, logger);
     const monotonic = () => performance.now();
     const reads = createCoalescer(monotonic);
-    const shared = createSharedQueries(monotonic, reads.forget);
+    const shared = createQueryDeduplication(monotonic, reads.forget);
     const createContext = createContextFactory({
       http,
       auth,
@@ -153,7 +153,7 @@ export function buildServer(
       operationTimeoutMs: config.operationTimeoutMs,
       utcOffset: config.upstreamUtcOffset,
       reads,
-      onNews: shared.forget,
+      onInvalidate: shared.forget,
       clock,
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
@@ -209,7 +209,7 @@ export function buildServer(
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
-      untilLapse: (incoming, signal) => createContext(incoming).untilLapse(signal),
+      untilExpiry: (incoming, signal) => createContext(incoming).untilExpiry(signal),
       documentOf: (request) =>
         config.trustedDocuments === undefined
           ? String(request.query)
@@ -273,7 +273,7 @@ async function createAuthenticator(
   const { createService } = await import('../auth/service.ts');
   const share =
     redisUrl &&
-    (await import('../auth/shared-token-store.ts')).openTokenShare({
+    (await import('../auth/shared-token-store.ts')).openSharedTokenStore({
       redisUrl: redisUrl.reveal(),
       clientId: service.clientId,
       clientSecret: service.clientSecret,
@@ -307,9 +307,9 @@ function incomingOf(request: IncomingMessage, response: ServerResponse): Incomin
   const given = request.headers['x-request-id'];
   const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
   response.setHeader('x-request-id', requestId);
-  const audience = new Audience();
+  const waiters = new Waiters();
   response.once('close', () => {
-    if (!response.writableFinished) audience.leave();
+    if (!response.writableFinished) waiters.remove();
   });
   const apiKey = request.headers['x-api-key'];
   const lastEventId = request.headers['last-event-id'];
@@ -318,7 +318,7 @@ function incomingOf(request: IncomingMessage, response: ServerResponse): Incomin
     authorization: request.headers.authorization,
     apiKey: typeof apiKey === 'string' ? apiKey : undefined,
     lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
-    audience,
+    waiters,
     closeSocket: undefined,
   };
 }

@@ -37,7 +37,7 @@ export function assertHolds({ expiresAt }: Pick<Caller, 'expiresAt'>, now: numbe
  * @param again finds out anew whom it stands for. What cannot be found out now is asked again later.
  * @returns why it holds no longer; undefined when the signal was aborted before that.
  */
-export async function untilLapse(
+export async function untilExpiry(
   caller: Caller,
   again: () => MaybePromise<Caller>,
   clock: Clock,

@@ -2,7 +2,7 @@ import { UpstreamError } from '../upstream/errors.ts';
 import type { Authorize } from '../upstream/rest.ts';
 
 /** An access token of the upstream, as the gateway holds it. Times are milliseconds since the epoch. */
-export interface GatewayToken {
+export interface ServiceToken {
   readonly token: string;
   readonly issuedAt: number;
   /** Undefined when the upstream did not say. */
@@ -12,10 +12,10 @@ export interface GatewayToken {
 }
 
 /** Where all processes of the gateway keep the one token, and agree on who renews it. */
-export interface TokenShare {
+export interface SharedTokenStore {
   /** The token that another process has left here; undefined when there is none, or it cannot be read. */
-  read(): Promise<GatewayToken | undefined>;
-  write(token: GatewayToken): Promise<void>;
+  read(): Promise<ServiceToken | undefined>;
+  write(token: ServiceToken): Promise<void>;
   /**
    * Runs `work` while no other process does. A share that cannot be reached excludes nobody: better two tokens than none.
    */
@@ -23,11 +23,11 @@ export interface TokenShare {
   stop(): Promise<void>;
 }
 
-export interface GatewayTokenOptions {
+export interface ServiceTokenOptions {
   /** Exchanges the client's id and secret for a token (spec, endpoint 2). Throws UpstreamError. */
-  readonly issue: () => Promise<Pick<GatewayToken, 'token' | 'expiresAt'>>;
+  readonly issue: () => Promise<Pick<ServiceToken, 'token' | 'expiresAt'>>;
   /** Undefined for a gateway of one process. */
-  readonly share: TokenShare | undefined;
+  readonly share: SharedTokenStore | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -38,18 +38,18 @@ const REFUSAL_INTERVAL_MS = 30_000;
 const RENEW_BEFORE_MS = 60_000;
 
 /** The credential of a service-mode gateway: fetched when first needed, and renewed before it ends. */
-export function createGatewayToken(options: GatewayTokenOptions): Authorize {
+export function createServiceToken(options: ServiceTokenOptions): Authorize {
   const { issue, share, now } = options;
-  let held: GatewayToken | undefined;
-  let renewing: Promise<GatewayToken> | undefined;
+  let held: ServiceToken | undefined;
+  let renewing: Promise<ServiceToken> | undefined;
 
-  const hasEnded = ({ expiresAt }: GatewayToken): boolean => expiresAt !== undefined && expiresAt <= now();
-  const endsSoon = ({ issuedAt, expiresAt }: GatewayToken): boolean =>
+  const hasEnded = ({ expiresAt }: ServiceToken): boolean => expiresAt !== undefined && expiresAt <= now();
+  const endsSoon = ({ issuedAt, expiresAt }: ServiceToken): boolean =>
     expiresAt !== undefined &&
     expiresAt - now() <= Math.min(RENEW_BEFORE_MS, Math.max(0, expiresAt - issuedAt) / 10);
 
   /** Takes over what another process has renewed meanwhile, or renews. `stale` is what must be replaced. */
-  async function replace(stale: GatewayToken | undefined, refused: boolean): Promise<GatewayToken> {
+  async function replace(stale: ServiceToken | undefined, refused: boolean): Promise<ServiceToken> {
     const shared = await share?.read();
     if (shared !== undefined && shared.token !== stale?.token && !hasEnded(shared)) return shared;
     const refusedAt = shared?.refusedAt ?? stale?.refusedAt;
@@ -62,7 +62,7 @@ export function createGatewayToken(options: GatewayTokenOptions): Authorize {
     }
     const issuedAt = now();
     const { token, expiresAt } = await issue();
-    const renewed: GatewayToken = {
+    const renewed: ServiceToken = {
       token,
       issuedAt,
       // An end that has passed on arrival is told by another clock: then the 401 tells.
@@ -73,7 +73,7 @@ export function createGatewayToken(options: GatewayTokenOptions): Authorize {
     return renewed;
   }
 
-  function renew(refused: boolean): Promise<GatewayToken> {
+  function renew(refused: boolean): Promise<ServiceToken> {
     const stale = held;
     renewing ??= (share?.exclusively(() => replace(stale, refused)) ?? replace(stale, refused))
       .then((token) => {
@@ -86,7 +86,7 @@ export function createGatewayToken(options: GatewayTokenOptions): Authorize {
     return renewing;
   }
 
-  async function current(): Promise<GatewayToken> {
+  async function current(): Promise<ServiceToken> {
     if (held === undefined || hasEnded(held)) return renew(false);
     if (endsSoon(held)) {
       // The one that is held still serves, and a renewal that fails is tried again with the next call.
@@ -103,4 +103,4 @@ export function createGatewayToken(options: GatewayTokenOptions): Authorize {
   };
 }
 
-const headerOf = ({ token }: GatewayToken) => ({ authorization: `Bearer ${token}` });
+const headerOf = ({ token }: ServiceToken) => ({ authorization: `Bearer ${token}` });

@@ -5,8 +5,8 @@ import { UpstreamError } from '../upstream/errors.ts';
 import { errorOfAnswer, fixedCredential, type Rest } from '../upstream/rest.ts';
 import { toRfc3339 } from '../upstream/timestamps.ts';
 import type { Authenticator, RestFor } from './authenticator.ts';
-import { createGatewayToken, type TokenShare } from './service-token.ts';
-import { createCallerTokens, type SigningKeys } from './token-verifier.ts';
+import { createServiceToken, type SharedTokenStore } from './service-token.ts';
+import { createTokenVerifier, type SigningKeys } from './token-verifier.ts';
 
 /** How a gateway in service mode is known to the upstream, and how it knows its callers. */
 export interface ServiceOptions {
@@ -29,16 +29,16 @@ export interface ServiceOptions {
 export function createService(
   options: ServiceOptions,
   restFor: RestFor,
-  share: TokenShare | undefined,
+  share: SharedTokenStore | undefined,
 ): Authenticator {
   const { clientId, clientSecret, apiKey, utcOffset } = options;
   const bootstrap = () => restFor(clientId, fixedCredential({ 'x-api-key': apiKey.reveal() }));
-  const authorize = createGatewayToken({
+  const authorize = createServiceToken({
     issue: async () => readIssued(await issue(bootstrap(), clientSecret), utcOffset),
     share,
     now: Date.now,
   });
-  const bearerOf = createCallerTokens(options);
+  const bearerOf = createTokenVerifier(options);
   return {
     servesBootstrap: false,
     authorize: () => authorize,

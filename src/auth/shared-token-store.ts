@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Secret } from '../common/secret.ts';
 import { connectRedis } from '../redis/connection.ts';
-import type { GatewayToken, TokenShare } from './service-token.ts';
+import type { ServiceToken, SharedTokenStore } from './service-token.ts';
 
 /** What a log call needs; pino's loggers fit. */
 interface Logger {
   warn(fields: object, message: string): void;
 }
 
-export interface TokenShareOptions {
+export interface SharedTokenStoreOptions {
   /** As `connectRedis` takes it. */
   readonly redisUrl: string;
   readonly clientId: string;
@@ -39,7 +39,7 @@ const Stored = z.object({
  * The token in Redis, for all processes of a client. Encrypted under a key that follows from the client's secret, so that
  * whoever reads Redis alone learns nothing. While Redis is away every process fetches its own.
  */
-export function openTokenShare(options: TokenShareOptions): TokenShare {
+export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTokenStore {
   const { redisUrl, clientId, clientSecret, logger } = options;
   const box = sealedWith(clientSecret, clientId);
   const name = `pasarela:token:{${clientId}}`;
@@ -107,14 +107,14 @@ function sealedWith(secret: Secret, clientId: string) {
   const key = Buffer.from(hkdfSync('sha256', secret.reveal(), clientId, 'pasarela upstream token', 32));
   const context = Buffer.from(clientId);
   return {
-    seal(token: GatewayToken): string {
+    seal(token: ServiceToken): string {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(context);
       const text = Buffer.concat([cipher.update(JSON.stringify(token), 'utf8'), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
     },
     /** Undefined for what another secret has sealed, and for anything else. */
-    open(text: string): GatewayToken | undefined {
+    open(text: string): ServiceToken | undefined {
       const bytes = Buffer.from(text, 'base64url');
       const body = bytes.subarray(NONCE_BYTES + TAG_BYTES);
       try {

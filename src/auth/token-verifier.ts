@@ -8,7 +8,7 @@ import { type Caller, SCOPES } from './caller.ts';
 /** How the operator's identity provider signs. */
 export type SigningKeys = { readonly jwksUrl: string } | { readonly secret: Secret };
 
-export interface CallerTokenOptions {
+export interface TokenVerifierOptions {
   readonly keys: SigningKeys;
   readonly issuer: string;
   readonly audience: string;
@@ -35,7 +35,7 @@ const KEYS_TIMEOUT_MS = 5_000;
  * @returns a function that throws UnauthenticatedError for a token that does not hold, and UpstreamError when the
  * identity provider's keys cannot be had.
  */
-export function createCallerTokens(options: CallerTokenOptions): (token: string) => Promise<Bearer> {
+export function createTokenVerifier(options: TokenVerifierOptions): (token: string) => Promise<Bearer> {
   const { keys, issuer, audience } = options;
   const verify =
     'secret' in keys

@@ -3,7 +3,7 @@ import { serviceOf, type Variables } from '../app/config.ts';
 import { UnauthenticatedError } from '../auth/authenticator.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import { createService } from '../auth/service.ts';
-import { openTokenShare } from '../auth/shared-token-store.ts';
+import { openSharedTokenStore } from '../auth/shared-token-store.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { createHttp } from '../upstream/http.ts';
@@ -50,7 +50,8 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
     });
   const service = serviceOf(variables);
   const redisUrl = variables.REDIS_URL?.reveal();
-  const share = service && redisUrl ? openTokenShare({ ...service, redisUrl, logger: silent }) : undefined;
+  const share =
+    service && redisUrl ? openSharedTokenStore({ ...service, redisUrl, logger: silent }) : undefined;
   const close = async (): Promise<void> => {
     await share?.stop();
     await http.close();

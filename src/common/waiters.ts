@@ -1,5 +1,5 @@
 /** Who waits for the result of one operation: at first its own caller, later perhaps others that ask the very same. */
-export class Audience {
+export class Waiters {
   #waiting = 1;
   #gone: AbortController | undefined;
 
@@ -16,11 +16,11 @@ export class Audience {
     return this.#waiting === 0;
   }
 
-  join(): void {
+  add(): void {
     this.#waiting += 1;
   }
 
-  leave(): void {
+  remove(): void {
     this.#waiting -= 1;
     this.#abortIfGone();
   }

@@ -21,11 +21,11 @@ export interface EventMetrics {
   /** A follower or reader was told EVENTS_GAP. */
   gap(): void;
   /** A message on a channel could not be read. */
-  poison(): void;
+  channelDecodeError(): void;
   /** How many followers there are now. */
   subscribers(count: number): void;
   /** A follower was ended because it read too slowly. */
-  slowClose(): void;
+  slowConsumerDisconnect(): void;
 }
 
 /** Counts nothing. */
@@ -39,7 +39,7 @@ export const silentMetrics: EventMetrics = {
   delivered: () => {},
   lag: () => {},
   gap: () => {},
-  poison: () => {},
+  channelDecodeError: () => {},
   subscribers: () => {},
-  slowClose: () => {},
+  slowConsumerDisconnect: () => {},
 };

@@ -32,7 +32,7 @@ export interface Source {
   bounds(clientId: string): Promise<{ oldest: Place; head: Place }>;
 
   /**
-   * Begins to call the listener. Once resolved, an entry appended later is either received or followed by a doubt.
+   * Begins to call the listener. Once resolved, an entry appended later is either received or followed by a resync.
    *
    * @throws {StoreUnavailableError}
    */
@@ -45,5 +45,5 @@ export interface Listener {
   /** An entry came in on the channel. */
   receive(entry: Entry): void;
   /** Something may have been missed: compare with the log. */
-  doubt(): void;
+  resync(): void;
 }

@@ -7,7 +7,7 @@ import {
   SlowConsumerError,
   StoreUnavailableError,
 } from '../events/errors.ts';
-import { scrub, withoutValues } from '../observability/redact.ts';
+import { redact, withoutValues } from '../observability/redact.ts';
 import { OwnerUnknownError, PublicError } from '../resolvers/errors.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { MalformedIdError } from '../upstream/path.ts';
@@ -18,7 +18,7 @@ import { MalformedIdError } from '../upstream/path.ts';
  */
 export function toPublicError(error: GraphQLError): GraphQLError | undefined {
   const known = publicForm(error);
-  return known && rephrased(known, scrub(known.message));
+  return known && rephrased(known, redact(known.message));
 }
 
 /**

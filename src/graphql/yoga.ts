@@ -8,17 +8,17 @@ import { forgetRights } from '../schema/builder.ts';
 import { buildSchema } from '../schema/index.ts';
 import { createJsonPost, type Transport } from '../transport/http-fast-path.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
-import { useCredentialLapse } from './plugins/credential-expiry.ts';
-import { useJsonRequests } from './plugins/csrf-prevention.ts';
-import { useHiddenSchema } from './plugins/disable-introspection.ts';
+import { useCredentialExpiry } from './plugins/credential-expiry.ts';
+import { useCsrfPrevention } from './plugins/csrf-prevention.ts';
+import { useDisableIntrospection } from './plugins/disable-introspection.ts';
 import type { Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
 import { type Limits, useLimits } from './plugins/limits.ts';
-import { inOne } from './plugins/merge-execute-hooks.ts';
+import { mergeExecuteHooks } from './plugins/merge-execute-hooks.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
-import { useOperationCount } from './plugins/operation-metrics.ts';
-import { useForesight } from './plugins/prefetch.ts';
-import type { SharedQueries } from './plugins/query-deduplication.ts';
+import { useOperationMetrics } from './plugins/operation-metrics.ts';
+import { usePrefetch } from './plugins/prefetch.ts';
+import type { QueryDeduplication } from './plugins/query-deduplication.ts';
 import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
@@ -54,7 +54,7 @@ export interface GraphParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly drain: Drain;
-  readonly shared: SharedQueries;
+  readonly shared: QueryDeduplication;
   readonly createContext: (incoming: Incoming) => Context;
 }
 
@@ -78,15 +78,15 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
   return createYoga<GraphContext>({
     schema: buildSchema(),
     graphqlEndpoint: path,
-    plugins: inOne([
+    plugins: mergeExecuteHooks([
       useValidationCache(),
       useGraphQLJs(),
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
-      useForesight(),
+      usePrefetch(),
       shared.plugin,
-      useJsonRequests(),
+      useCsrfPrevention(),
       ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),
-      useCredentialLapse(),
+      useCredentialExpiry(),
       useErrorMasking({
         translate: toPublicError,
         translateInvalid: toDocumentError,
@@ -96,9 +96,9 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       useLimits(config.limits),
       drain.plugin,
       useServerSentEvents(),
-      useOperationCount(metrics.operation),
+      useOperationMetrics(metrics.operation),
       ...(config.upstreamReport ? [useUpstreamReport()] : []),
-      ...(config.introspection ? [] : [useHiddenSchema()]),
+      ...(config.introspection ? [] : [useDisableIntrospection()]),
       ...(config.tracing === undefined ? [] : [config.tracing.plugin]),
     ]),
     parserAndValidationCache: {

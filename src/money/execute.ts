@@ -48,9 +48,9 @@ export function createMoney(options: {
       const found = await claim(call);
       if (found.state === 'other-input') return { kind: 'conflict', code: 'IDEMPOTENCY_KEY_REUSED' };
       if (found.state === 'answered') return replay(found.answer);
-      if (found.state === 'sent') return holding(call, () => takeUp(call, found));
+      if (found.state === 'sent') return withLease(call, () => takeUp(call, found));
       if (found.state === 'claimed') {
-        const result = await holding(call, () => begin(call));
+        const result = await withLease(call, () => begin(call));
         if (result !== undefined) return result;
       }
       if (found.state === 'busy')
@@ -72,7 +72,7 @@ export function createMoney(options: {
   };
 
   /** Keeps the lease up while `work` runs. What is left unknown is there for the next call at once. */
-  const holding = async <T extends MoneyResult | undefined>(
+  const withLease = async <T extends MoneyResult | undefined>(
     { name, owner }: Call,
     work: () => Promise<T>,
   ): Promise<T> => {

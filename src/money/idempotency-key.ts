@@ -10,7 +10,7 @@ const NAMESPACE = '6a7a8d0e-53a1-4f0c-9d0c-5a4b1f6f2c11';
  * another body must meet the upstream's 409. A caller narrowed to a customer has keys of its own, so the customer's id
  * counts too.
  */
-export function upstreamKey({
+export function upstreamIdempotencyKey({
   clientId,
   customerId,
   key,

@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { scrub } from './redact.ts';
+import { redact } from './redact.ts';
 
 /** Names of fields that are never written, at the top of a line or one level below. */
 const SECRET_FIELDS = [
@@ -29,7 +29,7 @@ const LONG_NUMBER = /([:,[])\d{12,18}(?=[,}\]])/g;
 
 /**
  * The process' own log: JSON lines. Secrets do not print by themselves (secret.ts), fields that hold some are not
- * written, errors are cut down to their own words, and every line passes {@link scrub} on its way out.
+ * written, errors are cut down to their own words, and every line passes {@link redact} on its way out.
  *
  * @param level a pino level.
  * @param destination standard output unless a test gives another.
@@ -44,7 +44,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
         paths: SECRET_FIELDS.flatMap((name) => [`["${name}"]`, `*["${name}"]`]),
         censor: '[secret]',
       },
-      hooks: { streamWrite: (line) => scrub(line.replace(LONG_NUMBER, '$1"[hidden]"')) },
+      hooks: { streamWrite: (line) => redact(line.replace(LONG_NUMBER, '$1"[hidden]"')) },
     },
     destination ?? pino.destination(1),
   );

@@ -33,7 +33,7 @@ export function createMetrics(): Metrics {
     'outcome',
   ]);
   const calls = new Histogram({
-    name: 'pasarela_upstream_call_seconds',
+    name: 'pasarela_upstream_request_duration_seconds',
     help: 'REST calls, by method, route and status (0 when no answer came).',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
@@ -59,22 +59,25 @@ export function createMetrics(): Metrics {
   ]);
   const drained = counter('pasarela_events_drained_total', 'Events moved from disk to the log.', ['type']);
   const waiting = new Gauge({
-    name: 'pasarela_events_waiting',
+    name: 'pasarela_spooled_events',
     help: 'Events on this disk that are not in the log yet.',
     registers,
   });
   const quarantined = counter('pasarela_events_quarantined_total', 'Webhooks put aside.', ['reason']);
   const delivered = counter('pasarela_events_delivered_total', 'Events handed to subscribers.', ['type']);
   const lag = new Histogram({
-    name: 'pasarela_events_lag_seconds',
+    name: 'pasarela_events_delivery_latency_seconds',
     help: 'From the arrival of a webhook until a subscriber that was there is handed its event.',
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30],
     registers,
   });
   const gaps = counter('pasarela_events_gaps_total', 'Readers told that events are missing.');
-  const poison = counter('pasarela_events_poison_total', 'Unreadable messages on the event channel.');
+  const channelDecodeError = counter(
+    'pasarela_events_channel_decode_errors_total',
+    'Unreadable messages on the event channel.',
+  );
   const slow = counter(
-    'pasarela_events_slow_closes_total',
+    'pasarela_events_slow_consumer_disconnects_total',
     'Subscribers ended because they read too slowly.',
   );
   const subscribers = new Gauge({
@@ -104,7 +107,7 @@ export function createMetrics(): Metrics {
         sharing += change;
         subscribers.set(followers + sharing);
       },
-      slowClose: () => slow.inc(),
+      slowConsumerDisconnect: () => slow.inc(),
     },
     upstreamCall({ method, route, status, milliseconds }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
@@ -120,12 +123,12 @@ export function createMetrics(): Metrics {
       delivered: (type, readers) => delivered.inc({ type }, readers),
       lag: (milliseconds) => lag.observe(milliseconds / 1000),
       gap: () => gaps.inc(),
-      poison: () => poison.inc(),
+      channelDecodeError: () => channelDecodeError.inc(),
       subscribers(count) {
         followers = count;
         subscribers.set(followers + sharing);
       },
-      slowClose: () => slow.inc(),
+      slowConsumerDisconnect: () => slow.inc(),
     },
   };
 }

@@ -3,7 +3,7 @@
  * data"): tokens, the signatures of ingress addresses, and numbers of cards, accounts and taxpayers. The last gate: what
  * knows what it holds must not write it to begin with.
  */
-export function scrub(text: string): string {
+export function redact(text: string): string {
   return PATTERNS.reduce((clean, [pattern, mask]) => clean.replace(pattern, mask), text);
 }
 
@@ -37,4 +37,4 @@ const REPEATED: readonly (readonly [RegExp, string])[] = [
 
 /** A message of graphql-js without the value that it is about: a caller knows what it has sent, and others need not. */
 export const withoutValues = (message: string): string =>
-  scrub(REPEATED.reduce((clean, [pattern, mask]) => clean.replace(pattern, mask), message));
+  redact(REPEATED.reduce((clean, [pattern, mask]) => clean.replace(pattern, mask), message));

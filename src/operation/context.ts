@@ -1,7 +1,7 @@
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
-import { assertHolds, type Clock, untilLapse } from '../auth/credential-expiry.ts';
-import type { Audience } from '../common/waiters.ts';
+import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
+import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
 import type { Money } from '../money/execute.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
@@ -15,7 +15,7 @@ import {
   type Rest,
   type RestOptions,
 } from '../upstream/rest.ts';
-import { type BankCache, createSession, type ForeseenList, type Session } from '../upstream/session.ts';
+import { type BankCache, createSession, type PrefetchList, type Session } from '../upstream/session.ts';
 import type { SourceOwners } from '../upstream/source-owners.ts';
 
 /** What a log call needs; pino's loggers fit. */
@@ -41,9 +41,9 @@ export interface Context {
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
   readonly session: Session;
   /** Names lists that the operation is going to need, before anything is read: they are read beside its first call. */
-  foresee(lists: readonly ForeseenList[]): void;
-  /** Resolves once the lists foreseen have arrived, or failed: look-ups in them need no promise then. */
-  readonly foreseen: Promise<unknown> | undefined;
+  prefetch(lists: readonly PrefetchList[]): void;
+  /** Resolves once the lists prefetched have arrived, or failed: look-ups in them need no promise then. */
+  readonly prefetched: Promise<unknown> | undefined;
   /**
    * Drops what the loaders remember, and gives the calls to come a deadline of their own: before each event.
    *
@@ -56,7 +56,7 @@ export interface Context {
    * Resolves with the reason when the caller's credential holds no longer; undefined once the signal is aborted. Rejects
    * when the caller cannot be identified to begin with.
    */
-  untilLapse(signal: AbortSignal): Promise<Error | undefined>;
+  untilExpiry(signal: AbortSignal): Promise<Error | undefined>;
   /** Drops what the loaders remember in the midst of an operation: after a call that has changed something. */
   forgetReads(): void;
   /** Offset of upstream timestamps that carry none, also where nobody is identified. */
@@ -112,7 +112,7 @@ export interface Incoming {
   readonly authorization: string | undefined;
   readonly apiKey: string | undefined;
   /** Who waits for the result; undefined where it is not told when they are gone. */
-  readonly audience: Audience | undefined;
+  readonly waiters: Waiters | undefined;
   /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
   readonly closeSocket: (() => void) | undefined;
 }
@@ -133,7 +133,7 @@ export interface ContextOptions {
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
-  readonly onNews: (credential: string) => void;
+  readonly onInvalidate: (credential: string) => void;
 }
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
@@ -156,7 +156,7 @@ class OperationContext implements Context {
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
   #deadline: number;
-  #foreseen: readonly ForeseenList[] = [];
+  #prefetched: readonly PrefetchList[] = [];
   #arrivals: Promise<unknown> | undefined;
   #identified: MaybePromise<Caller> | undefined;
   #caller: Caller | undefined;
@@ -213,12 +213,12 @@ class OperationContext implements Context {
     return apiKey === undefined ? authorization : `${authorization} ${apiKey}`;
   }
 
-  get audience(): Audience | undefined {
-    return this.#incoming.audience;
+  get waiters(): Waiters | undefined {
+    return this.#incoming.waiters;
   }
 
   get signal(): AbortSignal {
-    return this.audience?.signal ?? new AbortController().signal;
+    return this.waiters?.signal ?? new AbortController().signal;
   }
 
   get endsWithSocket(): boolean {
@@ -236,12 +236,12 @@ class OperationContext implements Context {
     return caller;
   }
 
-  async untilLapse(until: AbortSignal): Promise<Error | undefined> {
+  async untilExpiry(until: AbortSignal): Promise<Error | undefined> {
     const again = () => {
       this.#deadline = this.#newDeadline();
       return this.#ask(true);
     };
-    return untilLapse(await this.identify(), again, this.clock, until);
+    return untilExpiry(await this.identify(), again, this.clock, until);
   }
 
   get caller(): Caller {
@@ -256,20 +256,20 @@ class OperationContext implements Context {
       const rest = this.#rest(
         clientId,
         auth.authorize(this.#token ?? ''),
-        this.audience?.signal,
+        this.waiters?.signal,
         (call, read) => this.#read(call, read),
       );
       this.#session = createSession(rest, customerId, this.#options);
-      if (this.#foreseen.length > 0) this.#arrivals = this.#session.foresee(this.#foreseen);
+      if (this.#prefetched.length > 0) this.#arrivals = this.#session.prefetch(this.#prefetched);
     }
     return this.#session;
   }
 
-  foresee(lists: readonly ForeseenList[]): void {
-    this.#foreseen = lists;
+  prefetch(lists: readonly PrefetchList[]): void {
+    this.#prefetched = lists;
   }
 
-  get foreseen(): Promise<unknown> | undefined {
+  get prefetched(): Promise<unknown> | undefined {
     return this.#arrivals;
   }
 
@@ -280,7 +280,7 @@ class OperationContext implements Context {
       this.#incoming.closeSocket?.();
       throw error;
     }
-    this.#options.onNews(this.credential);
+    this.#options.onInvalidate(this.credential);
     this.#session = undefined;
     this.#deadline = this.#newDeadline();
     this.calls.length = 0;
@@ -288,7 +288,7 @@ class OperationContext implements Context {
   }
 
   forgetReads(): void {
-    this.#options.onNews(this.credential);
+    this.#options.onInvalidate(this.credential);
     for (const [route, count] of this.lookUps()) this.#lookUps.set(route, count);
     this.#session = undefined;
   }
@@ -305,7 +305,7 @@ class OperationContext implements Context {
   }
 
   bootstrapRest(key: string, clientId: string): Rest {
-    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), this.audience?.signal);
+    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), this.waiters?.signal);
   }
 
   #ask(fresh: boolean): MaybePromise<Caller> {

@@ -20,12 +20,12 @@ export class Client {
 export const client = (context: Context): Client => new Client(context.caller.clientId);
 
 export async function clientAccounts(args: PageArgs, context: Context): Promise<Page<Account>> {
-  const [accounts] = await Promise.all([context.session.accounts.all(), context.foreseen]);
+  const [accounts] = await Promise.all([context.session.accounts.all(), context.prefetched]);
   return pageOf(accounts, args);
 }
 
 export async function clientCustomers(args: PageArgs, context: Context): Promise<Page<Customer>> {
-  const [customers] = await Promise.all([context.session.customers.all(), context.foreseen]);
+  const [customers] = await Promise.all([context.session.customers.all(), context.prefetched]);
   return pageOf(customers, args);
 }
 

@@ -45,7 +45,7 @@ export async function instrumentPage(
   // Rows that come after what they look up need no promise each.
   const [{ items, total }] = await Promise.all([
     context.session.instruments.window(offset, limit, customerId),
-    context.foreseen,
+    context.prefetched,
   ]);
   return { nodes: items, offset, totalCount: total };
 }

@@ -1,5 +1,5 @@
 import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../money/call.ts';
-import { upstreamKey } from '../money/idempotency-key.ts';
+import { upstreamIdempotencyKey } from '../money/idempotency-key.ts';
 import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
 import { StoreUnavailableError } from '../money/record.ts';
 import type { Context } from '../operation/context.ts';
@@ -71,7 +71,7 @@ export const REFUND_RULES: RefusalRules = {
 export function exchangeOf(attempt: Attempt, number: number): Exchange {
   if (attempt.kind === 'answered') {
     // What the gateway cannot find now says nothing about the request that left before, when it did find it.
-    if (attempt.inItsStead && number > 1)
+    if (attempt.synthesized && number > 1)
       return { kind: 'not-dispatched', reason: 'kept from a narrowed caller' };
     const { status, body, text } = attempt;
     return { kind: 'response', status, body, text };
@@ -86,7 +86,7 @@ const readable = ({ body }: UpstreamAnswer): boolean => isTransaction(body);
 export function createMoneyOut(input: TransferInput, context: Context): Promise<Paid> {
   const { clientId, customerId } = context.caller;
   const payment = transfer('createMoneyOut', clientId, input);
-  const key = upstreamKey({ clientId, customerId, key: payment.key });
+  const key = upstreamIdempotencyKey({ clientId, customerId, key: payment.key });
   const { rest } = context.session;
   return pay('createMoneyOut', payment, context, (body) => sendMoneyOut(rest, body, key));
 }

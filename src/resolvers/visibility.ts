@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from '../operation/context.ts';
-import { viewOf } from '../upstream/customer-scope.ts';
+import { customerScope } from '../upstream/customer-scope.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import type { MaybePromise } from '../upstream/list-loader.ts';
 import { isUuid } from '../upstream/path.ts';
@@ -23,7 +23,7 @@ export type Viewer = Pick<Context, 'session' | 'renewSession' | 'signal'> & {
  * @throws OwnerUnknownError when it cannot be found out whose receipt it is: nothing is skipped in silence.
  */
 export function isVisible(event: Event, context: Viewer): MaybePromise<boolean> {
-  const view = viewOf(context.caller.customerId);
+  const view = customerScope(context.caller.customerId);
   if (view.wholeClient) return true;
   if (event.type === 'MONEY_IN') return view.owner(event.ownerId);
   return event.type === 'CEP' && isOwnReceipt(event, context);

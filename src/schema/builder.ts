@@ -5,7 +5,7 @@ import type { Scope } from '../auth/caller.ts';
 import type { Context } from '../operation/context.ts';
 import { ApiKeyRequiredError, ForbiddenError } from '../resolvers/errors.ts';
 import type { JsonObject } from '../upstream/json.ts';
-import type { ForeseenList } from '../upstream/session.ts';
+import type { PrefetchList } from '../upstream/session.ts';
 
 interface Text {
   Input: string;
@@ -36,7 +36,7 @@ export interface GraphTypes {
 }
 
 /** Marks a field whose resolver looks up in a whole list, so that the list can be read ahead (plugins/foresight.ts). */
-export const reads = (list: ForeseenList): { readonly reads: ForeseenList } => ({ reads: list });
+export const reads = (list: PrefetchList): { readonly reads: PrefetchList } => ({ reads: list });
 
 /** Scopes stand on root fields alone, which are the only way in. */
 export const builder = new SchemaBuilder<GraphTypes>({

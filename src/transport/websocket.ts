@@ -11,11 +11,11 @@ import {
 } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, makeServer, type Context as SocketContext } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { spread } from '../common/stagger.ts';
+import { stagger } from '../common/stagger.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
 import type { Graph } from '../graphql/yoga.ts';
 import type { Incoming } from '../operation/context.ts';
-import { createLapseWatch } from './sockets/expiry-watch.ts';
+import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type FanOutMetrics, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
@@ -34,7 +34,7 @@ export interface WebSocketOptions {
   /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
   allowsOrigin(origin: string, host: string | undefined): boolean;
   /** Resolves with the reason when the credential of a socket holds no longer; rejects when it never held. */
-  untilLapse(incoming: Incoming, signal: AbortSignal): Promise<Error | undefined>;
+  untilExpiry(incoming: Incoming, signal: AbortSignal): Promise<Error | undefined>;
   readonly metrics: FanOutMetrics;
   /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
   documentOf(request: DocumentRequest): string;
@@ -61,7 +61,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
   });
   const stopHeartbeat = startHeartbeat(sockets);
-  const lapses = createLapseWatch(options.untilLapse);
+  const expiries = createExpiryWatch(options.untilExpiry);
   const fanOut = createFanOut(options.metrics);
   const keyOf = createStreamKeys();
 
@@ -70,8 +70,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     authorization,
     apiKey: undefined,
     lastEventId: undefined,
-    audience: undefined,
-    closeSocket: () => lapses.end(authorization),
+    waiters: undefined,
+    closeSocket: () => expiries.end(authorization),
     readers,
   });
 
@@ -92,10 +92,10 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const protocol = makeServer<Record<string, unknown>, Peer>({
     connectionInitWaitTimeout: INIT_TIMEOUT_MS,
     onConnect(connection) {
-      lapses.watch(connection.extra, authorizationOf(connection));
+      expiries.watch(connection.extra, authorizationOf(connection));
     },
     onClose(connection) {
-      lapses.leave(connection.extra, authorizationOf(connection));
+      expiries.leave(connection.extra, authorizationOf(connection));
     },
     execute: (args) => planOf(args).run(),
     subscribe: (args) => planOf(args).run(),
@@ -112,7 +112,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       const refused = (errors: readonly GraphQLError[]) =>
         errors.map((error) => options.publicForm(error, incoming.requestId));
       if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
-      lapses.watch(peer, authorization);
+      expiries.watch(peer, authorization);
       const enveloped = graph.getEnveloped({ incoming });
       const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
       if (document instanceof GraphQLError) return refused([document]);
@@ -168,7 +168,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   return {
     async stop() {
       server.off('upgrade', onUpgrade);
-      await spread([...sockets.clients], close);
+      await stagger([...sockets.clients], close);
       stopHeartbeat();
       await new Promise((resolve) => sockets.close(resolve));
     },

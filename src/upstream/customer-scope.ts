@@ -7,10 +7,10 @@ import { type Optional, present } from './json.ts';
  * What of the client's belongings a caller may see: everything, or what belongs to one customer (security.md,
  * "customer_id"). The one place that decides it; the session asks for everything that it reads and changes.
  */
-export interface View {
+export interface CustomerScope {
   /** The customer that the caller is narrowed to, in lower case; undefined for all of the client. */
   readonly customerId: string | undefined;
-  /** Whether what this owner has is in view. */
+  /** Whether what this owner has is in scope. */
   owner(ownerId: Optional): boolean;
   account(account: Account): boolean;
   customer(customer: Customer): boolean;
@@ -20,7 +20,7 @@ export interface View {
 }
 
 /** @param customer UUID of the customer that the caller is narrowed to; undefined for none. */
-export function viewOf(customer: string | undefined): View {
+export function customerScope(customer: string | undefined): CustomerScope {
   const customerId = customer?.toLowerCase();
   const owner = (id: Optional): boolean =>
     customerId === undefined || present(id)?.toLowerCase() === customerId;

@@ -14,8 +14,8 @@ export class CallTimeout extends Error {}
 /** No whole answer came. */
 export interface NoAnswer {
   readonly cause: Error;
-  /** False when no byte of the request has left: there was no connection that could carry it, or not in time. */
-  readonly left: boolean;
+  /** False when no byte of the request has dispatched: there was no connection that could carry it, or not in time. */
+  readonly dispatched: boolean;
 }
 
 const BYTE_ORDER_MARK = 0xfeff;
@@ -41,7 +41,7 @@ export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<
     const fail = (cause: Error): void => {
       settle();
       // undici starts a request right before it writes it to a connection that stands.
-      resolve({ cause, left: controller !== undefined });
+      resolve({ cause, dispatched: controller !== undefined });
     };
     const giveUp = (reason: Error): void => {
       givenUp = reason;

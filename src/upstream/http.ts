@@ -27,7 +27,7 @@ export interface Answered {
   /** From the header `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
   /** The gateway answered in the service's stead (narrowed-changes.ts): nothing has been sent. */
-  readonly inItsStead?: true;
+  readonly synthesized?: true;
 }
 
 /** No answer, or none that can be read. `error.dispatched` tells whether the request may have taken effect. */
@@ -62,7 +62,7 @@ function parseRetryAfter(header: string | string[] | undefined): number | undefi
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-function describe({ cause, left: dispatched }: NoAnswer, request: HttpRequest): UpstreamError {
+function describe({ cause, dispatched }: NoAnswer, request: HttpRequest): UpstreamError {
   if (cause instanceof CallTimeout) {
     return new UpstreamError(
       'UPSTREAM_TIMEOUT',
@@ -115,7 +115,7 @@ export function createHttp(origin: string, breaker: CircuitBreaker, connectTimeo
 
   async function attempt(request: HttpRequest): Promise<Attempt> {
     const came = await exchange(pool, request);
-    if ('left' in came) return { kind: 'failed', error: describe(came, request) };
+    if ('dispatched' in came) return { kind: 'failed', error: describe(came, request) };
     const { status, headers, text } = came;
     const retryAfterMs = parseRetryAfter(headers['retry-after']);
     return { kind: 'answered', status, body: parseJson(text), text, retryAfterMs };

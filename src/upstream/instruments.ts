@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader';
 import type { Audit } from './audit.ts';
-import type { View } from './customer-scope.ts';
+import type { CustomerScope } from './customer-scope.ts';
 import { UpstreamError } from './errors.ts';
 import type { Attempt } from './http.ts';
 import { identified, type Optional } from './json.ts';
@@ -123,7 +123,7 @@ export interface InstrumentLoader {
 const FEW = 2;
 
 /** Makes the loader of one operation. */
-export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader {
+export function createInstrumentLoader(rest: Rest, scope: CustomerScope): InstrumentLoader {
   const pages = new Map<string, Promise<InstrumentPage>>();
   /** Items of pages that have been read, to be indexed once somebody looks for one. */
   const arrived: (readonly Instrument[])[] = [];
@@ -141,7 +141,7 @@ export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader
             `The service's list GET ${INSTRUMENTS} answered with page ${read.page} when asked for page ${page}.`,
           );
         }
-        if (!read.items.every(view.instrument)) {
+        if (!read.items.every(scope.instrument)) {
           throw new UpstreamError(
             'UPSTREAM_INVALID',
             `The service's list GET ${INSTRUMENTS} shows instruments of others when asked for one customer's.`,
@@ -158,17 +158,17 @@ export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader
     return pending;
   };
 
-  const inView = (item: Instrument | null) => (item !== null && view.instrument(item) ? item : null);
+  const inScope = (item: Instrument | null) => (item !== null && scope.instrument(item) ? item : null);
 
   /** Few ids are asked for one by one; many through the list, as long as its pages are fewer than the ids left. */
   async function readMany(ids: readonly string[]): Promise<(Instrument | null | Error)[]> {
-    const one = (id: string) => readInstrument(rest, id).then(inView, asError);
+    const one = (id: string) => readInstrument(rest, id).then(inScope, asError);
     if (ids.length <= FEW) return Promise.all(ids.map(one));
     const found = new Map<string, Instrument>();
     const left = () => ids.filter((id) => !found.has(id));
     try {
       for (let page = 1; ; page += 1) {
-        const read = await readOnce(page, MAX_PAGE, view.customerId);
+        const read = await readOnce(page, MAX_PAGE, scope.customerId);
         for (const item of read.items) found.set(item.id, item);
         const size = read.size > 0 ? read.size : MAX_PAGE;
         const pagesLeft = Math.ceil(read.total / size) - page;
@@ -191,8 +191,8 @@ export function createInstrumentLoader(rest: Rest, view: View): InstrumentLoader
   return {
     async window(offset, limit, asked) {
       lookUps += 1;
-      if (asked !== undefined && !view.owner(asked)) return { items: [], total: 0 };
-      const customerId = asked ?? view.customerId;
+      if (asked !== undefined && !scope.owner(asked)) return { items: [], total: 0 };
+      const customerId = asked ?? scope.customerId;
       const read = (cover: Cover) =>
         Promise.all(cover.pages.map((page) => readOnce(page, cover.size, customerId)));
       let cover = coverWindow(offset, limit);

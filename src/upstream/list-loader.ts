@@ -1,7 +1,7 @@
 export type MaybePromise<T> = T | Promise<T>;
 
 /** A list that one operation reads at most once, whole, and looks things up in. */
-export interface WholeList<T> {
+export interface ListLoader<T> {
   all(): Promise<readonly T[]>;
   /** Begins to read, before anybody asks; resolves once the list has arrived. */
   begin(): Promise<unknown>;
@@ -48,7 +48,7 @@ export class Listing<T> {
 }
 
 /** Wraps the one read of a list. A failed read fails every look-up of the operation alike. */
-export function createWholeList<T>(read: () => Promise<Listing<T>>): WholeList<T> {
+export function createListLoader<T>(read: () => Promise<Listing<T>>): ListLoader<T> {
   let pending: Promise<Listing<T>> | undefined;
   let arrived: Listing<T> | undefined;
   let lookUps = 0;

@@ -1,5 +1,5 @@
 import { CUSTOMER_PRIVATE_ACCOUNTS, PRIVATE_ACCOUNTS } from './accounts.ts';
-import type { View } from './customer-scope.ts';
+import type { CustomerScope } from './customer-scope.ts';
 import { UpstreamError } from './errors.ts';
 import type { Answered, Attempt } from './http.ts';
 import { INSTRUMENTS, type InstrumentLoader } from './instruments.ts';
@@ -33,9 +33,9 @@ type Check = (change: Change) => Promise<string | undefined>;
  * here, in the form that the upstream gives an id that it does not know, so that the two cannot be told apart. A route
  * that is not listed is forbidden: a new one must first say what it touches.
  */
-export function narrowChanges(
+export function scopeChanges(
   rest: RestChanges,
-  view: View,
+  scope: CustomerScope,
   { instruments, transactions }: Belongings,
 ): RestChanges {
   const owns = async (instrumentId: unknown): Promise<boolean> =>
@@ -48,7 +48,7 @@ export function narrowChanges(
   const ownedBy =
     (ownerOf: (change: Change) => unknown): Check =>
     async (change) =>
-      view.owner(text(ownerOf(change))) ? undefined : 'owner_not_found';
+      scope.owner(text(ownerOf(change))) ? undefined : 'owner_not_found';
 
   const checks = new Map<string, Check>([
     [`POST ${MONEY_OUT}`, movement],
@@ -105,7 +105,7 @@ function notFound(identifier: string): Answered {
     details: [{ reason: identifier, metadata: { error_detail: identifier } }],
   };
   const text = JSON.stringify(body);
-  return { kind: 'answered', status: 404, body, text, retryAfterMs: undefined, inItsStead: true };
+  return { kind: 'answered', status: 404, body, text, retryAfterMs: undefined, synthesized: true };
 }
 
 const forbidden = (): Attempt => ({

@@ -1,11 +1,11 @@
 import { ACCOUNTS, type Account, readAccounts } from './accounts.ts';
 import { BANKS, type Bank, readBanks } from './banks.ts';
-import { viewOf } from './customer-scope.ts';
+import { customerScope } from './customer-scope.ts';
 import { CUSTOMERS, type Customer, readCustomers } from './customers.ts';
 import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from './instruments.ts';
-import { createWholeList, Listing, type WholeList } from './list-loader.ts';
+import { createListLoader, Listing, type ListLoader } from './list-loader.ts';
 import type { Rest, RestChanges } from './rest.ts';
-import { narrowChanges } from './scoped-changes.ts';
+import { scopeChanges } from './scoped-changes.ts';
 import type { SourceOwners } from './source-owners.ts';
 import { createTransactionLoader, type TransactionLoader } from './transactions.ts';
 import { readWebhooks, WEBHOOKS, type Webhook } from './webhooks.ts';
@@ -15,7 +15,7 @@ import { readWebhooks, WEBHOOKS, type Webhook } from './webhooks.ts';
  * operation, and every event of a subscription, has a session of its own.
  *
  * Nothing reaches a resolver but through here, and everything here is narrowed to what the caller may see and touch
- * (view.ts): that is why no member reads the REST service freely.
+ * (scope.ts): that is why no member reads the REST service freely.
  */
 export interface Session {
   readonly clientId: string;
@@ -25,15 +25,15 @@ export interface Session {
    *
    * @returns a promise that resolves once all have arrived, or failed: look-ups in them need no promise then.
    */
-  foresee(lists: readonly ForeseenList[]): Promise<unknown>;
+  prefetch(lists: readonly PrefetchList[]): Promise<unknown>;
   /** For calls that change something. */
   readonly rest: RestChanges;
   /** Offset of upstream timestamps that carry none, such as `-06:00`. */
   readonly utcOffset: string;
-  readonly banks: WholeList<Bank>;
-  readonly accounts: WholeList<Account>;
-  readonly customers: WholeList<Customer>;
-  readonly webhooks: WholeList<Webhook>;
+  readonly banks: ListLoader<Bank>;
+  readonly accounts: ListLoader<Account>;
+  readonly customers: ListLoader<Customer>;
+  readonly webhooks: ListLoader<Webhook>;
   readonly instruments: InstrumentLoader;
   readonly transactions: TransactionLoader;
   /** How many look-ups each list's route has answered so far: many rows share one call. */
@@ -46,7 +46,7 @@ export interface Session {
 }
 
 /** The lists that do not depend on what is read before them. */
-export type ForeseenList = 'banks' | 'accounts' | 'customers';
+export type PrefetchList = 'banks' | 'accounts' | 'customers';
 
 /** The bank catalog belongs to nobody: once read, it serves all callers for a while. */
 export interface BankCache {
@@ -85,17 +85,19 @@ export interface SessionOptions {
  * @param customerId the customer that the caller is narrowed to; undefined for all of the client.
  */
 export function createSession(rest: Rest, customerId: string | undefined, options: SessionOptions): Session {
-  const view = viewOf(customerId);
-  const inView = async <T>(read: Promise<readonly T[]>, isSeen: (item: T) => boolean): Promise<Listing<T>> =>
-    new Listing(view.wholeClient ? await read : (await read).filter(isSeen));
-  const instruments = createInstrumentLoader(rest, view);
-  const transactions = createTransactionLoader(rest, view, instruments);
+  const scope = customerScope(customerId);
+  const inScope = async <T>(read: Promise<readonly T[]>, isSeen: (item: T) => boolean): Promise<Listing<T>> =>
+    new Listing(scope.wholeClient ? await read : (await read).filter(isSeen));
+  const instruments = createInstrumentLoader(rest, scope);
+  const transactions = createTransactionLoader(rest, scope, instruments);
   const lists = {
-    banks: createWholeList(() => options.banks.read(rest)),
-    accounts: createWholeList(() => inView(readAccounts(rest), view.account)),
-    customers: createWholeList(() => inView(readCustomers(rest), view.customer)),
+    banks: createListLoader(() => options.banks.read(rest)),
+    accounts: createListLoader(() => inScope(readAccounts(rest), scope.account)),
+    customers: createListLoader(() => inScope(readCustomers(rest), scope.customer)),
   };
-  const webhooks = createWholeList(async () => new Listing(view.wholeClient ? await readWebhooks(rest) : []));
+  const webhooks = createListLoader(
+    async () => new Listing(scope.wholeClient ? await readWebhooks(rest) : []),
+  );
   return {
     clientId: rest.clientId,
     lookUps: () =>
@@ -106,17 +108,17 @@ export function createSession(rest: Rest, customerId: string | undefined, option
         [WEBHOOKS, webhooks.lookUps()],
         [INSTRUMENTS, instruments.lookUps()],
       ]),
-    foresee: (names) => Promise.allSettled(names.map((name) => lists[name].begin())),
-    rest: view.wholeClient ? rest : narrowChanges(rest, view, { instruments, transactions }),
+    prefetch: (names) => Promise.allSettled(names.map((name) => lists[name].begin())),
+    rest: scope.wholeClient ? rest : scopeChanges(rest, scope, { instruments, transactions }),
     utcOffset: options.utcOffset,
     ...lists,
     webhooks,
     instruments,
     transactions,
     async isOwnSource(transactionId) {
-      if (view.wholeClient) return true;
+      if (scope.wholeClient) return true;
       const owner = await options.sourceOwners.find(rest, transactionId);
-      return owner === undefined ? undefined : view.owner(owner);
+      return owner === undefined ? undefined : scope.owner(owner);
     },
   };
 }

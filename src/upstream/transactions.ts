@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader';
 import type { Audit } from './audit.ts';
-import type { View } from './customer-scope.ts';
+import type { CustomerScope } from './customer-scope.ts';
 import { UpstreamError } from './errors.ts';
 import type { Attempt } from './http.ts';
 import type { InstrumentDetail, InstrumentLoader } from './instruments.ts';
@@ -122,13 +122,13 @@ export const sendPennyValidation = (rest: RestChanges, body: string): Promise<At
 export const sendRefund = (rest: RestChanges, transactionId: string, body: string): Promise<Attempt> =>
   rest.send('POST', REFUND, { params: { transactionId }, body });
 
-/** Which sides of a transaction are in the caller's view. */
+/** Which sides of a transaction are in the caller's scope. */
 interface Sides {
   readonly source: boolean;
   readonly destination: boolean;
 }
 
-/** The transactions of one operation that are in the caller's view: its source or its destination is. */
+/** The transactions of one operation that are in the caller's scope: its source or its destination is. */
 export interface TransactionLoader {
   /** One transaction, or null when the caller has none of this id. Read at most once. */
   get(id: string, match?: TransactionMatch): Promise<Transaction | null>;
@@ -139,7 +139,7 @@ export interface TransactionLoader {
 /** Makes the loader of one operation. The upstream reads transactions one by one, so a batch is as many parallel calls. */
 export function createTransactionLoader(
   rest: Rest,
-  view: View,
+  scope: CustomerScope,
   instruments: InstrumentLoader,
 ): TransactionLoader {
   interface Key {
@@ -148,9 +148,9 @@ export function createTransactionLoader(
   }
 
   const isOwn = async (side: TransactionInstrument | null | undefined): Promise<boolean> => {
-    if (view.wholeClient) return true;
+    if (scope.wholeClient) return true;
     if (side == null) return false;
-    if (present(side.ownerId) !== null) return view.owner(side.ownerId);
+    if (present(side.ownerId) !== null) return scope.owner(side.ownerId);
     return isId(side.id) && (await instruments.get(side.id)) !== null;
   };
   const sidesOf = async ({ sourceInstrument, destinationInstrument }: Transaction): Promise<Sides> => ({
@@ -159,7 +159,7 @@ export function createTransactionLoader(
   });
   const read = async (id: string, match?: TransactionMatch): Promise<Transaction | null> => {
     const transaction = await readTransaction(rest, id, match);
-    if (transaction === null || view.wholeClient) return transaction;
+    if (transaction === null || scope.wholeClient) return transaction;
     const { source, destination } = await sidesOf(transaction);
     return source || destination ? transaction : null;
   };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
-import { type Clock, untilLapse } from '../../src/auth/credential-expiry.ts';
+import { type Clock, untilExpiry } from '../../src/auth/credential-expiry.ts';
 import { UpstreamError } from '../../src/upstream/errors.ts';
 import { until } from '../helpers/until.ts';
 
@@ -45,7 +45,7 @@ const open = new AbortController().signal;
 describe('a credential', () => {
   it('lapses at its end, not before', async () => {
     const { clock, slept, pass } = startClock();
-    const lapse = untilLapse(caller(clock.now() + 5_000), never, clock, open);
+    const lapse = untilExpiry(caller(clock.now() + 5_000), never, clock, open);
     await pass();
     expect(await lapse).toBeInstanceOf(UnauthenticatedError);
     expect(slept).toEqual([5_000]);
@@ -53,7 +53,7 @@ describe('a credential', () => {
 
   it('with an end far off is waited for in parts that timers can take', async () => {
     const { clock, slept, pass } = startClock();
-    const lapse = untilLapse(caller(clock.now() + 9_000_000), never, clock, open);
+    const lapse = untilExpiry(caller(clock.now() + 9_000_000), never, clock, open);
     for (let part = 0; part < 3; part += 1) await pass();
     expect(await lapse).toBeInstanceOf(UnauthenticatedError);
     expect(slept).toEqual([3_600_000, 3_600_000, 1_800_000]);
@@ -66,7 +66,7 @@ describe('a credential', () => {
       () => Promise.reject(new UpstreamError('UPSTREAM_UNAVAILABLE', 'away')),
       () => Promise.reject(new UnauthenticatedError('revoked')),
     ];
-    const lapse = untilLapse(caller(undefined), () => (answers.shift() ?? never)(), clock, open);
+    const lapse = untilExpiry(caller(undefined), () => (answers.shift() ?? never)(), clock, open);
     for (let probe = 0; probe < 3; probe += 1) await pass();
     expect(await lapse).toMatchObject({ message: 'revoked' });
     expect(slept).toEqual([60_000, 60_000, 60_000]);
@@ -75,7 +75,7 @@ describe('a credential', () => {
   it('is watched no longer once nobody listens', async () => {
     const { clock, slept } = startClock();
     const gone = new AbortController();
-    const lapse = untilLapse(caller(undefined), never, clock, gone.signal);
+    const lapse = untilExpiry(caller(undefined), never, clock, gone.signal);
     await until(() => slept.length === 1);
     gone.abort();
     expect(await lapse).toBeUndefined();

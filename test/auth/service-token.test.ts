@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { createGatewayToken, type GatewayToken, type TokenShare } from '../../src/auth/service-token.ts';
+import {
+  createServiceToken,
+  type ServiceToken,
+  type SharedTokenStore,
+} from '../../src/auth/service-token.ts';
 import { until } from '../helpers/until.ts';
 
 /** A service that issues tokens of a minute's life, on a clock that the test moves. */
-function start(share?: TokenShare, lifeMs: number | undefined = 60_000) {
+function start(share?: SharedTokenStore, lifeMs: number | undefined = 60_000) {
   const service = { time: 1_000_000, issued: 0, fails: false };
-  const authorize = createGatewayToken({
+  const authorize = createServiceToken({
     issue: async () => {
       if (service.fails) throw new Error('away');
       service.issued += 1;
@@ -21,8 +25,8 @@ function start(share?: TokenShare, lifeMs: number | undefined = 60_000) {
 }
 
 /** What several processes share, in this one. */
-function shelf(): TokenShare {
-  let kept: GatewayToken | undefined;
+function shelf(): SharedTokenStore {
+  let kept: ServiceToken | undefined;
   let turn: Promise<unknown> = Promise.resolve();
   return {
     read: async () => kept,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { spread } from '../../src/common/stagger.ts';
+import { stagger } from '../../src/common/stagger.ts';
 
 it('acts on one after another, and lets others run in between', async () => {
   const items = Array.from({ length: 200 }, (_, index) => index);
@@ -9,7 +9,7 @@ it('acts on one after another, and lets others run in between', async () => {
   const counting = setInterval(() => {
     turn += 1;
   }, 1);
-  await spread(items, (item) => {
+  await stagger(items, (item) => {
     order.push(item);
     turns.push(turn);
   });
@@ -20,15 +20,15 @@ it('acts on one after another, and lets others run in between', async () => {
 
 it('is done once the last one is, and at once where there is nobody', async () => {
   const done: string[] = [];
-  await spread(['slow', 'quick'], async (item) => {
+  await stagger(['slow', 'quick'], async (item) => {
     if (item === 'slow') await new Promise((resolve) => setTimeout(resolve, 50));
     done.push(item);
   });
   expect(done).toEqual(['quick', 'slow']);
-  await spread([], () => expect.unreachable());
+  await stagger([], () => expect.unreachable());
 });
 
 it('passes on what goes wrong', async () => {
-  const failing = spread(['one'], () => Promise.reject(new Error('cannot be ended')));
+  const failing = stagger(['one'], () => Promise.reject(new Error('cannot be ended')));
   await expect(failing).rejects.toThrow('cannot be ended');
 });

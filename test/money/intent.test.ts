@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { upstreamKey } from '../../src/money/idempotency-key.ts';
+import { upstreamIdempotencyKey } from '../../src/money/idempotency-key.ts';
 import { inputHash, isIdempotencyKey, type MoneyIntent, recordName } from '../../src/money/intent.ts';
 
 const CLIENT = '11111111-2222-4333-8444-555555555555';
@@ -80,17 +80,19 @@ describe('the name of a record', () => {
 
 describe('the upstream key', () => {
   it('is a UUID v5', () => {
-    expect(upstreamKey(intent)).toMatch(
+    expect(upstreamIdempotencyKey(intent)).toMatch(
       /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
     );
   });
 
   it('stays what it is from release to release: payments that are being settled depend on it', () => {
-    expect(upstreamKey(intent)).toBe('3a4a3e52-0786-56d7-86d4-ad2f3da30b29');
-    expect(upstreamKey({ ...intent, customerId: CLIENT })).toBe('c1a951cb-f5f7-5f5a-8881-9abbba9ebdc3');
+    expect(upstreamIdempotencyKey(intent)).toBe('3a4a3e52-0786-56d7-86d4-ad2f3da30b29');
+    expect(upstreamIdempotencyKey({ ...intent, customerId: CLIENT })).toBe(
+      'c1a951cb-f5f7-5f5a-8881-9abbba9ebdc3',
+    );
   });
 
   it('is another for each client, customer and key', () => {
-    expect(new Set(variants.map(upstreamKey)).size).toBe(variants.length);
+    expect(new Set(variants.map(upstreamIdempotencyKey)).size).toBe(variants.length);
   });
 });

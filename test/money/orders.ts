@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
-import { upstreamKey } from '../../src/money/idempotency-key.ts';
+import { upstreamIdempotencyKey } from '../../src/money/idempotency-key.ts';
 import { inputHash, type MoneyMutation } from '../../src/money/intent.ts';
 import type { Exchange, UpstreamAnswer } from '../../src/money/outcome.ts';
 
@@ -33,7 +33,7 @@ export function order(
     body: JSON.stringify({ reference: key, amount, madeAt: performance.now() }),
   };
   const headers: Record<string, string> = { 'content-type': 'application/json' };
-  if (mutation === 'createMoneyOut') headers['idempotency-key'] = upstreamKey(intent);
+  if (mutation === 'createMoneyOut') headers['idempotency-key'] = upstreamIdempotencyKey(intent);
   const calls = {
     send: (body: string, _attempt: number, signal: AbortSignal): Promise<Exchange> =>
       exchange(`${upstreamUrl}/${mutation}`, { method: 'POST', headers, body }, signal, timeoutMs),

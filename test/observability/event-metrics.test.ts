@@ -81,7 +81,7 @@ it('every number about events moves when that happens which it counts, and only 
   await until(async () => (await metric('drained_total', 'type="STATUS_UPDATE"')) === 1);
   expect(await metric('delivered_total')).toBe(3);
 
-  await redis.admin.publish(`{${gateway.sandbox.clientId}}:events`, 'poison');
+  await redis.admin.publish(`{${gateway.sandbox.clientId}}:events`, 'channelDecodeError');
   await until(async () => (await metric('poison_total')) === 1);
   expect(await metric('slow_closes_total')).toBe(0);
   expect(await metric('gaps_total')).toBe(0);

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/common/secret.ts';
 import { createLogger } from '../../src/observability/logger.ts';
-import { scrub, withoutValues } from '../../src/observability/redact.ts';
+import { redact, withoutValues } from '../../src/observability/redact.ts';
 
 const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzb21lYm9keSJ9.c2lnbmF0dXJl';
 const CARD = '4152310000000009';
@@ -64,7 +64,7 @@ describe('the log', () => {
     ['a CLABE', `to ${CLABE}.`, CLABE],
     ['an RFC', `holder ${RFC}`, RFC],
   ])('hides %s in any text', (_, text, secret) => {
-    expect(scrub(text)).not.toContain(secret);
+    expect(redact(text)).not.toContain(secret);
     const { text: line } = written({ some: { deep: [text] }, err: new Error(text) }, text);
     expect(line).not.toContain(secret);
   });
@@ -82,7 +82,7 @@ describe('the log', () => {
       'http://127.0.0.1:4000/graphql',
       'GET /v1/clients/{clientId}/instruments answered 200 in 1234567 ms',
     ]) {
-      expect(scrub(text)).toBe(text);
+      expect(redact(text)).toBe(text);
     }
   });
 });

@@ -77,7 +77,7 @@ it('what arrives while Redis is down is delivered in the order of its arrival', 
   }
   const ready = await (await fetch(`${gateway.url}/readyz`)).json();
   expect(ready).toMatchObject({ status: 'degraded', degraded: ['events'], spooled: 100 });
-  expect(await gateway.metric('pasarela_events_waiting')).toBe(100);
+  expect(await gateway.metric('pasarela_spooled_events')).toBe(100);
   expect(await gateway.query('{ eventCursor }')).toMatchObject({
     errors: [{ extensions: { code: 'STORE_UNAVAILABLE', retryable: true } }],
   });
@@ -100,7 +100,7 @@ it('what arrives while Redis is down is delivered in the order of its arrival', 
   await everybodyHas(100);
   expect(readers[0]?.seen).toEqual(sent);
   expectWhole(sent);
-  await until(async () => (await gateway.metric('pasarela_events_waiting')) === 0);
+  await until(async () => (await gateway.metric('pasarela_spooled_events')) === 0);
 });
 
 it('a Redis that hangs costs readers nothing either', async () => {

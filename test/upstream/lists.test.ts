@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { readAccounts } from '../../src/upstream/accounts.ts';
 import { bankId, readBanks } from '../../src/upstream/banks.ts';
-import { viewOf } from '../../src/upstream/customer-scope.ts';
+import { customerScope } from '../../src/upstream/customer-scope.ts';
 import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 
@@ -109,7 +109,7 @@ describe('windows of the instrument list', () => {
   ])('are right for every offset and limit when the upstream %s', async (_, paging) => {
     await using upstream = await startUpstream(paged(paging));
     for (const { offset, limit } of everyWindow(paging.total)) {
-      const { items, total } = await createInstrumentLoader(upstream.rest, viewOf(undefined)).window(
+      const { items, total } = await createInstrumentLoader(upstream.rest, customerScope(undefined)).window(
         offset,
         limit,
       );
@@ -132,7 +132,7 @@ describe('windows of the instrument list', () => {
       { offset: 350, limit: 100 },
     ]) {
       upstream.requests.length = 0;
-      await createInstrumentLoader(upstream.rest, viewOf(undefined)).window(offset, limit);
+      await createInstrumentLoader(upstream.rest, customerScope(undefined)).window(offset, limit);
       expect(upstream.requests.length).toBeLessThanOrEqual(2);
     }
   });
@@ -140,7 +140,7 @@ describe('windows of the instrument list', () => {
   it('fail when the upstream answers with another page than asked for', async () => {
     await using upstream = await startUpstream(paged({ total: 50, defaultSize: 10, honoursPage: false }));
     await expect(
-      createInstrumentLoader(upstream.rest, viewOf(undefined)).window(20, 10),
+      createInstrumentLoader(upstream.rest, customerScope(undefined)).window(20, 10),
     ).rejects.toMatchObject({
       code: 'UPSTREAM_INVALID',
     });
@@ -158,7 +158,7 @@ describe('instruments by id', () => {
 
   it('are read one by one when few, and null where the client has none', async () => {
     await using upstream = await startUpstream(known(500));
-    const loader = createInstrumentLoader(upstream.rest, viewOf(undefined));
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
     const found = await Promise.all([loader.get('item-3'), loader.get('nobody')]);
     expect(found.map((item) => item?.id ?? null)).toEqual(['item-3', null]);
     expect(upstream.requests).toHaveLength(2);
@@ -166,7 +166,7 @@ describe('instruments by id', () => {
 
   it('come through the list when many, and absent ones are null without a call each', async () => {
     await using upstream = await startUpstream(known(150));
-    const loader = createInstrumentLoader(upstream.rest, viewOf(undefined));
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
     const wanted = [...ids(120).map(({ id }) => id), 'nobody', 'no-one'];
     const found = await Promise.all(wanted.map((id) => loader.get(id)));
     expect(found.map((item) => item?.id ?? null)).toEqual([...ids(120).map(({ id }) => id), null, null]);
@@ -175,7 +175,7 @@ describe('instruments by id', () => {
 
   it('cost no call when a window has shown them', async () => {
     await using upstream = await startUpstream(known(50));
-    const loader = createInstrumentLoader(upstream.rest, viewOf(undefined));
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
     await loader.window(0, 50);
     await Promise.all(ids(50).map(({ id }) => loader.get(id)));
     expect(upstream.requests).toHaveLength(1);
@@ -185,7 +185,7 @@ describe('instruments by id', () => {
     await using upstream = await startUpstream((request, response) =>
       request.url?.endsWith('item-1') ? response.writeHead(400).end() : known(5)(request, response),
     );
-    const loader = createInstrumentLoader(upstream.rest, viewOf(undefined));
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
     const [first, second] = await Promise.allSettled([loader.get('item-0'), loader.get('item-1')]);
     expect(first).toMatchObject({ status: 'fulfilled', value: { id: 'item-0' } });
     expect(second).toMatchObject({ status: 'rejected', reason: { code: 'REFUSED' } });

@@ -8,7 +8,7 @@ import type { Follower } from './follower.ts';
 import { type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
 
 const PAGE = 64;
-/** Between attempts to settle a doubt, in milliseconds. */
+/** Between attempts to settle a resync, in milliseconds. */
 const RETRY_MS = 200;
 
 /** Told how the number of followers changes, and when the last one has left. */
@@ -103,7 +103,7 @@ export class Feed implements Listener {
 
   receive(entry: Entry): void {
     if (this.#tail !== undefined && this.#settling === undefined) {
-      if (!this.#step(entry)) this.doubt();
+      if (!this.#step(entry)) this.resync();
     } else if (this.#pending.length < QUEUE_LIMIT.entries) {
       this.#pending.push(entry);
     } else {
@@ -111,13 +111,13 @@ export class Feed implements Listener {
     }
   }
 
-  doubt(): void {
+  resync(): void {
     this.#readAgain = true;
     this.settle().catch(() => {
       // The log cannot be read now, and nothing tells when it can be again: the connection that reads is not the one that
       // is subscribed. A doubt lasts until it is settled.
       clearTimeout(this.#retry);
-      if (this.#members.size > 0) this.#retry = setTimeout(() => this.doubt(), RETRY_MS).unref();
+      if (this.#members.size > 0) this.#retry = setTimeout(() => this.resync(), RETRY_MS).unref();
     });
   }
 

@@ -90,7 +90,7 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
   push(entry: Entry): void {
     this.#enqueue(entry);
     if (this.#queue.length > QUEUE_LIMIT.entries || this.#queued > QUEUE_LIMIT.size) {
-      this.#metrics.slowClose();
+      this.#metrics.slowConsumerDisconnect();
       this.#drop();
       this.fail(new SlowConsumerError());
     }

@@ -1,4 +1,4 @@
-import { spread } from '../../common/stagger.ts';
+import { stagger } from '../../common/stagger.ts';
 import type { Place } from '../cursor.ts';
 import { DrainingError } from '../errors.ts';
 import type { FollowOptions } from '../log.ts';
@@ -36,7 +36,7 @@ export class Hub {
   async stop(): Promise<void> {
     this.#stopped = true;
     const followers = [...this.#feeds.values()].flatMap((feed) => [...feed.members]);
-    await spread(followers, (follower) => follower.fail(new DrainingError()));
+    await stagger(followers, (follower) => follower.fail(new DrainingError()));
   }
 
   #feed(clientId: string): Feed {

@@ -95,9 +95,9 @@ export class RedisChannels {
     try {
       listener.receive(channelEntry(clientId, message));
     } catch {
-      this.#metrics.poison();
+      this.#metrics.channelDecodeError();
       this.#logger.error({ clientId }, 'a message on an event channel cannot be read');
-      listener.doubt();
+      listener.resync();
     }
   }
 
@@ -154,7 +154,7 @@ export class RedisChannels {
       if (subscription !== undefined) Object.assign(subscription, LOST);
       return error;
     }
-    this.#subscriptions.get(clientId)?.listener.doubt();
+    this.#subscriptions.get(clientId)?.listener.resync();
     return undefined;
   }
 

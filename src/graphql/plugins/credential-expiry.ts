@@ -1,25 +1,25 @@
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 
 /** What this plugin needs of an operation's context. */
-export interface LapsingContext {
+export interface ExpiringContext {
   /** Whether the socket that carries the operation ends when the credential does, and the operation with it. */
   readonly endsWithSocket: boolean;
   /** Resolves with the reason when the caller's credential holds no longer; undefined once the signal is aborted. */
-  untilLapse(signal: AbortSignal): Promise<Error | undefined>;
+  untilExpiry(signal: AbortSignal): Promise<Error | undefined>;
 }
 
 /**
  * Ends a stream with an error when the credential that opened it does. Over a socket the socket is closed instead, which
  * is what its clients come back from. Must stand before the plugin that gives errors their public form.
  */
-export function useCredentialLapse(): Plugin<LapsingContext> {
+export function useCredentialExpiry(): Plugin<ExpiringContext> {
   return {
     onSubscribe({ args }) {
       const context = args.contextValue;
       if (context.endsWithSocket) return {};
       return {
         onSubscribeResult({ result, setResult }) {
-          if (isAsyncIterable(result)) setResult(endAt(result, (signal) => context.untilLapse(signal)));
+          if (isAsyncIterable(result)) setResult(endAt(result, (signal) => context.untilExpiry(signal)));
         },
       };
     },

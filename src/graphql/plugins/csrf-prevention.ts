@@ -8,7 +8,7 @@ const refuse = (status: number, message: string): Error =>
  * (forms, `text/plain`), and a GET from elsewhere. A GET is served to the page's own origin, to programs, and to
  * whoever sends a header that a browser asks about first.
  */
-export function useJsonRequests(): Plugin {
+export function useCsrfPrevention(): Plugin {
   return {
     onRequestParse({ request, url, setRequestParser }) {
       if (request.method === 'POST') {

@@ -5,7 +5,7 @@ import type { Plugin } from 'graphql-yoga';
  * Keeps the schema to itself, over every transport: `__schema` and `__type` are refused, and no error suggests a name that
  * was nearly hit, neither of a document nor of a variable.
  */
-export function useHiddenSchema(): Plugin {
+export function useDisableIntrospection(): Plugin {
   return {
     onValidate({ addValidationRule, setValidationFn }) {
       addValidationRule(NoSchemaIntrospectionCustomRule);

@@ -13,7 +13,7 @@ type OnExecuteDone = Extract<ReturnType<OnExecute>, { onExecuteDone?: unknown }>
  * @param plugins in their order. Their hooks on executions must be synchronous, and so must those on results be.
  * @returns the one with that hook, and all others without theirs.
  */
-export function inOne(plugins: readonly AnyPlugin[]): AnyPlugin[] {
+export function mergeExecuteHooks(plugins: readonly AnyPlugin[]): AnyPlugin[] {
   const hooks = plugins.flatMap(({ onExecute }) => (onExecute === undefined ? [] : [onExecute]));
 
   const onExecute: OnExecute = (payload) => {

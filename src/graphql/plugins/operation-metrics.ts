@@ -2,7 +2,7 @@ import { getOperationAST } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 
 /** Reports each operation once, with its type and whether its result carried an error. */
-export function useOperationCount(count: (type: string, outcome: 'ok' | 'error') => void): Plugin {
+export function useOperationMetrics(count: (type: string, outcome: 'ok' | 'error') => void): Plugin {
   const outcome = (result: { readonly errors?: readonly unknown[] | undefined }) =>
     result.errors === undefined ? 'ok' : 'error';
   return {

@@ -16,8 +16,8 @@ import {
 import type { Plugin } from 'graphql-yoga';
 
 /** What this plugin needs of an operation's context. */
-export interface ForesightContext {
-  foresee(lists: readonly string[]): void;
+export interface PrefetchContext {
+  prefetch(lists: readonly string[]): void;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface ForesightContext {
  * fields cost one round trip. A field names its list in its extensions, as `reads`. Only fields beneath a list count: the
  * one item of a look-up may turn out to be absent.
  */
-export function useForesight(): Plugin<ForesightContext> {
+export function usePrefetch(): Plugin<PrefetchContext> {
   const known = new WeakMap<OperationDefinitionNode, readonly string[]>();
   return {
     onExecute({ args }) {
@@ -36,7 +36,7 @@ export function useForesight(): Plugin<ForesightContext> {
         lists = [...listsOf(args, operation)];
         known.set(operation, lists);
       }
-      args.contextValue.foresee(lists);
+      args.contextValue.prefetch(lists);
     },
   };
 }

@@ -1,20 +1,20 @@
 import { type DocumentNode, type ExecutionResult, getOperationAST, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
-import type { Audience } from '../../common/waiters.ts';
+import type { Waiters } from '../../common/waiters.ts';
 
 /** What this plugin needs of an operation's context. */
 interface SharingContext {
   /** All that tells who is calling. Operations with the same are one caller's. */
   readonly credential: string;
   /** Who waits for the operation; undefined where it is not told when somebody leaves. */
-  readonly audience: Audience | undefined;
+  readonly waiters: Waiters | undefined;
   /** The REST calls made so far. */
   readonly calls: readonly object[];
   /** Told of the calls of the operation whose result is shared. */
   shareCalls(calls: readonly object[]): void;
 }
 
-export interface SharedQueries {
+export interface QueryDeduplication {
   readonly plugin: Plugin<SharingContext>;
   /** What a caller asks from now on is read afresh: it has changed something, or has been told of a change. */
   forget(credential: string): void;
@@ -24,7 +24,7 @@ export interface SharedQueries {
 
 interface Flight {
   readonly startedAt: number;
-  readonly audience: Audience | undefined;
+  readonly waiters: Waiters | undefined;
   readonly calls: readonly object[];
   readonly result: Promise<ExecutionResult>;
   shared: boolean;
@@ -43,17 +43,17 @@ const JOINED_WITHIN_MS = 1_000;
  * @param now milliseconds of a monotonic clock.
  * @param onForget called with the credential of a caller from whom on reads must be made afresh.
  */
-export function createSharedQueries(
+export function createQueryDeduplication(
   now: () => number,
   onForget: (credential: string) => void,
-): SharedQueries {
+): QueryDeduplication {
   const flights = new Map<string, Map<string, Flight>>();
   const documents = new WeakMap<DocumentNode, number>();
   let documentCount = 0;
   const written = new WeakMap<ExecutionResult, { bytes?: Buffer }>();
 
-  const isJoinable = ({ startedAt, audience }: Flight): boolean =>
-    now() - startedAt <= JOINED_WITHIN_MS && audience?.isGone !== true;
+  const isJoinable = ({ startedAt, waiters }: Flight): boolean =>
+    now() - startedAt <= JOINED_WITHIN_MS && waiters?.isGone !== true;
 
   const idOf = (document: DocumentNode): number => {
     let id = documents.get(document);
@@ -65,8 +65,8 @@ export function createSharedQueries(
     return id;
   };
 
-  function takeOff(
-    { credential, audience, calls }: SharingContext,
+  function register(
+    { credential, waiters, calls }: SharingContext,
     key: string,
     execution: Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
@@ -76,20 +76,20 @@ export function createSharedQueries(
       flights.set(credential, own);
     }
     const others = own;
-    const flight: Flight = { startedAt: now(), audience, calls, result: execution, shared: false };
+    const flight: Flight = { startedAt: now(), waiters, calls, result: execution, shared: false };
     others.set(key, flight);
-    const land = (): void => {
+    const settle = (): void => {
       if (others.get(key) === flight) others.delete(key);
       if (others.size === 0 && flights.get(credential) === others) flights.delete(credential);
     };
     return flight.result.then(
       (result) => {
-        land();
+        settle();
         if (flight.shared) written.set(result, {});
         return result;
       },
       (error: unknown) => {
-        land();
+        settle();
         throw error;
       },
     );
@@ -111,13 +111,13 @@ export function createSharedQueries(
           const flight = flights.size === 0 ? undefined : flights.get(context.credential)?.get(key());
           if (flight === undefined || !isJoinable(flight)) {
             const result = executeFn(given);
-            return isPromise(result) ? takeOff(context, key(), result) : result;
+            return isPromise(result) ? register(context, key(), result) : result;
           }
-          const { audience } = flight;
+          const { waiters } = flight;
           flight.shared = true;
           context.shareCalls(flight.calls);
-          audience?.join();
-          context.audience?.signal.addEventListener('abort', () => audience?.leave(), { once: true });
+          waiters?.add();
+          context.waiters?.signal.addEventListener('abort', () => waiters?.remove(), { once: true });
           return flight.result;
         });
         return undefined;

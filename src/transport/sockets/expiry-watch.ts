@@ -8,7 +8,7 @@ export interface Watched {
 }
 
 /** Watches the credential of sockets, once for all that have the same. */
-export interface LapseWatch {
+export interface ExpiryWatch {
   /**
    * Watches from now on, unless it does already: a credential that nobody could identify yet is watched from a later call
    * on.
@@ -25,10 +25,10 @@ interface Credential {
   readonly left: AbortController;
 }
 
-/** @param untilLapse resolves with the reason when a credential holds no longer; rejects when it never held. */
-export function createLapseWatch(
-  untilLapse: (incoming: Incoming, signal: AbortSignal) => Promise<Error | undefined>,
-): LapseWatch {
+/** @param untilExpiry resolves with the reason when a credential holds no longer; rejects when it never held. */
+export function createExpiryWatch(
+  untilExpiry: (incoming: Incoming, signal: AbortSignal) => Promise<Error | undefined>,
+): ExpiryWatch {
   const credentials = new Map<string | undefined, Credential>();
 
   function begin(authorization: string | undefined): Credential {
@@ -42,10 +42,10 @@ export function createLapseWatch(
       authorization,
       apiKey: undefined,
       lastEventId: undefined,
-      audience: undefined,
+      waiters: undefined,
       closeSocket: undefined,
     };
-    untilLapse(incoming, credential.left.signal).then((reason) => {
+    untilExpiry(incoming, credential.left.signal).then((reason) => {
       forget();
       if (reason !== undefined) for (const socket of credential.sockets) socket.lapsed();
     }, forget);

@@ -21,7 +21,7 @@ export interface Outlet {
 export interface FanOutMetrics {
   /** How the number of streams differs from that of the log's followers. */
   sharing(change: number): void;
-  slowClose(): void;
+  slowConsumerDisconnect(): void;
 }
 
 interface Subscription {
@@ -252,7 +252,7 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined> {
     this.#queue.push(payload);
     this.#queued += payload.length;
     if (this.#queue.length > QUEUE.results || this.#queued > QUEUE.characters) {
-      this.#group.metrics.slowClose();
+      this.#group.metrics.slowConsumerDisconnect();
       this.drop();
     }
   }

@@ -83,7 +83,7 @@ describe('two processes on one Redis', () => {
     const metrics = countingMetrics();
     const [one, other] = await pair(metrics);
     const events = await one.follow(client, { signal: new AbortController().signal });
-    const poison = [
+    const channelDecodeError = [
       '',
       'x',
       'a|b|c|d',
@@ -92,11 +92,11 @@ describe('two processes on one Redis', () => {
       'e|0-0|1-1|null',
       '\u0000|\u0000',
     ];
-    for (const message of poison) await redis.admin.publish(`{${client}}:events`, message);
+    for (const message of channelDecodeError) await redis.admin.publish(`{${client}}:events`, message);
     const event = moneyIn();
     await other.append(client, event);
     expect(ids(await take(events, 1))).toEqual([event.id]);
-    expect(metrics.counts['poison']).toBe(poison.length);
+    expect(metrics.counts['channelDecodeError']).toBe(channelDecodeError.length);
   });
 
   it('settle a false entry by the log, which alone is believed about what follows', async () => {

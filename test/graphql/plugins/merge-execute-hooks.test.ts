@@ -1,6 +1,6 @@
 import { createSchema, createYoga, type Plugin } from 'graphql-yoga';
 import { expect, it } from 'vitest';
-import { inOne } from '../../../src/graphql/plugins/merge-execute-hooks.ts';
+import { mergeExecuteHooks } from '../../../src/graphql/plugins/merge-execute-hooks.ts';
 
 const schema = createSchema({
   typeDefs: 'type Query { word: String }',
@@ -44,13 +44,13 @@ it.each([
   ['until one of them stops the execution', true],
 ])('runs the hooks as Yoga does, in their order, %s', async (_what, stops) => {
   const reference = await run((plugins) => plugins, stops);
-  expect(await run(inOne, stops)).toEqual(reference);
+  expect(await run(mergeExecuteHooks, stops)).toEqual(reference);
   expect(reference).toMatchObject({ answer: { data: { word: stops ? 'b' : 'c' } } });
 });
 
 it('refuses a hook that would have to be waited for', async () => {
   const plugin: Plugin = { onExecute: async () => undefined };
-  const yoga = createYoga({ schema, plugins: inOne([plugin]), logging: false });
+  const yoga = createYoga({ schema, plugins: mergeExecuteHooks([plugin]), logging: false });
   const answer = await (await yoga.fetch('http://x/graphql?query={word}')).json();
   expect(answer.errors).toHaveLength(1);
 });

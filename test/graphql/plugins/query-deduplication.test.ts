@@ -1,14 +1,17 @@
 import { type ExecutionResult, parse } from 'graphql';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Audience } from '../../../src/common/waiters.ts';
-import { createSharedQueries, type SharedQueries } from '../../../src/graphql/plugins/query-deduplication.ts';
+import { Waiters } from '../../../src/common/waiters.ts';
+import {
+  createQueryDeduplication,
+  type QueryDeduplication,
+} from '../../../src/graphql/plugins/query-deduplication.ts';
 
 interface Asking {
   readonly credential?: string;
   readonly document?: ReturnType<typeof parse>;
   readonly operationName?: string;
   readonly variables?: Record<string, unknown>;
-  readonly audience?: Audience;
+  readonly waiters?: Waiters;
 }
 
 const DOCUMENT = parse('query A($n: Int) { client { id } } query B { client { id } }');
@@ -16,7 +19,7 @@ const MUTATION = parse('mutation { pay }');
 
 /** Executions that have begun, in their order; each ends when the test says so. */
 let executions: PromiseWithResolvers<ExecutionResult>[];
-let shared: SharedQueries;
+let shared: QueryDeduplication;
 let now: number;
 let forgotten: string[];
 
@@ -24,7 +27,7 @@ beforeEach(() => {
   executions = [];
   now = 0;
   forgotten = [];
-  shared = createSharedQueries(
+  shared = createQueryDeduplication(
     () => now,
     (credential) => forgotten.push(credential),
   );
@@ -44,7 +47,7 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
     variableValues: asking.variables,
     contextValue: {
       credential: asking.credential ?? 'one',
-      audience: asking.audience,
+      waiters: asking.waiters,
       calls: [],
       shareCalls: () => undefined,
     },
@@ -152,26 +155,26 @@ describe('an execution is not shared', () => {
 
 describe('a caller that leaves', () => {
   it('ends the execution when nobody else waits for it', () => {
-    const audience = new Audience();
-    void ask({ audience });
-    audience.leave();
-    expect(audience.signal.aborted).toBe(true);
+    const waiters = new Waiters();
+    void ask({ waiters });
+    waiters.remove();
+    expect(waiters.signal.aborted).toBe(true);
   });
 
   it('leaves the execution to those that have joined it, until they have left too', () => {
-    const [first, second] = [new Audience(), new Audience()];
-    void ask({ audience: first });
-    void ask({ audience: second });
-    first.leave();
+    const [first, second] = [new Waiters(), new Waiters()];
+    void ask({ waiters: first });
+    void ask({ waiters: second });
+    first.remove();
     expect(first.signal.aborted).toBe(false);
-    second.leave();
+    second.remove();
     expect(first.signal.aborted).toBe(true);
   });
 
   it('leaves nothing to join behind', () => {
-    const audience = new Audience();
-    void ask({ audience });
-    audience.leave();
+    const waiters = new Waiters();
+    void ask({ waiters });
+    waiters.remove();
     void ask();
     expect(executions).toHaveLength(2);
   });

@@ -113,7 +113,7 @@ beforeEach(() => {
     sharing: (change) => {
       sharing += change;
     },
-    slowClose: () => {
+    slowConsumerDisconnect: () => {
       slowCloses += 1;
     },
   });
