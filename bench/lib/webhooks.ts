@@ -1,13 +1,13 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { WEBHOOK_SECRET } from './contenders.ts';
 
-/** Path of the gateway's ingress for MONEY_IN of a client (events.md of the design: the signature is an HMAC). */
+/** Path of the gateway's ingress for MONEY_IN of a client (docs/events.md: the signature is an HMAC). */
 export function moneyInPath(clientId: string): string {
   const signature = createHmac('sha256', WEBHOOK_SECRET).update(`${clientId}:MONEY_IN`).digest('base64url');
   return `/webhooks/${clientId}/MONEY_IN/${signature}`;
 }
 
-/** A MONEY_IN envelope (spec, "Events") with a message id of its own. */
+/** A MONEY_IN envelope (docs/upstream-api.md, "Events") with a message id of its own. */
 export function moneyIn(ownerId: string): { readonly id: string; readonly body: string } {
   const id = randomUUID();
   const body = {

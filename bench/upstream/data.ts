@@ -32,7 +32,7 @@ export const banks = Array.from({ length: BANKS }, (_, index) => ({
   short_name: `B${index}`,
 }));
 
-/** Instruments that follow each other in turn through the customers (spec, "Instrument", card form). */
+/** Instruments that follow each other in turn through the customers (docs/upstream-api.md, "Instrument", card form). */
 export const instruments = (sizes: Sizes) =>
   Array.from({ length: sizes.instruments }, (_, index) => {
     const owner = uuid('customer', index % sizes.customers);
@@ -54,7 +54,7 @@ export const instruments = (sizes: Sizes) =>
     };
   });
 
-/** Customers (spec, "Customer"). */
+/** Customers (docs/upstream-api.md, "Customer"). */
 export const customers = (sizes: Sizes) =>
   Array.from({ length: sizes.customers }, (_, index) => ({
     id: uuid('customer', index),
@@ -72,7 +72,7 @@ export const customers = (sizes: Sizes) =>
     audit,
   }));
 
-/** One account for each customer (spec, "PrivateAccount"). */
+/** One account for each customer (docs/upstream-api.md, "PrivateAccount"). */
 export const accounts = (sizes: Sizes) =>
   Array.from({ length: sizes.customers }, (_, index) => ({
     id: uuid('account', index),
@@ -104,7 +104,7 @@ const side = (name: string) => ({
   rfc: 'ND',
 });
 
-/** The one transaction (spec, "Transaction", as endpoint 15 reads it). */
+/** The one transaction (docs/upstream-api.md, "Transaction", as endpoint 15 reads it). */
 export const transaction = {
   id: TRANSACTION_ID,
   bankId: uuid('bank', 1),

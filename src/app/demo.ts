@@ -45,7 +45,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   };
 }
 
-/** Registers one webhook as any client of the service would (spec, endpoint 17). */
+/** Registers one webhook as any client of the service would (docs/upstream-api.md, endpoint 17). */
 async function registerWebhook(
   sandbox: Sandbox,
   ingress: IngressAddresses,

@@ -11,7 +11,7 @@ export class UnauthenticatedError extends Error {
 /** REST calls for a candidate client, under a credential. */
 export type RestFor = (clientId: string, authorize: Authorize) => Rest;
 
-/** One of the two ways to be known (security.md, "Who is calling"). */
+/** One of the two ways to be known (docs/authentication.md, "Who is calling"). */
 export interface Authenticator {
   /**
    * Finds out whom a bearer token stands for. Whoever is known already is no promise: the operation goes on at once.

@@ -19,7 +19,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** How often whoever has a token without an end is asked about again (positions.md). */
+/** How often whoever has a token without an end is asked about again (docs/assumptions.md). */
 const PROBE_MS = 60_000;
 /** Longer waits than a timer can take are taken in parts. */
 const LONGEST_SLEEP_MS = 3_600_000;

@@ -7,7 +7,7 @@ import { fixedCredential, type Rest } from '../upstream/rest.ts';
 import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
 
-/** How long an accepted token is believed before the upstream is asked again (security.md). */
+/** How long an accepted token is believed before the upstream is asked again (docs/authentication.md). */
 const REMEMBERED_MS = 60_000;
 /** How often the clock is read that this is measured by; otherwise it would be with every operation. */
 const CLOCK_MS = 100;
@@ -92,7 +92,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
   };
 }
 
-/** The probe of security.md: the upstream lists one instrument under this token, and every one listed is the client's. */
+/** The probe (docs/authentication.md, "Passthrough"): the upstream lists one instrument under this token, and every one listed is the client's. */
 async function accepts(rest: Rest): Promise<boolean> {
   try {
     const page = await readInstrumentPage(rest, 1, 1);

@@ -24,7 +24,7 @@ export interface SharedTokenStore {
 }
 
 export interface ServiceTokenOptions {
-  /** Exchanges the client's id and secret for a token (spec, endpoint 2). Throws UpstreamError. */
+  /** Exchanges the client's id and secret for a token (docs/upstream-api.md, endpoint 2). Throws UpstreamError. */
   readonly issue: () => Promise<Pick<ServiceToken, 'token' | 'expiresAt'>>;
   /** Undefined for a gateway of one process. */
   readonly share: SharedTokenStore | undefined;
@@ -32,7 +32,7 @@ export interface ServiceTokenOptions {
   readonly now: () => number;
 }
 
-/** How long after a renewal for a 401 the next one may come (security.md). */
+/** How long after a renewal for a 401 the next one may come (docs/authentication.md). */
 const REFUSAL_INTERVAL_MS = 30_000;
 /** A token is renewed this long before it ends, or in the last tenth of a short life. */
 const RENEW_BEFORE_MS = 60_000;

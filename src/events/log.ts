@@ -25,7 +25,7 @@ export const EVENT_TYPES: readonly EventType[] = ['MONEY_IN', 'CEP', 'STATUS_UPD
 /** What the gateway said of a MONEY_IN: INFORMED where the spec gives the reply no effect (any but an SPEI credit). */
 export type MoneyInDecision = 'ACCEPTED' | 'REJECTED' | 'INFORMED';
 
-/** What the provider is told of a stored message. 422 refunds an SPEI credit (spec, Events, reply rules). */
+/** What the provider is told of a stored message. 422 refunds an SPEI credit (docs/upstream-api.md, "Events"). */
 export type Answer =
   | { readonly status: 201 }
   | { readonly status: 422; readonly refundReason?: string | undefined };

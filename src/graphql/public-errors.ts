@@ -13,7 +13,7 @@ import { UpstreamError } from '../upstream/errors.ts';
 import { MalformedIdError } from '../upstream/path.ts';
 
 /**
- * The public form of an error that reached the top of a result: `extensions.code` is one of security.md's, and the message
+ * The public form of an error that reached the top of a result: `extensions.code` is one of docs/graph.md's, and the message
  * is one that callers may read. Undefined for whatever is not meant for them.
  */
 export function toPublicError(error: GraphQLError): GraphQLError | undefined {

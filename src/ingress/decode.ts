@@ -3,7 +3,7 @@ import type { EventType } from '../events/log.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
 import { contentsDigest } from './canonical-digest.ts';
 
-/** A delivery that has what its type needs (spec, Events; what is unknown in it is nobody's error). */
+/** A delivery that has what its type needs (docs/upstream-api.md, "Events"; what is unknown in it is nobody's error). */
 export interface Delivery {
   /** The provider's message id, or undefined where there is none. */
   readonly messageId: string | undefined;

@@ -77,7 +77,7 @@ export function outcomeOf(
 }
 
 /**
- * The upstream's 409 of money out says "in progress" or "other body", and no documented field tells which (spec,
+ * The upstream's 409 of money out says "in progress" or "other body", and no documented field tells which (docs/upstream-api.md,
  * endpoint 11). On a repeat of our own bytes it can only be the former. On a first attempt the key was in use
  * upstream though no record of it is left here: repeating may still bring the answer of a call that is running, but
  * how long the upstream remembers that call is not ours to know, so that nothing may be sent later.

@@ -1,6 +1,6 @@
 /**
- * Takes out of a text what no log line and no error may hold, whoever wrote it (security.md, "secrets and personal
- * data"): tokens, the signatures of ingress addresses, and numbers of cards, accounts and taxpayers. The last gate: what
+ * Takes out of a text what no log line and no error may hold, whoever wrote it (SECURITY.md, "Secrets and
+ * people"): tokens, the signatures of ingress addresses, and numbers of cards, accounts and taxpayers. The last gate: what
  * knows what it holds must not write it to begin with.
  */
 export function redact(text: string): string {

@@ -65,7 +65,7 @@ export interface Context {
   readonly apiKey: string | undefined;
   /** Whether those two are served at all: not where the gateway holds the credentials. */
   readonly servesBootstrap: boolean;
-  /** REST calls under the caller's own `x-api-key`, for a client that it names (spec, "Authentication"). */
+  /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   readonly events: EventLog;
   /** How many read along with a stream that is shared; undefined for one alone. */

@@ -45,7 +45,7 @@ export interface CreatePrivateAccountInput {
   readonly accountId: string;
 }
 
-/** Which of the optional ones are needed is not shown (spec, endpoint 6): absent ones are left out. */
+/** Which of the optional ones are needed is not shown (docs/upstream-api.md, endpoint 6): absent ones are left out. */
 export interface CreateCustomerPrivateAccountInput {
   readonly customerId: string;
   readonly bankId?: string | null | undefined;
@@ -72,7 +72,7 @@ const readAccount = (body: unknown): Account | undefined =>
     ? identified<Account>(body, 'an account')
     : undefined;
 
-/** Creates an account of the client (spec, endpoint 5). Sent once. */
+/** Creates an account of the client (docs/upstream-api.md, endpoint 5). Sent once. */
 export async function createPrivateAccount(
   input: CreatePrivateAccountInput,
   context: Context,
@@ -90,7 +90,7 @@ export async function createPrivateAccount(
   return { account: successOf(attempt, readAccount, ACCOUNT_RULES) };
 }
 
-/** Creates an account of one of the client's customers (spec, endpoint 6). Sent once. */
+/** Creates an account of one of the client's customers (docs/upstream-api.md, endpoint 6). Sent once. */
 export async function createCustomerPrivateAccount(
   input: CreateCustomerPrivateAccountInput,
   context: Context,

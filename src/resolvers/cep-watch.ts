@@ -23,7 +23,7 @@ export interface CepWatch {
 }
 
 const MINUTE = 60_000;
-/** Waits before the next reading where no webhook comes (spec, "Retrieval schedule"). The last one is repeated. */
+/** Waits before the next reading where no webhook comes (docs/upstream-api.md, "Retrieval schedule"). The last one is repeated. */
 const POLLS = [1.5, 1.5, 1.5, 5, 5, 5, 15].map((minutes) => minutes * MINUTE);
 /** Waits for a reading that lags behind a transaction just made. */
 const LAGS = [250, 500, 1_000, 2_000, 4_000];

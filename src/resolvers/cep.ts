@@ -5,7 +5,7 @@ import { openEnum } from './open-enum.ts';
 
 const status = openEnum('CepStatus', ['PENDING', 'DELAYED', 'COMPLETED', 'FAILED']);
 
-/** The transient INITIALIZED is PENDING, as the spec asks of clients (States, "metadata.dataCep.status"). */
+/** The transient INITIALIZED is PENDING, as the spec asks of clients (docs/upstream-api.md, "dataCep.status"). */
 export const cepStatus = (raw: string, context: Context): ReturnType<typeof status> =>
   status(raw === 'INITIALIZED' ? 'PENDING' : raw, context.logger);
 

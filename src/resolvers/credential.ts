@@ -32,7 +32,7 @@ const RULES: SendOnce = { members: [ValidationError, RefusedError], unclear: 'er
 const readToken = (body: unknown): CredentialToken | undefined =>
   isCredentialToken(body) ? body : undefined;
 
-/** Exchanges id and secret for an access token (spec, endpoint 2). Sent once. */
+/** Exchanges id and secret for an access token (docs/upstream-api.md, endpoint 2). Sent once. */
 export async function issueCredentialToken(
   input: IssueCredentialTokenInput,
   context: Context,

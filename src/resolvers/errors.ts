@@ -3,7 +3,7 @@ import type { Transaction } from '../upstream/transactions.ts';
 
 /**
  * What a caller cannot mend by reading data: a top-level error whose message and `extensions.code` reach the caller as
- * they are (security.md, "Top-level codes"). Everything else that is thrown is masked.
+ * they are (docs/graph.md, "Error codes"). Everything else that is thrown is masked.
  */
 export abstract class PublicError extends Error {
   abstract readonly code: string;

@@ -19,7 +19,7 @@ interface EventView {
   readonly receivedAt: string;
 }
 
-/** A MONEY_IN message (spec, Events, "MONEY_IN"), under the graph's names. */
+/** A MONEY_IN message (docs/upstream-api.md, "Events"), under the graph's names. */
 export interface MoneyInEvent extends EventView {
   readonly type: 'MONEY_IN';
   readonly messageDate: string | null;
@@ -42,7 +42,7 @@ export interface MoneyInEvent extends EventView {
   readonly refundReason: string | null;
 }
 
-/** A CEP message (spec, Events, "CEP"), under the graph's names. */
+/** A CEP message (docs/upstream-api.md, "Events"), under the graph's names. */
 export interface CepEvent extends EventView {
   readonly type: 'CEP';
   readonly messageDate: string | null;

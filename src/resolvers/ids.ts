@@ -1,7 +1,7 @@
 import { isId, isUuid } from '../upstream/path.ts';
 import { BadInputError, ValidationError } from './errors.ts';
 
-/** The two forms of an id: `uuid` where the spec says so, `id` where it says "string" (positions.md, "form of ids"). */
+/** The two forms of an id: `uuid` where the spec says so, `id` where it says "string" (docs/assumptions.md, "ids"). */
 export type IdForm = 'uuid' | 'id';
 
 const WANTED: Readonly<Record<IdForm, string>> = {

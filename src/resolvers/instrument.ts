@@ -50,7 +50,7 @@ export async function instrumentPage(
   return { nodes: items, offset, totalCount: total };
 }
 
-/** The account behind an instrument: the one that names it (positions.md, "whether an instrument is internal"). */
+/** The account behind an instrument: the one that names it (docs/assumptions.md, "internal instruments"). */
 export const accountOf = (parent: Instrument, context: Context): MaybePromise<Account | null> =>
   context.session.accounts.find('instrumentId', parent.id);
 
@@ -61,7 +61,7 @@ export function detailForm(detail: InstrumentDetail | null | undefined): 'CardDe
   return present(detail.clabeNumber) === null ? null : 'ClabeDetail';
 }
 
-/** The detail of a registered instrument, which is always there (spec, "Instrument"). */
+/** The detail of a registered instrument, which is always there (docs/upstream-api.md, "Instrument"). */
 export function requiredDetail(parent: Instrument): InstrumentDetail {
   if (detailForm(parent.instrumentDetail) === null) {
     throw new UpstreamError(

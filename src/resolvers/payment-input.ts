@@ -40,7 +40,7 @@ export interface Payment {
 }
 
 const EXTERNAL_REFERENCE = /^\d{1,7}$/;
-/** Of an internal transaction: fewer than 40 (spec, "Limits"). */
+/** Of an internal transaction: fewer than 40 (docs/upstream-api.md, "Limits"). */
 const INTERNAL_DESCRIPTION = /^.{0,39}$/su;
 /** Of a penny validation: at most 40; letters, digits, spaces, ñ and Ñ only. */
 const PENNY_DESCRIPTION = /^[A-Za-z0-9 ñÑ]{0,40}$/u;
@@ -97,7 +97,7 @@ const payment = (mutation: MoneyMutation, key: string, body: object, subject?: s
 });
 
 /**
- * Money out or an internal transaction (spec, endpoints 11 and 12).
+ * Money out or an internal transaction (docs/upstream-api.md, endpoints 11 and 12).
  *
  * @throws ValidationError for what the upstream documents that it refuses.
  */
@@ -131,7 +131,7 @@ export function transfer(
   });
 }
 
-/** A penny validation (spec, endpoint 13). What is not given is left to the upstream's defaults. */
+/** A penny validation (docs/upstream-api.md, endpoint 13). What is not given is left to the upstream's defaults. */
 export function pennyValidation(clientId: string, input: PennyValidationInput): Payment {
   checkKey(input.idempotencyKey);
   const between = ends(clientId, input);
@@ -151,7 +151,7 @@ export function pennyValidation(clientId: string, input: PennyValidationInput): 
   });
 }
 
-/** A refund in exactly one of the two shapes of the body (spec, endpoint 14). */
+/** A refund in exactly one of the two shapes of the body (docs/upstream-api.md, endpoint 14). */
 export function refund(input: RefundInput): Payment {
   checkKey(input.idempotencyKey);
   const transactionId = inputId(['input', 'transactionId'], 'uuid', input.transactionId);

@@ -83,7 +83,7 @@ export class Receipt {
     return [...updates, ...messages.flatMap((event) => this.#showNews(event))];
   }
 
-  /** By the transaction's id, then its validation's, then its tracking key (positions.md, "what `id` in a CEP body is"). */
+  /** By the transaction's id, then its validation's, then its tracking key (docs/assumptions.md, "CEP id"). */
   #isAbout(event: CepEvent): boolean {
     if (sameId(event.bodyId, this.#transactionId)) return true;
     if (this.#transaction === null) return false;

@@ -15,7 +15,7 @@ export interface Refunded {
   readonly replayed: boolean;
 }
 
-/** Sub-categories that the spec names and that cannot be refunded: external SPEI credits alone can (endpoint 14). */
+/** Sub-categories that the spec names and that cannot be refunded: external SPEI credits alone can (docs/upstream-api.md, endpoint 14). */
 const NOT_REFUNDABLE = ['SPEI_DEBIT', 'INT_DEBIT', 'INT_CREDIT'];
 
 /** Why the upstream must refuse to refund this, where its documentation says so. */

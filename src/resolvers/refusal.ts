@@ -23,7 +23,7 @@ export interface RefusalRules {
   readonly precondition?: UserErrorCode;
 }
 
-/** The documented explanations (spec, "Errors"), by the words that carry them. */
+/** The documented explanations (docs/upstream-api.md, "Errors"), by the words that carry them. */
 const PRECONDITIONS: readonly (readonly [RegExp, UserErrorCode])[] = [
   [/not (currently )?active/i, 'ACCOUNT_NOT_ACTIVE'],
   [/sufficient funds/i, 'INSUFFICIENT_FUNDS'],
@@ -54,8 +54,8 @@ const codeIn = (
 ): UserErrorCode | undefined => table.find(([words]) => words.test(detail ?? ''))?.[1];
 
 /**
- * What a refusal of the upstream is to the caller: the table of spec section "Errors". The bodies of 404 and 409 are not
- * shown, so their documented identifiers are searched in whatever came (positions.md). Pure.
+ * What a refusal of the upstream is to the caller: the table of docs/upstream-api.md, "Errors". The bodies of 404 and 409 are not
+ * shown, so their documented identifiers are searched in whatever came (docs/assumptions.md). Pure.
  *
  * @param text the answer's body, of whatever kind.
  * @returns a member of the mutation's union: a refusal of a kind that it lacks is a `RefusedError` of the same code.

@@ -54,7 +54,7 @@ function cardBody(card: DebitCardInput): InstrumentBody['debit_card'] & object {
   };
 }
 
-/** Either form of the body. `instrumentKind` goes with the card alone, as the spec's sample has it (positions.md). */
+/** Either form of the body. `instrumentKind` goes with the card alone, as the spec's sample has it (docs/assumptions.md). */
 function receiverBody({
   debitCard,
   virtualClabe,
@@ -75,7 +75,7 @@ const readInstrument = (body: unknown): Instrument | undefined => {
   return detailForm(instrument.instrumentDetail) === null ? undefined : instrument;
 };
 
-/** Registers a RECEIVER instrument (spec, endpoint 10). Sent once. */
+/** Registers a RECEIVER instrument (docs/upstream-api.md, endpoint 10). Sent once. */
 export async function registerInstrument(
   input: RegisterInstrumentInput,
   context: Context,

@@ -5,7 +5,7 @@ import { toRfc3339 } from '../upstream/timestamps.ts';
 
 type Holding<Key extends string> = { readonly [key in Key]?: Optional };
 
-/** Resolver of a text that may be absent: null for null, `""` and `None` (graph.md, "Null"). */
+/** Resolver of a text that may be absent: null for null, `""` and `None` (docs/graph.md, "Null"). */
 export const optional =
   <Key extends string>(key: Key) =>
   (parent: Holding<Key>): string | null =>

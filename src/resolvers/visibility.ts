@@ -18,7 +18,7 @@ export type Viewer = Pick<Context, 'session' | 'renewSession' | 'signal'> & {
 
 /**
  * Whether the caller may see an event, replayed or live: of one narrowed to a customer, credits to it, and receipts of
- * what it has paid (security.md). Everything else of the log does not exist for it.
+ * what it has paid (docs/authentication.md). Everything else of the log does not exist for it.
  *
  * @throws OwnerUnknownError when it cannot be found out whose receipt it is: nothing is skipped in silence.
  */

@@ -38,7 +38,7 @@ export interface CreatedWebhook {
   readonly token: string;
 }
 
-/** What the samples of the spec send (endpoint 17). */
+/** What the samples of the spec send (docs/upstream-api.md, endpoint 17). */
 const DEFAULT_AUTH_TYPE = 'AUTH';
 const TOKEN_BYTES = 32;
 
@@ -98,11 +98,11 @@ async function create(
   return { webhook: successOf(attempt, readWebhook, CREATE_RULES), token: body.token };
 }
 
-/** Registers a webhook (spec, endpoint 17). Sent once. */
+/** Registers a webhook (docs/upstream-api.md, endpoint 17). Sent once. */
 export const createWebhook = (input: CreateWebhookInput, context: Context): Promise<CreatedWebhook> =>
   create(upstream.createWebhook, input, context);
 
-/** Registers a webhook in the way that the upstream deprecates (spec, endpoint 19). Sent once. */
+/** Registers a webhook in the way that the upstream deprecates (docs/upstream-api.md, endpoint 19). Sent once. */
 export const createLegacyWebhook = (input: CreateWebhookInput, context: Context): Promise<CreatedWebhook> =>
   create(upstream.createLegacyWebhook, input, context);
 
@@ -126,10 +126,10 @@ function changesOf(input: UpdateWebhookInput): WebhookChanges {
   return Object.fromEntries([...auth, ...changes]);
 }
 
-/** Whatever body a 2xx has: that of this answer is not shown (spec, endpoint 18). */
+/** Whatever body a 2xx has: that of this answer is not shown (docs/upstream-api.md, endpoint 18). */
 const anyBody = (): true => true;
 
-/** Changes a webhook (spec, endpoint 18). Sent once; the same change again does no harm. */
+/** Changes a webhook (docs/upstream-api.md, endpoint 18). Sent once; the same change again does no harm. */
 export async function updateWebhook(
   input: UpdateWebhookInput,
   context: Context,
@@ -141,7 +141,7 @@ export async function updateWebhook(
   return { id };
 }
 
-/** Deletes a webhook softly (spec, endpoint 18). Sent once. */
+/** Deletes a webhook softly (docs/upstream-api.md, endpoint 18). Sent once. */
 export async function deleteWebhook(id: string, context: Context): Promise<{ readonly id: string }> {
   const attempt = await upstream.deleteWebhook(context.session.rest, argumentId('input.id', 'id', id));
   context.forgetReads();

@@ -5,7 +5,7 @@ import { type Env, routeTemplate } from './http.ts';
 import type { Client, Credential, Token } from './state.ts';
 import type { World } from './world.ts';
 
-/** Routes of the bootstrap, which are called with `x-api-key` (spec, Authentication). */
+/** Routes of the bootstrap, which are called with `x-api-key` (docs/upstream-api.md, "Authentication"). */
 const API_KEY_ROUTES: readonly string[] = [
   '/v1/clients/{clientId}/credentials',
   '/v1/clients/{clientId}/auth/credential-tokens',

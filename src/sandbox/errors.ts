@@ -12,7 +12,7 @@ const CODE_BY_STATUS = new Map<number, number>([
   [500, 13],
 ]);
 
-/** A refusal, on its way to the error body of the spec's section Errors. */
+/** A refusal, on its way to the error body of docs/upstream-api.md, "Errors". */
 export class ApiError extends Error {
   override name = 'ApiError';
   readonly status: ContentfulStatusCode;

@@ -28,7 +28,7 @@ const BODY_LIMIT_BYTES = 1024 * 1024;
 /** A UUID in its text form, of any version. */
 export const uuid = z.guid();
 
-/** Names the module and method that this route's error bodies carry (spec, Errors). */
+/** Names the module and method that this route's error bodies carry (docs/upstream-api.md, "Errors"). */
 export function operation(module: string, method: string): MiddlewareHandler<Env> {
   return async (c, next) => {
     c.set('operation', { module, method });

@@ -13,7 +13,7 @@ interface Remembered {
   answer: { status: number; contentType: string; text: string } | undefined;
 }
 
-/** `Idempotency-Key` of money out (endpoint 11): the first answer, success or error, is the answer for 24 simulated hours. */
+/** `Idempotency-Key` of money out (docs/upstream-api.md, endpoint 11): the first answer, success or error, is the answer for 24 simulated hours. */
 export function idempotency(world: World): MiddlewareHandler<Env> {
   const remembered = new Map<string, Remembered>();
   return async (c, next) => {

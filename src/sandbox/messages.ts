@@ -9,7 +9,7 @@ import type { World } from './world.ts';
 /** What an SPEI credit's receiver decides: true accepts (201), false rejects (422) with its reason. */
 export type Decide = (accepted: boolean, refundReason: string | undefined) => void;
 
-/** MONEY_IN of a SPEI credit: 201 and 422 are answers (spec, Events). When nobody can answer, the credit is accepted. */
+/** MONEY_IN of a SPEI credit: 201 and 422 are answers (docs/upstream-api.md, "Events"). When nobody can answer, the credit is accepted. */
 export function speiCreditMessage(world: World, credit: Transaction, decide: Decide): Message {
   return {
     ...moneyIn(world, credit, payerInstitution(world, credit.source)),
@@ -24,7 +24,7 @@ export function internalCreditMessage(world: World, credit: Transaction): Messag
   return { ...moneyIn(world, credit, OWN_INSTITUTION), answered: isSuccess };
 }
 
-/** CEP message of a penny validation, with the validation's state now (spec, Events). */
+/** CEP message of a penny validation, with the validation's state now (docs/upstream-api.md, "Events"). */
 export function cepMessage(world: World, validation: Transaction, idMsg: string): Message | undefined {
   const { cep } = validation;
   if (cep === undefined) return undefined;

@@ -22,7 +22,7 @@ export function formatSeconds(at: number): string {
   return new Date(at + OFFSET_MS).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** ddmmaa of the operation date, the default external reference of a penny validation (spec, endpoint 13). */
+/** ddmmaa of the operation date, the default external reference of a penny validation (docs/upstream-api.md, endpoint 13). */
 export function formatDayMonthYear(at: number): string {
   const [year = '', month = '', day = ''] = formatDate(at).split('-');
   return day + month + year.slice(2);

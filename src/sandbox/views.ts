@@ -69,7 +69,7 @@ export function viewBank({ choices }: World, bank: Bank): Json {
   };
 }
 
-/** Response of account creation: every field (spec, PrivateAccount). */
+/** Response of account creation: every field (docs/upstream-api.md, "PrivateAccount"). */
 export function viewAccount({ choices, ledger }: World, account: Account): Json {
   return {
     id: account.id,
@@ -198,7 +198,7 @@ export function viewWebhook({ choices }: World, webhook: Webhook): Json {
   return rest;
 }
 
-/** The transient INITIALIZED appears on reads alone (spec, dataCep.status). */
+/** The transient INITIALIZED appears on reads alone (docs/upstream-api.md, "dataCep.status"). */
 function statusOnRead({ choices, clock }: World, cep: Cep): string {
   const transient = clock.now() < cep.createdAt + choices.cepInitializedSeconds * 1000;
   return transient && cep.status === 'PENDING' ? 'INITIALIZED' : cep.status;

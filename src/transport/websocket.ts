@@ -21,7 +21,7 @@ import { startHeartbeat } from './sockets/heartbeat.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
 import { createStreamKeys } from './sockets/stream-key.ts';
 
-/** The longest message that is read, in bytes (security.md, "sockets"). */
+/** The longest message that is read, in bytes (SECURITY.md). */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 /** How long a socket may stay silent before `connection_init`, in milliseconds. */
 const INIT_TIMEOUT_MS = 3_000;

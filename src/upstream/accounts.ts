@@ -4,7 +4,7 @@ import { identified, type Optional } from './json.ts';
 import { type Envelope, readWholeList } from './list.ts';
 import type { Rest, RestChanges } from './rest.ts';
 
-/** A private account with its CLABE and balance (spec, "PrivateAccount"). */
+/** A private account with its CLABE and balance (docs/upstream-api.md, "PrivateAccount"). */
 export interface Account {
   readonly id: string;
   readonly bankId?: Optional;
@@ -32,7 +32,7 @@ export interface PrivateAccountBody {
   readonly account_id: string;
 }
 
-/** Which of the fields are required is not shown: absent ones are left out (positions.md). */
+/** Which of the fields are required is not shown: absent ones are left out (docs/assumptions.md). */
 export interface CustomerPrivateAccountBody {
   readonly client_id: string;
   readonly client_bank_adapter_id?: string;
@@ -53,18 +53,18 @@ const ENVELOPE: Envelope = {
   sizeParameter: 'per_page',
 };
 
-/** All accounts that the upstream lists for the client (spec, endpoint 4). */
+/** All accounts that the upstream lists for the client (docs/upstream-api.md, endpoint 4). */
 export const readAccounts = (rest: Rest): Promise<readonly Account[]> =>
   readWholeList(rest, ACCOUNTS, ENVELOPE, (item) => {
     const account = identified<Account>(item, 'an account');
     return [account.id, account];
   });
 
-/** Creates an account of the client (spec, endpoint 5). */
+/** Creates an account of the client (docs/upstream-api.md, endpoint 5). */
 export const createPrivateAccount = (rest: RestChanges, body: PrivateAccountBody): Promise<Attempt> =>
   rest.send('POST', PRIVATE_ACCOUNTS, { body: JSON.stringify(body) });
 
-/** Creates an account of one of its customers (spec, endpoint 6). */
+/** Creates an account of one of its customers (docs/upstream-api.md, endpoint 6). */
 export const createCustomerPrivateAccount = (
   rest: RestChanges,
   customerId: string,

@@ -1,6 +1,6 @@
 import type { Optional } from './json.ts';
 
-/** When each thing happened, as the upstream writes it (spec, "Conventions": four spellings, `None` or null). */
+/** When each thing happened, as the upstream writes it (docs/upstream-api.md, "Conventions": four spellings, `None` or null). */
 export interface Audit {
   readonly createdAt?: Optional;
   readonly updatedAt?: Optional;

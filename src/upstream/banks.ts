@@ -22,7 +22,7 @@ const ENVELOPE: Envelope = {
   sizeParameter: 'page_size',
 };
 
-/** The id of a catalog entry (positions.md): `id`, else `bankId` or `bank_id`, else its only field that holds a UUID. */
+/** The id of a catalog entry (docs/assumptions.md): `id`, else `bankId` or `bank_id`, else its only field that holds a UUID. */
 export function bankId(entry: JsonObject): string {
   for (const field of ['id', 'bankId', 'bank_id']) {
     const value = entry[field];
@@ -37,7 +37,7 @@ export function bankId(entry: JsonObject): string {
   );
 }
 
-/** The whole SPEI participant catalog (spec, endpoint 3). */
+/** The whole SPEI participant catalog (docs/upstream-api.md, endpoint 3). */
 export const readBanks = (rest: Rest): Promise<readonly Bank[]> =>
   readWholeList(rest, BANKS, ENVELOPE, (entry) => {
     const id = bankId(entry);

@@ -3,7 +3,7 @@ import type { Attempt } from './http.ts';
 import { identified, isObject, type Optional } from './json.ts';
 import type { Rest } from './rest.ts';
 
-/** The client's credentials (spec, "Credential"), snake_case as the upstream sends them. */
+/** The client's credentials (docs/upstream-api.md, "Credential"), snake_case as the upstream sends them. */
 export interface Credential {
   readonly id: string;
   readonly client_id: string;
@@ -15,7 +15,7 @@ export interface Credential {
   readonly deleted_at?: Optional;
 }
 
-/** An access token (spec, "CredentialToken"). */
+/** An access token (docs/upstream-api.md, "CredentialToken"). */
 export interface CredentialToken {
   readonly id: string;
   readonly client_id?: Optional;
@@ -31,7 +31,7 @@ export interface CredentialToken {
 const CREDENTIALS = '/v1/clients/{clientId}/credentials';
 const CREDENTIAL_TOKENS = '/v1/clients/{clientId}/auth/credential-tokens';
 
-/** The client's credentials (spec, endpoint 1). The rest must carry `x-api-key` and no bearer token. */
+/** The client's credentials (docs/upstream-api.md, endpoint 1). The rest must carry `x-api-key` and no bearer token. */
 export async function readCredentials(rest: Rest): Promise<readonly Credential[]> {
   const body = await rest.get(CREDENTIALS);
   const data = isObject(body) ? body['data'] : undefined;
@@ -41,7 +41,7 @@ export async function readCredentials(rest: Rest): Promise<readonly Credential[]
   return data.map((item) => identified<Credential>(item, 'a credential'));
 }
 
-/** Exchanges id and secret for an access token (spec, endpoint 2). The rest must carry `x-api-key`. */
+/** Exchanges id and secret for an access token (docs/upstream-api.md, endpoint 2). The rest must carry `x-api-key`. */
 export const issueCredentialToken = (rest: Rest, clientSecret: string): Promise<Attempt> =>
   rest.send('POST', CREDENTIAL_TOKENS, {
     body: JSON.stringify({ client_id: rest.clientId, client_secret: clientSecret }),

@@ -4,7 +4,7 @@ import type { Instrument } from './instruments.ts';
 import { type Optional, present } from './json.ts';
 
 /**
- * What of the client's belongings a caller may see: everything, or what belongs to one customer (security.md,
+ * What of the client's belongings a caller may see: everything, or what belongs to one customer (docs/authentication.md,
  * "customer_id"). The one place that decides it; the session asks for everything that it reads and changes.
  */
 export interface CustomerScope {
@@ -29,7 +29,7 @@ export function customerScope(customer: string | undefined): CustomerScope {
     owner,
     account: ({ ownerId }) => owner(ownerId),
     customer: ({ id }) => owner(id),
-    // `ownerId` equals `customerId` when a customer owns it (spec, "Instrument"); one that says two things is nobody's.
+    // `ownerId` equals `customerId` when a customer owns it (docs/upstream-api.md, "Instrument"); one that says two things is nobody's.
     instrument: (instrument) =>
       owner(present(instrument.customerId) ?? instrument.ownerId) &&
       owner(present(instrument.ownerId) ?? instrument.customerId),

@@ -3,7 +3,7 @@ import { identified, type Optional } from './json.ts';
 import { type Envelope, readWholeList } from './list.ts';
 import type { Rest } from './rest.ts';
 
-/** A Business Unit, as endpoint 7 lists it (spec, "Customer"). */
+/** A Business Unit, as endpoint 7 lists it (docs/upstream-api.md, "Customer"). */
 export interface Customer {
   readonly id: string;
   readonly clientId: string;
@@ -31,7 +31,7 @@ const ENVELOPE: Envelope = {
   sizeParameter: 'per_page',
 };
 
-/** All customers of the client (spec, endpoint 7). */
+/** All customers of the client (docs/upstream-api.md, endpoint 7). */
 export const readCustomers = (rest: Rest): Promise<readonly Customer[]> =>
   readWholeList(rest, CUSTOMERS, ENVELOPE, (item) => {
     const customer = identified<Customer>(item, 'a customer');

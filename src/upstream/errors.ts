@@ -1,4 +1,4 @@
-/** Why the REST service could not be asked, or what it answered that is no answer. Each code is a public one (security.md). */
+/** Why the REST service could not be asked, or what it answered that is no answer. Each code is a public one (docs/graph.md, "Error codes"). */
 export type UpstreamErrorCode =
   | 'UPSTREAM_TIMEOUT'
   | 'UPSTREAM_UNAVAILABLE'
@@ -9,7 +9,7 @@ export type UpstreamErrorCode =
   | 'REFUSED';
 
 /**
- * What the upstream said when it refused, read from the error body of spec section "Errors" where that came, and from
+ * What the upstream said when it refused, read from the error body of docs/upstream-api.md, "Errors" where that came, and from
  * whatever text came otherwise. Every field but `httpStatus` is null when the body did not carry it.
  */
 export interface Refusal {
@@ -64,7 +64,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** Reads a refusal out of an answer's status and parsed body (spec, "Errors"; the bodies of 404 and 409 are not shown). */
+/** Reads a refusal out of an answer's status and parsed body (docs/upstream-api.md, "Errors"; the bodies of 404 and 409 are not shown). */
 export function readRefusal(httpStatus: number, body: unknown): Refusal {
   const root = isObject(body) ? body : {};
   const first: unknown = Array.isArray(root['details']) ? root['details'][0] : undefined;

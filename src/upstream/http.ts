@@ -3,7 +3,7 @@ import type { CircuitBreaker } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
 import { CallTimeout, exchange, type NoAnswer } from './exchange.ts';
 
-/** The largest answer that is read, in bytes; a longer one is `UPSTREAM_INVALID` (security.md). */
+/** The largest answer that is read, in bytes; a longer one is `UPSTREAM_INVALID` (SECURITY.md). */
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
 
 export interface HttpRequest {

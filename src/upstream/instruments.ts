@@ -8,7 +8,7 @@ import { type Envelope, type ListPage, readPage } from './list.ts';
 import { type Cover, coverWindow, coverWithSize, MAX_PAGE } from './page-cover.ts';
 import type { Rest, RestChanges } from './rest.ts';
 
-/** Where money comes from or goes to (spec, "Instrument"). */
+/** Where money comes from or goes to (docs/upstream-api.md, "Instrument"). */
 export interface Instrument {
   readonly id: string;
   readonly bankId?: Optional;
@@ -32,7 +32,7 @@ export interface InstrumentDetail {
   readonly holderName?: Optional;
 }
 
-/** Body of a registration (spec, endpoint 10): exactly one of `debit_card` and `virtual_clabe`. */
+/** Body of a registration (docs/upstream-api.md, endpoint 10): exactly one of `debit_card` and `virtual_clabe`. */
 export interface InstrumentBody {
   readonly source_bank_id: string;
   readonly client_id: string;
@@ -66,7 +66,7 @@ export interface InstrumentPage extends Omit<ListPage, 'items'> {
 }
 
 /**
- * One page of the instruments of the client and all its customers, or of one customer (spec, endpoint 8).
+ * One page of the instruments of the client and all its customers, or of one customer (docs/upstream-api.md, endpoint 8).
  *
  * @param page from 1.
  * @param perPage what is asked for; the page's own `size` says what came.
@@ -83,7 +83,7 @@ export async function readInstrumentPage(
 }
 
 /**
- * Reads one instrument (spec, endpoint 9).
+ * Reads one instrument (docs/upstream-api.md, endpoint 9).
  *
  * @returns null when it belongs neither to the client nor to one of its customers.
  */
@@ -96,7 +96,7 @@ export async function readInstrument(rest: Rest, instrumentId: string): Promise<
   }
 }
 
-/** Registers a RECEIVER instrument (spec, endpoint 10). */
+/** Registers a RECEIVER instrument (docs/upstream-api.md, endpoint 10). */
 export const registerInstrument = (rest: RestChanges, body: InstrumentBody): Promise<Attempt> =>
   rest.send('POST', INSTRUMENTS, { body: JSON.stringify(body) });
 
@@ -199,7 +199,7 @@ export function createInstrumentLoader(rest: Rest, scope: CustomerScope): Instru
       let windowPages = await read(cover);
       const head = windowPages[0];
       if (head !== undefined && head.size !== cover.size && head.size > 0 && holdsPageOf(head.size, head)) {
-        // The upstream keeps pages of a size of its own (positions.md): the window is laid over those.
+        // The upstream keeps pages of a size of its own (docs/assumptions.md): the window is laid over those.
         cover = coverWithSize(offset, limit, head.size);
         windowPages = await read(cover);
       }

@@ -3,7 +3,7 @@ import { UpstreamError } from './errors.ts';
 /** A JSON object as it came. Nouns narrow it to the fields that the spec names; the rest is carried along unread. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A string that the upstream may also send as null, as `""` or as the text `None`, or leave out (spec, "Conventions"). */
+/** A string that the upstream may also send as null, as `""` or as the text `None`, or leave out (docs/upstream-api.md, "Conventions"). */
 export type Optional = string | null | undefined;
 
 export const isObject = (value: unknown): value is JsonObject =>

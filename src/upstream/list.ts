@@ -56,7 +56,7 @@ export function readPage(route: string, envelope: Envelope, body: unknown): List
 }
 
 /**
- * Reads a list whose paging the spec does not document (positions.md): asks first without parameters; if the total
+ * Reads a list whose paging the spec does not document (docs/assumptions.md): asks first without parameters; if the total
  * exceeds what came, walks on from the page number and size that the answer itself states, and verifies that every page
  * moved and that the total is reached.
  *

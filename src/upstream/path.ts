@@ -1,4 +1,4 @@
-/** The form of every id that may stand in a path (positions.md, "form of ids"). */
+/** The form of every id that may stand in a path (docs/assumptions.md, "ids"). */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

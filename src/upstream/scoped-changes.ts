@@ -98,7 +98,7 @@ function parse(body: string | undefined): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** In the form of the spec's section "Errors", as the upstream answers for an id that nobody has. */
+/** In the form of docs/upstream-api.md, "Errors", as the upstream answers for an id that nobody has. */
 function notFound(identifier: string): Answered {
   const body = {
     message: 'API Error',

@@ -5,7 +5,7 @@ const TIMESTAMP =
 
 /**
  * Writes an upstream timestamp as RFC 3339: a space or `T` between date and time, with an offset or without one, the
- * fraction of a second kept (spec, "Conventions").
+ * fraction of a second kept (docs/upstream-api.md, "Conventions").
  *
  * @param utcOffset given to a timestamp that carries none, such as `-06:00`.
  * @returns null for what is absent upstream (null, `""`, `None`), and undefined for a text that is no timestamp.

@@ -8,7 +8,7 @@ import { identified, isObject, type Optional, present } from './json.ts';
 import { isId } from './path.ts';
 import type { Rest, RestChanges } from './rest.ts';
 
-/** A movement of money (spec, "Transaction"). */
+/** A movement of money (docs/upstream-api.md, "Transaction"). */
 export interface Transaction {
   readonly id: string;
   readonly bankId?: Optional;
@@ -30,7 +30,7 @@ export interface Transaction {
   readonly metadata?: { readonly dataCep?: DataCep | null } | null;
 }
 
-/** An instrument as a transaction embeds it: other names than the instrument's own (spec, "Instrument"). */
+/** An instrument as a transaction embeds it: other names than the instrument's own (docs/upstream-api.md, "Instrument"). */
 export interface TransactionInstrument {
   readonly id: string;
   readonly bankId?: Optional;
@@ -43,7 +43,7 @@ export interface TransactionInstrument {
   readonly rfc?: Optional;
 }
 
-/** The receipt of a penny validation (spec, "dataCep fields"). */
+/** The receipt of a penny validation (docs/upstream-api.md, "dataCep fields"). */
 export interface DataCep {
   readonly cepUrl?: Optional;
   readonly validationId?: Optional;
@@ -54,7 +54,7 @@ export interface DataCep {
   readonly processedAt?: Optional;
 }
 
-/** The look-up's own query parameters (spec, endpoint 15). */
+/** The look-up's own query parameters (docs/upstream-api.md, endpoint 15). */
 export interface TransactionMatch {
   readonly status?: string | null | undefined;
   readonly trackingId?: string | null | undefined;
@@ -68,7 +68,7 @@ export const MONEY_OUT = '/v1/transactions/money_out';
 export const INTERNAL_TRANSACTION = '/v1/transactions/internal_transaction';
 export const PENNY_VALIDATION = '/v1/transactions/penny_validation';
 
-/** Whether a value is a transaction: an object with the fields that every transaction has (spec, "Transaction"). */
+/** Whether a value is a transaction: an object with the fields that every transaction has (docs/upstream-api.md, "Transaction"). */
 export const isTransaction = (value: unknown): value is Transaction =>
   isObject(value) &&
   ['id', 'amount', 'currency', 'category', 'subCategory', 'transactionStatus'].every(
@@ -76,7 +76,7 @@ export const isTransaction = (value: unknown): value is Transaction =>
   );
 
 /**
- * Reads a transaction (spec, endpoint 15).
+ * Reads a transaction (docs/upstream-api.md, endpoint 15).
  *
  * @returns null when the upstream knows none of this id for the client.
  */
@@ -103,22 +103,22 @@ export async function readTransaction(
 }
 
 /**
- * Sends the bytes of an outbound SPEI transfer (spec, endpoint 11).
+ * Sends the bytes of an outbound SPEI transfer (docs/upstream-api.md, endpoint 11).
  *
  * @param idempotencyKey a UUID of version 5.
  */
 export const sendMoneyOut = (rest: RestChanges, body: string, idempotencyKey: string): Promise<Attempt> =>
   rest.send('POST', MONEY_OUT, { body, headers: { 'idempotency-key': idempotencyKey } });
 
-/** Sends the bytes of a book transfer (spec, endpoint 12). */
+/** Sends the bytes of a book transfer (docs/upstream-api.md, endpoint 12). */
 export const sendInternalTransaction = (rest: RestChanges, body: string): Promise<Attempt> =>
   rest.send('POST', INTERNAL_TRANSACTION, { body });
 
-/** Sends the bytes of a penny validation (spec, endpoint 13). */
+/** Sends the bytes of a penny validation (docs/upstream-api.md, endpoint 13). */
 export const sendPennyValidation = (rest: RestChanges, body: string): Promise<Attempt> =>
   rest.send('POST', PENNY_VALIDATION, { body });
 
-/** Sends the bytes of a refund (spec, endpoint 14). */
+/** Sends the bytes of a refund (docs/upstream-api.md, endpoint 14). */
 export const sendRefund = (rest: RestChanges, transactionId: string, body: string): Promise<Attempt> =>
   rest.send('POST', REFUND, { params: { transactionId }, body });
 

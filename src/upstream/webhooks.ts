@@ -3,7 +3,7 @@ import { identified, type Optional } from './json.ts';
 import { type Envelope, readWholeList } from './list.ts';
 import type { Rest, RestChanges } from './rest.ts';
 
-/** A registered receiver of notifications (spec, "Webhook"). */
+/** A registered receiver of notifications (docs/upstream-api.md, "Webhook"). */
 export interface Webhook {
   readonly id: string;
   readonly clientId?: Optional;
@@ -45,25 +45,25 @@ const ENVELOPE: Envelope = {
   sizeParameter: 'per_page',
 };
 
-/** All webhooks of the client (spec, endpoint 16). Answers of the single-webhook reads are not shown, so none is used. */
+/** All webhooks of the client (docs/upstream-api.md, endpoint 16). Answers of the single-webhook reads are not shown, so none is used. */
 export const readWebhooks = (rest: Rest): Promise<readonly Webhook[]> =>
   readWholeList(rest, WEBHOOKS, ENVELOPE, (item) => {
     const webhook = identified<Webhook>(item, 'a webhook');
     return [webhook.id, webhook];
   });
 
-/** Registers a webhook (spec, endpoint 17). */
+/** Registers a webhook (docs/upstream-api.md, endpoint 17). */
 export const createWebhook = (rest: RestChanges, body: WebhookBody): Promise<Attempt> =>
   rest.send('POST', WEBHOOKS, { body: JSON.stringify(body) });
 
-/** Changes a webhook partially (spec, endpoint 18). */
+/** Changes a webhook partially (docs/upstream-api.md, endpoint 18). */
 export const updateWebhook = (rest: RestChanges, id: string, changes: WebhookChanges): Promise<Attempt> =>
   rest.send('PATCH', WEBHOOK, { params: { id }, body: JSON.stringify(changes) });
 
-/** Deletes a webhook softly (spec, endpoint 18). */
+/** Deletes a webhook softly (docs/upstream-api.md, endpoint 18). */
 export const deleteWebhook = (rest: RestChanges, id: string): Promise<Attempt> =>
   rest.send('DELETE', WEBHOOK, { params: { id } });
 
-/** Registers a webhook in the deprecated way (spec, endpoint 19). */
+/** Registers a webhook in the deprecated way (docs/upstream-api.md, endpoint 19). */
 export const createLegacyWebhook = (rest: RestChanges, body: WebhookBody): Promise<Attempt> =>
   rest.send('POST', LEGACY_WEBHOOKS, { body: JSON.stringify(body) });

@@ -10,7 +10,7 @@ import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payment.ts';
 import { type RefusalRules, refusalError } from '../../src/resolvers/refusal.ts';
 import { readRefusal } from '../../src/upstream/errors.ts';
 
-/** The error body of the spec's section Errors. */
+/** The error body of docs/upstream-api.md, "Errors". */
 const body = (status: number, reason: string, detail: string) => ({
   code: 9,
   message: 'API Error',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /*
- * The spec's tables, written down once more: spec/transfer-and-account-service.md, "Resources and their fields",
+ * The spec's tables, written down once more: docs/upstream-api.md, "Resources",
  * "Endpoints", "Events" and "Errors". What it lists is required here; what it does not list is refused by the strict form.
  */
 

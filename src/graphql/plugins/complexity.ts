@@ -26,7 +26,7 @@ export interface Measure {
   readonly cost: number;
 }
 
-/** The page size of a connection asked for without one (graph.md). */
+/** The page size of a connection asked for without one (docs/graph.md). */
 const DEFAULT_PAGE = 50;
 /** Larger pages are refused where they are asked for, so that they cost nothing more. */
 const MAX_PAGE = 100;

@@ -4,7 +4,7 @@ import type { World } from '../world.ts';
 
 const MINUTE = 60;
 
-/** Seconds after the start of each of the 17 retrieval attempts (spec, Events, CEP). */
+/** Seconds after the start of each of the 17 retrieval attempts (docs/upstream-api.md, "Events"). */
 const ATTEMPTS: readonly number[] = [
   0,
   90,

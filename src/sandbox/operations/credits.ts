@@ -54,7 +54,7 @@ export function receiveSpeiCredit(
 }
 
 /**
- * Refunds a received SPEI credit in full (endpoint 14).
+ * Refunds a received SPEI credit in full (docs/upstream-api.md, endpoint 14).
  *
  * @throws ApiError 400 FAILED_PRECONDITION when it is no such credit, was refunded before (a choice), or the account that
  *   received it holds less by now.

@@ -17,7 +17,7 @@ import {
 } from './requests.ts';
 
 /**
- * Moves money book to book (endpoint 12) in two legs, and tells the destination's owner unless it is the source's too.
+ * Moves money book to book (docs/upstream-api.md, endpoint 12) in two legs, and tells the destination's owner unless it is the source's too.
  * Returns the debit leg. @throws ApiError
  */
 export function transferInternally(

@@ -2,7 +2,7 @@ import { statusUpdateMessage } from '../messages.ts';
 import type { Customer } from '../state.ts';
 import type { World } from '../world.ts';
 
-/** Has the provider's KYB checks pass on the clock: PENDING, then VALIDATED (spec, customerValidationStatus). */
+/** Has the provider's KYB checks pass on the clock: PENDING, then VALIDATED (docs/upstream-api.md, "customerValidationStatus"). */
 export function validateLater(world: World, customer: Customer): void {
   world.clock.schedule(customer.createdAt + world.choices.kybSeconds * 1000, () => {
     customer.validationStatus = 'VALIDATED';

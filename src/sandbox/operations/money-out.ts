@@ -16,7 +16,7 @@ import {
   usableSpeiSource,
 } from './requests.ts';
 
-/** Starts an outbound SPEI transfer (endpoint 11): INITIALIZED now, LIQUIDATED on the clock. @throws ApiError */
+/** Starts an outbound SPEI transfer (docs/upstream-api.md, endpoint 11): INITIALIZED now, LIQUIDATED on the clock. @throws ApiError */
 export function startMoneyOut(
   world: World,
   clientId: string,

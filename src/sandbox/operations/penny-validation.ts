@@ -18,7 +18,7 @@ import {
 
 const ONE_CENTAVO = 1n;
 
-/** Sends 0.01 MXN to a CLABE instrument and follows its CEP (endpoint 13). @throws ApiError */
+/** Sends 0.01 MXN to a CLABE instrument and follows its CEP (docs/upstream-api.md, endpoint 13). @throws ApiError */
 export function startPennyValidation(
   world: World,
   clientId: string,

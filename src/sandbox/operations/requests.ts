@@ -20,7 +20,7 @@ export interface TransactionRequest {
 
 const SHORT_DESCRIPTION = 40;
 
-/** The checks that internal transactions document, in the spec's words (section Errors). Returns the amount in centavos. */
+/** The checks that internal transactions document, in the spec's words (docs/upstream-api.md, "Errors"). Returns the amount in centavos. */
 export function checkTransactionRequest(
   transaction: TransactionRequest,
   description: 'fewer than 40' | 'unlimited',

@@ -34,7 +34,7 @@ interface Subscription {
   readonly resume: (() => Promise<Subscribed>) | undefined;
 }
 
-/** How much may wait for one reader (events.md, "A slow reader hurts nobody else"). */
+/** How much may wait for one reader (docs/events.md, "A slow reader hurts nobody else"). */
 const QUEUE = { results: 256, characters: 1024 * 1024 } as const;
 
 /** Executes a subscription once for all who ask the same, and sends all the same text. */
