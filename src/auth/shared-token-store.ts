@@ -1,14 +1,10 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
 import { connectRedis } from '../redis/connection.ts';
 import type { ServiceToken, SharedTokenStore } from './service-token.ts';
-
-/** What a log call needs; pino's loggers fit. */
-interface Logger {
-  warn(fields: object, message: string): void;
-}
 
 export interface SharedTokenStoreOptions {
   /** As `connectRedis` takes it. */

@@ -4,6 +4,7 @@ import { UnauthenticatedError } from '../auth/authenticator.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import { createService } from '../auth/service.ts';
 import { openSharedTokenStore } from '../auth/shared-token-store.ts';
+import { silentLogger } from '../common/logger.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { createHttp } from '../upstream/http.ts';
@@ -15,8 +16,6 @@ export interface UpstreamAccess extends AsyncDisposable {
   /** Calls for the client that the credentials stand for. */
   readonly rest: Rest;
 }
-
-const silent = { warn: () => {} };
 
 /**
  * Reaches the REST service: in service mode with the gateway's own credentials, otherwise with `PASARELA_TOKEN`.
@@ -51,7 +50,7 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
   const service = serviceOf(variables);
   const redisUrl = variables.REDIS_URL?.reveal();
   const share =
-    service && redisUrl ? openSharedTokenStore({ ...service, redisUrl, logger: silent }) : undefined;
+    service && redisUrl ? openSharedTokenStore({ ...service, redisUrl, logger: silentLogger }) : undefined;
   const close = async (): Promise<void> => {
     await share?.stop();
     await http.close();

@@ -160,11 +160,3 @@ export interface EventLog {
   /** Ends every follower with `DrainingError` and closes what is open. */
   stop(): Promise<void>;
 }
-
-/** What a log call needs; pino's loggers fit. */
-export interface EventLogger {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}

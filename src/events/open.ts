@@ -1,4 +1,5 @@
-import type { EventLog, EventLogger } from './log.ts';
+import type { Logger } from '../common/logger.ts';
+import type { EventLog } from './log.ts';
 import { type EventMetrics, silentMetrics } from './metrics.ts';
 import { Quarantine } from './quarantine.ts';
 import { SpooledLog } from './spool/spooled-log.ts';
@@ -11,7 +12,7 @@ export interface EventLogOptions {
   readonly dataDir: string;
   /** Events kept per client. */
   readonly retention: number;
-  readonly logger: EventLogger;
+  readonly logger: Logger;
   readonly metrics?: EventMetrics | undefined;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { EventLogger, EventType } from './log.ts';
+import type { Logger } from '../common/logger.ts';
+import type { EventType } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
 import { makePrivate } from './sqlite/file.ts';
 
@@ -36,11 +37,11 @@ const BUSY_TIMEOUT_MS = 200;
  */
 export class Quarantine {
   readonly #dataDir: string;
-  readonly #logger: EventLogger;
+  readonly #logger: Logger;
   readonly #metrics: EventMetrics;
   #database: DatabaseSync | undefined;
 
-  constructor(options: { dataDir: string; logger: EventLogger; metrics: EventMetrics }) {
+  constructor(options: { dataDir: string; logger: Logger; metrics: EventMetrics }) {
     this.#dataDir = options.dataDir;
     this.#logger = options.logger;
     this.#metrics = options.metrics;

@@ -1,9 +1,10 @@
 import { GraphQLError } from 'graphql';
 import { createYoga, type GraphiQLOptions, type YogaServerInstance } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
+import type { Logger } from '../common/logger.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
-import type { Context, Incoming, Logger } from '../operation/context.ts';
+import type { Context, Incoming } from '../operation/context.ts';
 import { forgetRights } from '../schema/builder.ts';
 import { buildSchema } from '../schema/index.ts';
 import { createJsonPost, type Transport } from '../transport/http-fast-path.ts';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { Appended, EventLog, EventLogger, MoneyInDecision, NewEvent } from '../events/log.ts';
+import type { Logger } from '../common/logger.ts';
+import type { Appended, EventLog, MoneyInDecision, NewEvent } from '../events/log.ts';
 import { type EventMetrics, silentMetrics } from '../events/metrics.ts';
 import { Quarantine, type QuarantineReason } from '../events/quarantine.ts';
 import { type IngressTarget, isSigned, isToken, readIngressPath } from './addresses.ts';
@@ -19,7 +20,7 @@ export interface IngressOptions {
   /** Folder of the quarantine. */
   readonly dataDir: string;
   readonly metrics?: EventMetrics | undefined;
-  readonly logger: EventLogger;
+  readonly logger: Logger;
 }
 
 export interface Ingress {

@@ -1,11 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What this room writes to the log; pino's loggers fit. */
-export interface Logger {
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
 /** Time and chance, handed in so that a test may choose them. */
 export interface Ambient {
   /** Ms since the epoch. */

@@ -1,4 +1,5 @@
-import type { Ambient, Logger } from './ambient.ts';
+import type { Logger } from '../common/logger.ts';
+import type { Ambient } from './ambient.ts';
 import type { MoneyIntent, RecordName } from './intent.ts';
 import type { Exchange, UpstreamAnswer } from './outcome.ts';
 import type { Persistence } from './persist.ts';

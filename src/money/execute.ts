@@ -1,4 +1,5 @@
-import { type Ambient, type Logger, systemAmbient } from './ambient.ts';
+import type { Logger } from '../common/logger.ts';
+import { type Ambient, systemAmbient } from './ambient.ts';
 import { backoff } from './backoff.ts';
 import type { Call, MoneyOrder, MoneyResult } from './call.ts';
 import { recordName } from './intent.ts';

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Logger } from './ambient.ts';
+import type { Logger } from '../common/logger.ts';
 import { createMoney, type Money } from './execute.ts';
 import type { MoneyRecords } from './record.ts';
 import { openSqliteRecords } from './sqlite-record.ts';

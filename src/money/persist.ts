@@ -1,4 +1,5 @@
-import type { Ambient, Logger } from './ambient.ts';
+import type { Logger } from '../common/logger.ts';
+import type { Ambient } from './ambient.ts';
 import { backoff } from './backoff.ts';
 
 /** Steps that must reach the store in the end, though nobody waits for them. */

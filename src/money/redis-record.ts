@@ -1,7 +1,7 @@
 import { once } from 'node:events';
+import type { Logger } from '../common/logger.ts';
 import { connectRedis, type RedisClient } from '../redis/connection.ts';
 import { primariesOf, Replication } from '../redis/replication.ts';
-import type { Logger } from './ambient.ts';
 import type { RecordName } from './intent.ts';
 import {
   type Claimed,

@@ -1,6 +1,7 @@
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
+import type { Logger } from '../common/logger.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
 import type { Money } from '../money/execute.ts';
@@ -17,14 +18,6 @@ import {
 } from '../upstream/rest.ts';
 import { type BankCache, createSession, type PrefetchList, type Session } from '../upstream/session.ts';
 import type { SourceOwners } from '../upstream/source-owners.ts';
-
-/** What a log call needs; pino's loggers fit. */
-export interface Logger {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is made anew for every event. */
 export interface Context {

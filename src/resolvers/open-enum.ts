@@ -1,4 +1,4 @@
-import type { Logger } from '../operation/context.ts';
+import type { Logger } from '../common/logger.ts';
 
 /** How many different values are logged, once each. All are counted. */
 const MAX_LOGGED = 1_000;

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
+import { type Logger, silentLogger } from '../common/logger.ts';
 import { buildApp } from './app.ts';
 import { alternativeChoices, type Choices, defaultChoices } from './choices.ts';
 import { ClabeIssuer } from './clabe.ts';
@@ -9,7 +10,6 @@ import { currentToken } from './control.ts';
 import { Deliveries } from './deliveries.ts';
 import { Ids } from './ids.ts';
 import { Ledger } from './ledger.ts';
-import { type Logger, silent } from './logger.ts';
 import { OWN_INSTITUTION } from './participants.ts';
 import { seed } from './seed.ts';
 import { HISTORY_MS } from './seed-history.ts';
@@ -60,7 +60,7 @@ const KEEP_ALIVE_MS = 75_000;
 /** Starts the REST service of the spec over HTTP. Rejects when the port is taken. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const choices = { ...defaultChoices, ...options.choices };
-  const logger = options.logger ?? silent;
+  const logger = options.logger ?? silentLogger;
   const world = makeWorld(options, choices, logger);
   const seeded = await seed(world);
   if (options.run !== undefined) world.ids.beginRun(options.run);

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { EventLog, EventLogger, NewEvent, StoredEvent } from '../../src/events/log.ts';
+import type { Logger } from '../../src/common/logger.ts';
+import type { EventLog, NewEvent, StoredEvent } from '../../src/events/log.ts';
 import { type EventMetrics, silentMetrics } from '../../src/events/metrics.ts';
 import { until } from './until.ts';
 
@@ -22,7 +23,7 @@ export function moneyIn(changes: Partial<NewEvent> & { amount?: string } = {}): 
 }
 
 /** A logger that keeps what it is told. */
-export function recordingLogger(): EventLogger & {
+export function recordingLogger(): Logger & {
   readonly lines: { level: string; fields: object; message: string }[];
 } {
   const lines: { level: string; fields: object; message: string }[] = [];

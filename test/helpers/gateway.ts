@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildServer, type ServerConfig } from '../../src/app/gateway.ts';
 import type { Clock } from '../../src/auth/credential-expiry.ts';
-import type { IngressAddresses, Logger } from '../../src/operation/context.ts';
+import type { Logger } from '../../src/common/logger.ts';
+import type { IngressAddresses } from '../../src/operation/context.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
 import { gatewayConfig } from './gateway-config.ts';
 

@@ -1,3 +1,4 @@
+import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney } from '../../src/money/execute.ts';
 import type { MoneyMutation } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
@@ -17,7 +18,6 @@ export interface ChildTask {
 
 /** A gateway's money room in a process of its own, that ends itself with SIGKILL before or after a step of its store. */
 const task = JSON.parse(process.argv[2] ?? '') as ChildTask;
-const logger = { warn() {}, error() {} };
 
 const opened = await openMoneyRecords({ ...task, redisUrl: task.redisUrl, logger });
 const records = new Proxy(opened, {

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { type MoneyMutation, recordName } from '../../src/money/intent.ts';
@@ -12,7 +13,6 @@ import { until } from '../helpers/until.ts';
 import { fastAmbient, MUTATIONS, order, told } from './orders.ts';
 import { type Fault, startUpstream, type Upstream } from './upstream.ts';
 
-const logger = { warn() {}, error() {} };
 const HOUR = 3_600_000;
 /** Thirty seconds pass in one. */
 const FACTOR = 30;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { MoneyResult } from '../../src/money/call.ts';
 import { createMoney } from '../../src/money/execute.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
@@ -11,7 +12,6 @@ import { startRedis } from '../helpers/redis.ts';
 import { fastAmbient, MUTATIONS, order } from './orders.ts';
 import { type Fault, startUpstream, type Upstream } from './upstream.ts';
 
-const logger = { warn() {}, error() {} };
 const RUNS = 150;
 const SEED = 20_260_401;
 const CALL_MS = 30_000;

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
@@ -12,7 +13,6 @@ import type { ChildTask } from './child.ts';
 import { MUTATIONS, order } from './orders.ts';
 import { type Fault, startUpstream, type Upstream } from './upstream.ts';
 
-const logger = { warn() {}, error() {} };
 const LEASE_MS = 250;
 
 /** Left behind by the dead: nothing under the key; a request that never left; one that the upstream has served; an answer. */

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { RecordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
 import { type Claimed, type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
-const logger = { warn() {}, error() {} };
 const HASH = 'input-one';
 const PROMPT_REPLICAS = ['--repl-diskless-sync-delay', '0'];
 const DONE = { kind: 'done', status: 200, text: '{"id":"ñandú ✓"}' } as const;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
@@ -6,8 +7,6 @@ import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { MUTATIONS, order } from './orders.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
-
-const logger = { warn() {}, error() {} };
 
 let redis: RedisServer;
 let upstream: Upstream;

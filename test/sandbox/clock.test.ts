@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
 import { Clock } from '../../src/sandbox/clock.ts';
-import { silent } from '../../src/sandbox/logger.ts';
 
 const START = Date.UTC(2026, 0, 1);
 
 describe('the simulated clock', () => {
   test('stands still at speed 0 until it is stepped', async () => {
-    const clock = new Clock(0, START, silent);
+    const clock = new Clock(0, START, silentLogger);
     clock.start();
     await new Promise((resolve) => setImmediate(resolve));
     expect(clock.now()).toBe(START);
@@ -16,7 +16,7 @@ describe('the simulated clock', () => {
   });
 
   test('runs what falls due in the order of times, then of scheduling, each at its own time', async () => {
-    const clock = new Clock(0, START, silent);
+    const clock = new Clock(0, START, silentLogger);
     const seen: [string, number][] = [];
     const note = (name: string) => () => {
       seen.push([name, clock.now() - START]);
@@ -35,7 +35,7 @@ describe('the simulated clock', () => {
   });
 
   test('a step awaits each task before the next, and runs what tasks schedule within it', async () => {
-    const clock = new Clock(0, START, silent);
+    const clock = new Clock(0, START, silentLogger);
     const seen: string[] = [];
     clock.schedule(START + 10, async () => {
       await new Promise((resolve) => setImmediate(resolve));
@@ -53,20 +53,20 @@ describe('the simulated clock', () => {
   });
 
   test('two steps at once are made one after the other', async () => {
-    const clock = new Clock(0, START, silent);
+    const clock = new Clock(0, START, silentLogger);
     await Promise.all([clock.advance(10), clock.advance(20)]);
     expect(clock.now()).toBe(START + 30);
     clock.stop();
   });
 
   test('what is due already runs at once, also while time stands still', async () => {
-    const clock = new Clock(0, START, silent);
+    const clock = new Clock(0, START, silentLogger);
     await new Promise<void>((resolve) => clock.schedule(START, resolve));
     clock.stop();
   });
 
   test('runs by itself faster than real time', async () => {
-    const clock = new Clock(100_000, START, silent);
+    const clock = new Clock(100_000, START, silentLogger);
     clock.start();
     await new Promise<void>((resolve) => clock.schedule(START + 3_600_000, resolve));
     expect(clock.now()).toBeGreaterThanOrEqual(START + 3_600_000);
@@ -75,7 +75,7 @@ describe('the simulated clock', () => {
 
   test('a task that fails is logged, and the others run', async () => {
     const logged: unknown[] = [];
-    const clock = new Clock(0, START, { error: (details) => logged.push(details) });
+    const clock = new Clock(0, START, { ...silentLogger, error: (details) => logged.push(details) });
     const failure = new Error('on purpose');
     clock.schedule(START + 1, () => {
       throw failure;
@@ -91,7 +91,7 @@ describe('the simulated clock', () => {
   });
 
   test('after stop nothing runs', async () => {
-    const clock = new Clock(0, START, silent);
+    const clock = new Clock(0, START, silentLogger);
     const ran: string[] = [];
     clock.schedule(START + 1, () => {
       ran.push('late');

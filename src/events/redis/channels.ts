@@ -1,6 +1,7 @@
+import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { bare, StoreUnavailableError } from '../errors.ts';
-import type { EventLogger } from '../log.ts';
+
 import type { EventMetrics } from '../metrics.ts';
 import type { Listener } from '../source.ts';
 import { channelClient, redisKeys } from './keys.ts';
@@ -28,7 +29,7 @@ const LOST = { on: undefined, lost: true } as const;
  */
 export class RedisChannels {
   readonly #subscribers: Subscribers;
-  readonly #logger: EventLogger;
+  readonly #logger: Logger;
   readonly #metrics: EventMetrics;
   readonly #subscriptions = new Map<string, Subscription>();
   #renewing = false;
@@ -37,7 +38,7 @@ export class RedisChannels {
   #retry: NodeJS.Timeout | undefined;
   #failing = false;
 
-  constructor(open: (events: SubscriberEvents) => Subscribers, logger: EventLogger, metrics: EventMetrics) {
+  constructor(open: (events: SubscriberEvents) => Subscribers, logger: Logger, metrics: EventMetrics) {
     this.#logger = logger;
     this.#metrics = metrics;
     this.#subscribers = open({

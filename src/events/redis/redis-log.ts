@@ -1,8 +1,9 @@
 import { Cluster } from 'ioredis';
+import type { Logger } from '../../common/logger.ts';
 import { connectRedis, connectRedisNode, type RedisClient, type RedisNode } from '../../redis/connection.ts';
 import { encodeCursor, newEpoch } from '../cursor.ts';
 import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS } from '../entry.ts';
-import type { Appended, EventLogger, EventLogHealth, NewEvent } from '../log.ts';
+import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import { LogReader } from '../reader.ts';
 import type { RemoteLog } from '../spool/spooled-log.ts';
@@ -39,7 +40,7 @@ export interface RedisLogOptions {
   readonly redisUrl: string;
   /** Events kept per client. */
   readonly retention: number;
-  readonly logger: EventLogger;
+  readonly logger: Logger;
   readonly metrics: EventMetrics;
   /** Milliseconds since 1970. */
   readonly now: () => number;

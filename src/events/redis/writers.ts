@@ -1,7 +1,8 @@
+import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { primariesOf, primaryIn, Replication } from '../../redis/replication.ts';
 import { bare, StoreUnavailableError } from '../errors.ts';
-import type { EventLogger } from '../log.ts';
+
 import { list } from './reply.ts';
 import { runScript, runScriptAndWait, type Script } from './scripts.ts';
 import { redisWarnings } from './settings.ts';
@@ -16,14 +17,14 @@ const REPLICA_TIMEOUT_MS = 500;
  */
 export class RedisWriters {
   readonly connections: readonly RedisClient[];
-  readonly #logger: EventLogger;
+  readonly #logger: Logger;
   readonly #deadlineMs: number;
   /** The one that was used last is last. */
   readonly #inTurn: RedisClient[];
   readonly #replication = new Replication();
   #waits = false;
 
-  constructor(connect: () => RedisClient, logger: EventLogger, deadlineMs: number) {
+  constructor(connect: () => RedisClient, logger: Logger, deadlineMs: number) {
     const first = connect();
     this.connections = [first, ...Array.from({ length: WRITERS - 1 }, connect)];
     this.#inTurn = [...this.connections];

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from '../../common/logger.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type {
   Appended,
   EventLog,
-  EventLogger,
   EventLogHealth,
   EventPage,
   FollowOptions,
@@ -29,7 +29,7 @@ export interface SpooledLogOptions {
   /** Folder of the spool. */
   readonly dataDir: string;
   readonly quarantine: Quarantine;
-  readonly logger: EventLogger;
+  readonly logger: Logger;
   readonly metrics: EventMetrics;
 }
 

@@ -2,9 +2,11 @@
  * A whole gateway in a process of its own, that ends itself with SIGKILL at the steps it is told. Its one argument is a
  * {@link GatewayTask} as JSON. It says `listening <url>` once it serves, and `killed <name>` as its last word.
  */
+
 import { subscribe } from 'node:diagnostics_channel';
 import { writeSync } from 'node:fs';
 import { buildServer, type ServerConfig } from '../../../src/app/gateway.ts';
+import { silentLogger as logger } from '../../../src/common/logger.ts';
 import { Secret } from '../../../src/common/secret.ts';
 import { createMoney } from '../../../src/money/execute.ts';
 import { openMoneyRecords } from '../../../src/money/open.ts';
@@ -77,7 +79,6 @@ subscribe('undici:request:bodySent', (message) => {
 });
 
 const { upstreamUrl, dataDir, redisUrl, leaseMs } = task;
-const logger = { debug() {}, info() {}, warn() {}, error() {} };
 const server = buildServer(
   {
     ...gatewayConfig(upstreamUrl, dataDir),
