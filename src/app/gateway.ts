@@ -15,14 +15,16 @@ import { createDrain } from '../graphql/plugins/drain.ts';
 import { createQueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
 import { trustedDocument } from '../graphql/plugins/trusted-documents.ts';
 import { toDocumentError } from '../graphql/public-errors.ts';
-import { createGraph, createGraphHttp, type GraphConfig } from '../graphql/yoga.ts';
+import { createGraph, type GraphConfig } from '../graphql/yoga.ts';
 import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from '../ingress/addresses.ts';
 import { createIngress } from '../ingress/ingress.ts';
 import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
 import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
+import { undocumentedValues } from '../resolvers/open-enum.ts';
 import { createConnections } from '../transport/connections.ts';
+import { createGraphHttp } from '../transport/http.ts';
 import { readiness } from '../transport/readiness.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
 import { createBreaker } from '../upstream/breaker.ts';
@@ -97,7 +99,7 @@ export function buildServer(
   clock: Clock = systemClock,
 ): Gateway {
   const { tracing } = config;
-  const metrics = createMetrics();
+  const metrics = createMetrics(undocumentedValues);
   const breaker = createBreaker(() => performance.now());
   const http = createHttp(config.upstreamUrl, breaker, Math.min(5_000, config.upstreamTimeoutMs / 2));
   let publicUrl = config.publicUrl === 'self' ? undefined : config.publicUrl;

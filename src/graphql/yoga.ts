@@ -7,7 +7,6 @@ import type { Tracing } from '../observability/tracing.ts';
 import type { Context, Incoming } from '../operation/context.ts';
 import { forgetRights } from '../schema/builder.ts';
 import { buildSchema } from '../schema/index.ts';
-import { createJsonPost, type Transport } from '../transport/http-fast-path.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
 import { useCredentialExpiry } from './plugins/credential-expiry.ts';
 import { useCsrfPrevention } from './plugins/csrf-prevention.ts';
@@ -60,7 +59,7 @@ export interface GraphParts {
 }
 
 /** The longest request body, in bytes. */
-const MAX_BODY_BYTES = 256 * 1024;
+export const MAX_BODY_BYTES = 256 * 1024;
 /** Parsed documents that are kept, in bytes; a parsed one takes some 150 bytes for each character of its text. */
 const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
 /** Errors of documents that could not be parsed. */
@@ -134,19 +133,6 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
   });
 }
 
-/** HTTP for the graph, in the cheapest way that each request allows. */
-export const createGraphHttp = (
-  graph: Graph,
-  { allowsOrigin }: GraphConfig,
-  { logger, shared }: Pick<GraphParts, 'logger' | 'shared'>,
-): Transport<GraphContext> =>
-  createJsonPost(graph, {
-    maxBodyBytes: MAX_BODY_BYTES,
-    allowsOrigin,
-    mask: (error) => maskThrown(error, logger),
-    stringify: shared.stringify,
-  });
-
 /** Strangers choose what is parsed: what is kept of it is bounded by its size, not its number. */
 const keptByLength = <T extends object>(maxSize: number) =>
   new LRUCache<string, T>({
@@ -155,7 +141,7 @@ const keptByLength = <T extends object>(maxSize: number) =>
   });
 
 /** Errors from before an operation runs: those of GraphQL and HTTP are for the caller, others are not. */
-function maskThrown(error: unknown, logger: Logger): GraphQLError {
+export function maskThrown(error: unknown, logger: Logger): GraphQLError {
   if (error instanceof GraphQLError && error.extensions['code'] === 'REQUEST_ENTITY_TOO_LARGE') {
     return new GraphQLError(`The request is longer than the ${MAX_BODY_BYTES} bytes that are allowed.`, {
       extensions: { ...error.extensions, code: 'TOO_COMPLEX' },

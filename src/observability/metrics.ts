@@ -2,14 +2,19 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { EVENT_TYPES } from '../events/log.ts';
 import type { EventMetrics } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
-import { undocumentedValues } from '../resolvers/open-enum.ts';
-import type { FanOutMetrics } from '../transport/sockets/fan-out.ts';
 import type { CallRecord } from '../upstream/rest.ts';
 
 const QUARANTINE_REASONS: readonly QuarantineReason[] = [
   ...(['unreadable', 'incomplete', 'foreign-client'] as const),
   ...(['conflict', 'undecided'] as const),
 ];
+
+/** What sockets that share a stream are counted by. */
+export interface FanOutMetrics {
+  /** How the number of streams differs from that of the log's followers. */
+  sharing(change: number): void;
+  slowConsumerDisconnect(): void;
+}
 
 /** What the gateway counts, as Prometheus reads it at `/metrics`. No label ever holds an id or a name. */
 export interface Metrics {
@@ -20,8 +25,12 @@ export interface Metrics {
   operation(type: string, outcome: 'ok' | 'error'): void;
 }
 
-/** Makes a registry with the process' own metrics and all of `pasarela_*`. */
-export function createMetrics(): Metrics {
+/**
+ * Makes a registry with the process' own metrics and all of `pasarela_*`.
+ *
+ * @param undocumentedValues how often each open enum has met a value that it does not know, by the enum's name.
+ */
+export function createMetrics(undocumentedValues: () => ReadonlyMap<string, number>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];

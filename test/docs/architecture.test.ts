@@ -5,103 +5,116 @@ import { beforeAll, expect, it } from 'vitest';
 import { blocks, ROOT, readPage } from './pages.ts';
 
 const SRC = fileURLToPath(new URL('src', ROOT));
-/** What every room may use. */
+/** What every room may use; the picture does not show it. */
 const COMMON = 'common';
+/** The only file at the top of `src`. */
+const START = 'start.js';
 
-/** `from --> to`, or `from -.-> to` where nothing but types is imported. */
-type Arrow = string;
-
-let page: string;
-/** The room of each file at the top of `src`; a folder is a room by its own name. */
-let rooms: ReadonlyMap<string, string>;
-let folders: readonly string[];
-let imports: readonly {
+interface Import {
+  /** Paths below `src`. */
   readonly from: string;
   readonly to: string;
-  readonly isType: boolean;
-  readonly file: string;
-}[];
+  /** Whether the module is loaded when the code gets there, and not with the file. */
+  readonly isLazy: boolean;
+}
+
+let page: string;
+let files: readonly string[];
+let imports: readonly Import[];
 
 beforeAll(async () => {
   page = await readPage('ARCHITECTURE.md');
-  const rows = [...page.matchAll(/^\| `(\w+)` \|[^|]+\|([^|]*)\|$/gm)];
-  folders = rows.map(([, room = '']) => room);
-  rooms = new Map(
-    rows.flatMap(([, room = '', files = '']) =>
-      [...files.matchAll(/`([\w-]+\.[jt]s)`/g)].map(([, file = '']) => [file, room]),
-    ),
-  );
-  const files = (await readdir(SRC, { recursive: true })).filter((file) => /\.[jt]s$/.test(file));
+  files = (await readdir(SRC, { recursive: true })).filter((file) => /\.[jt]s$/.test(file));
   imports = (await Promise.all(files.map(importsOf))).flat();
 });
 
-const roomOf = (file: string): string => {
-  const [first = ''] = file.split('/');
-  return first === file ? (rooms.get(file) ?? file) : first;
-};
+const roomOf = (file: string): string => file.split('/')[0] ?? file;
 
-async function importsOf(file: string) {
-  const text = await readFile(join(SRC, file), 'utf8');
-  const statements = text.matchAll(
-    /^(import type|export type|import|export)\b[^;']*?'(\.[^']+)';|import\('(\.[^']+)'\)/gm,
-  );
-  return [...statements].map(([, keyword = '', target, lazy = '']) => {
-    const path = relative(SRC, normalize(join(SRC, dirname(file), target ?? lazy)));
-    return { file, from: roomOf(file), to: roomOf(path), isType: keyword.endsWith('type') };
-  });
+async function importsOf(from: string): Promise<readonly Import[]> {
+  const text = await readFile(join(SRC, from), 'utf8');
+  const statements = text.matchAll(/^(?:import|export)\b[^;']*?'(\.[^']+)';|import\('(\.[^']+)'\)/gm);
+  return [...statements].map(([, eager, lazy = '']) => ({
+    from,
+    to: relative(SRC, normalize(join(SRC, dirname(from), eager ?? lazy))),
+    isLazy: eager === undefined,
+  }));
 }
 
-function arrowsOfTheCode(): readonly Arrow[] {
-  const between = imports.filter(({ from, to }) => from !== to && from !== COMMON && to !== COMMON);
-  const pairs = new Map<string, boolean>();
-  for (const { from, to, isType } of between) {
-    const pair = `${from} ${to}`;
-    pairs.set(pair, (pairs.get(pair) ?? true) && isType);
+/** From each name to the names that it leads to. */
+type Arrows = ReadonlyMap<string, ReadonlySet<string>>;
+
+function arrowsBetween(pairs: readonly (readonly [string, string])[]): Arrows {
+  const arrows = new Map<string, Set<string>>();
+  for (const [from, to] of pairs) {
+    if (from !== to) arrows.set(from, (arrows.get(from) ?? new Set()).add(to));
   }
-  return [...pairs].map(([pair, typesAlone]) => pair.replace(' ', typesAlone ? ' -.-> ' : ' --> ')).sort();
+  return arrows;
 }
 
-it('every file at the top of src has its room in ARCHITECTURE.md, and every room exists', async () => {
+const roomArrows = (): Arrows =>
+  arrowsBetween(
+    imports
+      .map(({ from, to }) => [roomOf(from), roomOf(to)] as const)
+      .filter(([from, to]) => from !== START && from !== COMMON && to !== COMMON),
+  );
+
+/** The first circle that arrows lead in; undefined for none. */
+function circleOf(arrows: Arrows): readonly string[] | undefined {
+  const done = new Set<string>();
+  const search = (name: string, path: readonly string[]): readonly string[] | undefined => {
+    if (path.includes(name)) return [...path.slice(path.indexOf(name)), name];
+    if (done.has(name)) return undefined;
+    for (const next of arrows.get(name) ?? []) {
+      const circle = search(next, [...path, name]);
+      if (circle !== undefined) return circle;
+    }
+    done.add(name);
+    return undefined;
+  };
+  return [...arrows.keys()].map((name) => search(name, [])).find((circle) => circle !== undefined);
+}
+
+it('every folder of src is a room of ARCHITECTURE.md, and nothing but start.js lies beside them', async () => {
+  const rooms = [...page.matchAll(/^\| `(\w+)` \|[^|]+\|$/gm)].map(([, room]) => room);
   const entries = await readdir(SRC, { withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
-  expect(files.sort()).toEqual([...rooms.keys()].sort());
-  const inside = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  const withoutFiles = folders.filter((room) => ![...rooms.values()].includes(room));
-  expect(withoutFiles.sort()).toEqual(inside.sort());
+  expect(entries.filter((entry) => entry.isFile()).map(({ name }) => name)).toEqual([START]);
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  expect(rooms.sort()).toEqual(folders.sort());
 });
 
 it('the diagram of ARCHITECTURE.md shows the imports that there are, and no other', () => {
   const [diagram] = blocks(page, 'mermaid');
-  const drawn = [...(diagram?.text ?? '').matchAll(/^ +(\w+) (-->|-\.->) (\w+)$/gm)].map(([line]) =>
-    line.trim(),
-  );
+  const drawn = [...(diagram?.text ?? '').matchAll(/^ +(\w+) --> (\w+)$/gm)].map(([line]) => line.trim());
+  const made = [...roomArrows()].flatMap(([from, tos]) => [...tos].map((to) => `${from} --> ${to}`));
   expect(drawn.length).toBeGreaterThan(10);
-  expect([...drawn].sort()).toEqual(arrowsOfTheCode());
+  expect([...drawn].sort()).toEqual(made.sort());
 });
 
-it('the arrows lead in no circle, but for the context, whose types the rooms below it name', () => {
-  const arrows = arrowsOfTheCode()
-    .filter((arrow) => !arrow.endsWith('-.-> context'))
-    .map((arrow) => arrow.split(/ -.*> /));
-  const reaches = (from: string, seen: readonly string[]): void => {
-    expect(seen, [...seen, from].join(' → ')).not.toContain(from);
-    for (const [source, to = ''] of arrows) if (source === from) reaches(to, [...seen, from]);
-  };
-  for (const [from = ''] of arrows) reaches(from, []);
+it('the arrows between rooms lead in no circle, those of types included', () => {
+  expect(circleOf(roomArrows())).toBeUndefined();
 });
 
-it('the rooms that know no other import none, and what is common imports nothing but that', () => {
-  const [, named = ''] = /^(`upstream`.*) know no other room\./m.exec(page) ?? [];
-  const alone = [...named.matchAll(/`(\w+)`/g)].map(([, room]) => room);
-  expect(alone).toHaveLength(5);
-  for (const { from, to, file } of imports) {
-    if (alone.includes(from) || from === COMMON) expect([from, COMMON], file).toContain(to);
-  }
+it('the imports between files lead in no circle, those of types included', () => {
+  const eager = imports.filter(({ isLazy }) => !isLazy).map(({ from, to }) => [from, to] as const);
+  expect(circleOf(arrowsBetween(eager))).toBeUndefined();
 });
 
-it('the files that ARCHITECTURE.md follows work through are there', async () => {
-  const { text } = { text: page.replace(/^\|.*$/gm, '') };
-  const named = [...text.matchAll(/`((?:\w+\/)?[\w-]+\.ts)`/g)].map(([, file = '']) => file);
-  const files = await readdir(SRC, { recursive: true });
+it('the rooms that ARCHITECTURE.md calls independent are', () => {
+  const [, free = ''] = /^(`upstream`.*) import no other room\./m.exec(page) ?? [];
+  const names = (text: string) => [...text.matchAll(/`(\w+)`/g)].map(([, room = '']) => room);
+  expect(names(free)).toHaveLength(3);
+  const arrows = roomArrows();
+  for (const room of names(free)) expect([...(arrows.get(room) ?? [])], room).toEqual([]);
+  const [, stores = ''] = /(`events`[^.]*) import `redis` alone\./.exec(page) ?? [];
+  expect(names(stores)).toHaveLength(2);
+  for (const room of names(stores)) expect([...(arrows.get(room) ?? [])], room).toEqual(['redis']);
+  const common = imports.filter(({ from }) => roomOf(from) === COMMON);
+  for (const { from, to } of common) expect(roomOf(to), from).toBe(COMMON);
+});
+
+it('the files that ARCHITECTURE.md follows work through are there', () => {
+  const prose = page.replace(/^\|.*$/gm, '');
+  const named = [...prose.matchAll(/`((?:[\w-]+\/)+[\w-]+\.ts)`/g)].map(([, file = '']) => file);
+  expect(named.length).toBeGreaterThan(15);
   for (const file of named) expect(files).toContain(file);
 });

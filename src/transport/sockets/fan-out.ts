@@ -1,5 +1,6 @@
 import type { ExecutionResult } from 'graphql';
 import { CURSOR } from '../../graphql/executor/graphql-js.ts';
+import type { FanOutMetrics } from '../../observability/metrics.ts';
 
 type Results = AsyncIterableIterator<ExecutionResult, unknown>;
 
@@ -16,12 +17,6 @@ export interface Outlet {
   send(payload: string, sent: () => void): void;
   /** Its reader has fallen behind, or whoever reads for all has: it may come back, and resume. */
   close(): void;
-}
-
-export interface FanOutMetrics {
-  /** How the number of streams differs from that of the log's followers. */
-  sharing(change: number): void;
-  slowConsumerDisconnect(): void;
 }
 
 interface Subscription {
