@@ -5,15 +5,12 @@ import { ownerOf } from '../resolvers/owner.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Account } from '../upstream/accounts.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { BankType } from './bank.ts';
 import { builder, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
-import { InstrumentType } from './instrument.ts';
 import { MoneyType } from './money.ts';
 import { OwnerType } from './owner.ts';
-
-export const AccountType = builder.objectRef<Account>('Account');
+import { AccountType, BankType, InstrumentType } from './refs.ts';
 
 AccountType.implement({
   description: 'A private account of the client or of one of its customers, with a CLABE and a balance.',

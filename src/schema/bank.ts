@@ -1,8 +1,8 @@
 import { bank, banks } from '../resolvers/bank.ts';
-import type { Bank } from '../upstream/banks.ts';
 import { builder } from './builder.ts';
+import { BankType } from './refs.ts';
 
-export const BankType = builder.objectRef<Bank>('Bank').implement({
+BankType.implement({
   description:
     'A SPEI participant. The upstream documents no field but the id: what else it sends is in `attributes`.',
   fields: (t) => ({

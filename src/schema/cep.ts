@@ -3,9 +3,8 @@ import type { CepUpdate } from '../resolvers/receipt.ts';
 import { followCep } from '../resolvers/subscriptions.ts';
 import { transactionOf } from '../resolvers/transaction.ts';
 import { optional, when } from '../resolvers/values.ts';
-import type { DataCep } from '../upstream/transactions.ts';
 import { builder } from './builder.ts';
-import { TransactionType } from './transaction.ts';
+import { CepType, TransactionType } from './refs.ts';
 
 export const CepStatusType = builder.enumType('CepStatus', {
   description: "The upstream's transient INITIALIZED is shown as PENDING, as it asks of its clients.",
@@ -21,7 +20,7 @@ export const CepStatusType = builder.enumType('CepStatus', {
   },
 });
 
-export const CepType = builder.objectRef<DataCep>('Cep').implement({
+CepType.implement({
   description: 'Electronic payment receipt (comprobante electrónico de pago) of a penny validation.',
   fields: (t) => ({
     validationId: t.id({ description: 'UUID of the validation.', resolve: optional('validationId') }),

@@ -1,5 +1,4 @@
 import {
-  type Client,
   client,
   clientAccounts,
   clientCustomers,
@@ -11,9 +10,10 @@ import { builder } from './builder.ts';
 import { pageArgs } from './connection.ts';
 import { CustomerConnectionType } from './customer.ts';
 import { InstrumentConnectionType } from './instrument.ts';
+import { ClientType } from './refs.ts';
 import { WebhookConnectionType } from './webhook.ts';
 
-export const ClientType = builder.objectRef<Client>('Client').implement({
+ClientType.implement({
   description: 'The business client (merchant) whose money is moved. Everything in the graph belongs to one.',
   fields: (t) => ({
     id: t.exposeID('id', { nullable: false, description: 'UUID of the client.' }),

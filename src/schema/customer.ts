@@ -5,9 +5,9 @@ import type { Customer } from '../upstream/customers.ts';
 import { AccountConnectionType } from './account.ts';
 import { AuditType, auditOf } from './audit.ts';
 import { builder, reads } from './builder.ts';
-import { ClientType } from './client.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { InstrumentConnectionType } from './instrument.ts';
+import { ClientType, CustomerType } from './refs.ts';
 
 const CustomerValidationStatusType = builder.enumType('CustomerValidationStatus', {
   description: 'KYB state. Only `VALIDATED` customers are to be used in production.',
@@ -30,8 +30,6 @@ const LegalRepresentativeType = builder.objectRef<Customer>('LegalRepresentative
     email: t.string({ description: 'E-mail address.', resolve: optional('legalRepresentativeEmail') }),
   }),
 });
-
-export const CustomerType = builder.objectRef<Customer>('Customer');
 
 CustomerType.implement({
   description: 'A Business Unit: a legal entity of its own, with its own RFC, CLABEs and balances.',

@@ -9,7 +9,7 @@ import {
 } from '../resolvers/errors.ts';
 import type { Refusal } from '../upstream/errors.ts';
 import { builder } from './builder.ts';
-import { TransactionType } from './transaction.ts';
+import { TransactionType } from './refs.ts';
 
 const UserErrorCodeType = builder.enumType('UserErrorCode', {
   description: 'What went wrong, for a program to branch on.',

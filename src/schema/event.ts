@@ -15,7 +15,8 @@ import { builder, reads } from './builder.ts';
 import { CepStatusType } from './cep.ts';
 import { MoneyType } from './money.ts';
 import { OwnerType } from './owner.ts';
-import { TransactionSubCategoryType, TransactionType } from './transaction.ts';
+import { TransactionType } from './refs.ts';
+import { TransactionSubCategoryType } from './transaction.ts';
 
 export const EventTypeEnum = builder.enumType('EventType', {
   description: 'What an event tells of.',

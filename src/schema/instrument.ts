@@ -13,15 +13,12 @@ import { ownerOf } from '../resolvers/owner.ts';
 import { registerInstrument } from '../resolvers/registration.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
-import { AccountType } from './account.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { BankType } from './bank.ts';
 import { builder, reads } from './builder.ts';
-import { ClientType } from './client.ts';
 import { connectionType } from './connection.ts';
-import { CustomerType } from './customer.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { OwnerType } from './owner.ts';
+import { AccountType, BankType, ClientType, CustomerType, InstrumentType } from './refs.ts';
 
 const CardDetailType = builder.objectRef<InstrumentDetail>('CardDetail').implement({
   description: 'The card behind an instrument. Its whole number is not readable.',
@@ -58,8 +55,6 @@ export const InstrumentDetailType = builder.unionType('InstrumentDetail', {
   types: [CardDetailType, ClabeDetailType],
   resolveType: (detail) => detailForm(detail),
 });
-
-export const InstrumentType = builder.objectRef<Instrument>('Instrument');
 
 InstrumentType.implement({
   description: 'Where money comes from or goes to: a registered card, or a CLABE account.',

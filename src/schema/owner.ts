@@ -1,7 +1,6 @@
 import { Client } from '../resolvers/client.ts';
 import { builder } from './builder.ts';
-import { ClientType } from './client.ts';
-import { CustomerType } from './customer.ts';
+import { ClientType, CustomerType } from './refs.ts';
 
 export const OwnerType = builder.unionType('Owner', {
   description: 'Who owns an account or an instrument: the client itself or one of its customers.',

@@ -8,7 +8,7 @@ import { type Refunded, refundTransaction } from '../resolvers/refund.ts';
 import { transaction } from '../resolvers/transaction.ts';
 import { builder } from './builder.ts';
 import { ANY_FAILURE } from './failures.ts';
-import { TransactionType } from './transaction.ts';
+import { TransactionType } from './refs.ts';
 
 const KEY =
   'Names this intent to pay: any string of 8 to 128 characters, made once per intent and sent again on every retry. The same key with other contents is refused. Kept for 30 days. Example: `"invoice-2026-1187"`.';

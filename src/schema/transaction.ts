@@ -11,14 +11,12 @@ import {
   transactionSubCategory,
 } from '../resolvers/transaction.ts';
 import { optional } from '../resolvers/values.ts';
-import type { Transaction, TransactionInstrument } from '../upstream/transactions.ts';
+import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { BankType } from './bank.ts';
 import { builder, reads } from './builder.ts';
-import { CepType } from './cep.ts';
-import { ClientType } from './client.ts';
-import { InstrumentDetailType, InstrumentType } from './instrument.ts';
+import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
+import { BankType, CepType, ClientType, InstrumentType, TransactionType } from './refs.ts';
 
 const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
 
@@ -93,8 +91,6 @@ const TransactionInstrumentType = builder
       }),
     }),
   });
-
-export const TransactionType = builder.objectRef<Transaction>('Transaction');
 
 TransactionType.implement({
   description: 'A movement of money.',

@@ -14,7 +14,7 @@ import {
   webhook,
 } from '../resolvers/webhook.ts';
 import { builder } from './builder.ts';
-import { WebhookType } from './webhook.ts';
+import { WebhookType } from './refs.ts';
 
 const WebhookTypeInput = builder.enumType('WebhookTypeInput', {
   description: 'What a webhook can be registered for.',

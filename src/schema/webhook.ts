@@ -1,8 +1,8 @@
 import { optional, when } from '../resolvers/values.ts';
 import { webhook, webhookStatus, webhookType } from '../resolvers/webhook.ts';
-import type { Webhook } from '../upstream/webhooks.ts';
 import { builder } from './builder.ts';
 import { connectionType } from './connection.ts';
+import { WebhookType } from './refs.ts';
 
 const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
 
@@ -24,8 +24,6 @@ const WebhookStatusType = builder.enumType('WebhookStatus', {
     OTHER,
   },
 });
-
-export const WebhookType = builder.objectRef<Webhook>('Webhook');
 
 WebhookType.implement({
   description: 'A registered receiver of notifications. Its token is not readable.',

@@ -1,7 +1,12 @@
 import type { Account } from './accounts.ts';
 import type { Customer } from './customers.ts';
-import type { Instrument } from './instruments.ts';
 import { type Optional, present } from './json.ts';
+
+/** Whose an instrument is, as the service says it twice. */
+interface OwnedInstrument {
+  readonly ownerId?: Optional;
+  readonly customerId?: Optional;
+}
 
 /**
  * What of the client's belongings a caller may see: everything, or what belongs to one customer (docs/authentication.md,
@@ -14,7 +19,7 @@ export interface CustomerScope {
   owner(ownerId: Optional): boolean;
   account(account: Account): boolean;
   customer(customer: Customer): boolean;
-  instrument(instrument: Instrument): boolean;
+  instrument(instrument: OwnedInstrument): boolean;
   /** Of the client itself, not of any customer: its webhooks, and whatever names no owner. */
   readonly wholeClient: boolean;
 }

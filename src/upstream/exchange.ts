@@ -1,5 +1,16 @@
 import type { Dispatcher } from 'undici';
-import type { HttpRequest } from './http.ts';
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Path and query, already expanded and checked. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Milliseconds from dispatch until the last byte of the answer. */
+  readonly timeoutMs: number;
+  /** Aborts the wait. Never given with a request that moves money. */
+  readonly signal?: AbortSignal;
+}
 
 /** What came back over the wire. */
 export interface RawAnswer {
@@ -14,7 +25,7 @@ export class CallTimeout extends Error {}
 /** No whole answer came. */
 export interface NoAnswer {
   readonly cause: Error;
-  /** False when no byte of the request has dispatched: there was no connection that could carry it, or not in time. */
+  /** False when no byte of the request has left: there was no connection that could carry it, or not in time. */
   readonly dispatched: boolean;
 }
 

@@ -1,22 +1,10 @@
 import { Pool } from 'undici';
 import type { CircuitBreaker } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
-import { CallTimeout, exchange, type NoAnswer } from './exchange.ts';
+import { CallTimeout, exchange, type HttpRequest, type NoAnswer } from './exchange.ts';
 
 /** The largest answer that is read, in bytes; a longer one is `UPSTREAM_INVALID` (SECURITY.md). */
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
-
-export interface HttpRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Path and query, already expanded and checked. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-  /** Milliseconds from dispatch until the last byte of the answer. */
-  readonly timeoutMs: number;
-  /** Aborts the wait. Never given with a request that moves money. */
-  readonly signal?: AbortSignal;
-}
 
 export interface Answered {
   readonly kind: 'answered';
@@ -26,7 +14,7 @@ export interface Answered {
   readonly text: string;
   /** From the header `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The gateway answered in the service's stead (narrowed-changes.ts): nothing has been sent. */
+  /** The gateway made this answer itself (scoped-changes.ts). It sent nothing. */
   readonly synthesized?: true;
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readRefusal, UpstreamError } from './errors.ts';
-import type { Answered, Attempt, HttpRequest, UpstreamHttp } from './http.ts';
+import type { HttpRequest } from './exchange.ts';
+import type { Answered, Attempt, UpstreamHttp } from './http.ts';
 import { expandPath } from './path.ts';
 import { retryDelay } from './retry.ts';
 

@@ -1,11 +1,10 @@
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { decodeEntry, type Entry } from '../entry.ts';
 import { bare, StoreUnavailableError } from '../errors.ts';
-
 import type { EventMetrics } from '../metrics.ts';
 import type { Listener } from '../source.ts';
 import { channelClient, redisKeys } from './keys.ts';
-import { channelEntry } from './source.ts';
 import type { SubscriberEvents, Subscribers } from './subscribers.ts';
 
 /** Channels subscribed to at once. */
@@ -173,4 +172,12 @@ export class RedisChannels {
     for (const { on } of this.#subscriptions.values()) if (on !== undefined) used.add(on);
     this.#subscribers.prune(used);
   }
+}
+
+/** Reads a message of a client's channel: `epoch|prev|id|event`. Throws for any other text. */
+function channelEntry(clientId: string, message: string): Entry {
+  const [, epoch = '', prev = '', position = '', event = ''] =
+    /^([^|]+)\|([^|]+)\|(\d+-\d+)\|(.*)$/s.exec(message) ?? [];
+  if (position === '') throw new TypeError('a channel message is epoch|prev|id|event');
+  return decodeEntry(clientId, epoch, { position, prev }, event);
 }

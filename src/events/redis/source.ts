@@ -77,14 +77,6 @@ export class RedisSource implements Source {
   }
 }
 
-/** Reads a message of a client's channel: `epoch|prev|id|event`. Throws for any other text. */
-export function channelEntry(clientId: string, message: string): Entry {
-  const [, epoch = '', prev = '', position = '', event = ''] =
-    /^([^|]+)\|([^|]+)\|(\d+-\d+)\|(.*)$/s.exec(message) ?? [];
-  if (position === '') throw new TypeError('a channel message is epoch|prev|id|event');
-  return decodeEntry(clientId, epoch, { position, prev }, event);
-}
-
 function streamEntry(clientId: string, epoch: string, row: unknown): Entry {
   const [position, fields] = list(row);
   const [, prev, , event] = list(fields);
