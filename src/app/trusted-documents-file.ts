@@ -8,7 +8,7 @@ const File = z.record(z.string(), z.string());
 /**
  * Reads the file that `TRUSTED_DOCUMENTS` names: a JSON object of SHA-256 (hexadecimal) → document.
  *
- * @throws ConfigError when it cannot be read, or a hash is not that of its document: clients would ask in vain.
+ * @throws ConfigError when it cannot be read, or a hash is not that of its document: a client that names the true hash would be refused.
  */
 export function readTrustedDocuments(path: string): TrustedDocuments {
   const wrong = (problem: string) =>

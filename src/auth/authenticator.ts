@@ -14,14 +14,14 @@ export type RestFor = (clientId: string, authorize: Authorize) => Rest;
 /** One of the two ways to be known (docs/authentication.md, "Who is calling"). */
 export interface Authenticator {
   /**
-   * Finds out whom a bearer token stands for. Whoever is known already is no promise: the operation goes on at once.
+   * Finds out which caller a bearer token stands for. For a known token it returns no promise, so the operation goes on at once.
    *
    * @param fresh true to ask again, whatever was found a moment ago.
    * @throws UnauthenticatedError when it stands for nobody.
-   * @throws UpstreamError when whoever must be asked cannot be.
+   * @throws UpstreamError when the service that must be asked cannot be reached.
    */
   identify(token: string, restFor: RestFor, fresh: boolean): MaybePromise<Caller>;
-  /** The credential of the REST calls made for whoever brought this token. */
+  /** The credential of the REST calls made for the bearer of this token. */
   authorize(token: string): Authorize;
   /** Whether callers reach the upstream's bootstrap, credentials and token issue, with an API key of their own. */
   readonly servesBootstrap: boolean;

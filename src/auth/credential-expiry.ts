@@ -19,7 +19,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** How often whoever has a token without an end is asked about again (docs/assumptions.md). */
+/** How often the service is asked again about a token without an end (docs/assumptions.md, "token expiry"). */
 const PROBE_MS = 60_000;
 /** Longer waits than a timer can take are taken in parts. */
 const LONGEST_SLEEP_MS = 3_600_000;
@@ -34,7 +34,7 @@ export function assertHolds({ expiresAt }: Pick<Caller, 'expiresAt'>, now: numbe
 /**
  * Waits for the end of a credential: its own, or, where it has none, the first time that it is refused.
  *
- * @param again finds out anew whom it stands for. What cannot be found out now is asked again later.
+ * @param again finds out again whom it stands for. A failure is tried again later.
  * @returns why it holds no longer; undefined when the signal was aborted before that.
  */
 export async function untilExpiry(

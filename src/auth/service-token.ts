@@ -97,7 +97,7 @@ export function createServiceToken(options: ServiceTokenOptions): Authorize {
 
   return async (refused) => {
     if (refused === undefined) return headerOf(await current());
-    // Whoever was refused a moment before the renewal need not renew again.
+    // A call that was refused a moment before the renewal need not renew again.
     const isHeld = held !== undefined && headerOf(held)['authorization'] === refused['authorization'];
     return headerOf(isHeld ? await renew(true) : await current());
   };

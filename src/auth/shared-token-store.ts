@@ -33,7 +33,7 @@ const Stored = z.object({
 
 /**
  * The token in Redis, for all processes of a client. Encrypted under a key that follows from the client's secret, so that
- * whoever reads Redis alone learns nothing. While Redis is away every process fetches its own.
+ * access to Redis alone reveals nothing. While Redis is away every process fetches its own.
  */
 export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTokenStore {
   const { redisUrl, clientId, clientSecret, logger } = options;

@@ -76,7 +76,7 @@ function explain(error: unknown): Error {
   if (error instanceof UnauthenticatedError) return error;
   if (error instanceof errors.JWTExpired) return new UnauthenticatedError('The access token has expired.');
   if (REFUSALS.some((refusal) => error instanceof refusal)) {
-    // Which check failed is of use to whoever forges one.
+    // Which check failed would help a forger.
     return new UnauthenticatedError('The access token is not accepted.');
   }
   return new UpstreamError(

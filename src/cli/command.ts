@@ -12,7 +12,7 @@ export interface Command {
   /**
    * Runs it on the arguments after its name. Undefined leaves the exit code to the program that it has started.
    *
-   * @throws UsageError for arguments that it does not understand, CommandError for what an operator can mend.
+   * @throws UsageError for arguments that it does not understand, CommandError for what an operator can correct.
    */
   run(args: readonly string[]): Promise<ExitCode | undefined>;
 }
@@ -22,7 +22,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Something is wrong that an operator can mend, said in one sentence or two: exit code 1. */
+/** An operator can correct this. The message says how, in one sentence or two. Exit code 1. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }

@@ -15,7 +15,7 @@ import {
 } from './command.ts';
 import { describe, type Graph, query, subscribe } from './graph.ts';
 
-/** Errors that no waiting mends. */
+/** Errors that stay, however long one waits. */
 const FINAL = [
   'EVENTS_GAP',
   'CURSOR_INVALID',

@@ -27,7 +27,7 @@ export const webhooks: Command = {
 
   list     every webhook of the client, with whether it feeds this gateway. Signatures are masked, tokens not shown.
   sync     sees to it that each type has an active webhook that leads here, signed with the first WEBHOOK_SECRET: makes
-           the one that is missing, and mends one that leads here with an older secret, another token or INACTIVE. It
+           the one that is missing, and corrects one that leads here with an older secret, another token or INACTIVE. It
            runs as often as you like, and touches no webhook that leads elsewhere.
   remove   deletes webhooks by id (softly, as the service does).
 

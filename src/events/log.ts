@@ -1,5 +1,5 @@
 /**
- * The event log: what a webhook said, kept per client in one order, and read back by whoever may.
+ * The event log: what a webhook said, kept per client in one order, and read back by callers who may see it.
  *
  * Guaranteed by every implementation:
  *
@@ -15,7 +15,7 @@
  * - That an event is readable when `append` returns: while the store is away it waits in a spool (cursor null).
  * - Who may see what: readers filter for themselves.
  * - More than the retained number of events per client, or the recognition of a repeat after seven days.
- * - With Redis: that positions stay unique when the clock of a promoted replica lies behind that of the lost primary.
+ * - With Redis: that positions stay unique when the clock of a promoted replica is behind that of the lost primary.
  */
 
 export type EventType = 'MONEY_IN' | 'CEP' | 'STATUS_UPDATE';

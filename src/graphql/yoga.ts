@@ -38,7 +38,7 @@ export interface GraphConfig {
   readonly limits: Limits;
   /** The only documents that run; undefined lets any run. */
   readonly trustedDocuments: TrustedDocuments | undefined;
-  /** Where operations, REST calls and webhooks are traced; undefined for nowhere. Ended by whoever started it. */
+  /** Where operations, REST calls and webhooks are traced; undefined for nowhere. Its creator stops it. */
   readonly tracing?: Tracing | undefined;
 }
 

@@ -10,7 +10,7 @@ export interface IngressTarget {
 
 const TARGET = /\/webhooks\/([A-Za-z0-9_-]{1,64})\/([A-Z_]+)\/([A-Za-z0-9_-]+)$/;
 
-/** The address to register a webhook with. It is a secret: whoever has it can post events. */
+/** The address to register a webhook with. It is a secret: it is all that is needed to post events. */
 export function ingressUrl(publicUrl: string, clientId: string, type: EventType, secret: string): string {
   return `${publicUrl.replace(/\/+$/, '')}/webhooks/${clientId}/${type}/${sign(`${clientId}:${type}`, secret)}`;
 }

@@ -5,7 +5,7 @@ import type { Exchange, UpstreamAnswer } from './outcome.ts';
 import type { Persistence } from './persist.ts';
 import type { MoneyRecords } from './record.ts';
 
-/** The upstream as one intent sees it, given by whoever knows REST. */
+/** The upstream as one intent sees it. `resolvers` implements it over REST. */
 export interface MoneyCalls {
   /**
    * Sends the request: `body` as it is, with the same headers each time but for the credentials.

@@ -42,7 +42,7 @@ export function createMoney(options: {
 
   /**
    * Claims the key, and follows what is found there. A call that waits for another asks again, with backoff: a message from
-   * whoever holds the key could get lost, so that asking would be needed all the same, and it is alike on both stores.
+   * a message from the holder of the key could get lost, so that asking would be needed all the same, and it is alike on both stores.
    */
   const follow = async (call: Call): Promise<MoneyResult> => {
     for (let looks = 0; ; looks += 1) {

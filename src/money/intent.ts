@@ -21,7 +21,7 @@ export interface MoneyIntent {
   readonly body: string;
 }
 
-/** Where the record of an intent lies. Holds no key of the caller: only its hash is ever stored or named. */
+/** The name of an intent's record. It holds a hash of the caller's key, never the key. */
 export interface RecordName {
   readonly clientId: string;
   /** SHA-256 over client, customer and key, base64url. */

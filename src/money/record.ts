@@ -59,7 +59,7 @@ export type Claimed =
  * - Once `markSent` has resolved with true, every later `claim` learns of it, with the body, until it is answered or
  *   released, also after the death of every process and of the store's own. Where Redis has replicas, one has it too.
  * - A record that is `sent` never goes back to `claimed`. It vanishes only by `release` of its own owner.
- * - The first `done` or `refused` stays. Whoever knows it may write it, also after its lease was taken over: an answer is a fact about
+ * - The first `done` or `refused` stays. Any process that learns it may write it, also after its lease was taken over: an answer is a fact about
  *   the intent, not about who holds it.
  * - Every step may be repeated with the same arguments: it does nothing the second time.
  *
@@ -76,7 +76,7 @@ export type Claimed =
  * written.
  */
 export interface MoneyRecords {
-  /** Takes the key when it is free, or when the lease of whoever held it has ended. Otherwise tells what is there. */
+  /** Takes the key when it is free, or when its holder's lease has ended. Otherwise tells what is there. */
   claim(name: RecordName, claim: Claim): Promise<Claimed>;
   /**
    * Notes that the request is about to leave. Nothing may be sent before this has resolved with true.

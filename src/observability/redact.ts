@@ -1,5 +1,5 @@
 /**
- * Takes out of a text what no log line and no error may hold, whoever wrote it (SECURITY.md, "Secrets and
+ * Takes out of a text what no log line and no error may hold (SECURITY.md, "Secrets and
  * people"): tokens, the signatures of ingress addresses, and numbers of cards, accounts and taxpayers. The last gate: what
  * knows what it holds must not write it to begin with.
  */

@@ -15,7 +15,7 @@ export interface TraceContext {
   readonly requestId: string;
 }
 
-/** One pull of a subscription's stream: whoever hands over an event meanwhile may open a span, which ends with the pull. */
+/** One pull of a subscription's stream: the log may open a span when it hands over an event meanwhile; the span ends with the pull. */
 interface Pull {
   span: Span | undefined;
 }

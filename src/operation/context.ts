@@ -19,7 +19,7 @@ import {
 import { type BankCache, createSession, type PrefetchList, type Session } from '../upstream/session.ts';
 import type { SourceOwners } from '../upstream/source-owners.ts';
 
-/** What one GraphQL operation carries. A subscription has one context, whose `session` is made anew for every event. */
+/** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
 export interface Context {
   readonly requestId: string;
   readonly logger: Logger;
@@ -311,7 +311,7 @@ class OperationContext implements Context {
         ),
       );
     }
-    // The answer serves whoever else presents this token meanwhile, so one caller's leaving must not end it.
+    // The answer serves every operation that presents this token meanwhile, so one that leaves must not end it.
     const restFor = (clientId: string, authorize: Authorize) => this.#rest(clientId, authorize);
     return this.#options.auth.identify(this.#token, restFor, fresh);
   }

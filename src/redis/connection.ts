@@ -71,7 +71,7 @@ const SENTINEL_TIMEOUT_MS = 1000;
 const REVIVE_AFTER_MS = 100;
 
 /**
- * A connection that only `disconnect` ends. ioredis itself gives one up for good when it is told to connect anew at the
+ * A connection that only `disconnect` ends. ioredis itself gives one up for good when it is told to reconnect at the
  * moment in which it does: so it happens when Sentinels announce a failover while one of them is asked for the primary.
  */
 class LastingRedis extends Redis {

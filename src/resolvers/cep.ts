@@ -26,7 +26,7 @@ export interface CepNews {
   readonly processedAt?: Optional;
 }
 
-/** How far along a receipt is: states only ever climb. A state that is not documented lies between. */
+/** How far along a receipt is: states only ever climb. An undocumented state ranks between them. */
 function rank(raw: string): number {
   if (isFinal(raw)) return 3;
   if (raw === 'DELAYED') return 2;

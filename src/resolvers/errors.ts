@@ -2,7 +2,7 @@ import type { Refusal } from '../upstream/errors.ts';
 import type { Transaction } from '../upstream/transactions.ts';
 
 /**
- * What a caller cannot mend by reading data: a top-level error whose message and `extensions.code` reach the caller as
+ * What a caller cannot correct: a top-level error whose message and `extensions.code` reach the caller as
  * they are (docs/graph.md, "Error codes"). Everything else that is thrown is masked.
  */
 export abstract class PublicError extends Error {
@@ -77,7 +77,7 @@ export type UserErrorCode =
   | 'REFUND_NOT_ALLOWED'
   | 'REFUSED';
 
-/** What a caller can mend or must accept: a member of a mutation's union, never a top-level error. */
+/** What a caller can correct or must accept: a member of a mutation's union, never a top-level error. */
 export abstract class UserError extends Error {
   readonly code: UserErrorCode;
   /** Path of the input field at fault, outermost first, such as `['input', 'amount']`. */

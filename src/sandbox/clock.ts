@@ -14,7 +14,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  * is scheduled at or before now runs at once at any speed. Tasks run in the order of their times, then of scheduling.
  *
  * Running by itself, the clock starts a task and does not wait for it; stepped by `advance`, it waits for each before
- * the next, so that whoever stepped can look at the outcome.
+ * the next, so that a test that stepped can look at the outcome.
  */
 export class Clock {
   readonly speed: number;

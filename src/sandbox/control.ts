@@ -21,7 +21,7 @@ const speiCredit = z.strictObject({
   concept: z.string().default('Pago recibido'),
 });
 
-/** At most a hundred years: what lies beyond is a slip of the finger. */
+/** At most a hundred years: more is a typing error. */
 const step = z.strictObject({ advanceSeconds: z.number().min(0).max(3.2e9) });
 
 /** The control of the sandbox, for people and tests: no credentials, no faults (docs/sandbox.md). */

@@ -70,7 +70,7 @@ const UpstreamErrorDetailType = builder.objectRef<Refusal>('UpstreamErrorDetail'
 
 const UserErrorType = builder.interfaceRef<UserError>('UserError').implement({
   description:
-    'Everything that a caller can mend or must accept. Failures that it cannot are top-level errors with `extensions.code`. `... on UserError { code message }` survives new members of the unions.',
+    'Everything that a caller can correct or must accept. All other failures are top-level errors with `extensions.code`. `... on UserError { code message }` survives new members of the unions.',
   fields: (t) => ({
     message: t.exposeString('message', { nullable: false, description: 'What is wrong, for people.' }),
     code: t.expose('code', {
@@ -103,7 +103,7 @@ const userError = (
 userError(
   ValidationError,
   'ValidationError',
-  'The input is at fault: mend it and send it again with a new key.',
+  'The input is wrong. Correct it, and send it again with a new key.',
 );
 userError(PreconditionError, 'PreconditionError', 'The state of an account or a transaction forbids it.');
 userError(NotFoundError, 'NotFoundError', 'Something that the input names does not exist, or is not yours.');

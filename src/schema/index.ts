@@ -19,7 +19,8 @@ import './webhook-registration.ts';
 
 builder.queryType({ description: 'What can be read.' });
 builder.mutationType({
-  description: 'What can be changed. Results are unions: what the caller can mend or must accept is data.',
+  description:
+    'What can be changed. Results are unions: what the caller can correct, or must accept, is data.',
 });
 builder.subscriptionType({
   description:

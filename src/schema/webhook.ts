@@ -33,7 +33,7 @@ WebhookType.implement({
     url: t.string({
       nullable: false,
       description:
-        "Address of the receiver. The signature of the gateway's own ingress is masked: whoever knows it can forge events.",
+        "Address of the receiver. The signature of the gateway's own ingress is masked: it is all that is needed to post events.",
       resolve: (parent, _args, { ingress }) => ingress.mask(parent.url),
     }),
     type: t.field({

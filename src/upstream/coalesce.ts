@@ -1,8 +1,8 @@
 /** Reads under way, so that one caller's others may wait for the same answer. */
 export interface Coalescer {
   /**
-   * The answer of a read, from the same one under way where there is one. A failure is nobody else's: whoever has waited
-   * for it reads for itself, in the time that it has.
+   * The answer of a read, from the same one under way where there is one. Failures are not shared: each
+   * waiter reads on its own, in the time that it has left.
    *
    * @param caller all that tells who is calling: reads are shared within one credential alone.
    * @param joined called when the answer came from another's read.

@@ -46,7 +46,7 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Not asked, as the service keeps failing (breaker.ts): asking again within the operation is asking in vain. */
+/** Not asked, as the service keeps failing (breaker.ts): another attempt within the operation would fail as well. */
 export class SuspendedError extends UpstreamError {
   constructor() {
     super(

@@ -34,7 +34,7 @@ export type Credential = Readonly<Record<string, string>>;
  */
 export type Authorize = (refused?: Credential) => Promise<Credential | undefined>;
 
-/** For a credential that stands as it is: what becomes of a 401 is up to whoever brought it. */
+/** For a credential that the gateway cannot renew: its caller gets the 401. */
 export const fixedCredential =
   (credential: Credential): Authorize =>
   async (refused) =>

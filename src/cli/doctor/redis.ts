@@ -41,7 +41,7 @@ export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promi
     await ready(redis);
     for (const warning of await redisWarnings(redis)) {
       const [, cure] = CURES.find(([setting]) => setting.test(warning)) ?? [];
-      found.warning(warning, cure ?? 'Look at these settings in the console of whoever runs this Redis.');
+      found.warning(warning, cure ?? 'Look at these settings in the console of the Redis provider.');
     }
     const copies = (await primariesOf(redis)).some(({ replicas }) => replicas > 0)
       ? 'a replica acknowledges every event'

@@ -23,7 +23,7 @@ interface Subscription {
 const LOST = { on: undefined, lost: true } as const;
 
 /**
- * The channels of this process. ioredis would subscribe anew without telling when that is done; here each listener doubts
+ * The channels of this process. ioredis subscribes again by itself, without telling when that is done; here each listener doubts
  * once its channel is known to be subscribed again.
  */
 export class RedisChannels {
@@ -76,7 +76,7 @@ export class RedisChannels {
 
   /**
    * Every channel is subscribed again, and every listener compares with the log. A connection that no longer answers is
-   * ended by its timeout, and made anew.
+   * ended by its timeout, and replaced.
    */
   check(): void {
     this.#renew('all');

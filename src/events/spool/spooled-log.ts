@@ -188,7 +188,7 @@ export class SpooledLog implements EventLog {
       if (!signal.aborted)
         this.#options.logger.error({ error: String(error) }, 'the spool could not be drained');
     } finally {
-      // In the same breath in which nothing was found waiting: what is spooled after that starts anew.
+      // In the same breath in which nothing was found waiting: what is spooled after that starts a new spool.
       this.#draining = undefined;
     }
   }

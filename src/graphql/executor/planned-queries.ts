@@ -220,7 +220,7 @@ interface Execution {
   readonly variableValues: VariableValues;
 }
 
-/** What a resolver is told. Whoever asks what a plan does not know is asked again by graphql-js. */
+/** What a resolver is told. Reading an unsupported field throws; graphql-js then runs the query again. */
 class FieldInfo implements GraphQLResolveInfo {
   readonly #field: PlannedField;
   readonly #execution: Execution;

@@ -174,7 +174,7 @@ class Planner {
       }
       const definition = name.startsWith('__') ? undefined : this.#schema.getField(type, name);
       if (definition === undefined) throw new UnplannedError();
-      // Its arguments are coerced by whoever calls its resolver; a property is only read.
+      // A resolver's arguments are coerced where it is called; a property is only read.
       if (definition.resolve === undefined && definition.args.length > 0) throw new UnplannedError();
       const path = place.beneathList ? undefined : { prev: place.path, key, typename: type.name };
       const field: PlannedField = { definition, parentType: type, nodes, path };

@@ -6,7 +6,7 @@ const refuse = (status: number, message: string): Error =>
 /**
  * Refuses what another site's page can send in a user's name without the browser asking first: a POST that is not JSON
  * (forms, `text/plain`), and a GET from elsewhere. A GET is served to the page's own origin, to programs, and to
- * whoever sends a header that a browser asks about first.
+ * requests with a header that makes a browser ask first.
  */
 export function useCsrfPrevention(): Plugin {
   return {

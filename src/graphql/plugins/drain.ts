@@ -9,7 +9,7 @@ export interface Drain {
   begin(): Promise<void>;
 }
 
-/** Counts operations that end by themselves; subscriptions are ended by whoever closes their transport. */
+/** Counts operations that end by themselves; each transport ends its own subscriptions. */
 export function createDrain(): Drain {
   let draining = false;
   let inFlight = 0;

@@ -36,7 +36,7 @@ const JOINED_WITHIN_MS = 1_000;
 /**
  * Lets queries that one caller asks in the same words, while the first is under way, share its result. Only within one
  * credential, never a mutation, and nothing is kept: a query that begins after the answer, or after a mutation of the
- * caller's or an event that it was told of, is executed anew. Errors are given to each in its own public form.
+ * caller's or an event that it was told of, is executed again. Errors are given to each in its own public form.
  *
  * Must stand behind the plugin that makes the context.
  *

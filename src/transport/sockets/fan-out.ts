@@ -4,7 +4,7 @@ import type { FanOutMetrics } from '../../observability/metrics.ts';
 
 type Results = AsyncIterableIterator<ExecutionResult, unknown>;
 
-/** What subscribing comes to: a stream, or the reason why there is none. */
+/** The outcome of subscribing: a stream, or the reason why there is none. */
 export type Subscribed = ExecutionResult | Results;
 
 /** One operation of one socket. */
@@ -15,7 +15,7 @@ export interface Outlet {
    * @param sent called once the socket has taken it in full.
    */
   send(payload: string, sent: () => void): void;
-  /** Its reader has fallen behind, or whoever reads for all has: it may come back, and resume. */
+  /** Its reader has fallen behind, or the shared follower has. The reader may come back, and resume. */
   close(): void;
 }
 
@@ -36,7 +36,7 @@ const QUEUE = { results: 256, characters: 1024 * 1024 } as const;
 export interface FanOut {
   /**
    * What a socket is to be given. Results of the group do not come through its iterator, which only ends when the group
-   * does: they are sent. Whoever resumes reads alone until it has seen what the group has seen last.
+   * does: they are sent. A socket that resumes reads alone until it has seen what the group has seen last.
    */
   subscribe(subscription: Subscription): Promise<Subscribed>;
 }
