@@ -1,4 +1,4 @@
-/** The rights that a root field may ask for (docs/authentication.md). A passthrough caller has all: the upstream decides. */
+/** The rights that a field may ask for. A passthrough caller has all: the upstream decides. */
 export type Scope = 'graph:read' | 'events:read' | 'money:move' | 'accounts:write' | 'webhooks:write';
 
 export const SCOPES: ReadonlySet<Scope> = new Set<Scope>([

@@ -286,6 +286,10 @@ class OperationContext implements Context {
     this.#session = undefined;
   }
 
+  get showsCalls(): boolean {
+    return this.#caller === undefined || this.#caller.customerId === undefined;
+  }
+
   shareCalls(calls: readonly CallRecord[]): void {
     this.sharedCalls = calls;
   }

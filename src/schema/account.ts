@@ -5,7 +5,7 @@ import { ownerOf } from '../resolvers/owner.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Account } from '../upstream/accounts.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { MoneyType } from './money.ts';
@@ -23,6 +23,7 @@ AccountType.implement({
     bankId: t.id({ description: 'UUID of the bank that keeps it.', resolve: optional('bankId') }),
     bank: t.field({
       type: BankType,
+      authScopes: ENTERS_GRAPH,
       description: 'The bank that keeps it; null when it names none, or the catalog does not list it.',
       extensions: reads('banks'),
       resolve: (parent, _args, context) => bankOf(parent, context),
@@ -37,6 +38,7 @@ AccountType.implement({
     }),
     owner: t.field({
       type: OwnerType,
+      authScopes: ENTERS_GRAPH,
       description: 'The client or customer that owns it; null when it cannot be found.',
       extensions: reads('customers'),
       resolve: (parent, _args, context) => ownerOf(parent, context),
@@ -47,6 +49,7 @@ AccountType.implement({
     }),
     instrument: t.field({
       type: InstrumentType,
+      authScopes: ENTERS_GRAPH,
       description: 'The instrument tied to the account, by which money is moved from and to it.',
       resolve: (parent, _args, context) => instrumentOf(parent, context),
     }),
@@ -103,7 +106,7 @@ const AccountByInput = builder.inputType('AccountBy', {
 builder.queryField('account', (t) =>
   t.field({
     type: AccountType,
-    authScopes: { scope: 'graph:read' },
+    authScopes: ENTERS_GRAPH,
     description: 'One account of those that the service lists for the client; null when none matches.',
     args: { by: t.arg({ type: AccountByInput, required: true, description: 'How the account is named.' }) },
     resolve: (_root, { by }, context) => account(by, context),

@@ -38,7 +38,12 @@ export interface GraphTypes {
 /** Marks a field whose resolver looks up in a whole list, so that the list can be read ahead (plugins/foresight.ts). */
 export const reads = (list: PrefetchList): { readonly reads: PrefetchList } => ({ reads: list });
 
-/** Scopes stand on root fields alone, which are the only way in. */
+/**
+ * Stands on root fields that read the graph, and on every relation that leads into it from elsewhere: from an event, from the
+ * result of a mutation, or from the client. What an event or a result itself holds needs no more than the scope that it came by.
+ */
+export const ENTERS_GRAPH = { scope: 'graph:read' } as const;
+
 export const builder = new SchemaBuilder<GraphTypes>({
   plugins: [ErrorsPlugin, ScopeAuthPlugin],
   scopeAuth: {

@@ -6,7 +6,7 @@ import {
   clientWebhooks,
 } from '../resolvers/client.ts';
 import { AccountConnectionType } from './account.ts';
-import { builder } from './builder.ts';
+import { builder, ENTERS_GRAPH } from './builder.ts';
 import { pageArgs } from './connection.ts';
 import { CustomerConnectionType } from './customer.ts';
 import { InstrumentConnectionType } from './instrument.ts';
@@ -19,6 +19,7 @@ ClientType.implement({
     id: t.exposeID('id', { nullable: false, description: 'UUID of the client.' }),
     accounts: t.field({
       type: AccountConnectionType,
+      authScopes: ENTERS_GRAPH,
       description:
         "The accounts that the service lists for the client. Whether its customers' are among them is up to the service. Null when the list cannot be read.",
       args: pageArgs(),
@@ -26,12 +27,14 @@ ClientType.implement({
     }),
     customers: t.field({
       type: CustomerConnectionType,
+      authScopes: ENTERS_GRAPH,
       description: "The client's customers (Business Units). Null when the list cannot be read.",
       args: pageArgs(),
       resolve: (_client, args, context) => clientCustomers(args, context),
     }),
     instruments: t.field({
       type: InstrumentConnectionType,
+      authScopes: ENTERS_GRAPH,
       description: 'Instruments of the client and of all its customers. Null when the list cannot be read.',
       args: {
         ...pageArgs(),
@@ -43,6 +46,7 @@ ClientType.implement({
     }),
     webhooks: t.field({
       type: WebhookConnectionType,
+      authScopes: ENTERS_GRAPH,
       description: "The client's registered webhooks. Null when the list cannot be read.",
       args: pageArgs(),
       resolve: (_client, args, context) => clientWebhooks(args, context),
@@ -54,7 +58,7 @@ builder.queryField('client', (t) =>
   t.field({
     type: ClientType,
     nullable: false,
-    authScopes: { scope: 'graph:read' },
+    authScopes: ENTERS_GRAPH,
     description: 'The client (merchant) the caller acts for.',
     resolve: (_root, _args, context) => client(context),
   }),

@@ -4,7 +4,7 @@ import { optional } from '../resolvers/values.ts';
 import type { Customer } from '../upstream/customers.ts';
 import { AccountConnectionType } from './account.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, reads } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { InstrumentConnectionType } from './instrument.ts';
 import { ClientType, CustomerType } from './refs.ts';
@@ -99,7 +99,7 @@ export const CustomerConnectionType = connectionType('Customer', 'customers', Cu
 builder.queryField('customer', (t) =>
   t.field({
     type: CustomerType,
-    authScopes: { scope: 'graph:read' },
+    authScopes: ENTERS_GRAPH,
     description: 'One customer of the client; null when there is none of this id.',
     args: { id: t.arg.id({ required: true, description: 'UUID of the customer.' }) },
     resolve: (_root, { id }, context) => customer(id, context),

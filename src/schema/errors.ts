@@ -8,7 +8,7 @@ import {
   ValidationError,
 } from '../resolvers/errors.ts';
 import type { Refusal } from '../upstream/errors.ts';
-import { builder } from './builder.ts';
+import { builder, ENTERS_GRAPH } from './builder.ts';
 import { TransactionType } from './refs.ts';
 
 const UserErrorCodeType = builder.enumType('UserErrorCode', {
@@ -127,6 +127,7 @@ builder.objectType(OutcomeUnknown, {
     }),
     original: t.expose('original', {
       type: TransactionType,
+      authScopes: ENTERS_GRAPH,
       nullable: true,
       description: 'Of a refund: the credit as it reads now. Null elsewhere, and when it cannot be read.',
     }),

@@ -14,7 +14,7 @@ import { registerInstrument } from '../resolvers/registration.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { OwnerType } from './owner.ts';
@@ -63,6 +63,7 @@ InstrumentType.implement({
     bankId: t.id({ description: 'UUID of the bank behind it.', resolve: optional('bankId') }),
     bank: t.field({
       type: BankType,
+      authScopes: ENTERS_GRAPH,
       description: 'The bank behind it; null when it names none, or the catalog does not list it.',
       extensions: reads('banks'),
       resolve: (parent, _args, context) => bankOf(parent, context),
@@ -79,6 +80,7 @@ InstrumentType.implement({
     }),
     owner: t.field({
       type: OwnerType,
+      authScopes: ENTERS_GRAPH,
       description: 'The client or customer that owns it; null when it cannot be found.',
       extensions: reads('customers'),
       resolve: (parent, _args, context) => ownerOf(parent, context),
@@ -89,12 +91,14 @@ InstrumentType.implement({
     }),
     customer: t.field({
       type: CustomerType,
+      authScopes: ENTERS_GRAPH,
       description: 'The customer that owns it. Null for an instrument of the client itself.',
       extensions: reads('customers'),
       resolve: (parent, _args, context) => customerOf(parent, context),
     }),
     account: t.field({
       type: AccountType,
+      authScopes: ENTERS_GRAPH,
       description: 'The private account behind an internal instrument; null for an external one.',
       extensions: reads('accounts'),
       resolve: (parent, _args, context) => accountOf(parent, context),
@@ -128,7 +132,7 @@ export const InstrumentConnectionType = connectionType('Instrument', 'instrument
 builder.queryField('instrument', (t) =>
   t.field({
     type: InstrumentType,
-    authScopes: { scope: 'graph:read' },
+    authScopes: ENTERS_GRAPH,
     description: 'One instrument of the client or of its customers; null when there is none of this id.',
     args: { id: t.arg.id({ required: true, description: 'Id of the instrument.' }) },
     resolve: (_root, { id }, context) => instrument(id, context),

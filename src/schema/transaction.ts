@@ -13,7 +13,7 @@ import {
 import { optional } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, reads } from './builder.ts';
 import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
 import { BankType, CepType, ClientType, InstrumentType, TransactionType } from './refs.ts';
@@ -74,6 +74,7 @@ const TransactionInstrumentType = builder
       bankId: t.id({ description: 'UUID of the bank behind it.', resolve: optional('bankId') }),
       bank: t.field({
         type: BankType,
+        authScopes: ENTERS_GRAPH,
         description: 'The bank behind it; null when it names none, or the catalog does not list it.',
         extensions: reads('banks'),
         resolve: (parent, _args, context) => bankOf(parent, context),
@@ -85,6 +86,7 @@ const TransactionInstrumentType = builder
       }),
       instrument: t.field({
         type: InstrumentType,
+        authScopes: ENTERS_GRAPH,
         description:
           "The instrument as it is now; null when the caller may not read it or it is not the client's.",
         resolve: (parent, _args, context) => currentInstrument(parent.id, context),
@@ -144,6 +146,7 @@ TransactionType.implement({
     bankId: t.id({ description: 'UUID of the bank concerned.', resolve: optional('bankId') }),
     bank: t.field({
       type: BankType,
+      authScopes: ENTERS_GRAPH,
       description: 'The bank concerned; null when it names none, or the catalog does not list it.',
       extensions: reads('banks'),
       resolve: (parent, _args, context) => bankOf(parent, context),
@@ -172,6 +175,7 @@ TransactionType.implement({
     }),
     originalTransaction: t.field({
       type: TransactionType,
+      authScopes: ENTERS_GRAPH,
       description: 'On a refund, the credit that it returns. Null elsewhere.',
       resolve: (parent, _args, context) => transactionOf(parent.originalTransactionId, context),
     }),
@@ -208,7 +212,7 @@ const TransactionMatchInput = builder.inputType('TransactionMatch', {
 builder.queryField('transaction', (t) =>
   t.field({
     type: TransactionType,
-    authScopes: { scope: 'graph:read' },
+    authScopes: ENTERS_GRAPH,
     description: 'One transaction of the client; null when there is none of this id, or it does not match.',
     args: {
       id: t.arg.id({ required: true, description: 'UUID of the transaction.' }),

@@ -1,6 +1,6 @@
 import { optional, when } from '../resolvers/values.ts';
 import { webhook, webhookStatus, webhookType } from '../resolvers/webhook.ts';
-import { builder } from './builder.ts';
+import { builder, ENTERS_GRAPH } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { WebhookType } from './refs.ts';
 
@@ -102,7 +102,7 @@ export const WebhookConnectionType = connectionType('Webhook', 'webhooks', Webho
 builder.queryField('webhook', (t) =>
   t.field({
     type: WebhookType,
-    authScopes: { scope: 'graph:read' },
+    authScopes: ENTERS_GRAPH,
     description: "One of the client's webhooks; null when there is none of this id.",
     args: { id: t.arg.id({ required: true, description: 'Id of the webhook.' }) },
     resolve: (_root, { id }, context) => webhook(id, context),

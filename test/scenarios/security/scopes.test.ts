@@ -1,0 +1,298 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type GraphQLNamedType,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  getNamedType,
+  isLeafType,
+  isObjectType,
+  isRequiredArgument,
+} from 'graphql';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SCOPES, type Scope } from '../../../src/auth/caller.ts';
+import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts';
+import { buildSchema } from '../../../src/schema/index.ts';
+import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { callerToken, serviceFor } from '../../helpers/service.ts';
+import { TRANSPORTS } from '../../helpers/subscriber.ts';
+import { until } from '../../helpers/until.ts';
+
+const schema: GraphQLSchema = buildSchema();
+
+/** What the graph is made of: all that is not an event, the result of a change, or a part of such. */
+const NOUNS = /^(Account|Bank|Customer|Instrument|Owner|Transaction|Webhook)(Connection)?$/;
+/** What a change answers with is its own: the thing as the service answered it. */
+const OWN_RESULTS = new Set([
+  'CreatePrivateAccountSuccess.account',
+  'CreateCustomerPrivateAccountSuccess.account',
+  'RegisterInstrumentSuccess.instrument',
+  'CreateMoneyOutSuccess.transaction',
+  'CreateInternalTransactionSuccess.transaction',
+  'CreatePennyValidationSuccess.transaction',
+  'RefundTransactionSuccess.refund',
+  'CreateWebhookSuccess.webhook',
+]);
+
+type Edge = { readonly owner: string; readonly field: string; readonly needsArguments: boolean };
+
+const compositesOf = (type: GraphQLNamedType): readonly GraphQLObjectType[] => {
+  if (isObjectType(type)) return [type];
+  return isLeafType(type) || !('name' in type) ? [] : schema.getPossibleTypes(type as never);
+};
+
+/** Fields that lead into the graph, of everything that can be reached without having entered it. */
+function entries(): { readonly edges: readonly Edge[]; readonly outside: readonly string[] } {
+  const roots = [schema.getMutationType(), schema.getSubscriptionType()];
+  const eventRoots = ['events'].map((name) => schema.getQueryType()?.getFields()[name]?.type);
+  const reached = new Set(
+    [...roots, ...eventRoots].flatMap((type) => (type ? compositesOf(getNamedType(type)) : [])),
+  );
+  const edges: Edge[] = [];
+  for (const type of reached) {
+    for (const field of Object.values(type.getFields())) {
+      const target = getNamedType(field.type);
+      if (NOUNS.test(target.name) && !OWN_RESULTS.has(`${type.name}.${field.name}`)) {
+        edges.push({
+          owner: type.name,
+          field: field.name,
+          needsArguments: field.args.some(isRequiredArgument),
+        });
+      } else for (const next of compositesOf(target)) reached.add(next);
+    }
+  }
+  return { edges, outside: [...reached].map(({ name }) => name) };
+}
+
+const { edges, outside } = entries();
+const edgeOf = (owner: string, field: string) =>
+  edges.find((edge) => edge.owner === owner && edge.field === field);
+
+/** All fields that lie outside the graph, and the id of whatever each edge leads to. */
+function selectionOf(type: GraphQLNamedType, above: readonly string[] = []): string {
+  if (isLeafType(type)) return '';
+  if (!isObjectType(type)) {
+    const parts = compositesOf(type).map((one) => `... on ${one.name} ${selectionOf(one, above)}`);
+    return `{ __typename ${parts.join(' ')} }`;
+  }
+  const inside = !outside.includes(type.name);
+  const fields = Object.values(type.getFields()).flatMap((field) => {
+    const target = getNamedType(field.type);
+    if (inside && !isLeafType(target)) return [];
+    // A type within itself is gone through once.
+    if (field.args.some(isRequiredArgument) || above.includes(target.name)) return [];
+    return [`${type.name}_${field.name}: ${field.name} ${selectionOf(target, [...above, type.name])}`];
+  });
+  return `{ __typename ${fields.join(' ')} }`;
+}
+
+interface Crossing {
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/** The edges that an answer has come upon, with what stands there. */
+function crossings(value: unknown, path: readonly (string | number)[] = []): readonly Crossing[] {
+  if (Array.isArray(value)) return value.flatMap((item, index) => crossings(item, [...path, index]));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const [owner = '', ...field] = key.split('_');
+    const here = [...path, key];
+    const found =
+      edgeOf(owner, field.join('_')) === undefined ? [] : [{ path: here.join('.'), value: inner }];
+    return [...found, ...crossings(inner, here)];
+  });
+}
+
+const forbiddenIn = ({ errors }: Pick<GraphQLAnswer, 'errors'>): readonly string[] =>
+  (errors ?? [])
+    .filter(({ extensions }) => extensions['code'] === 'FORBIDDEN')
+    .map(({ path }) => path?.join('.') ?? '');
+
+const COMBINATIONS: readonly (readonly Scope[])[] = Array.from({ length: 2 ** SCOPES.size }, (_, bits) =>
+  [...SCOPES].filter((_scope, index) => (bits >> index) % 2 === 1),
+);
+
+let sandbox: Sandbox;
+let gateway: RunningGateway;
+// biome-ignore lint/suspicious/noExplicitAny: the sandbox tells what it holds.
+let demo: any;
+// biome-ignore lint/suspicious/noExplicitAny: what the query in beforeAll selects.
+let account: any;
+let bankId: string;
+beforeAll(async () => {
+  sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  demo = await control(sandbox, 'GET', '/sandbox');
+  gateway = await startGateway({
+    sandbox,
+    config: {
+      service: serviceFor(sandbox),
+      limits: { tokens: 1e6, depth: 100, aliases: 1e5, directives: 1e3, cost: Number.MAX_SAFE_INTEGER },
+    },
+  });
+  await credit();
+  const { data } = await gateway.query(
+    '{ client { accounts(first: 1) { nodes { bankId ownerId clientBankAdapterId accountId } } } banks { id } }',
+    {},
+    { authorization: `Bearer ${await callerToken()}` },
+  );
+  account = data.client.accounts.nodes[0];
+  bankId = data.banks[0].id;
+  await gateway.query(
+    changes()['createPennyValidation']?.document ?? '',
+    {},
+    {
+      authorization: `Bearer ${await callerToken()}`,
+    },
+  );
+  await control(sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 600 });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await sandbox.stop();
+});
+
+const credit = () =>
+  control(sandbox, 'POST', '/sandbox/spei-credits', { clabe: demo.accounts[0].clabe, amount: '5.00' });
+
+function selected(root: GraphQLObjectType | null | undefined, name: string): string {
+  const field = root?.getFields()[name];
+  if (field === undefined) throw new Error(`there is no field ${name}`);
+  return selectionOf(getNamedType(field.type));
+}
+
+/** Each change that succeeds again and again, and the scope that it needs. */
+function changes(): Record<string, { readonly scope: Scope; readonly document: string }> {
+  const change = (scope: Scope, field: string, args: string) => ({
+    scope,
+    document: `mutation { ${field}(${args}) ${selected(schema.getMutationType(), field)} }`,
+  });
+  const key = () => `idempotencyKey: "${randomUUID()}"`;
+  const [from, to] = demo.accounts;
+  const payee = demo.instruments.find((one: { holderName: string; id: string }) =>
+    sandbox.clabeInstrumentIds.includes(one.id),
+  );
+  const paid = `sourceInstrumentId: "${from.instrumentId}", destinationInstrumentId:`;
+  return {
+    createInternalTransaction: change(
+      'money:move',
+      'createInternalTransaction',
+      `input: { ${key()}, ${paid} "${to.instrumentId}", amount: "1.00", description: "x", externalReference: "1" }`,
+    ),
+    createMoneyOut: change(
+      'money:move',
+      'createMoneyOut',
+      `input: { ${key()}, ${paid} "${payee.id}", amount: "1.00", description: "x", externalReference: "1" }`,
+    ),
+    createPennyValidation: change(
+      'money:move',
+      'createPennyValidation',
+      `input: { ${key()}, ${paid} "${payee.id}" }`,
+    ),
+    createPrivateAccount: change(
+      'accounts:write',
+      'createPrivateAccount',
+      `input: ${JSON.stringify(account).replace(/"(\w+)":/g, '$1: ')}`,
+    ),
+    registerInstrument: change(
+      'accounts:write',
+      'registerInstrument',
+      `input: { sourceBankId: "${bankId}", alias: "x", receiver: { debitCard: {
+        destinationBankId: "${bankId}", cardNumber: "4000000000000002", holderName: "x" } } }`,
+    ),
+    createWebhook: change(
+      'webhooks:write',
+      'createWebhook',
+      'input: { url: "http://127.0.0.1:9/", type: STATUS_UPDATE }',
+    ),
+  };
+}
+
+const EVENTS = `{ events(first: 100) ${selected(schema.getQueryType(), 'events')} }`;
+
+describe('the ways into the graph', () => {
+  it('are found by themselves', () => {
+    const names = edges.map(({ owner, field }) => `${owner}.${field}`);
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'MoneyInEvent.owner',
+        'MoneyInEvent.transaction',
+        'CepEvent.transaction',
+        'CepUpdate.transaction',
+        'Transaction.bank',
+        'TransactionInstrument.instrument',
+        'Account.instrument',
+        'Instrument.account',
+        'Client.accounts',
+        'OutcomeUnknown.original',
+        'RefundTransactionSuccess.original',
+        'UpdateWebhookSuccess.webhook',
+      ]),
+    );
+    // A relation that could not be null would take its parent along when it is refused.
+    for (const { owner, field } of edges) {
+      const type = schema.getType(owner) as GraphQLObjectType;
+      expect({ owner, field, type: String(type.getFields()[field]?.type) }).toEqual({
+        owner,
+        field,
+        type: expect.not.stringMatching(/!$/),
+      });
+    }
+  });
+
+  it.each(COMBINATIONS.map((scopes) => [scopes.join(' ') || 'no scope', scopes] as const))(
+    'are open with %s as far as graph:read is among them',
+    async (_, scopes) => {
+      const authorization = `Bearer ${await callerToken({ scope: scopes.join(' ') })}`;
+      const documents = [
+        { scope: 'events:read', document: EVENTS },
+        ...Object.values(changes()),
+      ] satisfies readonly { scope: Scope; document: string }[];
+      for (const { scope, document } of documents) {
+        // The second time by a plan, where there is one.
+        for (const _time of document === EVENTS ? [1, 2, 3] : [1]) {
+          const answer = await gateway.query(document, {}, { authorization });
+          if (!scopes.includes(scope)) {
+            expect(forbiddenIn(answer)).toHaveLength(1);
+            expect(Object.values(answer.data ?? {}).every((value) => value === null)).toBe(true);
+            continue;
+          }
+          expect(answer.data).toBeTruthy();
+          expect(JSON.stringify(answer.data)).toContain(document === EVENTS ? 'CepEvent' : 'Success');
+          const found = crossings(answer.data);
+          expect(found.length).toBeGreaterThan(scope === 'webhooks:write' ? -1 : 0);
+          if (scopes.includes('graph:read')) {
+            expect(forbiddenIn(answer)).toEqual([]);
+            expect(found.length === 0 || found.some(({ value }) => value !== null)).toBe(true);
+          } else {
+            expect(found.filter(({ value }) => value !== null)).toEqual([]);
+            expect([...forbiddenIn(answer)].sort()).toEqual(found.map(({ path }) => path).sort());
+          }
+        }
+      }
+    },
+  );
+
+  it.each(TRANSPORTS)('are shut to an event that comes over %s', async (_name, open) => {
+    const document = `subscription { moneyIn ${selected(schema.getSubscriptionType(), 'moneyIn')} }`;
+    for (const scope of ['events:read', 'events:read graph:read']) {
+      await using subscriber = open(gateway.graphql, await callerToken({ scope }), { query: document });
+      // Until the stream is there, nothing that happens is told on it.
+      await until(async () => {
+        await credit();
+        return subscriber.results.length > 0;
+      });
+      const [first] = subscriber.results;
+      const found = crossings(first?.data);
+      expect(found.length).toBeGreaterThan(0);
+      const refused = (first?.errors ?? []).map(({ extensions }) => extensions?.['code']);
+      if (scope === 'events:read') {
+        expect(found.every(({ value }) => value === null)).toBe(true);
+        expect(refused).toEqual(found.map(() => 'FORBIDDEN'));
+        expect(first?.data.moneyIn.MoneyInEvent_amount.Money_amount).toBe('5.00');
+      } else {
+        expect(refused).toEqual([]);
+        expect(found.some(({ value }) => value !== null)).toBe(true);
+      }
+    }
+  });
+});
