@@ -24,11 +24,14 @@ const PUBLIC_ALGORITHMS = [
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ];
 
+/** A token that names no end would be good for ever. */
+const CLAIMS = { requiredClaims: ['exp'] };
+
 /** How long the identity provider may take to show its keys, in milliseconds. */
 const KEYS_TIMEOUT_MS = 5_000;
 
 /**
- * Makes the verification of callers' tokens (RFC 7519): signature, issuer, audience, `exp` and `nbf`. Scopes come from
+ * Makes the verification of callers' tokens (RFC 7519): signature, issuer, audience, `nbf`, and `exp`, which must be there. Scopes come from
  * `scope` (RFC 8693, 4.2) or `scp`; those that are not the gateway's own mean nothing to it. A `customer_id` that is no
  * UUID is refused, never taken for none.
  *
@@ -52,12 +55,14 @@ export function createTokenVerifier(options: TokenVerifierOptions): (token: stri
 
 function withSecret(secret: Secret, issuer: string, audience: string) {
   const key = new TextEncoder().encode(secret.reveal());
-  return (token: string) => jwtVerify(token, key, { issuer, audience, algorithms: SECRET_ALGORITHMS });
+  return (token: string) =>
+    jwtVerify(token, key, { ...CLAIMS, issuer, audience, algorithms: SECRET_ALGORITHMS });
 }
 
 function withRemoteKeys(jwksUrl: string, issuer: string, audience: string) {
   const keySet = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: KEYS_TIMEOUT_MS });
-  return (token: string) => jwtVerify(token, keySet, { issuer, audience, algorithms: PUBLIC_ALGORITHMS });
+  return (token: string) =>
+    jwtVerify(token, keySet, { ...CLAIMS, issuer, audience, algorithms: PUBLIC_ALGORITHMS });
 }
 
 /** What jose says of a token that it has read and that does not hold. What is left are keys that could not be had. */

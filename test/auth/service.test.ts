@@ -60,6 +60,7 @@ describe('a caller of a gateway in service mode', () => {
     ['of another issuer', () => bearer({ iss: 'https://evil.example' })],
     ['for another audience', () => bearer({ aud: 'somebody-else' })],
     ['that has expired', () => bearer({ exp: past })],
+    ['that never expires', () => bearer({ exp: null })],
     ['with a customer_id that is no UUID', () => bearer({ customer_id: 'all' })],
     ['with a customer_id that is null', () => bearer({ customer_id: null })],
     ['with several customer_ids', () => bearer({ customer_id: [sandbox.clientId] })],
