@@ -1,3 +1,5 @@
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { RecordName } from './intent.ts';
 import {
@@ -39,6 +41,7 @@ const SCHEMA = `
  * @throws whatever `node:sqlite` throws when the file cannot be opened: a gateway that cannot keep records must not start.
  */
 export function openSqliteRecords(path: string): MoneyRecords {
+  makePrivate(path);
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
   db.exec(SCHEMA);
@@ -120,6 +123,23 @@ export function openSqliteRecords(path: string): MoneyRecords {
       if (db.isOpen) db.close();
     },
   };
+}
+
+/**
+ * Makes the file where there is none, and lets only this user read it: it tells of people. SQLite gives the files beside it
+ * the same mode. A file that is there is never opened here, because closing it would end the locks that this process
+ * holds on it (POSIX, fcntl).
+ */
+function makePrivate(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
+    if (existsSync(file)) chmodSync(file, 0o600);
+  }
 }
 
 function storedAnswer(row: Record<string, unknown>): StoredAnswer {
