@@ -75,6 +75,8 @@ export interface Context {
   readonly ingress: IngressAddresses;
   /** The REST calls made so far, in the order in which they were answered. */
   readonly calls: readonly CallRecord[];
+  /** Whether the caller may be told of them: not one narrowed to a customer, who sees a part of what they read. */
+  readonly showsCalls: boolean;
   /** Calls of another operation, in the same words and of the same caller, whose result this one shares. */
   readonly sharedCalls: readonly CallRecord[];
   shareCalls(calls: readonly CallRecord[]): void;
@@ -253,7 +255,9 @@ class OperationContext implements Context {
         (call, read) => this.#read(call, read),
       );
       this.#session = createSession(rest, customerId, this.#options);
-      if (this.#prefetched.length > 0) this.#arrivals = this.#session.prefetch(this.#prefetched);
+      // Relations that the caller may not follow read nothing.
+      const mayRead = this.caller.scopes.has('graph:read');
+      if (mayRead && this.#prefetched.length > 0) this.#arrivals = this.#session.prefetch(this.#prefetched);
     }
     return this.#session;
   }

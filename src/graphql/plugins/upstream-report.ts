@@ -13,6 +13,8 @@ interface ReportedCall {
 /** What this plugin needs of an operation's context. */
 export interface ReportContext {
   readonly calls: readonly ReportedCall[];
+  /** Whether the caller may know of them: a status alone tells an id of somebody else from one that nobody has. */
+  readonly showsCalls: boolean;
   /** Calls of another operation whose result this one shares. */
   readonly sharedCalls: readonly ReportedCall[];
   /** How many look-ups each list's route has answered. */
@@ -20,7 +22,7 @@ export interface ReportContext {
 }
 
 /**
- * Adds `extensions.upstream` to every result: each REST call it took, with its method, path, status and duration;
+ * Adds `extensions.upstream` to every result of a caller that sees all of its client: each REST call it took, with its method, path, status and duration;
  * `batched`, how many look-ups of the operation it answered; `coalesced`, whether another operation had made it; and
  * `cached`, whether an answer read earlier served instead.
  */
@@ -29,7 +31,7 @@ export function useUpstreamReport(): Plugin<ReportContext> {
     onExecute({ args }) {
       return {
         onExecuteDone({ result, setResult }) {
-          if (isAsyncIterable(result)) return;
+          if (isAsyncIterable(result) || !args.contextValue.showsCalls) return;
           const { calls, sharedCalls } = args.contextValue;
           const lookUps = args.contextValue.lookUps();
           const reported = (coalesced: boolean) => (call: ReportedCall) => ({

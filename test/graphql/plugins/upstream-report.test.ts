@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { type CallerClaims, callerToken, serviceFor } from '../../helpers/service.ts';
 
 interface Reported {
   readonly method: string;
@@ -65,4 +66,22 @@ it('says of a result shared with the same query under way whose calls they were'
   const calls = answers.flatMap(reportOf);
   expect(calls).toHaveLength(3);
   expect(calls.filter(({ coalesced }) => !coalesced)).toHaveLength(1);
+});
+
+it('tells a caller who is narrowed to a customer nothing of the calls', async () => {
+  const { sandbox } = gateway;
+  await using service = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { upstreamReport: true, service: serviceFor(sandbox) },
+  });
+  const { customers } = await control(sandbox, 'GET', '/sandbox');
+  const ask = async (claims: CallerClaims) =>
+    service.query(JOIN, {}, { authorization: `Bearer ${await callerToken(claims)}` });
+  for (const _time of ['first', 'planned']) {
+    const narrowed = await ask({ customer_id: customers[0].id });
+    expect(narrowed.data.client.instruments.nodes).not.toEqual([]);
+    expect(narrowed.extensions?.['upstream']).toBeUndefined();
+    expect(reportOf(await ask({}))).not.toEqual([]);
+  }
 });
