@@ -6,6 +6,7 @@ import {
   processRegularResult,
   type YogaServerInstance,
 } from 'graphql-yoga';
+import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 
 export interface JsonPostOptions {
   /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
@@ -78,7 +79,12 @@ export function createJsonPost<TContext extends object>(
     if (origin !== undefined && options.allowsOrigin(origin)) {
       response.setHeader('access-control-allow-origin', origin);
     }
-    if (isAsyncIterable(result) || result.errors !== undefined) {
+    if (isAsyncIterable(result)) {
+      await endUnread(result);
+      response.writeHead(406, { 'content-type': 'application/json' }).end(JSON.stringify(NOT_ACCEPTABLE));
+      return;
+    }
+    if (result.errors !== undefined) {
       const made = processRegularResult(result, yoga.fetchAPI, mediaType);
       response.writeHead(made.status, Object.fromEntries(made.headers)).end(await made.text());
       return;
@@ -131,7 +137,10 @@ function readText(request: IncomingMessage): Promise<string | undefined> {
   });
 }
 
-/** What is plainly a query or a mutation; undefined for what is none, which Yoga knows how to put, and for streams. */
+/**
+ * What is plainly a query or a mutation; undefined for what is none, which Yoga knows how to put, and for what is a stream or
+ * may be one: a document that is named instead of written.
+ */
 function parseParams(text: string): GraphQLParams | undefined {
   try {
     const body: unknown = JSON.parse(text);
@@ -142,4 +151,8 @@ function parseParams(text: string): GraphQLParams | undefined {
 }
 
 const isOperation = (value: unknown): value is { readonly query: string } =>
-  typeof value === 'object' && value !== null && 'query' in value && typeof value.query === 'string';
+  typeof value === 'object' &&
+  value !== null &&
+  'query' in value &&
+  typeof value.query === 'string' &&
+  value.query !== '';

@@ -1,5 +1,6 @@
 import type { ExecutionResult } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { endUnread, NOT_ACCEPTABLE } from '../../common/undelivered.ts';
 import { CURSOR } from '../executor/graphql-js.ts';
 
 const EVENT_STREAM = 'text/event-stream';
@@ -10,6 +11,10 @@ const PING_MS = 12_000;
 export interface CuttableConnection {
   /** Ends the connection in the midst of an answer; undefined where an operation has no connection of its own. */
   readonly cut?: () => void;
+  readonly incoming?: {
+    /** Who waits for the result; its signal is aborted once nobody does. */
+    readonly waiters: { readonly signal: AbortSignal } | undefined;
+  };
 }
 
 /**
@@ -18,12 +23,15 @@ export interface CuttableConnection {
  *
  * A client takes an error for the end, and a connection that is lost for a reason to come back: a stream that goes on
  * elsewhere, or later, is cut off, and one that can only begin later is answered with the status 503.
+ *
+ * A stream that is not delivered is ended: where the client does not accept it, or has gone before it began.
  */
 export function useServerSentEvents(): Plugin<object, CuttableConnection> {
   return {
     onResultProcess({ request, result, serverContext, setResultProcessor }) {
-      if (!request.headers.get('accept')?.includes(EVENT_STREAM)) return;
+      const accept = request.headers.get('accept');
       if (!isAsyncIterable(result)) {
+        if (accept?.includes(EVENT_STREAM) !== true) return;
         // Batches are switched off: what is no stream is one result.
         const single = result as ExecutionResult;
         if (!canBegin(single)) return;
@@ -33,9 +41,16 @@ export function useServerSentEvents(): Plugin<object, CuttableConnection> {
         );
         return;
       }
+      if (!acceptsStream(accept)) {
+        setResultProcessor(async (_, fetchAPI) => {
+          await endUnread(result);
+          return fetchAPI.Response.json(NOT_ACCEPTABLE, { status: 406 });
+        }, 'application/json');
+        return;
+      }
       setResultProcessor((_, fetchAPI) => {
         // Only subscriptions give iterables here, and those are of results.
-        const body = encode(result as AsyncIterable<ExecutionResult>, serverContext.cut);
+        const body = encode(result as AsyncIterable<ExecutionResult>, serverContext);
         return new fetchAPI.Response(body, {
           headers: {
             'content-type': EVENT_STREAM,
@@ -52,13 +67,26 @@ export function useServerSentEvents(): Plugin<object, CuttableConnection> {
 /** Reads on only as fast as the client does: what waits, waits in the event log's bounded queue. */
 function encode(
   results: AsyncIterable<ExecutionResult>,
-  cut: (() => void) | undefined,
+  { cut, incoming }: CuttableConnection,
 ): ReadableStream<Uint8Array> {
+  const waiters = incoming?.waiters;
   const encoder = new TextEncoder();
   const iterator = results[Symbol.asyncIterator]();
   let ping: NodeJS.Timeout | undefined;
+  const leave = async (): Promise<void> => {
+    clearInterval(ping);
+    waiters?.signal.removeEventListener('abort', leave);
+    await iterator.return?.();
+  };
   return new ReadableStream<Uint8Array>({
-    start(controller) {
+    async start(controller) {
+      // A response that nobody reads any more when it is handed out is never cancelled.
+      if (waiters?.signal.aborted === true) {
+        await leave();
+        controller.close();
+        return;
+      }
+      waiters?.signal.addEventListener('abort', leave);
       // Headers reach some clients only with the first byte of the body.
       controller.enqueue(encoder.encode(':\n\n'));
       ping = setInterval(() => {
@@ -68,7 +96,7 @@ function encode(
     async pull(controller) {
       const step = await iterator.next();
       if (step.done) {
-        clearInterval(ping);
+        await leave();
         controller.enqueue(encoder.encode('event: complete\ndata:\n\n'));
         controller.close();
         return;
@@ -76,12 +104,16 @@ function encode(
       if (goesOn(step.value)) cut?.();
       else controller.enqueue(encoder.encode(eventOf(step.value)));
     },
-    async cancel() {
-      clearInterval(ping);
-      await iterator.return?.();
-    },
+    cancel: leave,
   });
 }
+
+/** Media ranges that a stream of events is in. Without the header, anything is accepted (RFC 9110, 12.5.1). */
+const STREAM_RANGES: readonly (string | undefined)[] = [EVENT_STREAM, 'text/*', '*/*'];
+
+const acceptsStream = (accept: string | null): boolean =>
+  accept === null ||
+  accept.split(',').some((range) => STREAM_RANGES.includes(range.split(';', 1)[0]?.trim().toLowerCase()));
 
 /** Whether a stream that could not begin now can begin later or elsewhere. */
 const canBegin = ({ data, errors }: ExecutionResult): boolean =>
