@@ -7,7 +7,6 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import { type Clock, systemClock } from '../auth/credential-expiry.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import type { ServiceOptions } from '../auth/service.ts';
-import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
 import { Waiters } from '../common/waiters.ts';
 import { openEventLog } from '../events/open.ts';
@@ -21,8 +20,14 @@ import { createIngress } from '../ingress/ingress.ts';
 import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
-import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
+import {
+  createContextFactory,
+  type Incoming,
+  type IngressAddresses,
+  type Logger,
+} from '../operation/context.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
+import { createUnattributed } from '../resolvers/unattributed.ts';
 import { createConnections } from '../transport/connections.ts';
 import { createGraphHttp } from '../transport/http.ts';
 import { readiness } from '../transport/readiness.ts';
@@ -152,6 +157,7 @@ export function buildServer(
       utcOffset: config.upstreamUtcOffset,
       reads,
       onInvalidate: shared.forget,
+      onUnattributed: createUnattributed(logger, metrics.events.unattributed),
       clock,
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });

@@ -20,6 +20,8 @@ export interface EventMetrics {
   lag(milliseconds: number): void;
   /** A follower or reader was told EVENTS_GAP. */
   gap(): void;
+  /** Of an event it could not be found out whose it is, so that callers narrowed to a customer are not shown it. */
+  unattributed(reason: string): void;
   /** A message on a channel could not be read. */
   channelDecodeError(): void;
   /** How many followers there are now. */
@@ -39,6 +41,7 @@ export const silentMetrics: EventMetrics = {
   delivered: () => {},
   lag: () => {},
   gap: () => {},
+  unattributed: () => {},
   channelDecodeError: () => {},
   subscribers: () => {},
   slowConsumerDisconnect: () => {},

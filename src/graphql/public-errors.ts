@@ -8,7 +8,7 @@ import {
   StoreUnavailableError,
 } from '../events/errors.ts';
 import { redact, withoutValues } from '../observability/redact.ts';
-import { OwnerUnknownError, PublicError } from '../resolvers/errors.ts';
+import { PublicError } from '../resolvers/errors.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { MalformedIdError } from '../upstream/path.ts';
 
@@ -59,8 +59,7 @@ function describe(cause: Error): Description | undefined {
   if (
     cause instanceof SlowConsumerError ||
     cause instanceof DrainingError ||
-    cause instanceof StoreUnavailableError ||
-    cause instanceof OwnerUnknownError
+    cause instanceof StoreUnavailableError
   ) {
     return { message: cause.message, extensions: { code: cause.code, retryable: cause.retryable } };
   }

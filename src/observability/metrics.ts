@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { EVENT_TYPES } from '../events/log.ts';
 import type { EventMetrics } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
+import { UNATTRIBUTED_REASONS } from '../resolvers/visibility.ts';
 import type { CallRecord } from '../upstream/rest.ts';
 
 const QUARANTINE_REASONS: readonly QuarantineReason[] = [
@@ -81,6 +82,11 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     registers,
   });
   const gaps = counter('pasarela_events_gaps_total', 'Readers told that events are missing.');
+  const unattributed = counter(
+    'pasarela_events_unattributed_total',
+    'Events that no caller narrowed to a customer is shown, as it could not be told whose they are.',
+    ['reason'],
+  );
   const channelDecodeError = counter(
     'pasarela_events_channel_decode_errors_total',
     'Unreadable messages on the event channel.',
@@ -100,6 +106,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     for (const count of [appended, spooled, drained, delivered]) count.inc({ type }, 0);
     for (const conflict of ['true', 'false']) duplicates.inc({ type, conflict }, 0);
   }
+  for (const reason of UNATTRIBUTED_REASONS) unattributed.inc({ reason }, 0);
   for (const reason of QUARANTINE_REASONS) quarantined.inc({ reason }, 0);
   for (const type of ['query', 'mutation', 'subscription']) {
     for (const outcome of ['ok', 'error']) operations.inc({ type, outcome }, 0);
@@ -132,6 +139,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
       delivered: (type, readers) => delivered.inc({ type }, readers),
       lag: (milliseconds) => lag.observe(milliseconds / 1000),
       gap: () => gaps.inc(),
+      unattributed: (reason) => unattributed.inc({ reason }),
       channelDecodeError: () => channelDecodeError.inc(),
       subscribers(count) {
         followers = count;

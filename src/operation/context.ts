@@ -61,6 +61,8 @@ export interface Context {
   /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   readonly events: EventLog;
+  /** Called with the cursor of an event that is shown to nobody narrowed to a customer, as it cannot be told whose it is. */
+  readonly onUnattributed: (clientId: string, cursor: string, reason: string) => void;
   /** How many read along with a stream that is shared; undefined for one alone. */
   readonly readers: (() => number) | undefined;
   /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
@@ -129,6 +131,7 @@ export interface ContextOptions {
   readonly reads: Coalescer;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
   readonly onInvalidate: (credential: string) => void;
+  readonly onUnattributed: Context['onUnattributed'];
 }
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
@@ -173,6 +176,10 @@ class OperationContext implements Context {
 
   get events(): EventLog {
     return this.#options.events;
+  }
+
+  get onUnattributed(): Context['onUnattributed'] {
+    return this.#options.onUnattributed;
   }
 
   get money(): Money {

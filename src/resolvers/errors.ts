@@ -43,22 +43,6 @@ export class ApiKeyRequiredError extends PublicError {
   }
 }
 
-/**
- * It cannot be found out now whom a receipt (CEP) belongs to, so that it can be neither shown to a customer nor skipped.
- * The stream goes on from the cursor of the last event seen.
- */
-export class OwnerUnknownError extends PublicError {
-  override readonly name = 'OwnerUnknownError';
-  readonly code = 'UPSTREAM_UNAVAILABLE';
-  readonly retryable = true;
-
-  constructor(cause?: unknown) {
-    super('The transaction of a receipt cannot be read. Go on later, from the cursor of the last event.', {
-      cause,
-    });
-  }
-}
-
 /** The contract's `UserErrorCode`. */
 export type UserErrorCode =
   | 'INVALID_INPUT'

@@ -5,7 +5,7 @@ import { type PageInfo, pageSize } from './connection.ts';
 import { BadInputError } from './errors.ts';
 import { decodeEvent, type Event } from './event.ts';
 import { argumentId } from './ids.ts';
-import { isVisible, type Viewer } from './visibility.ts';
+import { createVisibility, type Viewer } from './visibility.ts';
 
 /** Entries read from the log at a time, and at most for one page: a filter that rarely matches must not read it all. */
 const BATCH = 200;
@@ -42,10 +42,11 @@ export function eventFilter(
     throw new BadInputError('Argument "types" must name a type, or be left out for all.');
   const wanted = types == null ? null : new Set(types);
   const owner = ownerId == null ? null : argumentId('ownerId', 'uuid', ownerId).toLowerCase();
+  const isVisible = createVisibility(context);
   return (event) =>
     (wanted === null || wanted.has(event.type)) &&
     (owner === null || (event.type === 'MONEY_IN' && event.ownerId?.toLowerCase() === owner)) &&
-    isVisible(event, context);
+    isVisible(event);
 }
 
 /** A page of the retained log: onwards from `after`, or back from `before`. */

@@ -6,7 +6,7 @@ import { type EventFilter, eventFilter } from './event-page.ts';
 import { argumentId } from './ids.ts';
 import type { CepUpdate } from './receipt.ts';
 import { abortable, selectFrom } from './stream.ts';
-import { isVisible } from './visibility.ts';
+import { createVisibility } from './visibility.ts';
 
 interface After {
   readonly after?: string | null | undefined;
@@ -65,6 +65,7 @@ export function followMoneyIn(
  */
 export function followCep(id: string, context: Context): AsyncIterableIterator<CepUpdate, undefined> {
   const transactionId = argumentId('transactionId', 'uuid', id);
+  const isVisible = createVisibility(context);
   return abortable(async function* (signal) {
     const events = await context.events.follow(context.caller.clientId, { signal });
     return yield* watchCep({
@@ -74,7 +75,7 @@ export function followCep(id: string, context: Context): AsyncIterableIterator<C
         const event = decodeEvent(stored);
         if (event.type !== 'CEP' || event.bodyId?.toLowerCase() !== transactionId.toLowerCase())
           return stored;
-        const visible = isVisible(event, context);
+        const visible = isVisible(event);
         if (typeof visible === 'boolean') return visible ? stored : undefined;
         return visible.then((is) => (is ? stored : undefined));
       }),

@@ -4,42 +4,78 @@ import { customerScope } from '../upstream/customer-scope.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import type { MaybePromise } from '../upstream/list-loader.ts';
 import { isUuid } from '../upstream/path.ts';
-import { OwnerUnknownError } from './errors.ts';
 import type { CepEvent, Event } from './event.ts';
+import { Patience } from './patience.ts';
 
-/** Waits for a reading that lags behind a receipt just arrived; an older one is read once. */
+/** Waits for a reading that lags behind a receipt just arrived; an older one is read once. In milliseconds. */
 const LAGS = [250, 500, 1_000, 2_000];
+const LONGEST_LAG_MS = 2_000;
 const FRESH_MS = 10_000;
 
 /** What of an operation's context the filter needs. */
-export type Viewer = Pick<Context, 'session' | 'renewSession' | 'signal'> & {
-  readonly caller: Pick<Context['caller'], 'customerId'>;
+export type Viewer = Pick<Context, 'session' | 'renewSession' | 'signal' | 'onUnattributed'> & {
+  readonly caller: Pick<Context['caller'], 'clientId' | 'customerId'>;
 };
 
 /**
- * Whether the caller may see an event, replayed or live: of one narrowed to a customer, credits to it, and receipts of
- * what it has paid (docs/authentication.md). Everything else of the log does not exist for it.
+ * Makes the filter of what a caller may see, of events replayed or live: narrowed to a customer, it sees credits to that
+ * customer, and receipts of what it has paid. Everything else of the log does not exist for it.
  *
- * @throws OwnerUnknownError when it cannot be found out whose receipt it is: nothing is skipped in silence.
+ * Whose a receipt is, the upstream tells. What cannot be told to be the caller's within the time given is not the
+ * caller's: one receipt must not keep all that come after it from everybody. Each is counted and logged for the operator.
  */
-export function isVisible(event: Event, context: Viewer): MaybePromise<boolean> {
+export function createVisibility(context: Viewer): (event: Event) => MaybePromise<boolean> {
   const view = customerScope(context.caller.customerId);
-  if (view.wholeClient) return true;
-  if (event.type === 'MONEY_IN') return view.owner(event.ownerId);
-  return event.type === 'CEP' && isOwnReceipt(event, context);
+  if (view.wholeClient) return () => true;
+  const patience = new Patience();
+  return (event) => {
+    if (event.type === 'MONEY_IN') return view.owner(event.ownerId);
+    return event.type === 'CEP' && isOwnReceipt(event, context, patience);
+  };
 }
 
-async function isOwnReceipt({ bodyId, receivedAt }: CepEvent, context: Viewer): Promise<boolean> {
-  if (bodyId === null || !isUuid(bodyId)) throw new OwnerUnknownError();
+async function isOwnReceipt(event: CepEvent, context: Viewer, patience: Patience): Promise<boolean> {
+  const { bodyId, cursor } = event;
+  const giveUp = (reason: UnattributedReason): false => {
+    context.onUnattributed(context.caller.clientId, cursor, reason);
+    return false;
+  };
+  if (bodyId === null || !isUuid(bodyId)) return giveUp('unnamed');
+  if (!patience.mayTry(Date.now())) return giveUp('unavailable');
   // An operation that has been open for long has no time of its own left for this.
   context.renewSession();
-  for (const lag of [...LAGS, undefined]) {
-    const isOwn = await context.session.isOwnSource(bodyId).catch((error: unknown) => {
-      throw error instanceof UpstreamError ? new OwnerUnknownError(error) : error;
-    });
-    if (isOwn !== undefined) return isOwn;
-    if (lag === undefined || Date.now() - Date.parse(receivedAt) > FRESH_MS) break;
-    await wait(lag, undefined, { signal: context.signal });
+  for (let attempt = 0; ; attempt += 1) {
+    const isFresh = Date.now() - Date.parse(event.receivedAt) <= FRESH_MS && attempt < LAGS.length;
+    try {
+      const isOwn = await context.session.isOwnSource(bodyId, !isFresh);
+      patience.succeeded();
+      if (isOwn !== undefined) return isOwn;
+      if (!isFresh) return giveUp('unknown');
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || context.signal.aborted) throw error;
+      // What was refused once is refused again; what failed may come.
+      if (error.refusal !== undefined && error.refusal.httpStatus !== 429) return giveUp('refused');
+      if (patience.failed(Date.now())) return giveUp('unavailable');
+      context.renewSession();
+    }
+    await wait(LAGS[attempt] ?? LONGEST_LAG_MS, undefined, { signal: context.signal });
   }
-  throw new OwnerUnknownError();
 }
+
+/** Why it was not told whose receipt an event is. */
+export type UnattributedReason =
+  /** The message names no transaction. */
+  | 'unnamed'
+  /** The upstream knows no such transaction. */
+  | 'unknown'
+  /** The upstream does not show it to the gateway. */
+  | 'refused'
+  /** The upstream has not answered within the time given. */
+  | 'unavailable';
+
+export const UNATTRIBUTED_REASONS: readonly UnattributedReason[] = [
+  'unnamed',
+  'unknown',
+  'refused',
+  'unavailable',
+];

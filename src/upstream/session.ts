@@ -41,8 +41,10 @@ export interface Session {
   /**
    * Whether the money of a transaction came from an instrument of the caller's; undefined when the upstream knows no such
    * transaction. Read once in the life of the process.
+   *
+   * @param isSettled whether one that the upstream does not know is not about to appear, so that it is not asked soon again.
    */
-  isOwnSource(transactionId: string): Promise<boolean | undefined>;
+  isOwnSource(transactionId: string, isSettled: boolean): Promise<boolean | undefined>;
 }
 
 /** The lists that do not depend on what is read before them. */
@@ -115,9 +117,9 @@ export function createSession(rest: Rest, customerId: string | undefined, option
     webhooks,
     instruments,
     transactions,
-    async isOwnSource(transactionId) {
+    async isOwnSource(transactionId, isSettled) {
       if (scope.wholeClient) return true;
-      const owner = await options.sourceOwners.find(rest, transactionId);
+      const owner = await options.sourceOwners.find(rest, transactionId, isSettled);
       return owner === undefined ? undefined : scope.owner(owner);
     },
   };

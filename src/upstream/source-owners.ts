@@ -6,26 +6,33 @@ import { readTransaction, type Transaction } from './transactions.ts';
 
 /** Owners kept in memory: an owner, once known, never changes. */
 const REMEMBERED = 20_000;
+/** How long a transaction that the upstream does not know is not asked for again, in milliseconds. */
+const UNKNOWN_FOR_MS = 60_000;
 
 /** Whose instrument the money of a transaction came from. */
 export interface SourceOwners {
   /**
    * The owner's id: null where the transaction names no source or its instrument no owner, undefined where the upstream
    * knows no such transaction.
+   *
+   * @param isSettled whether such a one is not about to appear: then it is not asked for again for a minute.
    */
-  find(rest: Rest, transactionId: string): Promise<string | null | undefined>;
+  find(rest: Rest, transactionId: string, isSettled: boolean): Promise<string | null | undefined>;
 }
 
 /** Reads each transaction once, for all callers of the process, and remembers what it found. */
 export function createSourceOwners(): SourceOwners {
-  const known = new LRUCache<string, { readonly owner: string | null }>({ max: REMEMBERED });
+  const known = new LRUCache<string, { readonly owner: string | null | undefined }>({ max: REMEMBERED });
   return {
-    async find(rest, transactionId) {
+    async find(rest, transactionId, isSettled) {
       const key = `${rest.clientId} ${transactionId}`.toLowerCase();
       const found = known.get(key);
       if (found !== undefined) return found.owner;
       const transaction = await readTransaction(rest, transactionId);
-      if (transaction === null) return undefined;
+      if (transaction === null) {
+        if (isSettled) known.set(key, { owner: undefined }, { ttl: UNKNOWN_FOR_MS });
+        return undefined;
+      }
       const owner = await ownerOfSource(rest, transaction);
       known.set(key, { owner });
       return owner;

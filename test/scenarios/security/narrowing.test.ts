@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { alternativeChoices, startSandbox } from '../../../src/sandbox/index.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { subscribeOverSse, TRANSPORTS } from '../../helpers/subscriber.ts';
+import { until } from '../../helpers/until.ts';
 
 interface Seeded {
   readonly centralizingInstrumentId: string;
@@ -430,32 +432,83 @@ describe('events of a caller narrowed to a customer', () => {
     expect(errors[0]).toBe(errors[1]);
   });
 
-  it('end the stream retryably where it cannot be read whose receipt it is', async () => {
+  const FOLLOWED = {
+    query: 'subscription ($after: Cursor) { events(after: $after) { __typename cursor } }',
+  };
+
+  const unattributed = async (reason: string): Promise<number> => {
+    const text = await (await fetch(`${world.gateway.url}/metrics`)).text();
+    const found = new RegExp(`^pasarela_events_unattributed_total{reason="${reason}"} (\\d+)$`, 'm').exec(
+      text,
+    );
+    return Number(found?.[1]);
+  };
+
+  /** A receipt as the provider would tell of it, long ago. */
+  const receiptOf = async (id: unknown): Promise<void> => {
+    const { sandbox, gateway } = world;
+    const response = await fetch(gateway.ingress.url(sandbox.clientId, 'CEP') ?? '', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        client_id: sandbox.clientId,
+        webhook_type: 'CEP',
+        payload: { id_msg: randomUUID(), body: { id, status: 'PENDING' } },
+      }),
+    });
+    expect(response.status).toBe(201);
+  };
+
+  it('go on past a receipt of a transaction that nobody knows, which is counted once', async () => {
+    const { gateway, tokens, as, one, credit } = world;
+    const { data } = await as('one')('{ eventCursor }');
+    const before = { unknown: await unattributed('unknown'), unnamed: await unattributed('unnamed') };
+    await receiptOf(randomUUID());
+    await receiptOf('no UUID');
+    await credit(one, '9.00');
+    const variables = { after: data.eventCursor };
+    await using live = subscribeOverSse(gateway.graphql, tokens.one, { ...FOLLOWED, variables });
+    await live.received(1);
+    expect(live.results.map((result) => result.data.events.__typename)).toEqual(['MoneyInEvent']);
+    for (const who of ['one', 'other'] as const) {
+      const page = await as(who)(
+        'query ($after: Cursor) { events(after: $after) { nodes { __typename } } }',
+        variables,
+      );
+      expect(page.errors).toBeUndefined();
+      expect(page.data.events.nodes).toEqual(who === 'one' ? [{ __typename: 'MoneyInEvent' }] : []);
+    }
+    expect(await unattributed('unknown')).toBe(before.unknown + 1);
+    expect(await unattributed('unnamed')).toBe(before.unnamed + 1);
+    expect(gateway.log.filter((line) => line.includes('"reason":"unnamed"'))).toHaveLength(
+      before.unnamed + 1,
+    );
+  });
+
+  it('wait a moment for a service that fails, and go on without what it has not told', async () => {
     const { sandbox, gateway, tokens, as, one, internal, external, credit } = world;
     const { data } = await as('one')('{ eventCursor }');
+    const before = await unattributed('unavailable');
     const own = await validate(internal(one), external(one, 'clabe'));
-    await control(sandbox, 'POST', '/sandbox/faults', {
-      match: { path: `/v1/clients/*/transactions/${own}` },
-      fault: { status: 500, body: {} },
-    });
+    const fault = (count?: number) =>
+      control(sandbox, 'POST', '/sandbox/faults', {
+        match: { path: `/v1/clients/*/transactions/${own}` },
+        fault: { status: 500, body: {} },
+        ...(count === undefined ? {} : { times: count }),
+      });
+    await fault();
     await control(sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 300 });
     await credit(one, '9.00');
-    const subscription = {
-      query: 'subscription ($after: Cursor) { events(after: $after) { __typename cursor } }',
-      variables: { after: data.eventCursor },
-    };
+    const subscription = { ...FOLLOWED, variables: { after: data.eventCursor } };
     await using blind = subscribeOverSse(gateway.graphql, tokens.one, subscription);
-    await blind.ended;
-    expect(blind.results).toHaveLength(1);
-    expect(blind.results[0]?.errors?.[0]?.extensions).toMatchObject({
-      code: 'UPSTREAM_UNAVAILABLE',
-      retryable: true,
-    });
+    // The receipts are given up together: that takes as long as one.
+    await blind.received(1);
+    expect(blind.results.map((result) => result.data.events.__typename)).toEqual(['MoneyInEvent']);
+    expect(await unattributed('unavailable')).toBeGreaterThan(before);
     await control(sandbox, 'DELETE', '/sandbox/faults');
-    await using resumed = subscribeOverSse(gateway.graphql, tokens.one, subscription);
-    while (resumed.results.at(-1)?.data?.events?.__typename !== 'MoneyInEvent') {
-      await resumed.received(resumed.results.length + 1);
-    }
-    expect(resumed.results.map((result) => result.data.events.__typename)).toContain('CepEvent');
+    await fault(4);
+    await using patient = subscribeOverSse(gateway.graphql, tokens.one, subscription);
+    await until(() => patient.results.at(-1)?.data?.events?.__typename === 'MoneyInEvent');
+    expect(patient.results.map((result) => result.data.events.__typename)).toContain('CepEvent');
   });
 });

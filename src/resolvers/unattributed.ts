@@ -1,0 +1,27 @@
+import { LRUCache } from 'lru-cache';
+import type { Context, Logger } from '../operation/context.ts';
+
+/** Events that have been reported, kept in memory: each is read by many, and again and again. */
+const REMEMBERED = 10_000;
+
+/**
+ * Tells the operator of events that nobody narrowed to a customer is shown, because it could not be found out whose they
+ * are. Each is counted and logged once in the life of the process.
+ *
+ * @param count counts one by its reason.
+ */
+export function createUnattributed(
+  logger: Logger,
+  count: (reason: string) => void,
+): Context['onUnattributed'] {
+  const reported = new LRUCache<string, true>({ max: REMEMBERED });
+  return (clientId, cursor, reason) => {
+    if (reported.has(cursor)) return;
+    reported.set(cursor, true);
+    count(reason);
+    logger.warn(
+      { clientId, cursor, reason },
+      'It could not be found out whose receipt an event is: callers narrowed to a customer are not shown it.',
+    );
+  };
+}
