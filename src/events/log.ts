@@ -147,6 +147,14 @@ export interface EventLog {
   head(clientId: string): Promise<string>;
 
   /**
+   * The key that cursors of this client are sealed with for those who may not read its log whole (seal.ts). The log keeps it
+   * for as long as it keeps its events, and makes it when it is first asked for; processes that share a log have the same.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  sealKey(clientId: string): Promise<Buffer>;
+
+  /**
    * Events as they come, after the history since `after`. Resolves once attached: everything appended from then on is
    * yielded. The iteration throws `EventsGapError`, `SlowConsumerError` or `DrainingError`; it outlives an outage of
    * the store in silence. `return()` ends it at once, also during a pending `next()`.

@@ -9,7 +9,7 @@ import type { EventMetrics } from './metrics.ts';
 import type { Source } from './source.ts';
 
 /** The reading half of an event log, the same over every store: cursors, the chain, and the live followers. */
-export class LogReader implements Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'follow'> {
+export class LogReader implements Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'sealKey' | 'follow'> {
   readonly #source: Source;
   readonly #metrics: EventMetrics;
   readonly #hub: Hub;
@@ -46,6 +46,10 @@ export class LogReader implements Pick<EventLog, 'readAfter' | 'readBefore' | 'h
 
   async head(clientId: string): Promise<string> {
     return encodeCursor(clientId, await this.#source.head(clientId));
+  }
+
+  sealKey(clientId: string): Promise<Buffer> {
+    return this.#source.sealKey(clientId);
   }
 
   async follow(

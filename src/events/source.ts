@@ -32,6 +32,13 @@ export interface Source {
   bounds(clientId: string): Promise<{ oldest: Place; head: Place }>;
 
   /**
+   * The log's key for this client (`EventLog.sealKey`).
+   *
+   * @throws {StoreUnavailableError}
+   */
+  sealKey(clientId: string): Promise<Buffer>;
+
+  /**
    * Begins to call the listener. Once resolved, an entry appended later is either received or followed by a resync.
    *
    * @throws {StoreUnavailableError}

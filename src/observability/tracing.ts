@@ -189,6 +189,10 @@ class TracedLog implements EventLog {
     return this.#log.readBefore(...args);
   }
 
+  sealKey(clientId: string): Promise<Buffer> {
+    return this.#log.sealKey(clientId);
+  }
+
   head(clientId: string) {
     return this.#log.head(clientId);
   }

@@ -4,6 +4,7 @@ import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.
 import type { Logger } from '../common/logger.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
+import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
 import type { Money } from '../money/execute.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
 import type { UpstreamHttp } from '../upstream/http.ts';
@@ -60,9 +61,14 @@ export interface Context {
   readonly servesBootstrap: boolean;
   /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
-  readonly events: EventLog;
-  /** Called with the cursor of an event that is shown to nobody narrowed to a customer, as it cannot be told whose it is. */
-  readonly onUnattributed: (clientId: string, cursor: string, reason: string) => void;
+  /** The log as the caller may read it. Throws like `caller`. */
+  readonly events: EventReads;
+  /** Called with an event that is shown to nobody narrowed to a customer, as it cannot be told whose it is. */
+  readonly onUnattributed: (
+    clientId: string,
+    event: { readonly id: string; readonly receivedAt: string },
+    reason: string,
+  ) => void;
   /** How many read along with a stream that is shared; undefined for one alone. */
   readonly readers: (() => number) | undefined;
   /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
@@ -174,8 +180,9 @@ class OperationContext implements Context {
     return this.#options.logger;
   }
 
-  get events(): EventLog {
-    return this.#options.events;
+  get events(): EventReads {
+    const { customerId } = this.caller;
+    return customerId === undefined ? this.#options.events : sealedReads(this.#options.events, customerId);
   }
 
   get onUnattributed(): Context['onUnattributed'] {

@@ -15,12 +15,13 @@ export function createUnattributed(
   count: (reason: string) => void,
 ): Context['onUnattributed'] {
   const reported = new LRUCache<string, true>({ max: REMEMBERED });
-  return (clientId, cursor, reason) => {
-    if (reported.has(cursor)) return;
-    reported.set(cursor, true);
+  return (clientId, { id, receivedAt }, reason) => {
+    const key = `${clientId} ${receivedAt} ${id}`;
+    if (reported.has(key)) return;
+    reported.set(key, true);
     count(reason);
     logger.warn(
-      { clientId, cursor, reason },
+      { clientId, id, receivedAt, reason },
       'It could not be found out whose receipt an event is: callers narrowed to a customer are not shown it.',
     );
   };

@@ -35,9 +35,9 @@ export function createVisibility(context: Viewer): (event: Event) => MaybePromis
 }
 
 async function isOwnReceipt(event: CepEvent, context: Viewer, patience: Patience): Promise<boolean> {
-  const { bodyId, cursor } = event;
+  const { bodyId } = event;
   const giveUp = (reason: UnattributedReason): false => {
-    context.onUnattributed(context.caller.clientId, cursor, reason);
+    context.onUnattributed(context.caller.clientId, event, reason);
     return false;
   };
   if (bodyId === null || !isUuid(bodyId)) return giveUp('unnamed');

@@ -4,6 +4,7 @@ import { encodeCursor, newEpoch } from '../../src/events/cursor.ts';
 import { CursorInvalidError, EventsGapError, SlowConsumerError } from '../../src/events/errors.ts';
 import type { EventLog, NewEvent } from '../../src/events/log.ts';
 import type { EventMetrics } from '../../src/events/metrics.ts';
+import { sealedReads } from '../../src/events/sealed-reads.ts';
 import { countingMetrics, failure, ids, moneyIn, take } from '../helpers/events.ts';
 import { until } from '../helpers/until.ts';
 
@@ -42,6 +43,92 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
     afterEach(async () => {
       stop.abort();
       await Promise.all(opened.map((made) => made.stop()));
+    });
+
+    describe('sealing', () => {
+      const CUSTOMER = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
+      const OTHER = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
+
+      it('gives back what was read under a cursor, and tells nothing by it', async () => {
+        const sealed = sealedReads(log, CUSTOMER);
+        const start = await sealed.head(client);
+        await appendMany(12);
+        const { events } = await sealed.readAfter(client, start, 100);
+        expect(events).toHaveLength(12);
+        expect((await sealed.readAfter(client, start, 100)).events).toEqual(events);
+        for (const [index, { cursor }] of events.entries()) {
+          expect((await sealed.readAfter(client, cursor, 100)).events).toEqual(events.slice(index + 1));
+          expect((await sealed.readBefore(client, cursor, 100)).events).toEqual(events.slice(0, index));
+        }
+        const texts = [start, await sealed.head(client), ...events.map(({ cursor }) => cursor)];
+        expect(new Set(texts.map(({ length }) => length)).size).toBe(1);
+        for (const text of texts)
+          expect(Buffer.from(text, 'base64url').toString('latin1')).not.toContain(client);
+        // That the end of the log has not moved, or has, is nothing to be told either.
+        expect(await sealed.head(client)).not.toBe(await sealed.head(client));
+        const live = await sealed.follow(client, { after: events[9]?.cursor, signal: stop.signal });
+        expect(await take(live, 2)).toEqual(events.slice(10));
+        const [next] = await appendMany(1);
+        expect(await take(live, 1)).toMatchObject([{ id: next?.id }]);
+      });
+
+      it('opens no cursor but one that it has sealed for this client and customer', async () => {
+        await appendMany(2);
+        const plain = (await log.readAfter(client, null, 1)).events[0]?.cursor ?? '';
+        const sealed = (await sealedReads(log, CUSTOMER).readAfter(client, null, 1)).events[0]?.cursor ?? '';
+        const bytes = Buffer.from(sealed, 'base64url');
+        const forged = Array.from({ length: bytes.length }, (_, index) => {
+          const copy = Buffer.from(bytes);
+          copy[index] = (copy[index] ?? 0) ^ 1;
+          return copy.toString('base64url');
+        });
+        const reads = sealedReads(log, CUSTOMER);
+        for (const cursor of [
+          plain,
+          ...forged,
+          `${sealed}=`,
+          ` ${sealed}`,
+          sealed.slice(0, 40),
+          '',
+          'x'.repeat(1e5),
+        ]) {
+          await expect(reads.readAfter(client, cursor, 1)).rejects.toBeInstanceOf(CursorInvalidError);
+          await expect(reads.readBefore(client, cursor, 1)).rejects.toBeInstanceOf(CursorInvalidError);
+          await expect(reads.follow(client, { after: cursor, signal: stop.signal })).rejects.toBeInstanceOf(
+            CursorInvalidError,
+          );
+        }
+        const others = [
+          () => sealedReads(log, OTHER).readAfter(client, sealed, 1),
+          () => sealedReads(log, CUSTOMER).readAfter(randomUUID(), sealed, 1),
+          () => log.readAfter(client, sealed, 1),
+        ];
+        for (const read of others) await expect(read()).rejects.toBeInstanceOf(CursorInvalidError);
+      });
+
+      it('seals the places of a gap as well', async () => {
+        const short = await openLog(2);
+        const reads = sealedReads(short, CUSTOMER);
+        await appendMany(1, short);
+        const first = (await reads.readAfter(client, null, 1)).events[0]?.cursor ?? '';
+        const later = await appendMany(4, short);
+        for (const read of [
+          () => reads.readAfter(client, first, 1),
+          () => reads.follow(client, { after: first, signal: stop.signal }),
+        ]) {
+          const error: unknown = await read().catch((thrown: unknown) => thrown);
+          if (!(error instanceof EventsGapError)) throw new Error('a gap is told', { cause: error });
+          const { events } = await reads.readAfter(client, error.oldest, 10);
+          expect(events.map(({ id }) => id)).toEqual(later.slice(2).map(({ id }) => id));
+          expect((await reads.readAfter(client, error.head, 10)).events).toEqual([]);
+        }
+      });
+
+      it('has one key for all who share the log', async () => {
+        const key = await log.sealKey(client);
+        expect(key).toHaveLength(32);
+        expect(await log.sealKey(client)).toEqual(key);
+      });
     });
 
     describe('appending', () => {

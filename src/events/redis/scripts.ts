@@ -81,6 +81,15 @@ export const READ = script(`
   return {epoch, last, redis.call(ARGV[2], KEYS[2], ARGV[3], ARGV[4], 'COUNT', ARGV[5])}
 `);
 
+/**
+ * Keys: meta. Arguments: a key to keep where there is none. Returns `{key}`. It lies beside the epoch, so that it ends with the
+ * log, and what makes a replica have a later event makes it have the key.
+ */
+export const SEAL_KEY = script(`
+  redis.call('HSETNX', KEYS[1], 'seal', ARGV[1])
+  return {redis.call('HGET', KEYS[1], 'seal')}
+`);
+
 /** Runs a script by its digest; sends its text where the server does not know it yet. */
 export async function runScript(
   redis: RedisClient,

@@ -1,12 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '../../redis/connection.ts';
 import { newEpoch, type Place } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
 import { bare, StoreUnavailableError } from '../errors.ts';
+import { SEAL_KEY_BYTES } from '../seal.ts';
 import type { Listener, Source } from '../source.ts';
 import type { RedisChannels } from './channels.ts';
 import { redisKeys } from './keys.ts';
 import { list, word } from './reply.ts';
-import { BOUNDS, HEAD, READ, runScript, type Script } from './scripts.ts';
+import { BOUNDS, HEAD, READ, runScript, type Script, SEAL_KEY } from './scripts.ts';
 
 /** Reads of the log in Redis. A position is a stream id. */
 export class RedisSource implements Source {
@@ -48,6 +50,17 @@ export class RedisSource implements Source {
     const [name, last, oldest] = await this.#run(BOUNDS, clientId);
     const epoch = word(name);
     return { oldest: { epoch, position: word(oldest) }, head: { epoch, position: word(last) } };
+  }
+
+  async sealKey(clientId: string): Promise<Buffer> {
+    const { meta } = redisKeys(clientId);
+    const proposed = randomBytes(SEAL_KEY_BYTES).toString('base64url');
+    try {
+      const [key] = list(await runScript(this.#redis, SEAL_KEY, [meta], [proposed]));
+      return Buffer.from(word(key), 'base64url');
+    } catch (cause) {
+      throw new StoreUnavailableError('The event log could not be read.', { cause: bare(cause) });
+    }
   }
 
   attach(clientId: string, listener: Listener): Promise<void> {

@@ -94,6 +94,10 @@ export class SpooledLog implements EventLog {
     return this.#log.readBefore(clientId, cursor, limit);
   }
 
+  sealKey(clientId: string): Promise<Buffer> {
+    return this.#log.sealKey(clientId);
+  }
+
   head(clientId: string): Promise<string> {
     return this.#log.head(clientId);
   }

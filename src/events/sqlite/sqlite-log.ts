@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { encodeCursor, newEpoch, type Place } from '../cursor.ts';
@@ -14,12 +15,14 @@ import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, EventLog, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import { LogReader } from '../reader.ts';
+import { SEAL_KEY_BYTES } from '../seal.ts';
 import type { Listener, Source } from '../source.ts';
 import { SqliteBatch } from './batch.ts';
 import { integer, openExclusive, text } from './file.ts';
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS life (epoch TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS seal (id INTEGER PRIMARY KEY CHECK (id = 1), key TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS events (
     client TEXT NOT NULL, position INTEGER NOT NULL, event TEXT NOT NULL, PRIMARY KEY (client, position)
   ) STRICT;
@@ -162,12 +165,17 @@ export class SqliteLog extends LogReader implements EventLog {
 class SqliteSource implements Source {
   readonly epoch: string;
   readonly #listeners = new Map<string, Listener>();
+  readonly #sealKey: Buffer;
   readonly #statements: Record<'last' | 'after' | 'back', StatementSync>;
 
   constructor(database: DatabaseSync, now: number) {
     const life = database.prepare('SELECT epoch FROM life').get();
     this.epoch = life === undefined ? newEpoch(now) : text(life['epoch']);
     if (life === undefined) database.prepare('INSERT INTO life VALUES (?)').run(this.epoch);
+    database
+      .prepare('INSERT OR IGNORE INTO seal (id, key) VALUES (1, ?)')
+      .run(randomBytes(SEAL_KEY_BYTES).toString('base64url'));
+    this.#sealKey = Buffer.from(text(database.prepare('SELECT key FROM seal').get()?.['key']), 'base64url');
     this.#statements = {
       last: database.prepare('SELECT coalesce(max(position), 0) AS last FROM events WHERE client = ?'),
       after: database.prepare(
@@ -222,6 +230,11 @@ class SqliteSource implements Source {
       const head = this.place(this.last(clientId));
       return { head, oldest: first === undefined ? head : this.place(integer(first['position']) - 1) };
     });
+  }
+
+  /** One for all clients: a sealed cursor names its client. */
+  async sealKey(): Promise<Buffer> {
+    return this.#sealKey;
   }
 
   async attach(clientId: string, listener: Listener): Promise<void> {

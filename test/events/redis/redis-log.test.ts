@@ -55,6 +55,17 @@ describe('two processes on one Redis', () => {
     expect((await both[0].readAfter(client, null, 5)).events).toHaveLength(1);
   });
 
+  it('seal cursors with one key, which is gone when the log is', async () => {
+    const client = randomUUID();
+    const [one, other] = await pair();
+    const keys = await Promise.all([one.sealKey(client), other.sealKey(client), one.sealKey(client)]);
+    expect(new Set(keys.map(String)).size).toBe(1);
+    expect(await one.sealKey(randomUUID())).not.toEqual(keys[0]);
+    await redis.admin.flushall();
+    expect(await other.sealKey(client)).not.toEqual(keys[0]);
+    expect(await one.sealKey(client)).toEqual(await other.sealKey(client));
+  });
+
   it('answer alike when they decided differently', async () => {
     const client = randomUUID();
     const [one, other] = await pair();

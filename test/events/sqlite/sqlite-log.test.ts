@@ -29,8 +29,10 @@ describe('the file of the embedded log', () => {
     const event = moneyIn({ decision: 'REJECTED', refundReason: 'why' });
     const before = await first.head('client');
     await first.append('client', event);
+    const key = await first.sealKey('client');
     await first.stop();
     const second = open(dataDir);
+    expect(await second.sealKey('client')).toEqual(key);
     expect(ids((await second.readAfter('client', before, 5)).events)).toEqual([event.id]);
     expect(await second.append('client', { ...event, decision: 'ACCEPTED' })).toMatchObject({
       answer: { status: 422, refundReason: 'why' },

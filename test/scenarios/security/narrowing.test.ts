@@ -436,6 +436,48 @@ describe('events of a caller narrowed to a customer', () => {
     query: 'subscription ($after: Cursor) { events(after: $after) { __typename cursor } }',
   };
 
+  it('have cursors that tell nothing, and none but those is taken', async () => {
+    const { gateway, tokens, as, one, credit } = world;
+    const cursorOf = async (who: 'all' | 'one' | 'other') =>
+      String((await as(who)('{ eventCursor }')).data.eventCursor);
+    const [plain, own, others] = [await cursorOf('all'), await cursorOf('one'), await cursorOf('other')];
+    await credit(one, '4.00');
+    const READ = 'query ($c: Cursor) { events(after: $c) { edges { cursor } pageInfo { endCursor } } }';
+    await until(async () => (await as('one')(READ, { c: own })).data.events.edges.length > 0);
+    const { edges, pageInfo } = (await as('one')(READ, { c: own })).data.events;
+    for (const cursor of [own, pageInfo.endCursor, ...edges.map((edge: { cursor: string }) => edge.cursor)]) {
+      expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/\|\d+$/);
+    }
+    const foreign = [plain, others, `${own.slice(0, -2)}AA`, `${plain.slice(0, -1)}x`];
+    for (const cursor of foreign) {
+      for (const argument of ['after', 'before']) {
+        const { errors } = await as('one')(
+          `query ($c: Cursor) { events(${argument}: $c) { nodes { id } } }`,
+          { c: cursor },
+        );
+        expect(errors?.[0]?.extensions).toMatchObject({ code: 'CURSOR_INVALID' });
+      }
+      for (const [, subscribe] of TRANSPORTS) {
+        await using stream = subscribe(gateway.graphql, tokens.one, {
+          ...FOLLOWED,
+          variables: { after: cursor },
+        });
+        await stream.ended;
+        expect(JSON.stringify([await stream.ended, stream.results])).toContain('CURSOR_INVALID');
+      }
+    }
+    for (const [, subscribe] of TRANSPORTS) {
+      await using stream = subscribe(gateway.graphql, tokens.one, { ...FOLLOWED, variables: { after: own } });
+      await stream.received(1);
+      expect(stream.results[0]?.data.events.cursor).toBe(edges[0].cursor);
+    }
+    // Who may read the log whole is shown it as it is.
+    expect(Buffer.from(await cursorOf('all'), 'base64url').toString()).toMatch(/^1\|/);
+    expect((await as('all')(READ, { c: own })).errors?.[0]?.extensions).toMatchObject({
+      code: 'CURSOR_INVALID',
+    });
+  });
+
   const unattributed = async (reason: string): Promise<number> => {
     const text = await (await fetch(`${world.gateway.url}/metrics`)).text();
     const found = new RegExp(`^pasarela_events_unattributed_total{reason="${reason}"} (\\d+)$`, 'm').exec(
