@@ -7,6 +7,7 @@ import type { Authenticator } from '../auth/authenticator.ts';
 import { type Clock, systemClock } from '../auth/credential-expiry.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import type { ServiceOptions } from '../auth/service.ts';
+import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
 import { Waiters } from '../common/waiters.ts';
 import { openEventLog } from '../events/open.ts';
@@ -20,12 +21,7 @@ import { createIngress } from '../ingress/ingress.ts';
 import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
-import {
-  createContextFactory,
-  type Incoming,
-  type IngressAddresses,
-  type Logger,
-} from '../operation/context.ts';
+import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
 import { createUnattributed } from '../resolvers/unattributed.ts';
 import { createConnections } from '../transport/connections.ts';

@@ -1,5 +1,23 @@
 import type { EventType } from './log.ts';
 
+/** Why it was not told whose receipt an event is. */
+export type UnattributedReason =
+  /** The message names no transaction. */
+  | 'unnamed'
+  /** The upstream knows no such transaction. */
+  | 'unknown'
+  /** The upstream does not show it to the gateway. */
+  | 'refused'
+  /** The upstream has not answered within the time given. */
+  | 'unavailable';
+
+export const UNATTRIBUTED_REASONS: readonly UnattributedReason[] = [
+  'unnamed',
+  'unknown',
+  'refused',
+  'unavailable',
+];
+
 /** What the log and the ingress report of themselves. Called synchronously: an implementation only counts. */
 export interface EventMetrics {
   /** A new event is in the log. */
@@ -21,7 +39,7 @@ export interface EventMetrics {
   /** A follower or reader was told EVENTS_GAP. */
   gap(): void;
   /** Of an event it could not be found out whose it is, so that callers narrowed to a customer are not shown it. */
-  unattributed(reason: string): void;
+  unattributed(reason: UnattributedReason): void;
   /** A message on a channel could not be read. */
   channelDecodeError(): void;
   /** How many followers there are now. */

@@ -1,8 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { EVENT_TYPES } from '../events/log.ts';
-import type { EventMetrics } from '../events/metrics.ts';
+import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
-import { UNATTRIBUTED_REASONS } from '../resolvers/visibility.ts';
 import type { CallRecord } from '../upstream/rest.ts';
 
 const QUARANTINE_REASONS: readonly QuarantineReason[] = [

@@ -4,6 +4,7 @@ import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.
 import type { Logger } from '../common/logger.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
+import type { UnattributedReason } from '../events/metrics.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
 import type { Money } from '../money/execute.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
@@ -67,7 +68,7 @@ export interface Context {
   readonly onUnattributed: (
     clientId: string,
     event: { readonly id: string; readonly receivedAt: string },
-    reason: string,
+    reason: UnattributedReason,
   ) => void;
   /** How many read along with a stream that is shared; undefined for one alone. */
   readonly readers: (() => number) | undefined;

@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import type { Context, Logger } from '../operation/context.ts';
+import type { Logger } from '../common/logger.ts';
+import type { UnattributedReason } from '../events/metrics.ts';
+import type { Context } from '../operation/context.ts';
 
 /** Events that have been reported, kept in memory: each is read by many, and again and again. */
 const REMEMBERED = 10_000;
@@ -12,7 +14,7 @@ const REMEMBERED = 10_000;
  */
 export function createUnattributed(
   logger: Logger,
-  count: (reason: string) => void,
+  count: (reason: UnattributedReason) => void,
 ): Context['onUnattributed'] {
   const reported = new LRUCache<string, true>({ max: REMEMBERED });
   return (clientId, { id, receivedAt }, reason) => {

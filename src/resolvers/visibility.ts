@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import type { UnattributedReason } from '../events/metrics.ts';
 import type { Context } from '../operation/context.ts';
 import { customerScope } from '../upstream/customer-scope.ts';
 import { UpstreamError } from '../upstream/errors.ts';
@@ -61,21 +62,3 @@ async function isOwnReceipt(event: CepEvent, context: Viewer, patience: Patience
     await wait(LAGS[attempt] ?? LONGEST_LAG_MS, undefined, { signal: context.signal });
   }
 }
-
-/** Why it was not told whose receipt an event is. */
-export type UnattributedReason =
-  /** The message names no transaction. */
-  | 'unnamed'
-  /** The upstream knows no such transaction. */
-  | 'unknown'
-  /** The upstream does not show it to the gateway. */
-  | 'refused'
-  /** The upstream has not answered within the time given. */
-  | 'unavailable';
-
-export const UNATTRIBUTED_REASONS: readonly UnattributedReason[] = [
-  'unnamed',
-  'unknown',
-  'refused',
-  'unavailable',
-];
