@@ -48,6 +48,13 @@ const secret = (description: string) =>
     .transform((value) => new Secret(value))
     .describe(description);
 
+const HOST_NAMES = 'host names without ports, comma-separated';
+/** As a URL writes it, and so as requests carry it. */
+const host = z
+  .string()
+  .transform((value) => value.toLowerCase())
+  .refine((value) => URL.canParse(`http://${value}`) && new URL(`http://${value}`).host === value);
+
 const variables = z.object({
   PORT: integer(0, 65_535).default(4000),
   HOST: z.string().default('127.0.0.1').describe('an address of this machine'),
@@ -120,6 +127,8 @@ const variables = z.object({
     .describe('how many times faster than real time, from 0 (stands still) to 100000')
     .default(60),
   SANDBOX_SEED: integer(0, Number.MAX_SAFE_INTEGER).default(1),
+  SANDBOX_HOSTS: list(host).describe(HOST_NAMES).default([]),
+  SANDBOX_WEBHOOK_HOSTS: list(host).describe(HOST_NAMES).default([]),
 });
 
 export type Variables = z.output<typeof variables>;

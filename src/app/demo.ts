@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { GraphiQLOptions } from 'graphql-yoga';
 import type { IngressAddresses } from '../operation/context.ts';
-import { type Sandbox, startSandbox } from '../sandbox/index.ts';
+import { isOwnHost, type Sandbox, startSandbox } from '../sandbox/index.ts';
 
 export interface DemoOptions {
   /** Where the sandbox listens on loopback; 0 for any free port. */
@@ -11,6 +11,10 @@ export interface DemoOptions {
   readonly seed: number;
   /** See `SandboxOptions.run`. */
   readonly run?: string;
+  /** Names that the sandbox and GraphiQL answer to, besides those of loopback. */
+  readonly hosts: readonly string[];
+  /** See `SandboxOptions.webhookHosts`. */
+  readonly webhookHosts: readonly string[];
 }
 
 /** What GraphiQL opens with for the request that asks for it. */
@@ -34,7 +38,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   const sandbox = await startSandbox(options);
   return {
     upstreamUrl: sandbox.url,
-    graphiql: graphiqlStory(sandbox, options.speed),
+    graphiql: graphiqlStory(sandbox, options),
     async registerWebhooks(ingress) {
       await Promise.all(
         (['CEP', 'MONEY_IN'] as const).map((type) => registerWebhook(sandbox, ingress, type)),
@@ -69,6 +73,15 @@ async function registerWebhook(
     );
   }
 }
+
+const WITHOUT_TOKEN: GraphiQLOptions = {
+  title: 'Pasarela',
+  shouldPersistHeaders: false,
+  defaultQuery: `# This page was opened under a name that is not this
+# machine's own, so that it holds no access token. Open
+# it at localhost, or name the host in SANDBOX_HOSTS.
+`,
+};
 
 const INSTRUMENTS = `# 1 of 4. Instruments with their banks, owners,
 # accounts and balances, in one request.
@@ -223,8 +236,11 @@ subscription WatchMoneyIn($after: Cursor) {
 }
 `;
 
-/** GraphiQL with the demo client's token in the headers, and a tab for each step of the story. */
-function graphiqlStory(sandbox: Sandbox, speed: number): GraphiQLForRequest {
+/**
+ * GraphiQL with the demo client's token in the headers, and a tab for each step of the story. A page that was asked for under
+ * another name than this machine's own, as any page of the web can (DNS rebinding), holds no token.
+ */
+function graphiqlStory(sandbox: Sandbox, { speed, hosts }: DemoOptions): GraphiQLForRequest {
   const { centralizing, clabeInstrumentIds } = sandbox;
   const connectionParams = { authorization: `Bearer ${sandbox.accessToken}` };
   const headers = JSON.stringify(connectionParams, null, 2);
@@ -256,7 +272,10 @@ function graphiqlStory(sandbox: Sandbox, speed: number): GraphiQLForRequest {
   };
   // A socket is opened with these: the headers of a tab travel with the operation, where no gateway looks for a token.
   const overWebSocket = { ...overSse, subscriptionsProtocol: 'WS' as const, connectionParams };
-  return ({ url }) => (new URL(url).searchParams.get('subscriptions') === 'WS' ? overWebSocket : overSse);
+  return ({ url, headers: asked }) => {
+    if (!isOwnHost(asked.get('host'), hosts)) return WITHOUT_TOKEN;
+    return new URL(url).searchParams.get('subscriptions') === 'WS' ? overWebSocket : overSse;
+  };
 }
 
 function welcome(sandbox: Sandbox, gatewayUrl: string, speed: number): string {

@@ -80,6 +80,14 @@ async function openTracing(variables: Variables, opened: Opened): Promise<Server
   return tracing;
 }
 
+/** Where the sandbox may deliver: to the gateway by any of its names, and to what is named for it. */
+const webhookHostsOf = ({ HOST, PUBLIC_URL, SANDBOX_WEBHOOK_HOSTS }: Variables): readonly string[] => [
+  ...SANDBOX_WEBHOOK_HOSTS,
+  ...[`http://${HOST.includes(':') ? `[${HOST}]` : HOST}`, PUBLIC_URL ?? '']
+    .filter((url) => URL.canParse(url))
+    .map((url) => new URL(url).hostname),
+];
+
 const isLocalhost = (origin: string): boolean =>
   URL.canParse(origin) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname);
 
@@ -105,6 +113,8 @@ await runProgram(async (opened) => {
     port: variables.SANDBOX_PORT,
     speed: variables.SANDBOX_SPEED,
     seed: variables.SANDBOX_SEED,
+    hosts: variables.SANDBOX_HOSTS,
+    webhookHosts: webhookHostsOf(variables),
   });
   opened(() => demo.stop());
   const server = buildServer({ ...(await configureDemo(variables, demo, opened)), tracing }, logger);

@@ -4,11 +4,18 @@ import { runProgram } from '../app/lifecycle.ts';
 import { startSandbox } from '../sandbox/index.ts';
 
 await runProgram(async (opened) => {
-  const { SANDBOX_PORT, SANDBOX_SPEED, SANDBOX_SEED } = readEnvironment();
+  const variables = readEnvironment();
+  const { SANDBOX_PORT, SANDBOX_SPEED, SANDBOX_SEED, SANDBOX_HOSTS, SANDBOX_WEBHOOK_HOSTS, PUBLIC_URL } =
+    variables;
   const sandbox = await startSandbox({
     port: SANDBOX_PORT,
     speed: SANDBOX_SPEED,
     seed: SANDBOX_SEED,
+    hosts: SANDBOX_HOSTS,
+    webhookHosts: [
+      ...SANDBOX_WEBHOOK_HOSTS,
+      ...(PUBLIC_URL === undefined ? [] : [new URL(PUBLIC_URL).hostname]),
+    ],
     run: randomUUID(),
   });
   opened(() => sandbox.stop());

@@ -5,6 +5,7 @@ import { ApiError, errorResponse, notFound } from './errors.ts';
 import { delayWork, Faults, injectFaults } from './faults.ts';
 import type { App, Ctx, Env } from './http.ts';
 import { idempotency } from './idempotency.ts';
+import { ownHostsOnly } from './own-hosts.ts';
 import { countRequests, RequestCounts } from './request-counts.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { bankRoutes } from './routes/banks.ts';
@@ -16,8 +17,12 @@ import { webhookRoutes } from './routes/webhooks.ts';
 import type { Seeded } from './seed.ts';
 import type { World } from './world.ts';
 
-/** The service under /v1, with faults and credentials, and its control under /sandbox, with neither. */
-export function buildApp(world: World, seeded: readonly Seeded[]): App {
+/**
+ * The service under /v1, with faults and credentials, and its control under /sandbox, with neither.
+ *
+ * @param hosts names that it answers to, besides those of loopback.
+ */
+export function buildApp(world: World, seeded: readonly Seeded[], hosts: readonly string[]): App {
   const app = new Hono<Env>();
   const faults = new Faults();
   const counts = new RequestCounts();
@@ -34,6 +39,7 @@ export function buildApp(world: World, seeded: readonly Seeded[]): App {
   });
   app.notFound((c) => refuse(c, notFound('route_not_found')));
 
+  app.use('*', ownHostsOnly(hosts));
   app.use('/v1/*', countRequests(counts), injectFaults(faults), authenticate(world));
   app.use('/v1/transactions/money_out', idempotency(world));
   app.use('/v1/*', delayWork);

@@ -2,6 +2,7 @@ import { Agent, request } from 'undici';
 import type { Choices } from './choices.ts';
 import type { Clock } from './clock.ts';
 import type { Ids } from './ids.ts';
+import { isWebhookHost, refusedHost, webhookLookup } from './own-hosts.ts';
 import type { State, Webhook, WebhookType } from './state.ts';
 
 /** A message for every active webhook of one type of one client. */
@@ -39,6 +40,8 @@ const RETRY_AFTER_MS = 10_000;
 /** However fast the clock runs, a receiver that is down is not tried more often than this. */
 const REAL_RETRY_FLOOR_MS = 200;
 const REPLY_LIMIT_BYTES = 64 * 1024;
+/** How much of a reply is kept, to be shown with its attempt. */
+const SHOWN_CHARACTERS = 1_000;
 const KEPT = 10_000;
 
 /**
@@ -51,17 +54,23 @@ export class Deliveries {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #state: State;
+  readonly #webhookHosts: readonly string[];
   readonly #agent: Agent;
   readonly #stopping = new AbortController();
   readonly #deliveries = new Map<string, Delivery>();
   readonly #settled = new WeakSet<Message>();
 
-  constructor(choices: Choices, clock: Clock, ids: Ids, state: State) {
+  constructor(choices: Choices, clock: Clock, ids: Ids, state: State, webhookHosts: readonly string[]) {
     this.#choices = choices;
     this.#clock = clock;
     this.#ids = ids;
     this.#state = state;
-    this.#agent = new Agent({ connectTimeout: choices.deliveryTimeoutMs, keepAliveTimeout: 1_000 });
+    this.#webhookHosts = webhookHosts;
+    this.#agent = new Agent({
+      connectTimeout: choices.deliveryTimeoutMs,
+      keepAliveTimeout: 1_000,
+      connect: { lookup: webhookLookup(webhookHosts) },
+    });
   }
 
   /** Oldest first. */
@@ -137,10 +146,12 @@ export class Deliveries {
     const attempt: Attempt = { at: this.#clock.now() };
     delivery.attempts.push(attempt);
     const { message } = delivery;
+    let answered = '';
     try {
       const reply = await this.#post(delivery);
       attempt.status = reply.status;
-      attempt.body = reply.body;
+      answered = reply.body;
+      attempt.body = reply.body.slice(0, SHOWN_CHARACTERS);
     } catch (error) {
       attempt.error = error instanceof Error ? error.message || error.name : String(error);
     }
@@ -148,10 +159,13 @@ export class Deliveries {
     delivery.state = 'ANSWERED';
     if (this.#settled.has(message)) return;
     this.#settled.add(message);
-    message.onAnswer?.(attempt.status, attempt.body ?? '');
+    message.onAnswer?.(attempt.status, answered);
   }
 
   async #post({ webhook, payload }: Delivery): Promise<{ status: number; body: string }> {
+    // An address is never looked up, and it may have been registered under other rules.
+    const { hostname } = new URL(webhook.url);
+    if (!isWebhookHost(hostname, this.#webhookHosts)) throw refusedHost(hostname);
     const { header, prefix } = this.#choices.deliveryToken;
     const reply = await request(webhook.url, {
       method: 'POST',

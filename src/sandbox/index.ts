@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import { type Logger, silentLogger } from '../common/logger.ts';
+import { silentLogger } from '../common/logger.ts';
 import { buildApp } from './app.ts';
 import { alternativeChoices, type Choices, defaultChoices } from './choices.ts';
 import { ClabeIssuer } from './clabe.ts';
@@ -10,13 +10,15 @@ import { currentToken } from './control.ts';
 import { Deliveries } from './deliveries.ts';
 import { Ids } from './ids.ts';
 import { Ledger } from './ledger.ts';
+import type { Logger } from './logger.ts';
+import { isOwnHost } from './own-hosts.ts';
 import { OWN_INSTITUTION } from './participants.ts';
 import { seed } from './seed.ts';
 import { HISTORY_MS } from './seed-history.ts';
 import { State } from './state.ts';
 import type { World } from './world.ts';
 
-export { alternativeChoices, type Choices, defaultChoices };
+export { alternativeChoices, type Choices, defaultChoices, isOwnHost };
 
 export interface SandboxOptions {
   /** 0 takes any free port. */
@@ -32,6 +34,10 @@ export interface SandboxOptions {
    * message. Needed where a receiver remembers messages for longer than the sandbox lives.
    */
   run?: string;
+  /** Names that it answers to, besides those of loopback; without ports, in lower case. */
+  hosts?: readonly string[];
+  /** Hosts that webhooks may be delivered to, besides those of loopback; in lower case. */
+  webhookHosts?: readonly string[];
   /** What differs from `defaultChoices`. */
   choices?: Partial<Choices>;
   logger?: Logger;
@@ -73,7 +79,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   if (centralizing === undefined) throw new Error('the seed data holds no account of the client itself');
   const { token } = await currentToken(world, client);
 
-  const app = buildApp(world, seeded);
+  const app = buildApp(world, seeded, options.hosts ?? []);
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   await listen(server, options.port, options.host ?? '127.0.0.1');
@@ -102,6 +108,7 @@ function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): W
   const clock = new Clock(options.speed, Date.now() - HISTORY_MS, logger);
   const ids = new Ids(options.seed);
   const state = new State();
+  const webhookHosts = options.webhookHosts ?? [];
   return {
     choices,
     clock,
@@ -109,7 +116,8 @@ function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): W
     clabes: new ClabeIssuer(OWN_INSTITUTION.slice(-3), ids),
     state,
     ledger: new Ledger(),
-    deliveries: new Deliveries(choices, clock, ids, state),
+    deliveries: new Deliveries(choices, clock, ids, state, webhookHosts),
+    webhookHosts,
     logger,
     tokenKey: createHmac('sha256', 'sandbox token key').update(String(options.seed)).digest(),
   };

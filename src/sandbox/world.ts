@@ -16,6 +16,8 @@ export interface World {
   readonly state: State;
   readonly ledger: Ledger;
   readonly deliveries: Deliveries;
+  /** Hosts that webhooks may be delivered to, besides those of loopback. */
+  readonly webhookHosts: readonly string[];
   readonly logger: Logger;
   /** Key of the access tokens' HS256 signature. */
   readonly tokenKey: Uint8Array;

@@ -74,7 +74,12 @@ async function expectOnly(
 
 /** A client of its own, with no webhook of the gateway's. */
 async function withSandbox(work: (sandbox: Sandbox, changes: Record<string, string>) => Promise<void>) {
-  await using sandbox = await startSandbox({ port: 0, speed: 0, seed: 7 });
+  await using sandbox = await startSandbox({
+    port: 0,
+    speed: 0,
+    seed: 7,
+    webhookHosts: ['old.example.mx', 'example.mx'],
+  });
   await work(sandbox, { UPSTREAM_URL: sandbox.url, PASARELA_TOKEN: sandbox.accessToken });
 }
 

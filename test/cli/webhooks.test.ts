@@ -11,7 +11,12 @@ let sandbox: Sandbox | undefined;
 let environment: Record<string, string>;
 beforeEach(async () => {
   await sandbox?.stop();
-  sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  sandbox = await startSandbox({
+    port: 0,
+    speed: 0,
+    seed: 1,
+    webhookHosts: ['graph.example.mx', 'id.example.mx', 'old.example.mx', 'other.example.mx'],
+  });
   environment = {
     UPSTREAM_URL: sandbox.url,
     PASARELA_TOKEN: sandbox.accessToken,

@@ -63,7 +63,14 @@ export interface GatewayOptions {
 /** Starts a real gateway in front of a real sandbox, both on free ports of loopback. */
 export async function startGateway(options: GatewayOptions = {}): Promise<RunningGateway> {
   const sandbox =
-    options.sandbox ?? (await startSandbox({ port: 0, speed: 0, seed: 1, ...options.sandboxOptions }));
+    options.sandbox ??
+    (await startSandbox({
+      port: 0,
+      speed: 0,
+      seed: 1,
+      webhookHosts: ['example.mx'],
+      ...options.sandboxOptions,
+    }));
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-test-'));
   const log: string[] = [];
   const server = buildServer(

@@ -21,7 +21,13 @@ export interface Reply {
 
 /** A fresh sandbox whose time stands still, with what there is in it. */
 export async function openSandbox(choices: Partial<Choices> = {}, speed = 0) {
-  const sandbox = await startSandbox({ port: 0, speed, seed: 7, choices });
+  const sandbox = await startSandbox({
+    port: 0,
+    speed,
+    seed: 7,
+    choices,
+    webhookHosts: ['example.mx', 'receiver.example.mx', 'other.example.mx'],
+  });
   const call = async (
     method: string,
     path: string,

@@ -41,7 +41,10 @@ describe.each(READINGS)('hostile input, %s choices', (_name, choices) => {
     const send = (chunks: string[]) =>
       new Promise<string>((resolve, reject) => {
         const path = '/v1/transactions/internal_transaction';
-        const headers = { authorization: `Bearer ${box.sandbox.accessToken}` };
+        const headers = {
+          authorization: `Bearer ${box.sandbox.accessToken}`,
+          'content-type': 'application/json',
+        };
         const call = request(box.sandbox.url + path, { method: 'POST', headers }, (response) => {
           response.setEncoding('utf8');
           let text = `${response.statusCode} `;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { notFound } from '../errors.ts';
+import { dataError, notFound } from '../errors.ts';
 import { type App, answer, type Ctx, operation, pathId, readBody, uuid } from '../http.ts';
 import { checkOwnClient } from '../operations/requests.ts';
+import { isWebhookHost, refusedHost } from '../own-hosts.ts';
 import { cutPage } from '../paging.ts';
 import type { Webhook } from '../state.ts';
 import { viewWebhook } from '../views.ts';
@@ -57,6 +58,7 @@ export function webhookRoutes(app: App, world: World): void {
 
   app.patch(one, operation('Webhooks', 'UpdateWebhook'), async (c) => {
     const body = await readBody(c, change);
+    if (body.url !== undefined) checkHost(body.url);
     const webhook = find(c);
     webhook.url = body.url ?? webhook.url;
     webhook.token = body.token ?? webhook.token;
@@ -82,6 +84,7 @@ export function webhookRoutes(app: App, world: World): void {
   function create(c: Ctx, body: z.infer<typeof creation>): Response {
     const clientId = c.get('clientId');
     checkOwnClient(world, clientId, body.client_id);
+    checkHost(body.url);
     const now = clock.now();
     const webhook: Webhook = {
       id: world.ids.uuid('webhook'),
@@ -96,6 +99,14 @@ export function webhookRoutes(app: App, world: World): void {
     };
     state.webhooks.set(webhook.id, webhook);
     return answer(c, world, viewWebhook(world, webhook), choices.webhookCreated);
+  }
+
+  /** The sandbox calls what is registered here, and shows what it is answered: not for anybody's sake. */
+  function checkHost(address: string): void {
+    const { hostname } = new URL(address);
+    if (!isWebhookHost(hostname, world.webhookHosts)) {
+      throw dataError(`body.url: ${refusedHost(hostname).message}`);
+    }
   }
 
   function find(c: Ctx): Webhook {

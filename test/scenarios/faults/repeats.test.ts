@@ -17,7 +17,7 @@ let front: Front;
 let limits: { readonly retryAfter: string }[];
 
 beforeAll(async () => {
-  sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, webhookHosts: ['example.mx'] });
   front = await startFront(sandbox.url, ({ path }, response) => {
     const limit = path.includes('/accounts') ? limits.shift() : undefined;
     if (limit === undefined) return false;

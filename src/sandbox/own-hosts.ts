@@ -1,0 +1,94 @@
+import { lookup } from 'node:dns';
+import { BlockList, isIPv4, type LookupFunction } from 'node:net';
+import type { MiddlewareHandler } from 'hono';
+import { ApiError } from './errors.ts';
+import type { Env } from './http.ts';
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/**
+ * Whether a host is this machine by its own name: `localhost`, `127.0.0.0/8` or `[::1]`, and not a name that somebody lets
+ * resolve to it.
+ *
+ * @param host as a URL writes it, without a port.
+ */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase();
+  if (name === 'localhost' || name === '[::1]') return true;
+  return isIPv4(name) && loopback.check(name);
+}
+
+/**
+ * Whether a request was sent to this machine by its own name, or by one that the operator has named. A page that has its own
+ * name resolve to 127.0.0.1 (DNS rebinding) still sends that name.
+ *
+ * @param header the request's `Host`.
+ * @param hosts names besides those of loopback, without ports.
+ */
+export function isOwnHost(header: string | null | undefined, hosts: readonly string[]): boolean {
+  const host = /^([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i.exec(header ?? '')?.[1];
+  return host !== undefined && (isLoopback(host) || hosts.includes(host.toLowerCase()));
+}
+
+const CHANGES = ['POST', 'PUT', 'PATCH'];
+const JSON_TYPE = /^application\/json *(;|$)/i;
+
+/**
+ * Keeps pages of the web from using the sandbox, whose control needs no credentials: a request must be sent to it by its own
+ * name, must not come from a page of another machine, and must be JSON where it changes something. A browser asks before it
+ * sends another origin JSON (CORS, preflight), and nothing here ever says yes.
+ */
+export function ownHostsOnly(hosts: readonly string[]): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    if (!isOwnHost(c.req.header('host'), hosts)) {
+      throw new ApiError(
+        421,
+        'MISDIRECTED_REQUEST',
+        'The sandbox answers to names of loopback, and to SANDBOX_HOSTS.',
+      );
+    }
+    const origin = c.req.header('origin');
+    if (origin !== undefined && !(URL.canParse(origin) && isOwnHost(new URL(origin).host, hosts))) {
+      throw new ApiError(403, 'PERMISSION_DENIED', 'Pages of other machines do not use the sandbox.');
+    }
+    if (CHANGES.includes(c.req.method) && !JSON_TYPE.test(c.req.header('content-type') ?? '')) {
+      throw new ApiError(
+        415,
+        'UNSUPPORTED_MEDIA_TYPE',
+        'What changes something is sent as content-type: application/json.',
+      );
+    }
+    await next();
+  };
+}
+
+/** Whether webhooks may be delivered to an address: on this machine, or to a host that the operator has named. */
+export const isWebhookHost = (host: string, hosts: readonly string[]): boolean =>
+  isLoopback(host) || hosts.includes(host.toLowerCase());
+
+/**
+ * Resolves the host of a delivery. A name of loopback must lead there; of a host that the operator has named, any address is
+ * taken.
+ */
+export const webhookLookup =
+  (hosts: readonly string[]): LookupFunction =>
+  (name, options, callback) => {
+    if (!isWebhookHost(name, hosts)) {
+      callback(refusedHost(name), '', 0);
+      return;
+    }
+    lookup(name, { ...options, all: true }, (error, addresses) => {
+      const allowed = hosts.includes(name.toLowerCase())
+        ? addresses
+        : addresses?.filter(({ address, family }) => loopback.check(address, family === 6 ? 'ipv6' : 'ipv4'));
+      const [first] = allowed ?? [];
+      if (error !== null || first === undefined) callback(error ?? refusedHost(name), '', 0);
+      else if (options.all === true) callback(null, allowed);
+      else callback(null, first.address, first.family);
+    });
+  };
+
+export const refusedHost = (host: string): Error =>
+  new Error(`Webhooks go to this machine, to PUBLIC_URL and to SANDBOX_WEBHOOK_HOSTS, and not to ${host}.`);
