@@ -53,7 +53,21 @@ export function refuseArguments(positionals: readonly string[]): void {
 }
 
 /** Writes to standard output, where results go. */
-export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+export const print = (text: string): void => void process.stdout.write(`${printable(text)}\n`);
 
 /** Writes to standard error, where progress and remarks go. */
-export const remark = (text: string): void => void process.stderr.write(`${text}\n`);
+export const remark = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
+
+/** What a terminal obeys instead of showing it: C0 and C1 but for the line feed and the tab, DEL, and marks of direction. */
+const CONTROLS = /[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/**
+ * Text that a terminal shows as it is. What is printed comes from webhooks and other services in part, and anybody may have
+ * written it: a control character becomes its escape, `\\u001b`, which in a JSON text means the same character.
+ */
+export const printable = (text: string): string =>
+  text.replace(CONTROLS, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** The same, for what must not begin a line of its own. */
+export const printableLine = (text: string): string =>
+  printable(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');

@@ -8,6 +8,7 @@ import {
   CommandError,
   EXIT,
   print,
+  printableLine,
   readArguments,
   refuseArguments,
   remark,
@@ -127,7 +128,7 @@ function lineOf({
   const says = [amount?.amount, amount?.currency, rawSubCategory, decision, rawStatus]
     .filter(Boolean)
     .join(' ');
-  return `${receivedAt}  ${type.padEnd(13)}  ${says.padEnd(32)}  ${id}  ${cursor}`;
+  return printableLine(`${receivedAt}  ${type.padEnd(13)}  ${says.padEnd(32)}  ${id}  ${cursor}`);
 }
 
 async function tail({ graph, types, after, show }: Wanted): Promise<never> {
@@ -175,9 +176,8 @@ async function replay({ graph, types, after, show }: Wanted): Promise<void> {
     cursor = pageInfo.endCursor ?? cursor;
     hasMore = pageInfo.hasNextPage;
   }
-  remark(
-    `${process.stderr.isTTY ? '\r' : ''}${count} event${count === 1 ? '' : 's'}${cursor === null ? '' : `, up to ${cursor}`}.`,
-  );
+  if (process.stderr.isTTY) process.stderr.write('\r');
+  remark(`${count} event${count === 1 ? '' : 's'}${cursor === null ? '' : `, up to ${cursor}`}.`);
 }
 
 const Page = z.object({

@@ -26,8 +26,10 @@ export interface Quarantined {
   readonly body: Uint8Array;
 }
 
-/** The newest this many are kept: 64 MiB at the very most. */
-const KEPT = 1000;
+/** The newest this many are kept of one client for one reason: junk pushes out nothing but junk of its own kind. */
+const KEPT_OF_EACH = 200;
+/** And of all together: 128 MiB at the very most. What goes first is the oldest of whoever has the most. */
+const KEPT = 2_000;
 /** How long a process waits for another one that is writing, in milliseconds. */
 const BUSY_TIMEOUT_MS = 200;
 
@@ -56,8 +58,20 @@ export class Quarantine {
         .prepare('INSERT INTO quarantine (received_at, client_id, type, reason, body) VALUES (?, ?, ?, ?, ?)')
         .run(receivedAt, clientId, type, reason, body);
       this.#database
-        .prepare('DELETE FROM quarantine WHERE number <= (SELECT max(number) FROM quarantine) - ?')
-        .run(KEPT);
+        .prepare(
+          `DELETE FROM quarantine WHERE client_id = :clientId AND reason = :reason AND number <= (
+            SELECT number FROM quarantine WHERE client_id = :clientId AND reason = :reason
+            ORDER BY number DESC LIMIT 1 OFFSET :kept
+          )`,
+        )
+        .run({ clientId, reason, kept: KEPT_OF_EACH });
+      this.#database
+        .prepare(
+          `DELETE FROM quarantine WHERE (SELECT count(*) FROM quarantine) > :kept AND number = (
+            SELECT min(number) FROM quarantine GROUP BY client_id, reason ORDER BY count(*) DESC LIMIT 1
+          )`,
+        )
+        .run({ kept: KEPT });
     } catch (error) {
       this.#logger.error({ clientId, type, error: String(error) }, 'the quarantine could not be written');
     }
@@ -78,6 +92,7 @@ export class Quarantine {
         number INTEGER PRIMARY KEY AUTOINCREMENT, received_at TEXT NOT NULL, client_id TEXT NOT NULL,
         type TEXT NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL
       ) STRICT;
+      CREATE INDEX IF NOT EXISTS quarantine_kinds ON quarantine (client_id, reason, number);
     `);
     return database;
   }

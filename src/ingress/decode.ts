@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { EventType } from '../events/log.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
@@ -16,6 +17,9 @@ export interface Delivery {
   /** An SPEI credit: the one message whose answer moves money. */
   readonly isSpeiCredit: boolean;
 }
+
+/** Longer than any that is made in earnest: a UUID and a digest take 101 characters. */
+const LONGEST_IDENTITY = 256;
 
 export type Decoded = { readonly delivery: Delivery } | { readonly problem: QuarantineReason };
 
@@ -62,7 +66,7 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
           ...common,
           messageId,
           // Without a message id the credit itself tells: it is decided on once.
-          identity: messageId ?? `transaction:${body.id}`,
+          identity: identityOf(messageId ?? `transaction:${body.id}`),
           contents: contentsDigest(member(value, 'body')),
           isSpeiCredit: body.sub_category === 'SPEI_CREDIT',
         },
@@ -89,8 +93,13 @@ function idOf(value: unknown): string | undefined {
   return present.safeParse(value).data?.toString();
 }
 
+/** An identity is remembered for days, so that a long one, which the sender may have chosen, is kept as its digest. */
+function identityOf(text: string): string {
+  return text.length <= LONGEST_IDENTITY ? text : `sha256:${createHash('sha256').update(text).digest('hex')}`;
+}
+
 function join(messageId: string | undefined, contents: string): string | undefined {
-  return messageId === undefined ? undefined : `${messageId}:${contents}`;
+  return messageId === undefined ? undefined : identityOf(`${messageId}:${contents}`);
 }
 
 /** The member as it was parsed: the schema's own output has only the members that it names. */

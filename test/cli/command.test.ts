@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { printable, printableLine } from '../../src/cli/command.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
 import { pasarela } from './run.ts';
 
@@ -62,5 +63,17 @@ describe('the command line', () => {
     const [, url = ''] = await program.says(/What is there +(http:\S+)/);
     expect((await fetch(url)).status).toBe(200);
     expect(await program.end('SIGTERM')).toBe(0);
+  });
+});
+
+describe('what is printed', () => {
+  it('shows control characters instead of obeying them, in lines as in JSON', () => {
+    const hostile = '\u001b]0;title\u0007\u001b[2J\u009b31m\u007f\r\u202eabc';
+    expect(printable(hostile)).toBe('\\u001b]0;title\\u0007\\u001b[2J\\u009b31m\\u007f\\u000d\\u202eabc');
+    expect(printableLine('a\nb\tc')).toBe('a\\nb\\tc');
+    expect(printable('Año\n\t日本 🙂')).toBe('Año\n\t日本 🙂');
+    const text = printable(JSON.stringify({ hostile }, undefined, 2));
+    expect(text).not.toMatch(/[^\P{Cc}\n]/u);
+    expect(JSON.parse(text)).toEqual({ hostile });
   });
 });

@@ -140,11 +140,11 @@ describe('a webhook that lacks what it needs', () => {
     expect(ingress.metrics.counts['quarantined']).toBe(1);
   });
 
-  it('fills the quarantine with no more than the newest thousand', async () => {
+  it('fills the quarantine with no more than the newest two hundred of one client and reason', async () => {
     await using ingress = await startIngress();
-    for (let sent = 0; sent < 1010; sent += 1) await ingress.post('MONEY_IN', `{${sent}`);
+    for (let sent = 0; sent < 210; sent += 1) await ingress.post('MONEY_IN', `{${sent}`);
     const rows = ingress.quarantined();
-    expect([rows.length, rows[0]?.body, rows.at(-1)?.body]).toEqual([1000, '{10', '{1009']);
+    expect([rows.length, rows[0]?.body, rows.at(-1)?.body]).toEqual([200, '{10', '{209']);
   });
 });
 

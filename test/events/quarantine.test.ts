@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { silentMetrics } from '../../src/events/metrics.ts';
+import { Quarantine, type QuarantineReason } from '../../src/events/quarantine.ts';
+import { recordingLogger } from '../helpers/events.ts';
+
+let dataDir: string;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'pasarela-quarantine-'));
+});
+afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+it('keeps the evidence of one client and reason from the junk of others', () => {
+  const quarantine = new Quarantine({ dataDir, logger: recordingLogger(), metrics: silentMetrics });
+  const put = (clientId: string, reason: QuarantineReason, text: string) =>
+    quarantine.put({
+      receivedAt: '2026-11-20T15:30:00Z',
+      clientId,
+      type: 'MONEY_IN',
+      reason,
+      body: Buffer.from(text),
+    });
+  put('merchant', 'conflict', 'evidence');
+  put('victim', 'unreadable', 'evidence');
+  for (let index = 0; index < 1_100; index += 1) put('merchant', 'unreadable', String(index));
+  for (let client = 0; client < 60; client += 1)
+    for (let index = 0; index < 40; index += 1) put(`client-${client}`, 'incomplete', String(index));
+  quarantine.close();
+
+  const database = new DatabaseSync(join(dataDir, 'quarantine.sqlite'), { readOnly: true });
+  const rows = database
+    .prepare('SELECT client_id, reason, CAST(body AS TEXT) AS body FROM quarantine ORDER BY number')
+    .all();
+  database.close();
+  const bodiesOf = (clientId: string, reason: string) =>
+    rows.filter((row) => row['client_id'] === clientId && row['reason'] === reason).map(({ body }) => body);
+  expect(bodiesOf('merchant', 'conflict')).toEqual(['evidence']);
+  expect(bodiesOf('victim', 'unreadable')).toEqual(['evidence']);
+  const junk = bodiesOf('merchant', 'unreadable');
+  expect(junk.at(-1)).toBe('1099');
+  expect(junk.length).toBeLessThanOrEqual(200);
+  // Together they are bounded as well, at the cost of those who have the most.
+  expect(rows.length).toBe(2_000);
+  expect(bodiesOf('client-59', 'incomplete').length).toBeGreaterThan(20);
+});
