@@ -14,7 +14,7 @@ loopback.addAddress('::1', 'ipv6');
  *
  * @param host as a URL writes it, without a port.
  */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   const name = host.toLowerCase();
   if (name === 'localhost' || name === '[::1]') return true;
   return isIPv4(name) && loopback.check(name);
