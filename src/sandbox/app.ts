@@ -5,7 +5,7 @@ import { ApiError, errorResponse, notFound } from './errors.ts';
 import { delayWork, Faults, injectFaults } from './faults.ts';
 import type { App, Ctx, Env } from './http.ts';
 import { idempotency } from './idempotency.ts';
-import { ownHostsOnly } from './own-hosts.ts';
+import { ownHostsOnly } from './own-hosts-only.ts';
 import { countRequests, RequestCounts } from './request-counts.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { bankRoutes } from './routes/banks.ts';

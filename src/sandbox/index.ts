@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import { silentLogger } from '../common/logger.ts';
+import { type Logger, silentLogger } from '../common/logger.ts';
 import { buildApp } from './app.ts';
 import { alternativeChoices, type Choices, defaultChoices } from './choices.ts';
 import { ClabeIssuer } from './clabe.ts';
@@ -10,7 +10,6 @@ import { currentToken } from './control.ts';
 import { Deliveries } from './deliveries.ts';
 import { Ids } from './ids.ts';
 import { Ledger } from './ledger.ts';
-import type { Logger } from './logger.ts';
 import { isOwnHost } from './own-hosts.ts';
 import { OWN_INSTITUTION } from './participants.ts';
 import { seed } from './seed.ts';

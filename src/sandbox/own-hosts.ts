@@ -1,8 +1,5 @@
 import { lookup } from 'node:dns';
 import { BlockList, isIPv4, type LookupFunction } from 'node:net';
-import type { MiddlewareHandler } from 'hono';
-import { ApiError } from './errors.ts';
-import type { Env } from './http.ts';
 
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -30,38 +27,6 @@ function isLoopback(host: string): boolean {
 export function isOwnHost(header: string | null | undefined, hosts: readonly string[]): boolean {
   const host = /^([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i.exec(header ?? '')?.[1];
   return host !== undefined && (isLoopback(host) || hosts.includes(host.toLowerCase()));
-}
-
-const CHANGES = ['POST', 'PUT', 'PATCH'];
-const JSON_TYPE = /^application\/json *(;|$)/i;
-
-/**
- * Keeps pages of the web from using the sandbox, whose control needs no credentials: a request must be sent to it by its own
- * name, must not come from a page of another machine, and must be JSON where it changes something. A browser asks before it
- * sends another origin JSON (CORS, preflight), and nothing here ever says yes.
- */
-export function ownHostsOnly(hosts: readonly string[]): MiddlewareHandler<Env> {
-  return async (c, next) => {
-    if (!isOwnHost(c.req.header('host'), hosts)) {
-      throw new ApiError(
-        421,
-        'MISDIRECTED_REQUEST',
-        'The sandbox answers to names of loopback, and to SANDBOX_HOSTS.',
-      );
-    }
-    const origin = c.req.header('origin');
-    if (origin !== undefined && !(URL.canParse(origin) && isOwnHost(new URL(origin).host, hosts))) {
-      throw new ApiError(403, 'PERMISSION_DENIED', 'Pages of other machines do not use the sandbox.');
-    }
-    if (CHANGES.includes(c.req.method) && !JSON_TYPE.test(c.req.header('content-type') ?? '')) {
-      throw new ApiError(
-        415,
-        'UNSUPPORTED_MEDIA_TYPE',
-        'What changes something is sent as content-type: application/json.',
-      );
-    }
-    await next();
-  };
 }
 
 /** Whether webhooks may be delivered to an address: on this machine, or to a host that the operator has named. */
