@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makePrivate } from '../common/private-file.ts';
 import type { EventLogger, EventType } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
-import { makePrivate } from './sqlite/file.ts';
 
 /** Why a delivery was put aside. */
 export type QuarantineReason =

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from './ambient.ts';
 import { createMoney, type Money } from './execute.ts';
@@ -33,6 +32,5 @@ export async function openMoneyRecords(options: MoneyOptions): Promise<MoneyReco
     const { openRedisRecords } = await import('./redis-record.ts');
     return openRedisRecords(options.redisUrl, options.logger);
   }
-  mkdirSync(options.dataDir, { recursive: true });
   return openSqliteRecords(join(options.dataDir, 'money.sqlite'));
 }
