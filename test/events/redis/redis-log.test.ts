@@ -69,6 +69,22 @@ describe('two processes on one Redis', () => {
     expect(events[0]?.decision === 'REJECTED' ? 422 : 201).toBe(results[0].answer.status);
   });
 
+  it('accept each other’s cursors at once when the log has started over, and only one has noticed', async () => {
+    const client = randomUUID();
+    const [one, other] = await pair();
+    const { signal } = new AbortController();
+    const old = await other.head(client);
+    const events = await other.follow(client, { signal });
+    await redis.admin.del(`{${client}}:meta`, `{${client}}:log`);
+    const fresh = await one.head(client);
+    const resumed = await other.follow(client, { after: fresh, signal });
+    const event = moneyIn();
+    await one.append(client, event);
+    expect(ids(await take(resumed, 1))).toEqual([event.id]);
+    expect(await failure(events)).toBeInstanceOf(EventsGapError);
+    await expect(other.follow(client, { after: old, signal })).rejects.toThrow(EventsGapError);
+  });
+
   it('hand on to each other’s followers', async () => {
     const client = randomUUID();
     const [one, other] = await pair();
