@@ -1,11 +1,14 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inspect } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { inspect, promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
 import { type Claimed, type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
@@ -268,17 +271,111 @@ describe('the record over node:sqlite', () => {
   });
   afterEach(() => rm(dataDir, { recursive: true }));
 
-  it('forgets an intent 30 days after it was last written', async () => {
-    await using stack = new AsyncDisposableStack();
-    const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
-    stack.defer(() => records.stop());
+  const HOUR_MS = 3_600_000;
+  const DAY_MS = 24 * HOUR_MS;
+
+  it('forgets an intent 30 days after it was last written, however far the clock of the machine leaps', async () => {
+    let [now, monotonic] = [Date.now(), 0];
+    const open = () =>
+      openSqliteRecords(
+        join(dataDir, 'money.sqlite'),
+        () => now,
+        () => monotonic,
+      );
     const name = freshName();
-    await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
-    await records.markSent(name, 'a', { body: '{}', sentAt: 5_000 });
-    await records.answer(name, HASH, DONE, 9_000);
-    const again = (now: number) => records.claim(name, { owner: 'b', inputHash: HASH, now, leaseUntil: now });
-    expect(await again(9_000 + RETENTION_MS - 1)).toEqual({ state: 'answered', answer: DONE });
-    expect(await again(9_000 + RETENTION_MS)).toEqual({ state: 'claimed' });
+    let records = open();
+    const claim = (owner: string) => records.claim(name, { owner, inputHash: HASH, now, leaseUntil: now });
+    await claim('a');
+    now += 365 * DAY_MS;
+    expect(await records.markSent(name, 'a', { body: '{}', sentAt: now })).toBe(true);
+    now += 365 * DAY_MS;
+    expect(await claim('b')).toMatchObject({ state: 'sent' });
+    await records.answer(name, HASH, DONE, now);
+    await records.stop();
+    now += 365 * DAY_MS;
+    monotonic = 0;
+    records = open();
+    monotonic = RETENTION_MS - 1;
+    expect(await claim('c')).toEqual({ state: 'answered', answer: DONE });
+    monotonic = RETENTION_MS;
+    expect(await claim('d')).toEqual({ state: 'claimed' });
+    await records.stop();
+  });
+
+  it.each([
+    ['was set back by two hours meanwhile', -2 * HOUR_MS, 24.5 * HOUR_MS],
+    ['leapt ahead by a day', DAY_MS, 0],
+  ])('takes a request for old enough when the clock of the machine %s', async (_, leap, elapsed) => {
+    const start = Date.now();
+    let [now, monotonic] = [start, 0];
+    const path = join(dataDir, 'money.sqlite');
+    await using stack = new AsyncDisposableStack();
+    const opened = Array.from({ length: 2 }, () =>
+      openSqliteRecords(
+        path,
+        () => now,
+        () => monotonic,
+      ),
+    );
+    for (const records of opened) stack.defer(() => records.stop());
+    const [one, other] = [opened[0] as MoneyRecords, opened[1] as MoneyRecords]; // as many as were opened
+    const name = freshName();
+    await one.claim(name, { owner: 'a', inputHash: HASH, now, leaseUntil: now });
+    await one.markSent(name, 'a', { body: '{}', sentAt: now });
+    monotonic = elapsed;
+    now = start + elapsed + leap;
+    const found = await other.claim(name, { owner: 'b', inputHash: HASH, now, leaseUntil: now });
+    const { sentAt } = found as { sentAt: number }; // told by the state below
+    expect(found).toMatchObject({ state: 'sent' });
+    expect(now - sentAt).toBeGreaterThanOrEqual(Math.max(elapsed, elapsed + leap));
+  });
+
+  it('takes a request for too old to be repeated when the clock shows a time before it', async () => {
+    let now = Date.now();
+    const path = join(dataDir, 'money.sqlite');
+    const name = freshName();
+    const first = openSqliteRecords(path, () => now);
+    await first.claim(name, { owner: 'a', inputHash: HASH, now, leaseUntil: now });
+    await first.markSent(name, 'a', { body: '{}', sentAt: now });
+    await first.renew(name, 'a', 0);
+    await first.stop();
+    now -= 2 * HOUR_MS;
+    const next = openSqliteRecords(path, () => now);
+    const found = await next.claim(name, { owner: 'b', inputHash: HASH, now, leaseUntil: now });
+    expect(found).toEqual({ state: 'sent', body: '{}', sentAt: 0 });
+    await next.stop();
+  });
+
+  it('takes no payment for sent that a full disk did not keep, and says so', async () => {
+    const script = fileURLToPath(new URL('./fill-disk.ts', import.meta.url));
+    // No file of the process may grow past 512 blocks of 512 bytes.
+    const limited = ['-c', 'ulimit -f 512; exec "$@"', 'sh', process.execPath, script, dataDir];
+    const { stdout } = await promisify(execFile)('sh', limited, { timeout: 30_000 });
+    const { marked, codes }: { marked: number; codes: string[] } = JSON.parse(stdout);
+    expect(marked).toBeGreaterThan(0);
+    expect(new Set(codes)).toEqual(new Set(['STORE_UNAVAILABLE']));
+    const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+    const states: string[] = [];
+    for (let index = 0; index <= marked; index += 1) {
+      const name = { clientId: 'client', hash: `intent-${index}` };
+      const now = Date.now();
+      states.push(
+        (await records.claim(name, { owner: 'b', inputHash: 'input', now, leaseUntil: now })).state,
+      );
+    }
+    expect(states).toEqual([...Array.from({ length: marked }, () => 'sent'), 'claimed']);
+    await records.stop();
+  });
+
+  it('keeps its files from other users', async () => {
+    const records = await openMoneyRecords({ redisUrl: undefined, dataDir: join(dataDir, 'new'), logger });
+    await records.claim(freshName(), { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    const names = await readdir(join(dataDir, 'new'));
+    expect(names).toContain('money.sqlite-shm');
+    for (const name of ['.', ...names]) {
+      expect((await stat(join(dataDir, 'new', name))).mode & 0o077).toBe(0);
+    }
+    await records.stop();
   });
 
   it('writes ahead into a log beside the file', async () => {
