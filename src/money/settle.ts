@@ -1,6 +1,7 @@
+import { type Attempt, GivenUpError, type UpstreamAnswer } from '../common/attempt.ts';
 import { backoff } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls, UnknownResult } from './call.ts';
-import { type Exchange, outcomeOf, type UpstreamAnswer } from './outcome.ts';
+import { outcomeOf } from './outcome.ts';
 import type { Sent, StoredAnswer } from './record.ts';
 
 /** How long after the first sending the same bytes may leave again: an hour less than the upstream remembers them. */
@@ -48,13 +49,13 @@ export async function takeUp(call: Call, sent: Sent): Promise<MoneyResult> {
 export function replay({ kind, status, text }: StoredAnswer): MoneyResult {
   const answer: UpstreamAnswer = { status, text, body: parsed(text) };
   if (kind !== 'unknown') return { kind, answer, replayed: true };
-  return { ...NOTHING_MORE, last: { kind: 'response', ...answer } };
+  return { ...NOTHING_MORE, last: { kind: 'answered', ...answer, retryAfterMs: undefined } };
 }
 
 /** Sends, and for money out sends again, until the outcome is known or the time is up. */
 async function settle(call: Call, sent: Sent, fresh: boolean): Promise<MoneyResult> {
   const { order, ambient } = call;
-  let previous: Exchange | undefined;
+  let previous: Attempt | undefined;
   let closed = false;
   for (let repeat = 0; ; repeat += 1) {
     const first = fresh && repeat === 0;
@@ -105,21 +106,24 @@ async function markSent(call: Call, sent: Sent): Promise<boolean> {
   }
 }
 
-async function send({ order, late, logger }: Call, body: string, attempt: number): Promise<Exchange> {
+async function send({ order, late, logger }: Call, body: string, number: number): Promise<Attempt> {
   try {
-    return await order.calls.send(body, attempt, late);
+    return await order.calls.send(body, number, late);
   } catch (cause) {
     logger.error({ err: cause, mutation: order.mutation }, 'a money request threw, and is taken for sent');
-    return { kind: 'lost', reason: 'the request threw', cause };
+    return { kind: 'failed', error: new GivenUpError('the request threw', { dispatched: true, cause }) };
   }
 }
 
-async function readOriginal({ waiting, logger }: Call, calls: RefundCalls): Promise<Exchange> {
+async function readOriginal({ waiting, logger }: Call, calls: RefundCalls): Promise<Attempt> {
   try {
     return await calls.readOriginal(waiting);
   } catch (cause) {
     logger.error({ err: cause }, 'reading the original of a refund threw');
-    return { kind: 'lost', reason: 'reading the original threw', cause };
+    return {
+      kind: 'failed',
+      error: new GivenUpError('reading the original threw', { dispatched: true, cause }),
+    };
   }
 }
 
@@ -128,8 +132,8 @@ async function originalNow(call: Call, calls: RefundCalls): Promise<UpstreamAnsw
   return call.waiting.aborted ? undefined : asTransaction(call, await readOriginal(call, calls));
 }
 
-function asTransaction(call: Call, read: Exchange): UpstreamAnswer | undefined {
-  if (read.kind !== 'response' || read.status < 200 || read.status >= 300) return undefined;
+function asTransaction(call: Call, read: Attempt): UpstreamAnswer | undefined {
+  if (read.kind !== 'answered' || read.status < 200 || read.status >= 300) return undefined;
   const { status, body, text } = read;
   return isTransaction(call, { status, body, text }) ? { status, body, text } : undefined;
 }
@@ -144,10 +148,10 @@ function isTransaction({ order, logger }: Call, answer: UpstreamAnswer): boolean
   }
 }
 
-function isSame(previous: Exchange | undefined, happened: Exchange): boolean {
+function isSame(previous: Attempt | undefined, happened: Attempt): boolean {
   return (
-    previous?.kind === 'response' &&
-    happened.kind === 'response' &&
+    previous?.kind === 'answered' &&
+    happened.kind === 'answered' &&
     previous.status === happened.status &&
     previous.text === happened.text
   );
@@ -179,7 +183,10 @@ function isOver({ ambient, deadline, waiting }: Call): boolean {
 
 function tooLate({ ambient, deadline }: Call): MoneyResult {
   const reason = ambient.now() >= deadline ? 'the deadline was spent' : 'the caller went away';
-  return { kind: 'nothing-moved', because: { kind: 'not-dispatched', reason } };
+  return {
+    kind: 'nothing-moved',
+    because: { kind: 'failed', error: new GivenUpError(reason, { dispatched: false }) },
+  };
 }
 
 /** Stores what the upstream said. While the store is away, the caller is told all the same. */

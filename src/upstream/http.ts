@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import type { Attempt as AnyAttempt } from '../common/attempt.ts';
 import type { CircuitBreaker } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
 import { CallTimeout, exchange, type NoAnswer } from './exchange.ts';
@@ -18,26 +19,10 @@ export interface HttpRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface Answered {
-  readonly kind: 'answered';
-  readonly status: number;
-  /** The body parsed as JSON; undefined when it is not JSON. */
-  readonly body: unknown;
-  readonly text: string;
-  /** From the header `Retry-After`, in milliseconds. */
-  readonly retryAfterMs: number | undefined;
-  /** The gateway answered in the service's stead (narrowed-changes.ts): nothing has been sent. */
-  readonly synthesized?: true;
-}
+export type { Answered } from '../common/attempt.ts';
 
-/** No answer, or none that can be read. `error.dispatched` tells whether the request may have taken effect. */
-interface Failed {
-  readonly kind: 'failed';
-  readonly error: UpstreamError;
-}
-
-/** What became of one request: a status came back, whichever it was, or none did. */
-export type Attempt = Answered | Failed;
+/** What became of one request; without an answer, `error.dispatched` tells whether it may have taken effect. */
+export type Attempt = AnyAttempt<UpstreamError>;
 
 /** One pool of connections to the REST service's origin. */
 export interface UpstreamHttp {

@@ -138,7 +138,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     upstream.faults.push(status);
     expect(await pay(mutation)).toMatchObject({
       kind: 'nothing-moved',
-      because: { kind: 'response', status },
+      because: { kind: 'answered', status },
     });
     expect(await pay(mutation, { amount: '11.00' })).toMatchObject({ kind: 'done', replayed: false });
     expect(movements()).toBe(1);
@@ -148,7 +148,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     const nowhere = order(`http://127.0.0.1:${await freePort()}`, mutation, key);
     expect(await money.execute(nowhere, limits())).toMatchObject({
       kind: 'nothing-moved',
-      because: { kind: 'not-dispatched', reason: 'connection refused' },
+      because: { kind: 'failed', error: { dispatched: false, message: 'connection refused' } },
     });
     expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
   });
@@ -172,7 +172,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     });
     expect(await slow.execute(make(mutation), limits())).toMatchObject({
       kind: 'nothing-moved',
-      because: { kind: 'not-dispatched' },
+      because: { kind: 'failed', error: { dispatched: false } },
     });
     expect(posts()).toBe(0);
     expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
@@ -360,7 +360,7 @@ describe('createMoneyOut', () => {
     expect(result).toMatchObject({
       kind: 'unknown',
       safeToRetry: true,
-      last: { kind: 'response', status: 503 },
+      last: { kind: 'answered', status: 503 },
       sameAnswerAgain: true,
     });
     const { retryUntil } = result as { retryUntil: number };
