@@ -5,7 +5,6 @@ import {
   type Claimed,
   type MoneyRecords,
   RETENTION_MS,
-  type Sent,
   type StoredAnswer,
   StoreUnavailableError,
 } from './record.ts';
@@ -36,9 +35,10 @@ const SCHEMA = `
  * The record in one file of SQLite, for the processes of one machine. Every step is one transaction that is on disk when
  * it resolves (WAL, `synchronous=FULL`).
  *
+ * @param now the store's clock, in ms since the epoch
  * @throws whatever `node:sqlite` throws when the file cannot be opened: a gateway that cannot keep records must not start.
  */
-export function openSqliteRecords(path: string): MoneyRecords {
+export function openSqliteRecords(path: string, now: () => number = Date.now): MoneyRecords {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
   db.exec(SCHEMA);
@@ -69,19 +69,22 @@ export function openSqliteRecords(path: string): MoneyRecords {
   const release = db.prepare(`
     DELETE FROM intent WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
 
-  const claim = ({ clientId, hash }: RecordName, { owner, inputHash, now, leaseUntil }: Claim): Claimed => {
-    expire.run(now);
+  const claim = ({ clientId, hash }: RecordName, { owner, inputHash, leaseMs }: Claim): Claimed => {
+    const at = now();
+    const leaseUntil = at + leaseMs;
+    expire.run(at);
     const row = read.get(clientId, hash);
-    const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= now;
+    const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= at;
     if (row === undefined || (row['state'] === 'claimed' && free)) {
-      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt: now + RETENTION_MS });
+      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt: at + RETENTION_MS });
       return { state: 'claimed' };
     }
     if (row['input_hash'] !== inputHash) return { state: 'other-input' };
     if (row['state'] === 'answered') return { state: 'answered', answer: storedAnswer(row) };
     if (row['state'] === 'claimed' || !free) return { state: 'busy' };
     takeOver.run(owner, leaseUntil, clientId, hash);
-    return { state: 'sent', body: String(row['body']), sentAt: Number(row['sent_at']) };
+    const sentAt = Number(row['sent_at']);
+    return { state: 'sent', body: String(row['body']), sentAt, ageMs: at - sentAt };
   };
 
   /** Runs a step in a transaction that locks out other processes from its first read on. */
@@ -99,18 +102,19 @@ export function openSqliteRecords(path: string): MoneyRecords {
 
   return {
     claim: (name, wanted) => step('claim', () => claim(name, wanted)),
-    markSent: ({ clientId, hash }, owner, { body, sentAt }: Sent) =>
+    markSent: ({ clientId, hash }, owner, body) =>
       step('sent', () => {
+        const sentAt = now();
         const expiresAt = sentAt + RETENTION_MS;
         return Number(markSent.run({ clientId, hash, owner, body, sentAt, expiresAt }).changes) === 1;
       }),
-    renew: ({ clientId, hash }, owner, leaseUntil) =>
+    renew: ({ clientId, hash }, owner, leaseMs) =>
       step('renew', () => {
-        renew.run(leaseUntil, clientId, hash, owner);
+        renew.run(now() + leaseMs, clientId, hash, owner);
       }),
-    answer: ({ clientId, hash }, inputHash, { kind, status, text }, at) =>
+    answer: ({ clientId, hash }, inputHash, { kind, status, text }) =>
       step('answer', () => {
-        answer.run({ clientId, hash, inputHash, kind, status, text, expiresAt: at + RETENTION_MS });
+        answer.run({ clientId, hash, inputHash, kind, status, text, expiresAt: now() + RETENTION_MS });
       }),
     release: ({ clientId, hash }, owner) =>
       step('release', () => {
