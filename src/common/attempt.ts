@@ -20,7 +20,7 @@ export interface Answered extends UpstreamAnswer {
  * left: no connection, breaker open, deadline spent before. Whatever happens after the first byte may have left (reset,
  * time-out, truncated answer) looks the same whether or not the request took effect.
  */
-export interface NoAnswer extends Error {
+interface NoAnswer extends Error {
   readonly dispatched: boolean;
 }
 

@@ -9,7 +9,7 @@ const STEP_MS = 1000;
  * NTP may set. So it never runs fast: what is kept for 7 days is kept for 7 days at least, and longer by the time in which no
  * process ran. It begins with the time of the machine, and holds milliseconds.
  *
- * Processes that share the database share the clock.
+ * Processes that share the database share the clock; what it shows them differs by up to a second.
  */
 export class RunningClock {
   readonly #monotonic: () => number;

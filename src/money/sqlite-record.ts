@@ -43,7 +43,8 @@ const SET_BACK_MS = 10 * 60 * 1000;
  *
  * No clock of a machine is to be trusted both ways, so that each question asks the one that errs on the safe side:
  *
- * - Records are kept for 30 days by the {@link RunningClock}, which never runs fast. A clock that leaps ahead forgets nothing.
+ * - Records are kept for 30 days, and leases run, by the {@link RunningClock}, which never runs fast. A machine's clock that leaps
+ *   ahead forgets nothing, and one that is set back holds no key.
  * - What was sent is as old as the machine's clock or the running clock says, whichever says more, since the upstream must still
  *   know a request that is repeated. Where the machine's clock shows a time well before the sending, it is too old to be
  *   repeated. A leap ahead ends the time of repeating early: it looks just as the machine's sleep does, in which the
@@ -94,20 +95,21 @@ export function openSqliteRecords(
   const release = db.prepare(`
     DELETE FROM intent WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
 
-  const claim = ({ clientId, hash }: RecordName, { owner, inputHash, now, leaseUntil }: Claim): Claimed => {
-    const keptAt = clock.now();
-    expire.run(keptAt);
+  const claim = ({ clientId, hash }: RecordName, { owner, inputHash, leaseMs }: Claim): Claimed => {
+    const at = clock.now();
+    const leaseUntil = leaseEnd(at, leaseMs);
+    expire.run(at);
     const row = read.get(clientId, hash);
-    const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= now;
+    const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= at;
     if (row === undefined || (row['state'] === 'claimed' && free)) {
-      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt: keptAt + RETENTION_MS });
+      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt: at + RETENTION_MS });
       return { state: 'claimed' };
     }
     if (row['input_hash'] !== inputHash) return { state: 'other-input' };
     if (row['state'] === 'answered') return { state: 'answered', answer: storedAnswer(row) };
     if (row['state'] === 'claimed' || !free) return { state: 'busy' };
     takeOver.run(owner, leaseUntil, clientId, hash);
-    return { state: 'sent', body: String(row['body']), sentAt: sentAt(row, now, keptAt) };
+    return { state: 'sent', body: String(row['body']), ...sending(row, now(), at) };
   };
 
   /** Runs a step in a transaction that locks out other processes from its first read on. */
@@ -130,16 +132,16 @@ export function openSqliteRecords(
 
   return {
     claim: (name, wanted) => step('claim', () => claim(name, wanted)),
-    markSent: ({ clientId, hash }, owner, { body, sentAt }: Sent) =>
+    markSent: ({ clientId, hash }, owner, body) =>
       step('sent', () => {
         const sentClock = clock.now();
         const expiresAt = sentClock + RETENTION_MS;
-        const values = { clientId, hash, owner, body, sentAt, sentClock, expiresAt };
+        const values = { clientId, hash, owner, body, sentAt: now(), sentClock, expiresAt };
         return Number(markSent.run(values).changes) === 1;
       }),
-    renew: ({ clientId, hash }, owner, leaseUntil) =>
+    renew: ({ clientId, hash }, owner, leaseMs) =>
       step('renew', () => {
-        renew.run(leaseUntil, clientId, hash, owner);
+        renew.run(leaseEnd(clock.now(), leaseMs), clientId, hash, owner);
       }),
     answer: ({ clientId, hash }, inputHash, { kind, status, text }) =>
       step('answer', () => {
@@ -156,12 +158,21 @@ export function openSqliteRecords(
   };
 }
 
-/** When a request was sent, by the clock that shows `now`; rather too early than too late. */
-function sentAt(row: Record<string, unknown>, now: number, keptAt: number): number {
-  const shown = Number(row['sent_at']);
-  if (now < shown - SET_BACK_MS) return 0;
-  const sentClock = row['sent_clock'];
-  return sentClock === null ? shown : Math.min(shown, now - (keptAt - Number(sentClock)));
+/** A lease that is over is so for every process at once: their views of the running clock differ by up to a second. */
+const leaseEnd = (at: number, leaseMs: number): number => (leaseMs > 0 ? at + leaseMs : 0);
+
+/**
+ * When a request was sent, and how long ago that is at most.
+ *
+ * @param now by the machine's clock
+ * @param at by the running clock
+ */
+function sending(row: Record<string, unknown>, now: number, at: number): Pick<Sent, 'sentAt' | 'ageMs'> {
+  const sentAt = Number(row['sent_at']);
+  if (now < sentAt - SET_BACK_MS) return { sentAt, ageMs: RETENTION_MS };
+  // Null in a file of an earlier schema.
+  const sentClock = row['sent_clock'] ?? at;
+  return { sentAt, ageMs: Math.max(now - sentAt, at - Number(sentClock)) };
 }
 
 function storedAnswer(row: Record<string, unknown>): StoredAnswer {

@@ -15,10 +15,9 @@ const codes: unknown[] = [];
 let marked = 0;
 while (codes.length < 3) {
   const name = { clientId: 'client', hash: `intent-${marked}` };
-  const now = Date.now();
   try {
-    await records.claim(name, { owner: 'a', inputHash: 'input', now, leaseUntil: now });
-    await records.markSent(name, 'a', { body, sentAt: now });
+    await records.claim(name, { owner: 'a', inputHash: 'input', leaseMs: 0 });
+    await records.markSent(name, 'a', body);
     marked += 1;
   } catch (error) {
     codes.push(error instanceof Error && 'code' in error ? error.code : String(error));

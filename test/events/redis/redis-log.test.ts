@@ -222,7 +222,10 @@ describe('the settings of Redis', () => {
       await replica.admin.replicaof('127.0.0.1', own.port);
       await until(async () => (await own.admin.info('replication')).includes('state=online'));
     });
-    expect(warnings).toEqual([expect.stringContaining('min-replicas-to-write 0')]);
+    expect(warnings).toEqual([
+      expect.stringContaining('names one Redis, which has replicas'),
+      expect.stringContaining('min-replicas-to-write 0, not 1'),
+    ]);
   });
 
   it('are asked of the operator where Redis does not tell them', async () => {
