@@ -175,13 +175,14 @@ export function buildServer(
       } else if (path === '/healthz') {
         send(response, 200, { status: 'alive' });
       } else if (path === '/readyz') {
-        void events.health().then(({ writable, available, spooled }) => {
+        void events.health().then(({ writable, available, spooled, unreadableSpools = [] }) => {
           const { status, body } = readiness({
             draining: drain.draining,
             writable,
             eventsAvailable: available,
             upstreamAvailable: !breaker.isOpen(),
             spooled,
+            unreadableSpools,
           });
           send(response, status, body);
         });

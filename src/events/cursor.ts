@@ -13,14 +13,12 @@ export interface Place {
 const TIME_DIGITS = 9;
 const EPOCH = /^[0-9a-z]{9}[0-9a-f]{12}$/;
 
-/** Names a log that starts now. Epochs of one place sort by the time they began, to the millisecond. */
+/**
+ * Names a log that starts now. The time in it is for people who look: processes have clocks of their own, so that it does not
+ * tell which of two lives came first. A cursor of another life than the log's is a gap, whatever its time.
+ */
 export function newEpoch(now: number): string {
   return now.toString(36).padStart(TIME_DIGITS, '0') + randomBytes(6).toString('hex');
-}
-
-/** Whether `epoch` began before `current`, so that what it named has been lost since. */
-export function isEarlierEpoch(epoch: string, current: string): boolean {
-  return epoch.slice(0, TIME_DIGITS) < current.slice(0, TIME_DIGITS);
 }
 
 /** Opaque, base64url, without padding. */

@@ -64,8 +64,3 @@ export class SlowConsumerError extends Error {
     super('Events came faster than they were read. Resume from the cursor of the last one.');
   }
 }
-
-/** An error of the Redis client without the command that it carries: that holds payloads, which no log may hold. */
-export function bare(error: unknown): Error {
-  return new Error(error instanceof Error ? error.message : String(error));
-}

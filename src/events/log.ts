@@ -15,6 +15,7 @@
  * - That an event is readable when `append` returns: while the store is away it waits in a spool (cursor null).
  * - Who may see what: readers filter for themselves.
  * - More than the retained number of events per client, or the recognition of a repeat after seven days.
+ * - That a reader learns of events lost when a log was put back to an earlier copy, unless it was ahead of the copy.
  * - With Redis: that positions stay unique when the clock of a promoted replica is behind that of the lost primary.
  */
 
@@ -104,6 +105,8 @@ export interface EventLogHealth {
   readonly available: boolean;
   /** Events waiting in this process's spool. */
   readonly spooled: number;
+  /** Names of the spools in `DATA_DIR` that cannot be read, where there are any: nobody gets their events. */
+  readonly unreadableSpools?: readonly string[];
 }
 
 export interface EventLog {

@@ -30,6 +30,8 @@ export interface EventMetrics {
   drained(type: EventType): void;
   /** How many events wait in the spools of this process now. */
   waiting(count: number): void;
+  /** How many spools in the folder cannot be read now. */
+  unreadableSpools(count: number): void;
   /** A delivery was put aside. */
   quarantined(reason: string): void;
   /** An event was handed to a follower, on behalf of so many readers. */
@@ -55,6 +57,7 @@ export const silentMetrics: EventMetrics = {
   spooled: () => {},
   drained: () => {},
   waiting: () => {},
+  unreadableSpools: () => {},
   quarantined: () => {},
   delivered: () => {},
   lag: () => {},

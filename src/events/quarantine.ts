@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Logger } from '../common/logger.ts';
+import { makePrivate } from '../common/private-file.ts';
 import type { EventType } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
-import { makePrivate } from './sqlite/file.ts';
 
 /** Why a delivery was put aside. */
 export type QuarantineReason =

@@ -1,7 +1,6 @@
 import { isUnbroken } from './chain.ts';
-import { decodeCursor, encodeCursor, isEarlierEpoch, type Place } from './cursor.ts';
+import { decodeCursor, encodeCursor, type Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
-import { CursorInvalidError } from './errors.ts';
 import { gapError } from './live/feed.ts';
 import { Hub } from './live/hub.ts';
 import type { EventLog, EventPage, FollowOptions, StoredEvent } from './log.ts';
@@ -68,10 +67,9 @@ export class LogReader implements Pick<EventLog, 'readAfter' | 'readBefore' | 'h
     return decodeCursor(clientId, cursor, (text) => this.#source.isPosition(text));
   }
 
+  /** A cursor of another life than the one that was just read names events that were lost with that life. */
   #isOfThisLife(place: Place | undefined, slice: Slice): boolean {
-    if (place === undefined || place.epoch === slice.epoch) return true;
-    if (!isEarlierEpoch(place.epoch, slice.epoch)) throw new CursorInvalidError();
-    return false;
+    return place === undefined || place.epoch === slice.epoch;
   }
 
   async #gap(clientId: string): Promise<Error> {

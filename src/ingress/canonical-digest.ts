@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
+import { ExactNumber } from './json.ts';
 
 /** How deep arrays and objects of a delivery may nest (RFC 8259, section 9, leaves the limit to the reader). */
 const MAX_DEPTH = 128;
 
 /**
- * A digest of a parsed JSON value, the same for equal values in whichever order their keys came: a redelivery need not
+ * A digest of a JSON value that `parseExactly` read, the same for equal values in whichever order their keys came: a redelivery need not
  * have the same bytes.
  *
  * @throws {RangeError} for a value that nests too deeply
@@ -15,6 +16,7 @@ export function contentsDigest(value: unknown): string {
 
 function canonical(value: unknown, depth: number): string {
   if (depth > MAX_DEPTH) throw new RangeError(`wanted at most ${MAX_DEPTH} levels`);
+  if (value instanceof ExactNumber) return value.toString();
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members = Object.entries(value)

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { EventType } from '../events/log.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
 import { contentsDigest } from './canonical-digest.ts';
+import { ExactNumber, parseExactly } from './json.ts';
 
 /** A delivery that has what its type needs (docs/upstream-api.md, "Events"; what is unknown in it is nobody's error). */
 export interface Delivery {
@@ -24,7 +25,7 @@ const LONGEST_IDENTITY = 256;
 export type Decoded = { readonly delivery: Delivery } | { readonly problem: QuarantineReason };
 
 const filled = z.string().trim().min(1);
-const present = z.union([filled, z.number()]);
+const present = z.union([filled, z.number(), z.instanceof(ExactNumber)]);
 
 const MoneyIn = z.object({
   id_msg: z.unknown().optional(),
@@ -49,7 +50,7 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
   let whole: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    value = JSON.parse(text);
+    value = parseExactly(text);
     whole = contentsDigest(value);
   } catch {
     return { problem: 'unreadable' };

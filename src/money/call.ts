@@ -1,7 +1,7 @@
+import type { Attempt, UpstreamAnswer } from '../common/attempt.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Ambient } from './ambient.ts';
 import type { MoneyIntent, RecordName } from './intent.ts';
-import type { Exchange, UpstreamAnswer } from './outcome.ts';
 import type { Persistence } from './persist.ts';
 import type { MoneyRecords } from './record.ts';
 
@@ -10,17 +10,17 @@ export interface MoneyCalls {
   /**
    * Sends the request: `body` as it is, with the same headers each time but for the credentials.
    *
-   * @param attempt 1 for the first request under the key, more for a repeat.
+   * @param number 1 for the first request under the key, more for a repeat.
    * @param signal aborts at the operation's deadline alone, never because the caller went away.
    */
-  send(body: string, attempt: number, signal: AbortSignal): Promise<Exchange>;
+  send(body: string, number: number, signal: AbortSignal): Promise<Attempt>;
   /** Whether a 2xx answer is a transaction that can be read. */
   isTransaction(answer: UpstreamAnswer): boolean;
 }
 
 export interface RefundCalls extends MoneyCalls {
   /** Reads the credit that is to be refunded. */
-  readOriginal(signal: AbortSignal): Promise<Exchange>;
+  readOriginal(signal: AbortSignal): Promise<Attempt>;
   isRefunded(original: UpstreamAnswer): boolean;
 }
 
@@ -37,7 +37,7 @@ export type MoneyResult =
   | { readonly kind: 'done' | 'refused'; readonly answer: UpstreamAnswer; readonly replayed: boolean }
   | UnknownResult
   /** Nothing moved by this call and the key is free: a top-level error, made from what happened. */
-  | { readonly kind: 'nothing-moved'; readonly because: Exchange }
+  | { readonly kind: 'nothing-moved'; readonly because: Attempt }
   /** The credit reads REFUNDED. Nothing was sent, and the key is free. */
   | { readonly kind: 'refund-not-allowed'; readonly original: UpstreamAnswer }
   | { readonly kind: 'conflict'; readonly code: 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_IN_PROGRESS' };
@@ -49,7 +49,7 @@ export interface UnknownResult {
   /** Until when that holds, in ms since the epoch; undefined when it does not. */
   readonly retryUntil: number | undefined;
   /** What became of the last request; undefined when this call sent none. */
-  readonly last: Exchange | undefined;
+  readonly last: Attempt | undefined;
   /** The upstream gave one and the same answer to a request and its repeat: most likely it will give it again. */
   readonly sameAnswerAgain: boolean;
   /** Of a refund: the credit as it reads now, where it could be read. */

@@ -46,10 +46,11 @@ export function createMoney(options: {
    */
   const follow = async (call: Call): Promise<MoneyResult> => {
     for (let looks = 0; ; looks += 1) {
+      const askedAt = ambient.now();
       const found = await claim(call);
       if (found.state === 'other-input') return { kind: 'conflict', code: 'IDEMPOTENCY_KEY_REUSED' };
       if (found.state === 'answered') return replay(found.answer);
-      if (found.state === 'sent') return withLease(call, () => takeUp(call, found));
+      if (found.state === 'sent') return withLease(call, () => takeUp(call, found, askedAt));
       if (found.state === 'claimed') {
         const result = await withLease(call, () => begin(call));
         if (result !== undefined) return result;
@@ -61,13 +62,12 @@ export function createMoney(options: {
   };
 
   const claim = async ({ name, owner, order }: Call): Promise<Claimed> => {
-    const now = ambient.now();
     try {
-      return await records.claim(name, { owner, inputHash: order.inputHash, now, leaseUntil: now + leaseMs });
+      return await records.claim(name, { owner, inputHash: order.inputHash, leaseMs });
     } catch (error) {
       // The claim may have been made and only its reply lost. It may even have taken over what another call had sent, so
       // that it must not be released; but it need not hold up the next call. Tried once: the lease ends by itself soon.
-      void records.renew(name, owner, ambient.now()).catch(() => undefined);
+      void records.renew(name, owner, 0).catch(() => undefined);
       throw error;
     }
   };
@@ -79,18 +79,18 @@ export function createMoney(options: {
   ): Promise<T> => {
     const over = new AbortController();
     // A lease that cannot be moved costs a waiting call its patience, nothing else.
-    const renew = (until: number): Promise<void> => records.renew(name, owner, until).catch(() => undefined);
+    const renew = (ms: number): Promise<void> => records.renew(name, owner, ms).catch(() => undefined);
     const beat = async (): Promise<void> => {
       while (!over.signal.aborted) {
         await ambient.sleep(leaseMs / 3, over.signal);
-        if (!over.signal.aborted) await renew(ambient.now() + leaseMs);
+        if (!over.signal.aborted) await renew(leaseMs);
       }
     };
     void beat();
     try {
       const result = await work();
       over.abort();
-      if (result?.kind === 'unknown') await renew(ambient.now());
+      if (result?.kind === 'unknown') await renew(0);
       return result;
     } finally {
       over.abort();

@@ -1,30 +1,12 @@
+import { type Attempt, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
 import type { MoneyMutation } from './intent.ts';
 
-/** An answer of the upstream that came whole. */
-export interface UpstreamAnswer {
-  readonly status: number;
-  /** The parsed JSON; undefined when the text is none. */
-  readonly body: unknown;
-  readonly text: string;
-}
-
-/**
- * What became of one request.
- *
- * `not-dispatched` is claimed only for what cannot have left: no connection, breaker open, deadline spent before. Anything
- * after the first byte may have left is `lost`: reset, timeout, truncated answer.
- */
-export type Exchange =
-  | ({ readonly kind: 'response' } & UpstreamAnswer)
-  | { readonly kind: 'not-dispatched'; readonly reason: string; readonly cause?: unknown }
-  | { readonly kind: 'lost'; readonly reason: string; readonly cause?: unknown };
-
 /** Where a request stands among those sent under its key. */
-export interface Attempt {
+export interface Turn {
   /** True when no earlier request under this key can have reached the upstream. */
   readonly first: boolean;
   /** What became of the request before it, where the same call saw it. */
-  readonly previous: Exchange | undefined;
+  readonly previous: Attempt | undefined;
 }
 
 /**
@@ -41,11 +23,6 @@ export type Outcome =
   | { readonly kind: 'unknown'; readonly next: 'repeat' | 'read-original' | 'report' }
   | { readonly kind: 'unknown'; readonly next: 'repeat-now-or-never'; readonly answer: UpstreamAnswer };
 
-/** Refusals by an outer layer, before the service took the request up. */
-const BEFORE_ANYTHING_HAPPENED = new Set([401, 403, 429]);
-/** Statuses of a server or proxy that gave up on a request which it may have passed on. */
-const GAVE_UP = new Set([408, 425]);
-
 /**
  * The outcome table of a request that moves money. Pure.
  *
@@ -53,27 +30,30 @@ const GAVE_UP = new Set([408, 425]);
  */
 export function outcomeOf(
   mutation: MoneyMutation,
+  turn: Turn,
   attempt: Attempt,
-  happened: Exchange,
   isTransaction: (answer: UpstreamAnswer) => boolean,
 ): Outcome {
-  if (happened.kind === 'not-dispatched')
-    return attempt.first ? { kind: 'nothing-moved' } : unknown(mutation);
-  if (happened.kind === 'lost') return unknown(mutation);
-  const { status, body, text } = happened;
+  if (attempt.kind === 'failed') {
+    return turn.first && !attempt.error.dispatched ? { kind: 'nothing-moved' } : unknown(mutation);
+  }
+  const { status, body, text } = attempt;
   const answer: UpstreamAnswer = { status, body, text };
-  if (status >= 200 && status < 300) {
-    return isTransaction(answer) ? { kind: 'done', answer } : unknown(mutation);
+  switch (verdictOf(status)) {
+    case 'accepted':
+      return isTransaction(answer) ? { kind: 'done', answer } : unknown(mutation);
+    case 'unclear':
+      return unknown(mutation);
+    case 'turned-away':
+      if (turn.first) return { kind: 'nothing-moved' };
+      // Asking again without the right to ask gives the same answer; waiting does help against a rate limit.
+      return status === 429 ? unknown(mutation) : { kind: 'unknown', next: 'report' };
+    case 'refused': {
+      if (status === 409 && mutation === 'createMoneyOut') return conflict(turn, answer);
+      const believed = turn.first || cameTwice(turn, status);
+      return believed ? { kind: 'refused', answer } : unknown(mutation);
+    }
   }
-  if (status < 400 || status >= 500 || GAVE_UP.has(status)) return unknown(mutation);
-  if (BEFORE_ANYTHING_HAPPENED.has(status)) {
-    if (attempt.first) return { kind: 'nothing-moved' };
-    // Asking again without the right to ask gives the same answer; waiting does help against a rate limit.
-    return status === 429 ? unknown(mutation) : { kind: 'unknown', next: 'report' };
-  }
-  if (status === 409 && mutation === 'createMoneyOut') return conflict(attempt, answer);
-  const believed = attempt.first || cameTwice(attempt, status);
-  return believed ? { kind: 'refused', answer } : unknown(mutation);
 }
 
 /**
@@ -82,8 +62,8 @@ export function outcomeOf(
  * upstream though no record of it is left here: repeating may still bring the answer of a call that is running, but
  * how long the upstream remembers that call is not ours to know, so that nothing may be sent later.
  */
-function conflict(attempt: Attempt, answer: UpstreamAnswer): Outcome {
-  if (!attempt.first) return { kind: 'unknown', next: 'repeat' };
+function conflict(turn: Turn, answer: UpstreamAnswer): Outcome {
+  if (!turn.first) return { kind: 'unknown', next: 'repeat' };
   if (answer.text.includes('external_transfer_not_allowed')) return { kind: 'refused', answer };
   return { kind: 'unknown', next: 'repeat-now-or-never', answer };
 }
@@ -92,8 +72,8 @@ function conflict(attempt: Attempt, answer: UpstreamAnswer): Outcome {
  * The upstream repeats its first answer for 24 hours, so a refusal of the lost request comes as often as one asks. A 4xx
  * that some proxy gave to the repeat alone does not speak for the request that was lost before it, and does not stay.
  */
-function cameTwice({ previous }: Attempt, status: number): boolean {
-  return previous?.kind === 'response' && previous.status === status;
+function cameTwice({ previous }: Turn, status: number): boolean {
+  return previous?.kind === 'answered' && previous.status === status;
 }
 
 function unknown(mutation: MoneyMutation): Outcome {

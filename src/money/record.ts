@@ -20,8 +20,10 @@ export interface StoredAnswer {
 export interface Sent {
   /** The very text that was handed to the network. */
   readonly body: string;
-  /** When, in ms since the epoch, by the clock of the process that sent first. Never later than the sending itself. */
+  /** When, in ms since the epoch, by the clock of the store. Never later than the sending itself. */
   readonly sentAt: number;
+  /** How long ago that was, in ms; where the store has reason to doubt its clock, at most. */
+  readonly ageMs: number;
 }
 
 export interface Claim {
@@ -29,9 +31,8 @@ export interface Claim {
   readonly owner: string;
   /** The hash of mutation and input. */
   readonly inputHash: string;
-  /** Both in ms since the epoch, by the caller's clock. */
-  readonly now: number;
-  readonly leaseUntil: number;
+  /** How long the key is the caller's, in ms from now. */
+  readonly leaseMs: number;
 }
 
 /**
@@ -57,7 +58,8 @@ export type Claimed =
  * - Of all callers of `claim` on a fresh name, one gets `claimed`; and between a `claim` and the `markSent` of its owner
  *   nobody else's `markSent` succeeds. So one call alone sends first.
  * - Once `markSent` has resolved with true, every later `claim` learns of it, with the body, until it is answered or
- *   released, also after the death of every process and of the store's own. Where Redis has replicas, one has it too.
+ *   released, also after the death of every process and of the store's own. Where Redis has replicas, each that could be
+ *   promoted has it too.
  * - A record that is `sent` never goes back to `claimed`. It vanishes only by `release` of its own owner.
  * - The first `done` or `refused` stays. Any process that learns it may write it, also after its lease was taken over: an answer is a fact about
  *   the intent, not about who holds it.
@@ -66,11 +68,12 @@ export type Claimed =
  * Not guaranteed:
  * - That a lease excludes. A process that stalls past its lease is taken over while it still runs. What each does then is
  *   decided by the outcome table, not by the lease: the lease only spares work and answers sooner.
- * - That clocks agree. A clock that is off by more than a lease makes a waiting call give up waiting too early or too
- *   late. It never makes anything be sent twice.
+ * - Anything of clocks but that of the store, which gives every time: callers may disagree on theirs. Where the clock of Redis
+ *   leaps, leases end early or late, and an age is wrong by as much. The embedded store keeps a clock that does not leap
+ *   (sqlite-record.ts says for what).
  * - That a step which failed has not happened: the store may have done it and lost the reply.
- * - Anything once the store lost acknowledged writes: a Redis without `appendfsync always`, a failover past the replica
- *   that acknowledged, or one past a primary that had been alone for longer than half a minute.
+ * - Anything once the store lost acknowledged writes: a Redis without `appendfsync always`, one that was flushed or put back
+ *   to an earlier copy, or a failover to a replica that had been taken for lost (docs/operations.md says when that is).
  *
  * Every method rejects with {@link StoreUnavailableError}, and with nothing else, when the store cannot be reached or
  * written.
@@ -81,12 +84,14 @@ export interface MoneyRecords {
   /**
    * Notes that the request is about to leave. Nothing may be sent before this has resolved with true.
    * False: the key is no longer the owner's, and nothing may be sent.
+   *
+   * @param body the very text that will be handed to the network
    */
-  markSent(name: RecordName, owner: string, sent: Sent): Promise<boolean>;
-  /** Moves the end of the owner's lease; a time that has passed gives the key to the next call. */
-  renew(name: RecordName, owner: string, leaseUntil: number): Promise<void>;
-  /** Settles the intent, unless it is settled. `inputHash` as in the claim, `at` in ms since the epoch. */
-  answer(name: RecordName, inputHash: string, answer: StoredAnswer, at: number): Promise<void>;
+  markSent(name: RecordName, owner: string, body: string): Promise<boolean>;
+  /** Lets the owner's lease end in so many ms from now; 0 gives the key to the next call. */
+  renew(name: RecordName, owner: string, leaseMs: number): Promise<void>;
+  /** Settles the intent, unless it is settled. `inputHash` as in the claim. */
+  answer(name: RecordName, inputHash: string, answer: StoredAnswer): Promise<void>;
   /**
    * Forgets the key, when it is still the owner's: it knows that nothing moved. Compare and delete, so that a release
    * that comes late never frees what somebody else has taken over.

@@ -1,7 +1,15 @@
+import { type Attempt, GivenUpError, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
 import { backoff } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls, UnknownResult } from './call.ts';
-import { type Exchange, outcomeOf, type UpstreamAnswer } from './outcome.ts';
+import { outcomeOf } from './outcome.ts';
 import type { Sent, StoredAnswer } from './record.ts';
+
+/** What leaves, or has left. */
+interface Dispatch {
+  readonly body: string;
+  /** When it left first, in ms since the epoch by this process's clock; rather too early than too late. */
+  readonly sentAt: number;
+}
 
 /** How long after the first sending the same bytes may leave again: an hour less than the upstream remembers them. */
 const RETRY_WINDOW_MS = 23 * 60 * 60 * 1000;
@@ -23,16 +31,28 @@ export async function begin(call: Call): Promise<MoneyResult | undefined> {
     if (order.calls.isRefunded(original)) return free(call, { kind: 'refund-not-allowed', original });
   }
   if (isOver(call)) return free(call, tooLate(call));
-  const sent: Sent = { body: order.body, sentAt: ambient.now() };
-  if (!(await markSent(call, sent))) return undefined;
+  const sent: Dispatch = { body: order.body, sentAt: ambient.now() };
+  if (!(await markSent(call, sent.body))) return undefined;
   // Writing the record may have taken what was left of the time.
   if (isOver(call)) return free(call, tooLate(call));
   return settle(call, sent, true);
 }
 
-/** Follows the table for a request that an earlier call left behind, by dying or by reaching its deadline. */
-export async function takeUp(call: Call, sent: Sent): Promise<MoneyResult> {
+/**
+ * Follows the table for a request that an earlier call left behind, by dying or by reaching its deadline.
+ *
+ * Its age is that by the store's clock, or by this process's own where that says more: one clock that is wrong, or leaps, can
+ * only have money out repeated for a shorter time than the upstream would bear.
+ *
+ * @param askedAt by this process's clock, before the store was asked
+ */
+export async function takeUp(
+  call: Call,
+  { body, sentAt, ageMs }: Sent,
+  askedAt: number,
+): Promise<MoneyResult> {
   const { order } = call;
+  const sent: Dispatch = { body, sentAt: Math.min(sentAt, askedAt - ageMs) };
   switch (order.mutation) {
     case 'createMoneyOut':
       return mayRepeat(call, sent, 0) ? settle(call, sent, false) : unknown(call, sent, {});
@@ -48,13 +68,13 @@ export async function takeUp(call: Call, sent: Sent): Promise<MoneyResult> {
 export function replay({ kind, status, text }: StoredAnswer): MoneyResult {
   const answer: UpstreamAnswer = { status, text, body: parsed(text) };
   if (kind !== 'unknown') return { kind, answer, replayed: true };
-  return { ...NOTHING_MORE, last: { kind: 'response', ...answer } };
+  return { ...NOTHING_MORE, last: { kind: 'answered', ...answer, retryAfterMs: undefined } };
 }
 
 /** Sends, and for money out sends again, until the outcome is known or the time is up. */
-async function settle(call: Call, sent: Sent, fresh: boolean): Promise<MoneyResult> {
+async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<MoneyResult> {
   const { order, ambient } = call;
-  let previous: Exchange | undefined;
+  let previous: Attempt | undefined;
   let closed = false;
   for (let repeat = 0; ; repeat += 1) {
     const first = fresh && repeat === 0;
@@ -86,7 +106,7 @@ async function settle(call: Call, sent: Sent, fresh: boolean): Promise<MoneyResu
 }
 
 /** Whether the same bytes may leave once more after a pause in ms: within this call, and while the upstream knows them. */
-function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Sent, pause: number): boolean {
+function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, pause: number): boolean {
   const next = ambient.now() + pause;
   return next < deadline && next < sentAt + RETRY_WINDOW_MS && !waiting.aborted;
 }
@@ -95,31 +115,34 @@ function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Sent, pause
  * A step that failed may have been done all the same. Then the key is given back, as soon as that is possible: this call
  * made the claim afresh and has sent nothing.
  */
-async function markSent(call: Call, sent: Sent): Promise<boolean> {
+async function markSent(call: Call, body: string): Promise<boolean> {
   const { records, name, owner, persistence } = call;
   try {
-    return await records.markSent(name, owner, sent);
+    return await records.markSent(name, owner, body);
   } catch (error) {
     void persistence.persist('release', () => records.release(name, owner));
     throw error;
   }
 }
 
-async function send({ order, late, logger }: Call, body: string, attempt: number): Promise<Exchange> {
+async function send({ order, late, logger }: Call, body: string, number: number): Promise<Attempt> {
   try {
-    return await order.calls.send(body, attempt, late);
+    return await order.calls.send(body, number, late);
   } catch (cause) {
     logger.error({ err: cause, mutation: order.mutation }, 'a money request threw, and is taken for sent');
-    return { kind: 'lost', reason: 'the request threw', cause };
+    return { kind: 'failed', error: new GivenUpError('the request threw', { dispatched: true, cause }) };
   }
 }
 
-async function readOriginal({ waiting, logger }: Call, calls: RefundCalls): Promise<Exchange> {
+async function readOriginal({ waiting, logger }: Call, calls: RefundCalls): Promise<Attempt> {
   try {
     return await calls.readOriginal(waiting);
   } catch (cause) {
     logger.error({ err: cause }, 'reading the original of a refund threw');
-    return { kind: 'lost', reason: 'reading the original threw', cause };
+    return {
+      kind: 'failed',
+      error: new GivenUpError('reading the original threw', { dispatched: true, cause }),
+    };
   }
 }
 
@@ -128,8 +151,8 @@ async function originalNow(call: Call, calls: RefundCalls): Promise<UpstreamAnsw
   return call.waiting.aborted ? undefined : asTransaction(call, await readOriginal(call, calls));
 }
 
-function asTransaction(call: Call, read: Exchange): UpstreamAnswer | undefined {
-  if (read.kind !== 'response' || read.status < 200 || read.status >= 300) return undefined;
+function asTransaction(call: Call, read: Attempt): UpstreamAnswer | undefined {
+  if (read.kind !== 'answered' || verdictOf(read.status) !== 'accepted') return undefined;
   const { status, body, text } = read;
   return isTransaction(call, { status, body, text }) ? { status, body, text } : undefined;
 }
@@ -144,10 +167,10 @@ function isTransaction({ order, logger }: Call, answer: UpstreamAnswer): boolean
   }
 }
 
-function isSame(previous: Exchange | undefined, happened: Exchange): boolean {
+function isSame(previous: Attempt | undefined, happened: Attempt): boolean {
   return (
-    previous?.kind === 'response' &&
-    happened.kind === 'response' &&
+    previous?.kind === 'answered' &&
+    happened.kind === 'answered' &&
     previous.status === happened.status &&
     previous.text === happened.text
   );
@@ -162,7 +185,11 @@ const NOTHING_MORE: UnknownResult = {
   original: undefined,
 };
 
-function unknown({ order, ambient }: Call, { sentAt }: Sent, seen: Partial<UnknownResult>): UnknownResult {
+function unknown(
+  { order, ambient }: Call,
+  { sentAt }: Dispatch,
+  seen: Partial<UnknownResult>,
+): UnknownResult {
   const retryUntil = sentAt + RETRY_WINDOW_MS;
   const safe = order.mutation === 'createMoneyOut' && ambient.now() < retryUntil;
   return { ...NOTHING_MORE, ...seen, ...(safe && { safeToRetry: true, retryUntil }) };
@@ -179,14 +206,17 @@ function isOver({ ambient, deadline, waiting }: Call): boolean {
 
 function tooLate({ ambient, deadline }: Call): MoneyResult {
   const reason = ambient.now() >= deadline ? 'the deadline was spent' : 'the caller went away';
-  return { kind: 'nothing-moved', because: { kind: 'not-dispatched', reason } };
+  return {
+    kind: 'nothing-moved',
+    because: { kind: 'failed', error: new GivenUpError(reason, { dispatched: false }) },
+  };
 }
 
 /** Stores what the upstream said. While the store is away, the caller is told all the same. */
 function store(call: Call, kind: StoredAnswer['kind'], { status, text }: UpstreamAnswer): Promise<void> {
-  const { records, name, order, ambient, persistence } = call;
+  const { records, name, order, persistence } = call;
   const answer = { kind, status, text };
-  return persistence.persist('answer', () => records.answer(name, order.inputHash, answer, ambient.now()));
+  return persistence.persist('answer', () => records.answer(name, order.inputHash, answer));
 }
 
 /** Forgets the key, which this call took afresh: nothing moved, and the next call may try afresh. */

@@ -1,6 +1,6 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makePrivate } from '../common/private-file.ts';
+import { RunningClock } from '../common/running-clock.ts';
 import type { RecordName } from './intent.ts';
 import {
   type Claim,
@@ -34,17 +34,40 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS intent_expiry ON intent (expires_at);
 `;
 
+/** A clock that shows less than when a request was sent, by more than this, in ms, has been set back: nothing tells how long ago that was. */
+const SET_BACK_MS = 10 * 60 * 1000;
+
 /**
  * The record in one file of SQLite, for the processes of one machine. Every step is one transaction that is on disk when
  * it resolves (WAL, `synchronous=FULL`).
  *
+ * No clock of a machine is to be trusted both ways, so that each question asks the one that errs on the safe side:
+ *
+ * - Records are kept for 30 days, and leases run, by the {@link RunningClock}, which never runs fast. A machine's clock that leaps
+ *   ahead forgets nothing, and one that is set back holds no key.
+ * - What was sent is as old as the machine's clock or the running clock says, whichever says more, since the upstream must still
+ *   know a request that is repeated. Where the machine's clock shows a time well before the sending, it is too old to be
+ *   repeated. A leap ahead ends the time of repeating early: it looks just as the machine's sleep does, in which the
+ *   upstream's 24 hours run on. Not noticed is a clock that is set back by more than an hour while no process runs, and
+ *   shows a time after the sending all the same.
+ *
+ * @param now milliseconds since 1970
+ * @param monotonic milliseconds since any moment, never set
  * @throws whatever `node:sqlite` throws when the file cannot be opened: a gateway that cannot keep records must not start.
  */
-export function openSqliteRecords(path: string): MoneyRecords {
+export function openSqliteRecords(
+  path: string,
+  now: () => number = Date.now,
+  monotonic?: () => number,
+): MoneyRecords {
   makePrivate(path);
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
   db.exec(SCHEMA);
+  const hasSentClock = db.prepare("SELECT 1 FROM pragma_table_info('intent') WHERE name = 'sent_clock'");
+  // A file of an earlier schema has no such column.
+  if (hasSentClock.get() === undefined) db.exec('ALTER TABLE intent ADD COLUMN sent_clock INTEGER');
+  const clock = new RunningClock(db, now, monotonic);
 
   const read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
   const expire = db.prepare('DELETE FROM intent WHERE expires_at <= ?');
@@ -58,7 +81,7 @@ export function openSqliteRecords(path: string): MoneyRecords {
     'UPDATE intent SET owner = ?, lease_until = ? WHERE client_id = ? AND hash = ?',
   );
   const markSent = db.prepare(`
-    UPDATE intent SET state = 'sent', body = :body, sent_at = :sentAt, expires_at = :expiresAt
+    UPDATE intent SET state = 'sent', body = :body, sent_at = :sentAt, sent_clock = :sentClock, expires_at = :expiresAt
     WHERE client_id = :clientId AND hash = :hash AND owner = :owner AND state IN ('claimed', 'sent')`);
   const renew = db.prepare(`
     UPDATE intent SET lease_until = ? WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
@@ -72,19 +95,21 @@ export function openSqliteRecords(path: string): MoneyRecords {
   const release = db.prepare(`
     DELETE FROM intent WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
 
-  const claim = ({ clientId, hash }: RecordName, { owner, inputHash, now, leaseUntil }: Claim): Claimed => {
-    expire.run(now);
+  const claim = ({ clientId, hash }: RecordName, { owner, inputHash, leaseMs }: Claim): Claimed => {
+    const at = clock.now();
+    const leaseUntil = leaseEnd(at, leaseMs);
+    expire.run(at);
     const row = read.get(clientId, hash);
-    const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= now;
+    const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= at;
     if (row === undefined || (row['state'] === 'claimed' && free)) {
-      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt: now + RETENTION_MS });
+      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt: at + RETENTION_MS });
       return { state: 'claimed' };
     }
     if (row['input_hash'] !== inputHash) return { state: 'other-input' };
     if (row['state'] === 'answered') return { state: 'answered', answer: storedAnswer(row) };
     if (row['state'] === 'claimed' || !free) return { state: 'busy' };
     takeOver.run(owner, leaseUntil, clientId, hash);
-    return { state: 'sent', body: String(row['body']), sentAt: Number(row['sent_at']) };
+    return { state: 'sent', body: String(row['body']), ...sending(row, now(), at) };
   };
 
   /** Runs a step in a transaction that locks out other processes from its first read on. */
@@ -95,25 +120,33 @@ export function openSqliteRecords(path: string): MoneyRecords {
       db.exec('COMMIT');
       return result;
     } catch (cause) {
-      if (db.isOpen && db.isTransaction) db.exec('ROLLBACK');
+      try {
+        // SQLite itself ends the transaction on some errors, a full disk among them.
+        if (db.isOpen && db.isTransaction) db.exec('ROLLBACK');
+      } catch {
+        // The cause is what the caller is told of.
+      }
       throw new StoreUnavailableError(name, cause);
     }
   };
 
   return {
     claim: (name, wanted) => step('claim', () => claim(name, wanted)),
-    markSent: ({ clientId, hash }, owner, { body, sentAt }: Sent) =>
+    markSent: ({ clientId, hash }, owner, body) =>
       step('sent', () => {
-        const expiresAt = sentAt + RETENTION_MS;
-        return Number(markSent.run({ clientId, hash, owner, body, sentAt, expiresAt }).changes) === 1;
+        const sentClock = clock.now();
+        const expiresAt = sentClock + RETENTION_MS;
+        const values = { clientId, hash, owner, body, sentAt: now(), sentClock, expiresAt };
+        return Number(markSent.run(values).changes) === 1;
       }),
-    renew: ({ clientId, hash }, owner, leaseUntil) =>
+    renew: ({ clientId, hash }, owner, leaseMs) =>
       step('renew', () => {
-        renew.run(leaseUntil, clientId, hash, owner);
+        renew.run(leaseEnd(clock.now(), leaseMs), clientId, hash, owner);
       }),
-    answer: ({ clientId, hash }, inputHash, { kind, status, text }, at) =>
+    answer: ({ clientId, hash }, inputHash, { kind, status, text }) =>
       step('answer', () => {
-        answer.run({ clientId, hash, inputHash, kind, status, text, expiresAt: at + RETENTION_MS });
+        const expiresAt = clock.now() + RETENTION_MS;
+        answer.run({ clientId, hash, inputHash, kind, status, text, expiresAt });
       }),
     release: ({ clientId, hash }, owner) =>
       step('release', () => {
@@ -125,21 +158,21 @@ export function openSqliteRecords(path: string): MoneyRecords {
   };
 }
 
+/** A lease that is over is so for every process at once: their views of the running clock differ by up to a second. */
+const leaseEnd = (at: number, leaseMs: number): number => (leaseMs > 0 ? at + leaseMs : 0);
+
 /**
- * Makes the file where there is none, and lets only this user read it: it tells of people. SQLite gives the files beside it
- * the same mode. A file that is there is never opened here, because closing it would end the locks that this process
- * holds on it (POSIX, fcntl).
+ * When a request was sent, and how long ago that is at most.
+ *
+ * @param now by the machine's clock
+ * @param at by the running clock
  */
-function makePrivate(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  try {
-    closeSync(openSync(path, 'wx', 0o600));
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  }
-  for (const file of [path, `${path}-wal`, `${path}-shm`]) {
-    if (existsSync(file)) chmodSync(file, 0o600);
-  }
+function sending(row: Record<string, unknown>, now: number, at: number): Pick<Sent, 'sentAt' | 'ageMs'> {
+  const sentAt = Number(row['sent_at']);
+  if (now < sentAt - SET_BACK_MS) return { sentAt, ageMs: RETENTION_MS };
+  // Null in a file of an earlier schema.
+  const sentClock = row['sent_clock'] ?? at;
+  return { sentAt, ageMs: Math.max(now - sentAt, at - Number(sentClock)) };
 }
 
 function storedAnswer(row: Record<string, unknown>): StoredAnswer {

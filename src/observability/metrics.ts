@@ -72,6 +72,11 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     help: 'Events on this disk that are not in the log yet.',
     registers,
   });
+  const unreadableSpools = new Gauge({
+    name: 'pasarela_events_unreadable_spools',
+    help: 'Files in DATA_DIR that are named like spools and cannot be read.',
+    registers,
+  });
   const quarantined = counter('pasarela_events_quarantined_total', 'Webhooks put aside.', ['reason']);
   const delivered = counter('pasarela_events_delivered_total', 'Events handed to subscribers.', ['type']);
   const lag = new Histogram({
@@ -134,6 +139,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
       spooled: (type) => spooled.inc({ type }),
       drained: (type) => drained.inc({ type }),
       waiting: (count) => waiting.set(count),
+      unreadableSpools: (count) => unreadableSpools.set(count),
       quarantined: (reason) => quarantined.inc({ reason }),
       delivered: (type, readers) => delivered.inc({ type }, readers),
       lag: (milliseconds) => lag.observe(milliseconds / 1000),

@@ -69,6 +69,8 @@ export interface RedisNode {
 /** A Sentinel that takes connections and answers nothing is passed over after this time, in milliseconds. */
 const SENTINEL_TIMEOUT_MS = 1000;
 const REVIVE_AFTER_MS = 100;
+/** A Sentinel that went away is listened to again this soon, in milliseconds, at the latest. */
+const SENTINEL_RECONNECT_MS = 1000;
 
 /**
  * A connection that only `disconnect` ends. ioredis itself gives one up for good when it is told to reconnect at the
@@ -122,6 +124,8 @@ export function connectRedis(url: string, options: RedisConnectOptions): RedisCl
       sentinelTLS: target.tls ? {} : undefined,
       sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
       failoverDetector: true,
+      // Without this a Sentinel that was restarted would never be heard again.
+      sentinelReconnectStrategy: (attempt: number) => Math.min(50 * 2 ** attempt, SENTINEL_RECONNECT_MS),
     });
   }
   const [first] = target.nodes;

@@ -1,65 +1,184 @@
-import { Cluster, type Redis } from 'ioredis';
-import type { RedisClient } from './connection.ts';
-
 /**
- * How long a primary that had replicas must have been without one before it is believed that it is just alone, in
- * milliseconds. Sentinels and Clusters need less than that to tell one that they have replaced (Sentinel: a failover, and
- * eight seconds until it makes a replica of the old primary).
+ * How long a primary must have been without a replica before a write on it counts without that replica, in milliseconds, where
+ * nobody says how soon a failover begins. Sentinels may ask for longer.
  */
 export const ALONE_FOR_MS = 30_000;
 
+/** A replica that has said nothing for longer than this does not answer, in seconds. A healthy one speaks every second. */
+const MOST_LAG_SECONDS = 2;
+const STALLED_FOR_MS = (MOST_LAG_SECONDS + 1) * 1000;
+/** A word of the Sentinels, or of a Cluster, is good for this time, in milliseconds. */
+const WORD_LASTS_MS = 15_000;
 /** More histories than any group of servers goes through in a while. */
 const MOST_HISTORIES = 64;
 
-/** What a primary says of its copies. */
+/** What a primary says of its replicas. */
 export interface Primary {
   /** Names the history of its data; a replica that is promoted begins another. */
   readonly replid: string;
-  /** Replicas that are in step. One that is still copying does not count. */
+  /** Replicas that are in step and still answer. One that is still copying, or has fallen silent, does not count. */
   readonly replicas: number;
+  /** How often a replica has begun to follow. */
+  readonly syncs: number;
+}
+
+/** What the Sentinels, or the Cluster, say of a primary that is still theirs. */
+export interface Failover {
+  /** Replicas that could be promoted: those that are not down. */
+  readonly promotable: number;
+  /** How long a primary must be silent before it is replaced, in milliseconds. */
+  readonly noticedAfterMs: number;
+}
+
+/** What is known of one history of data. */
+interface History {
+  last: Primary;
+  /** So many replicas a write needs, as far as this process has seen. */
+  wanted: number;
+  /** When so many were there last. */
+  fullAt: number;
+  word: (Failover & { readonly at: number }) | undefined;
+  /** When a write waited in vain; undefined once one did not. */
+  stalledAt: number | undefined;
 }
 
 /**
- * What a write on a primary is worth: `wait` until a replica has it; it is `enough`; or it is `too-soon` to tell.
+ * How many replicas have to acknowledge a write before it counts.
  *
  * A primary that was cut off, or stood still, while a replica took its place does not know it yet: it sees that its
- * replicas are gone, and takes writes that will be thrown away. It looks just like one whose replicas have died.
+ * replicas are gone, and takes writes that will be thrown away. It looks just like one whose replicas have died. And one
+ * replica's acknowledgement says nothing of the other that is promoted. So every replica counts that was there lately, or
+ * could be promoted; one that has gone counts until it has been gone for long, and whoever decides about failovers agrees
+ * that it cannot be promoted.
  */
 export class Replication {
   readonly #now: () => number;
-  readonly #aloneSince = new Map<string, number>();
-  #hadReplicas = false;
+  readonly #isWatched: boolean;
+  readonly #histories = new Map<string, History>();
+  /** The most replicas that any primary had. */
+  #most = 0;
 
-  /** @param now in milliseconds, by a clock that only goes forward */
-  constructor(now: () => number = () => performance.now()) {
+  /**
+   * @param isWatched whether somebody can be asked about failovers: Sentinels, or a Cluster. Without them, time alone decides.
+   * @param now in milliseconds, by a clock that only goes forward
+   */
+  constructor(isWatched: boolean, now: () => number = () => performance.now()) {
+    this.#isWatched = isWatched;
     this.#now = now;
   }
 
-  judge({ replid, replicas }: Primary): 'wait' | 'enough' | 'too-soon' {
-    if (replicas > 0) {
-      this.#hadReplicas = true;
-      this.#aloneSince.delete(replid);
-      return 'wait';
+  /** Whether every write counts at once, as far as is known. False also before anything is known. */
+  get isDurable(): boolean {
+    const histories = [...this.#histories.values()];
+    return (
+      histories.length > 0 &&
+      histories.every(
+        (history) => !this.#isStalled(history) && history.last.replicas >= this.#required(history),
+      )
+    );
+  }
+
+  /** Takes in what a primary says of itself now. */
+  observe(primary: Primary): void {
+    const now = this.#now();
+    this.#most = Math.max(this.#most, primary.replicas);
+    const history = this.#histories.get(primary.replid) ?? this.#begin(primary, now);
+    // Replicas that have come since may have gone again, unseen, with all that was written until then.
+    const came = Math.max(primary.syncs - history.last.syncs, 0);
+    if (came > 0) {
+      const atOnce = Math.min(history.last.replicas + came, Math.max(this.#most, 1));
+      history.wanted = Math.max(history.wanted, atOnce);
+      history.fullAt = now;
     }
-    if (!this.#hadReplicas) return 'enough';
-    const since = this.#aloneSince.get(replid);
-    if (since !== undefined) return this.#now() - since >= ALONE_FOR_MS ? 'enough' : 'too-soon';
-    if (this.#aloneSince.size >= MOST_HISTORIES) this.#aloneSince.clear();
-    this.#aloneSince.set(replid, this.#now());
-    return 'too-soon';
+    history.last = primary;
+    if (primary.replicas >= history.wanted) {
+      history.wanted = primary.replicas;
+      history.fullAt = now;
+    } else if (this.#isForgiven(history, now)) {
+      history.wanted = primary.replicas;
+    }
+  }
+
+  /** Takes in the word of those who decide about failovers; undefined when nobody would give it. */
+  told(replid: string, failover: Failover | undefined): void {
+    const history = this.#histories.get(replid);
+    if (history === undefined || failover === undefined) return;
+    const now = this.#now();
+    history.word = { ...failover, at: now };
+    if (this.#isForgiven(history, now)) history.wanted = history.last.replicas;
+  }
+
+  /** So many replicas have to acknowledge a write on this primary. More than it has: no write counts now. */
+  required(replid: string): number {
+    const history = this.#histories.get(replid);
+    return history === undefined ? 1 : this.#required(history);
+  }
+
+  /** Notes whether the replicas acknowledged a write that they should have. */
+  acknowledged(replid: string, inTime: boolean): void {
+    const history = this.#histories.get(replid);
+    if (history !== undefined) history.stalledAt = inTime ? undefined : this.#now();
+  }
+
+  /** Forgets every history but those of the primaries that there are. */
+  keep(replids: readonly string[]): void {
+    for (const replid of this.#histories.keys())
+      if (!replids.includes(replid)) this.#histories.delete(replid);
+  }
+
+  #begin(primary: Primary, now: number): History {
+    // A promoted replica, or a primary that has started again, has replicas that are only on their way.
+    const wanted = this.#isWatched ? primary.replicas : Math.max(primary.replicas, Math.min(this.#most, 1));
+    const history = { last: primary, wanted, fullAt: now, word: undefined, stalledAt: undefined };
+    if (this.#histories.size >= MOST_HISTORIES) this.#histories.clear();
+    this.#histories.set(primary.replid, history);
+    return history;
+  }
+
+  #required({ last, wanted, word }: History): number {
+    // Nobody has said yet that it may be alone.
+    if (this.#isWatched && word === undefined) return Math.max(wanted, 1);
+    return Math.max(last.replicas, wanted, word?.promotable ?? 0);
+  }
+
+  /** For longer than that, the replicas' silence tells by itself. */
+  #isStalled({ stalledAt }: History): boolean {
+    return stalledAt !== undefined && this.#now() - stalledAt < STALLED_FOR_MS;
+  }
+
+  /** Whether the replicas that have gone count no longer. */
+  #isForgiven({ last, fullAt, word }: History, now: number): boolean {
+    if (!this.#isWatched) return now - fullAt >= ALONE_FOR_MS;
+    if (word === undefined || now - word.at > WORD_LASTS_MS || word.promotable > last.replicas) return false;
+    return now - fullAt >= Math.max(ALONE_FOR_MS, 2 * word.noticedAfterMs);
   }
 }
 
-/** Asks every primary for its copies. Rejects when one does not answer. */
-export async function primariesOf(redis: RedisClient): Promise<readonly Primary[]> {
-  const servers: readonly Redis[] = redis instanceof Cluster ? redis.nodes('master') : [redis];
-  return Promise.all(servers.map(async (server) => primaryIn(await server.info('replication'))));
-}
+/**
+ * The end of a Lua function: what this server says of its replicas, as `{replid, replicas, syncs}`. Where INFO is forbidden
+ * it has none.
+ */
+export const REPLICATION_IN_LUA = `
+  local replid, replicas, syncs = '', 0, 0
+  local info, stats = redis.pcall('INFO', 'replication'), redis.pcall('INFO', 'stats')
+  if type(info) == 'string' and type(stats) == 'string' then
+    if info:match('role:(%w+)') ~= 'master' then
+      return redis.error_reply('READONLY this Redis is no longer the primary')
+    end
+    replid = info:match('master_replid:(%w+)') or ''
+    for lag in info:gmatch('state=online,offset=%d+,lag=(%d+)') do
+      if tonumber(lag) <= ${MOST_LAG_SECONDS} then replicas = replicas + 1 end
+    end
+    syncs = (stats:match('sync_full:(%d+)') or 0) + (stats:match('sync_partial_ok:(%d+)') or 0)
+  end`;
 
-/** Reads the text of INFO replication. */
+/** Reads the text of INFO, of its sections `replication` and `stats`. */
 export function primaryIn(info: string): Primary {
+  const counter = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+  const lags = [...info.matchAll(/^slave\d+:.*state=online,offset=\d+,lag=(\d+)/gm)];
   return {
     replid: /^master_replid:(\w+)/m.exec(info)?.[1] ?? '',
-    replicas: info.match(/^slave\d+:.*state=online/gm)?.length ?? 0,
+    replicas: lags.filter(([, lag]) => Number(lag) <= MOST_LAG_SECONDS).length,
+    syncs: counter('sync_full') + counter('sync_partial_ok'),
   };
 }

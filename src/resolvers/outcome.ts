@@ -1,13 +1,9 @@
+import { verdictOf } from '../common/attempt.ts';
 import { readRefusal, UpstreamError } from '../upstream/errors.ts';
-import type { Answered, Attempt } from '../upstream/http.ts';
+import type { Attempt } from '../upstream/http.ts';
 import { errorOfAnswer } from '../upstream/rest.ts';
 import { OutcomeUnknown } from './errors.ts';
 import { type RefusalRules, refusalError } from './refusal.ts';
-
-/** Refused before anything happened, for reasons that lie outside the input: top-level errors. */
-const OUTSIDE_THE_INPUT = [401, 403, 429];
-/** Statuses of a server or proxy that gave up on a request which it may have passed on. */
-const GAVE_UP = [408, 425];
 
 export interface SendOnce extends RefusalRules {
   /**
@@ -16,9 +12,6 @@ export interface SendOnce extends RefusalRules {
    */
   readonly unclear: 'data' | 'error';
 }
-
-const isRefusal = ({ status }: Answered): boolean =>
-  status >= 400 && status < 500 && !GAVE_UP.includes(status);
 
 /**
  * The success of a request that was sent once and moves no money.
@@ -34,21 +27,24 @@ export function successOf<T>(attempt: Attempt, read: (body: unknown) => T | unde
     throw unclear(attempt.error, rules);
   }
   const { status, body, text } = attempt;
-  if (status >= 200 && status < 300) {
-    const value = read(body);
-    if (value !== undefined) return value;
-    throw unclear(new UpstreamError('UPSTREAM_INVALID', "The service's answer cannot be read."), rules);
+  switch (verdictOf(status)) {
+    case 'accepted': {
+      const value = read(body);
+      if (value !== undefined) return value;
+      throw unclear(new UpstreamError('UPSTREAM_INVALID', "The service's answer cannot be read."), rules);
+    }
+    case 'turned-away':
+      throw errorOfAnswer(attempt);
+    case 'refused':
+      throw refusalError(readRefusal(status, body), text, rules);
+    case 'unclear':
+      throw unclear(
+        status >= 400 && status < 500
+          ? new UpstreamError('UPSTREAM_UNAVAILABLE', `The service gave up with status ${status}.`)
+          : errorOfAnswer(attempt),
+        rules,
+      );
   }
-  if (OUTSIDE_THE_INPUT.includes(status)) throw errorOfAnswer(attempt);
-  if (isRefusal(attempt)) {
-    throw refusalError(readRefusal(status, body), text, rules);
-  }
-  throw unclear(
-    GAVE_UP.includes(status)
-      ? new UpstreamError('UPSTREAM_UNAVAILABLE', `The service gave up with status ${status}.`)
-      : errorOfAnswer(attempt),
-    rules,
-  );
 }
 
 const unclear = (error: UpstreamError, rules: SendOnce): Error =>

@@ -1,10 +1,9 @@
+import { type Attempt, GivenUpError, type UpstreamAnswer } from '../common/attempt.ts';
 import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../money/call.ts';
 import { upstreamIdempotencyKey } from '../money/idempotency-key.ts';
-import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
 import { StoreUnavailableError } from '../money/record.ts';
 import type { Context } from '../operation/context.ts';
 import { readRefusal, UpstreamError } from '../upstream/errors.ts';
-import type { Attempt } from '../upstream/http.ts';
 import { errorOfAnswer } from '../upstream/rest.ts';
 import {
   isTransaction,
@@ -64,20 +63,14 @@ export const REFUND_RULES: RefusalRules = {
 };
 
 /**
- * One attempt, in the words of the record of payments.
+ * An attempt as the rules of payments see it: what the gateway cannot find now says nothing about the request that left
+ * before, when it did find it.
  *
  * @param number 1 for the first under its key, more for a repeat.
  */
-export function exchangeOf(attempt: Attempt, number: number): Exchange {
-  if (attempt.kind === 'answered') {
-    // What the gateway cannot find now says nothing about the request that left before, when it did find it.
-    if (attempt.synthesized && number > 1)
-      return { kind: 'not-dispatched', reason: 'kept from a narrowed caller' };
-    const { status, body, text } = attempt;
-    return { kind: 'response', status, body, text };
-  }
-  const { error } = attempt;
-  return { kind: error.dispatched ? 'lost' : 'not-dispatched', reason: error.message, cause: error };
+export function attemptOf(attempt: Attempt, number: number): Attempt {
+  if (attempt.kind === 'failed' || attempt.synthesized !== true || number === 1) return attempt;
+  return { kind: 'failed', error: new GivenUpError('kept from a narrowed caller', { dispatched: false }) };
 }
 
 const readable = ({ body }: UpstreamAnswer): boolean => isTransaction(body);
@@ -113,7 +106,7 @@ async function pay(
 ): Promise<Paid> {
   const calls: MoneyCalls = {
     // A request that has left is bounded by the operation's deadline, which the session's calls keep by themselves.
-    send: async (body, number) => exchangeOf(await send(body), number),
+    send: async (body, number) => attemptOf(await send(body), number),
     isTransaction: readable,
   };
   const order = { ...intentOf(payment, context), mutation, calls };
@@ -200,15 +193,14 @@ function unknownOutcome(result: UnknownResult): OutcomeUnknown {
 }
 
 /** Nothing moved: the error that stopped it, as it stands. */
-function whyNothingMoved(because: Exchange): Error {
-  if (because.kind === 'response') {
-    const { status, body, text } = because;
-    return errorOfAnswer({ kind: 'answered', status, body, text, retryAfterMs: undefined });
-  }
-  if (because.cause instanceof UpstreamError || because.cause instanceof UserError) return because.cause;
+function whyNothingMoved(because: Attempt): Error {
+  if (because.kind === 'answered') return errorOfAnswer(because);
+  const { error } = because;
+  if (error instanceof UpstreamError) return error;
+  if (error.cause instanceof UserError) return error.cause;
   return new UpstreamError('UPSTREAM_TIMEOUT', 'The time of the operation was over before the call.', {
     dispatched: false,
-    cause: because.cause,
+    cause: error.cause,
   });
 }
 

@@ -1,10 +1,10 @@
+import { type Attempt, GivenUpError, type UpstreamAnswer } from '../common/attempt.ts';
 import type { RefundCalls } from '../money/call.ts';
-import type { Exchange, UpstreamAnswer } from '../money/outcome.ts';
 import type { Context } from '../operation/context.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
-import { exchangeOf, execute, intentOf, REFUND_RULES, transactionIn } from './payment.ts';
+import { attemptOf, execute, intentOf, REFUND_RULES, transactionIn } from './payment.ts';
 import { type RefundInput, refund } from './payment-input.ts';
 
 /** A credit that has been returned. */
@@ -44,7 +44,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
   const payment = refund(input);
   const { transactionId } = input;
   const calls: RefundCalls = {
-    send: async (body, number) => exchangeOf(await sendRefund(rest, transactionId, body), number),
+    send: async (body, number) => attemptOf(await sendRefund(rest, transactionId, body), number),
     isTransaction: ({ body }) => isTransaction(body),
     readOriginal: () => readOriginal(input, context),
     isRefunded: ({ body }: UpstreamAnswer) => isTransaction(body) && body.transactionStatus === 'REFUNDED',
@@ -58,8 +58,11 @@ export async function refundTransaction(input: RefundInput, context: Context): P
 }
 
 /** The credit as it reads now. One that cannot be refunded is told as a reason for which nothing was sent. */
-async function readOriginal(input: RefundInput, context: Context): Promise<Exchange> {
-  const refused = (cause: UserError): Exchange => ({ kind: 'not-dispatched', reason: cause.message, cause });
+async function readOriginal(input: RefundInput, context: Context): Promise<Attempt> {
+  const refused = (cause: UserError): Attempt => ({
+    kind: 'failed',
+    error: new GivenUpError(cause.message, { dispatched: false, cause }),
+  });
   try {
     // Afresh, and only as far as the caller may see.
     context.forgetReads();
@@ -73,9 +76,15 @@ async function readOriginal(input: RefundInput, context: Context): Promise<Excha
     }
     const reason = whyNot(original, input);
     if (reason !== undefined) return refused(reason);
-    return { kind: 'response', status: 200, body: original, text: JSON.stringify(original) };
+    return {
+      kind: 'answered',
+      status: 200,
+      body: original,
+      text: JSON.stringify(original),
+      retryAfterMs: undefined,
+    };
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
-    return { kind: 'lost', reason: error.message, cause: error };
+    return { kind: 'failed', error };
   }
 }

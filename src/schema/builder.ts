@@ -35,7 +35,7 @@ export interface GraphTypes {
   };
 }
 
-/** Marks a field whose resolver looks up in a whole list, so that the list can be read ahead (plugins/foresight.ts). */
+/** Marks a field whose resolver looks up in a whole list, so that the list can be read ahead (graphql/plugins/prefetch.ts). */
 export const reads = (list: PrefetchList): { readonly reads: PrefetchList } => ({ reads: list });
 
 /**

@@ -8,17 +8,29 @@ export interface Condition {
   readonly upstreamAvailable: boolean;
   /** Events waiting for the log to come back. */
   readonly spooled: number;
+  /** Names of the spools that cannot be read. */
+  readonly unreadableSpools: readonly string[];
 }
 
 /**
- * The answer of `/readyz`. An upstream or a Redis that is away is `degraded`, never unready: a gateway taken out of
+ * The answer of `/readyz`. An upstream or a Redis that is away, or a spool that cannot be read, is `degraded`, never unready: a gateway taken out of
  * rotation could not even keep what arrives meanwhile.
  */
 export function readiness(condition: Condition): { readonly status: 200 | 503; readonly body: object } {
-  const { draining, writable, eventsAvailable, upstreamAvailable, spooled } = condition;
+  const { draining, writable, eventsAvailable, upstreamAvailable, spooled, unreadableSpools } = condition;
   if (draining || !writable) {
     return { status: 503, body: { status: draining ? 'draining' : 'unready' } };
   }
-  const degraded = [...(eventsAvailable ? [] : ['events']), ...(upstreamAvailable ? [] : ['upstream'])];
-  return { status: 200, body: { status: degraded.length > 0 ? 'degraded' : 'ready', degraded, spooled } };
+  const degraded = [
+    ...(eventsAvailable ? [] : ['events']),
+    ...(unreadableSpools.length === 0 ? [] : ['spool']),
+    ...(upstreamAvailable ? [] : ['upstream']),
+  ];
+  const body = {
+    status: degraded.length > 0 ? 'degraded' : 'ready',
+    degraded,
+    spooled,
+    ...(unreadableSpools.length > 0 && { unreadableSpools }),
+  };
+  return { status: 200, body };
 }

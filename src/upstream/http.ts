@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import type { Attempt as AnyAttempt } from '../common/attempt.ts';
 import type { CircuitBreaker } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
 import { CallTimeout, exchange, type HttpRequest, type NoAnswer } from './exchange.ts';
@@ -6,26 +7,10 @@ import { CallTimeout, exchange, type HttpRequest, type NoAnswer } from './exchan
 /** The largest answer that is read, in bytes; a longer one is `UPSTREAM_INVALID` (SECURITY.md). */
 const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
 
-export interface Answered {
-  readonly kind: 'answered';
-  readonly status: number;
-  /** The body parsed as JSON; undefined when it is not JSON. */
-  readonly body: unknown;
-  readonly text: string;
-  /** From the header `Retry-After`, in milliseconds. */
-  readonly retryAfterMs: number | undefined;
-  /** The gateway made this answer itself (scoped-changes.ts). It sent nothing. */
-  readonly synthesized?: true;
-}
+export type { Answered } from '../common/attempt.ts';
 
-/** No answer, or none that can be read. `error.dispatched` tells whether the request may have taken effect. */
-interface Failed {
-  readonly kind: 'failed';
-  readonly error: UpstreamError;
-}
-
-/** What became of one request: a status came back, whichever it was, or none did. */
-export type Attempt = Answered | Failed;
+/** What became of one request; without an answer, `error.dispatched` tells whether it may have taken effect. */
+export type Attempt = AnyAttempt<UpstreamError>;
 
 /** One pool of connections to the REST service's origin. */
 export interface UpstreamHttp {

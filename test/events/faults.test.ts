@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { EventLog, StoredEvent } from '../../src/events/log.ts';
 import { openEventLog } from '../../src/events/open.ts';
 import { countingMetrics, drained, failure, ids, moneyIn, recordingLogger, take } from '../helpers/events.ts';
-import { startGatewayProcess } from '../helpers/gateway-process.ts';
+import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts';
 import { type RunningIngress, speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
@@ -227,6 +227,69 @@ describe('Redis that hangs', () => {
     expect(new Set(seen)).toEqual(new Set(sent));
     await drained(log);
     expect(ids((await log.readAfter(client, null, 100)).events)).toEqual(seen);
+  });
+});
+
+describe('two processes on one folder', () => {
+  it('each keep what they answer 201 while Redis is away, and all of it is delivered', async () => {
+    const dataDir = await newFolder();
+    const options = { redisUrl: redis.url, dataDir };
+    await using one = await startGatewayProcess(options);
+    await using other = await startGatewayProcess(options);
+    await redis.kill();
+    const answered: string[] = [];
+    const fill = async (gateway: GatewayProcess, count: number): Promise<void> => {
+      for (let sent = 0; sent < count; sent += 1) {
+        const message = speiCredit();
+        expect((await gateway.post(client, 'MONEY_IN', message)).status).toBe(201);
+        answered.push(message.id_msg);
+      }
+    };
+    await Promise.all([fill(one, 150), fill(other, 150)]);
+    // Looks at every spool of the folder, as each process does now and then.
+    await using third = await startGatewayProcess(options);
+    await Promise.all([one, other, third].map((gateway) => fill(gateway, 50)));
+    const spooled = await Promise.all([one, other, third].map((gateway) => gateway.health()));
+    expect(spooled).toMatchObject([{ spooled: 200 }, { spooled: 200 }, { spooled: 50 }]);
+    await redis.start();
+    const log = await openLog();
+    const read = async () => ids((await log.readAfter(client, null, 1000)).events);
+    await until(async () => (await read()).length >= answered.length);
+    expect((await read()).sort()).toEqual(answered.sort());
+  });
+});
+
+describe('a disk that is full', () => {
+  it('under the embedded log leaves 503, and the log says that it cannot be written until there is room', async () => {
+    const dataDir = await newFolder();
+    await using gateway = await startGatewayProcess({ dataDir }, 2048);
+    expect(await gateway.health()).toMatchObject({ writable: true, available: true });
+    const filler = 'x'.repeat(20_000);
+    for (let status = 201; status !== 503; ) {
+      ({ status } = await gateway.post(client, 'MONEY_IN', speiCredit({ body: { concept: filler } })));
+      expect([201, 503]).toContain(status);
+    }
+    expect(await gateway.health()).toMatchObject({ writable: false, available: false });
+    await gateway.kill();
+    await using roomy = await startGatewayProcess({ dataDir });
+    expect(await roomy.health()).toMatchObject({ writable: true, available: true });
+    expect((await roomy.post(client, 'MONEY_IN', speiCredit())).status).toBe(201);
+  });
+
+  it('under the spool leaves 503 while Redis is away, and the log says so', async () => {
+    await using gateway = await startGatewayProcess(
+      { redisUrl: redis.url, dataDir: await newFolder() },
+      2048,
+    );
+    await redis.kill();
+    const filler = 'x'.repeat(20_000);
+    for (let status = 201; status !== 503; ) {
+      ({ status } = await gateway.post(client, 'MONEY_IN', speiCredit({ body: { concept: filler } })));
+      expect([201, 503]).toContain(status);
+    }
+    expect(await gateway.health()).toMatchObject({ writable: false });
+    await redis.start();
+    await until(async () => (await gateway.health()).writable);
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  * A process of its own with an event log and an ingress, for tests that end it without warning. Its one argument is JSON:
  * `redisUrl`, `dataDir`, and `dieAfterAppend` to end itself when the log has an event and nobody has been told.
- * Writes the address it listens on to standard output.
+ * Writes the address it listens on to standard output; `/health` there is the log's own.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -30,7 +30,10 @@ if (dieAfterAppend === true) {
   };
 }
 const ingress = createIngress({ log, secrets: [SECRET], dataDir, logger: recordingLogger() });
-const server = createServer((request, response) => void ingress.handle(request, response));
+const server = createServer(async (request, response) => {
+  if (request.url === '/health') response.end(JSON.stringify(await log.health()));
+  else await ingress.handle(request, response);
+});
 server.listen(0, '127.0.0.1', () => {
   // A TCP server's address is this form.
   process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`);

@@ -33,13 +33,15 @@ export function recordingLogger(): Logger & {
   return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** Counts by the name of the metric; `subscribers` is the last one told. */
+const GAUGES = new Set(['subscribers', 'unreadableSpools']);
+
+/** Counts by the name of the metric; of a gauge, the last value told. */
 export function countingMetrics(): EventMetrics & { readonly counts: Record<string, number> } {
   const counts: Record<string, number> = {};
   const counted = Object.keys(silentMetrics).map((name) => [
     name,
     (value: unknown) => {
-      counts[name] = name === 'subscribers' ? Number(value) : (counts[name] ?? 0) + 1;
+      counts[name] = GAUGES.has(name) ? Number(value) : (counts[name] ?? 0) + 1;
     },
   ]);
   // The keys are those of the interface, and each function ignores what it is not interested in.

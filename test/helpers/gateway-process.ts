@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { EventType } from '../../src/events/log.ts';
+import type { EventLogHealth, EventType } from '../../src/events/log.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { SECRET } from './ingress.ts';
 import { endWithThisProcess } from './redis.ts';
@@ -9,6 +9,7 @@ import { endWithThisProcess } from './redis.ts';
 export interface GatewayProcess extends AsyncDisposable {
   /** Posts a delivery; rejects when the process ends before it answers. */
   post(clientId: string, type: EventType, body: unknown): Promise<Response>;
+  health(): Promise<EventLogHealth>;
   /** SIGKILL; resolves once the process is gone. */
   kill(): Promise<void>;
 }
@@ -38,6 +39,8 @@ export async function startGatewayProcess(
   return {
     post: (clientId, type, body) =>
       fetch(ingressUrl(url, clientId, type, SECRET), { method: 'POST', body: JSON.stringify(body) }),
+    // What the process writes is a health.
+    health: async () => (await (await fetch(`${url}/health`)).json()) as EventLogHealth,
     kill,
     [Symbol.asyncDispose]: kill,
   };

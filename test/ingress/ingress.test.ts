@@ -61,6 +61,21 @@ describe('a webhook that is what it should be', () => {
     expect(ingress.logger.lines).toContainEqual(expect.objectContaining({ level: 'error' }));
   });
 
+  it('takes numeric message ids beyond 2^53 for as many messages, and sees where other contents differ', async () => {
+    await using ingress = await startIngress();
+    const credit = (id: string, reference = '1') =>
+      `{"id_msg":${id},"body":{"id":"t-${id}","amount":"1.00","reference":${reference}}}`;
+    for (const id of ['9007199254740992', '9007199254740993']) {
+      expect((await ingress.post('MONEY_IN', credit(id))).status).toBe(201);
+    }
+    const { events } = await ingress.log.readAfter(ingress.clientId, null, 10);
+    expect(events.map(({ id }) => id)).toEqual(['9007199254740992', '9007199254740993']);
+    for (const reference of ['9007199254740992', '9007199254740993']) {
+      expect((await ingress.post('MONEY_IN', credit('7', reference))).status).toBe(201);
+    }
+    expect(ingress.quarantined().map(({ reason }) => reason)).toEqual(['conflict']);
+  });
+
   it('without a message id is recognised by the credit it tells of', async () => {
     await using ingress = await startIngress();
     const { id_msg: _, ...message } = speiCredit();

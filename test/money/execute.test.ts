@@ -6,8 +6,8 @@ import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { type MoneyMutation, recordName } from '../../src/money/intent.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
 import { type MoneyRecords, StoreUnavailableError } from '../../src/money/record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { freePort } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { fastAmbient, MUTATIONS, order, told } from './orders.ts';
@@ -33,7 +33,7 @@ const ambient = { ...fast, now: () => fast.now() + skip };
 
 beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
-  records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  records = openSqliteRecords(join(dataDir, 'money.sqlite'), ambient.now);
   upstream = await startUpstream();
   money = createMoney({ records, logger, ambient, leaseMs: HOUR });
   keys += 1;
@@ -112,7 +112,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
   });
 
   it('is one movement and 50 equal answers for 50 calls at once through two gateways', async () => {
-    const other = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+    const other = openSqliteRecords(join(dataDir, 'money.sqlite'), ambient.now);
     const second = createMoney({ records: other, logger, ambient, leaseMs: HOUR });
     const calls = Array.from({ length: 50 }, (_, i) =>
       (i % 2 === 0 ? money : second).execute(make(mutation), limits()),
@@ -138,7 +138,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     upstream.faults.push(status);
     expect(await pay(mutation)).toMatchObject({
       kind: 'nothing-moved',
-      because: { kind: 'response', status },
+      because: { kind: 'answered', status },
     });
     expect(await pay(mutation, { amount: '11.00' })).toMatchObject({ kind: 'done', replayed: false });
     expect(movements()).toBe(1);
@@ -148,7 +148,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     const nowhere = order(`http://127.0.0.1:${await freePort()}`, mutation, key);
     expect(await money.execute(nowhere, limits())).toMatchObject({
       kind: 'nothing-moved',
-      because: { kind: 'not-dispatched', reason: 'connection refused' },
+      because: { kind: 'failed', error: { dispatched: false, message: 'connection refused' } },
     });
     expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
   });
@@ -172,7 +172,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     });
     expect(await slow.execute(make(mutation), limits())).toMatchObject({
       kind: 'nothing-moved',
-      because: { kind: 'not-dispatched' },
+      because: { kind: 'failed', error: { dispatched: false } },
     });
     expect(posts()).toBe(0);
     expect(await pay(mutation)).toMatchObject({ kind: 'done', replayed: false });
@@ -187,18 +187,17 @@ describe.each(MUTATIONS)('%s', (mutation) => {
 
   it('keeps its lease up for as long as a request runs', async () => {
     upstream.faults.push('held');
-    const leases: number[] = [];
+    let renewals = 0;
     const renewing = moneyOver({
       renew: async (...args) => {
         await records.renew(...args);
-        leases.push(args[2]);
+        renewals += 1;
       },
     });
     const made = make(mutation);
     const first = renewing.execute(made, limits(300_000));
-    await until(() => leases.length >= 3);
-    const [last = 0] = leases.slice(-1);
-    const claim = { owner: 'another', inputHash: made.inputHash, now: last - 1, leaseUntil: last };
+    await until(() => renewals >= 3);
+    const claim = { owner: 'another', inputHash: made.inputHash, leaseMs: HOUR };
     expect(await records.claim(recordName(made), claim)).toEqual({ state: 'busy' });
     upstream.letGo();
     expect(await first).toMatchObject({ kind: 'done' });
@@ -360,7 +359,7 @@ describe('createMoneyOut', () => {
     expect(result).toMatchObject({
       kind: 'unknown',
       safeToRetry: true,
-      last: { kind: 'response', status: 503 },
+      last: { kind: 'answered', status: 503 },
       sameAnswerAgain: true,
     });
     const { retryUntil } = result as { retryUntil: number };

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Attempt, GivenUpError, type UpstreamAnswer } from '../../src/common/attempt.ts';
 import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { upstreamIdempotencyKey } from '../../src/money/idempotency-key.ts';
 import { inputHash, type MoneyMutation } from '../../src/money/intent.ts';
-import type { Exchange, UpstreamAnswer } from '../../src/money/outcome.ts';
 
 export const MUTATIONS: readonly MoneyMutation[] = [
   'createMoneyOut',
@@ -35,7 +35,7 @@ export function order(
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (mutation === 'createMoneyOut') headers['idempotency-key'] = upstreamIdempotencyKey(intent);
   const calls = {
-    send: (body: string, _attempt: number, signal: AbortSignal): Promise<Exchange> =>
+    send: (body: string, _attempt: number, signal: AbortSignal): Promise<Attempt> =>
       exchange(`${upstreamUrl}/${mutation}`, { method: 'POST', headers, body }, signal, timeoutMs),
     isTransaction: ({ body }: UpstreamAnswer) => typeof body === 'object' && body !== null && 'id' in body,
   };
@@ -56,17 +56,22 @@ async function exchange(
   init: RequestInit,
   signal: AbortSignal,
   timeoutMs: number,
-): Promise<Exchange> {
+): Promise<Attempt> {
   try {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const response = await fetch(url, { ...init, signal: limit });
     const text = await response.text();
-    return { kind: 'response', status: response.status, text, body: parsed(text) };
+    return {
+      kind: 'answered',
+      status: response.status,
+      text,
+      body: parsed(text),
+      retryAfterMs: undefined,
+    };
   } catch (cause) {
     const refused = cause instanceof Error && JSON.stringify(cause.cause ?? '').includes('ECONNREFUSED');
-    return refused
-      ? { kind: 'not-dispatched', reason: 'connection refused', cause }
-      : { kind: 'lost', reason: 'no answer', cause };
+    const message = refused ? 'connection refused' : 'no answer';
+    return { kind: 'failed', error: new GivenUpError(message, { dispatched: !refused, cause }) };
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { type Answered, type Attempt, GivenUpError, type UpstreamAnswer } from '../../src/common/attempt.ts';
 import type { MoneyMutation } from '../../src/money/intent.ts';
-import { type Exchange, outcomeOf, type UpstreamAnswer } from '../../src/money/outcome.ts';
+import { outcomeOf } from '../../src/money/outcome.ts';
 
 const ALL: MoneyMutation[] = [
   'createMoneyOut',
@@ -15,27 +16,31 @@ const NEXT = {
   refundTransaction: 'read-original',
 } as const;
 
-const response = (status: number, text = '{"message":"API Error"}'): Exchange & { kind: 'response' } => ({
-  kind: 'response',
+const response = (status: number, text = '{"message":"API Error"}'): Answered => ({
+  kind: 'answered',
+  retryAfterMs: undefined,
   status,
   text,
   body: text.startsWith('{') ? JSON.parse(text) : undefined,
 });
-const answered = (...args: Parameters<typeof response>): [UpstreamAnswer, Exchange] => {
+const answered = (...args: Parameters<typeof response>): [UpstreamAnswer, Attempt] => {
   const happened = response(...args);
-  const { kind: _kind, ...answer } = happened;
+  const { kind: _kind, retryAfterMs: _retryAfterMs, ...answer } = happened;
   return [answer, happened];
 };
-const lost: Exchange = { kind: 'lost', reason: 'reset' };
-const notDispatched: Exchange = { kind: 'not-dispatched', reason: 'connection refused' };
+const lost: Attempt = { kind: 'failed', error: new GivenUpError('reset', { dispatched: true }) };
+const notDispatched: Attempt = {
+  kind: 'failed',
+  error: new GivenUpError('connection refused', { dispatched: false }),
+};
 
 const FIRST = { first: true, previous: undefined };
-const repeatAfter = (previous: Exchange | undefined) => ({ first: false, previous });
+const repeatAfter = (previous: Attempt | undefined) => ({ first: false, previous });
 
 const outcome = (
   mutation: MoneyMutation,
   attempt: typeof FIRST | ReturnType<typeof repeatAfter>,
-  happened: Exchange,
+  happened: Attempt,
 ) =>
   outcomeOf(
     mutation,
@@ -90,7 +95,7 @@ describe.each(ALL)('the outcome of %s', (mutation) => {
     ['an empty 2xx', response(204, '')],
     ['a redirect', response(302, '')],
     ['an informational status', response(103, '')],
-    ...[408, 425, 500, 501, 502, 503, 504, 520, 599].map((s): [string, Exchange] => [`a ${s}`, response(s)]),
+    ...[408, 425, 500, 501, 502, 503, 504, 520, 599].map((s): [string, Attempt] => [`a ${s}`, response(s)]),
     ['a 5xx with a transaction in it', response(500, '{"id":"t-1"}')],
   ])('is unknown after %s, first or not', (_what, happened) => {
     expect(outcome(mutation, FIRST, happened)).toEqual(unknown);

@@ -1,16 +1,21 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inspect } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { inspect, promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { RecordName } from '../../src/money/intent.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
-import { type Claimed, type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
+import { type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
 const HASH = 'input-one';
+/** Longer than any test. */
+const LEASE_MS = 600_000;
 const PROMPT_REPLICAS = ['--repl-diskless-sync-delay', '0'];
 const DONE = { kind: 'done', status: 200, text: '{"id":"ñandú ✓"}' } as const;
 
@@ -89,8 +94,13 @@ describe.each(stores)('the record of an intent, over %s', (_kind, makeStore) => 
     await store.close();
   });
 
-  const claim = (records: MoneyRecords, name: RecordName, owner: string, now = 1_000, inputHash = HASH) =>
-    records.claim(name, { owner, inputHash, now, leaseUntil: now + 100 });
+  const claim = (
+    records: MoneyRecords,
+    name: RecordName,
+    owner: string,
+    leaseMs = LEASE_MS,
+    inputHash = HASH,
+  ) => records.claim(name, { owner, inputHash, leaseMs });
 
   it('gives a fresh key to one of many who claim it at once, over two instances', async () => {
     const name = freshName();
@@ -108,128 +118,148 @@ describe.each(stores)('the record of an intent, over %s', (_kind, makeStore) => 
 
   it('lets an expired claim be taken over, after which its first owner can send nothing', async () => {
     const name = freshName();
-    await claim(one, name, 'a', 1_000);
-    expect(await claim(two, name, 'b', 1_099)).toEqual({ state: 'busy' });
-    expect(await claim(two, name, 'b', 1_100)).toEqual({ state: 'claimed' });
-    expect(await one.markSent(name, 'a', { body: '{}', sentAt: 1_101 })).toBe(false);
-    expect(await two.markSent(name, 'b', { body: '{}', sentAt: 1_102 })).toBe(true);
+    await claim(one, name, 'a');
+    expect(await claim(two, name, 'b')).toEqual({ state: 'busy' });
+    await one.renew(name, 'a', 0);
+    expect(await claim(two, name, 'b')).toEqual({ state: 'claimed' });
+    expect(await one.markSent(name, 'a', '{}')).toBe(false);
+    expect(await two.markSent(name, 'b', '{}')).toBe(true);
+  });
+
+  it('ends a lease by itself', async () => {
+    const name = freshName();
+    await claim(one, name, 'a', 200);
+    expect(await claim(two, name, 'b')).toEqual({ state: 'busy' });
+    expect(await until(async () => (await claim(two, name, 'b')).state === 'claimed')).toBe(true);
   });
 
   it('lets an expired claim be taken over with another input: nothing had left', async () => {
     const name = freshName();
-    await claim(one, name, 'a', 1_000);
-    expect(await claim(two, name, 'b', 1_100, 'input-two')).toEqual({ state: 'claimed' });
-    expect(await claim(one, name, 'c', 1_101, HASH)).toEqual({ state: 'other-input' });
+    await claim(one, name, 'a', 0);
+    expect(await claim(two, name, 'b', LEASE_MS, 'input-two')).toEqual({ state: 'claimed' });
+    expect(await claim(one, name, 'c', LEASE_MS, HASH)).toEqual({ state: 'other-input' });
   });
 
   it('keeps the very bytes of what was sent, and their time, for whoever takes over', async () => {
     const name = freshName();
     const body = '{"amount":"10.00","description":"año 2026 — ✓ \\u0000 \\"q\\""}\n';
-    await claim(one, name, 'a', 1_000);
-    expect(await one.markSent(name, 'a', { body, sentAt: 1_001 })).toBe(true);
-    expect(await claim(two, name, 'b', 1_050)).toEqual({ state: 'busy' });
-    const taken: Claimed = { state: 'sent', body, sentAt: 1_001 };
-    expect(await claim(two, name, 'b', 1_100)).toEqual(taken);
-    expect(await claim(one, name, 'c', 1_150)).toEqual({ state: 'busy' });
+    await claim(one, name, 'a');
+    const before = Date.now();
+    expect(await one.markSent(name, 'a', body)).toBe(true);
+    const after = Date.now();
+    expect(await claim(two, name, 'b')).toEqual({ state: 'busy' });
+    await one.renew(name, 'a', 0);
+    const taken = await claim(two, name, 'b');
+    // All of these stores tell the time by this machine's clock.
+    const found = taken.state === 'sent' ? taken : undefined;
+    expect(found?.body).toBe(body);
+    expect(found?.sentAt).toBeGreaterThanOrEqual(before);
+    expect(found?.sentAt).toBeLessThanOrEqual(after);
+    expect(found?.ageMs).toBeGreaterThanOrEqual(0);
+    expect(found?.ageMs).toBeLessThanOrEqual(Date.now() - before);
+    expect(await claim(one, name, 'c')).toEqual({ state: 'busy' });
   });
 
   it('does nothing when a step is repeated by its owner', async () => {
     const name = freshName();
     await claim(one, name, 'a');
-    const sent = { body: '{}', sentAt: 1_001 };
-    expect(await one.markSent(name, 'a', sent)).toBe(true);
-    expect(await one.markSent(name, 'a', sent)).toBe(true);
-    await one.answer(name, HASH, DONE, 1_002);
-    await one.answer(name, HASH, DONE, 1_003);
+    expect(await one.markSent(name, 'a', '{}')).toBe(true);
+    expect(await one.markSent(name, 'a', '{}')).toBe(true);
+    await one.answer(name, HASH, DONE);
+    await one.answer(name, HASH, DONE);
     expect(await claim(two, name, 'b')).toEqual({ state: 'answered', answer: DONE });
   });
 
   it('refuses the sending of whoever never claimed, and of whoever comes after the answer', async () => {
     const name = freshName();
-    expect(await one.markSent(name, 'a', { body: '{}', sentAt: 1 })).toBe(false);
+    expect(await one.markSent(name, 'a', '{}')).toBe(false);
     await claim(one, name, 'a');
-    await one.answer(name, HASH, DONE, 1_002);
-    expect(await one.markSent(name, 'a', { body: '{}', sentAt: 1_003 })).toBe(false);
+    await one.answer(name, HASH, DONE);
+    expect(await one.markSent(name, 'a', '{}')).toBe(false);
   });
 
   it('moves the lease of the owner alone', async () => {
     const name = freshName();
-    await claim(one, name, 'a', 1_000);
-    await two.renew(name, 'b', 9_000);
-    await one.renew(name, 'a', 2_000);
-    expect(await claim(two, name, 'b', 1_999)).toEqual({ state: 'busy' });
-    await one.renew(name, 'a', 1_500);
-    expect(await claim(two, name, 'b', 1_500)).toEqual({ state: 'claimed' });
+    await claim(one, name, 'a');
+    await two.renew(name, 'b', 0);
+    expect(await claim(two, name, 'b')).toEqual({ state: 'busy' });
+    await one.renew(name, 'a', 0);
+    await one.renew(name, 'a', LEASE_MS);
+    expect(await claim(two, name, 'b')).toEqual({ state: 'busy' });
+    await one.renew(name, 'a', 0);
+    expect(await claim(two, name, 'b')).toEqual({ state: 'claimed' });
   });
 
   it.each(['claimed', 'sent'])('frees a key that is %s for its owner alone', async (state) => {
     const name = freshName();
-    await claim(one, name, 'a', 1_000);
-    if (state === 'sent') await one.markSent(name, 'a', { body: '{}', sentAt: 1_001 });
+    await claim(one, name, 'a');
+    if (state === 'sent') await one.markSent(name, 'a', '{}');
     await two.release(name, 'b');
-    expect(await claim(two, name, 'b', 1_050)).toEqual({ state: 'busy' });
+    expect(await claim(two, name, 'b')).toEqual({ state: 'busy' });
     await one.release(name, 'a');
-    expect(await claim(two, name, 'b', 1_050, 'input-two')).toEqual({ state: 'claimed' });
+    expect(await claim(two, name, 'b', LEASE_MS, 'input-two')).toEqual({ state: 'claimed' });
   });
 
   it('never frees by a late release what somebody else has taken over', async () => {
     const name = freshName();
-    await claim(one, name, 'a', 1_000);
-    await one.markSent(name, 'a', { body: '{}', sentAt: 1_001 });
-    await claim(two, name, 'b', 1_100);
+    await claim(one, name, 'a');
+    await one.markSent(name, 'a', '{}');
+    await one.renew(name, 'a', 0);
+    await claim(two, name, 'b');
     await one.release(name, 'a');
-    expect(await claim(one, name, 'c', 1_150)).toEqual({ state: 'busy' });
+    expect(await claim(one, name, 'c')).toEqual({ state: 'busy' });
   });
 
   it('never frees an answered key', async () => {
     const name = freshName();
     await claim(one, name, 'a');
-    await one.answer(name, HASH, DONE, 1_001);
+    await one.answer(name, HASH, DONE);
     await one.release(name, 'a');
-    expect(await claim(two, name, 'b', 99_000)).toEqual({ state: 'answered', answer: DONE });
+    expect(await claim(two, name, 'b')).toEqual({ state: 'answered', answer: DONE });
   });
 
   it('keeps the first done or refused, whoever writes it', async () => {
     const name = freshName();
-    await claim(one, name, 'a', 1_000);
-    await one.markSent(name, 'a', { body: '{}', sentAt: 1_001 });
-    await claim(two, name, 'b', 1_100);
-    await one.answer(name, HASH, DONE, 1_200);
-    await two.answer(name, HASH, { kind: 'refused', status: 400, text: '' }, 1_201);
-    expect(await claim(two, name, 'c', 1_300)).toEqual({ state: 'answered', answer: DONE });
+    await claim(one, name, 'a');
+    await one.markSent(name, 'a', '{}');
+    await one.renew(name, 'a', 0);
+    await claim(two, name, 'b');
+    await one.answer(name, HASH, DONE);
+    await two.answer(name, HASH, { kind: 'refused', status: 400, text: '' });
+    expect(await claim(two, name, 'c')).toEqual({ state: 'answered', answer: DONE });
   });
 
   it('lets an unknown give way to what is learnt late, and not the other way round', async () => {
     const name = freshName();
     const unknown = { kind: 'unknown', status: 409, text: 'in progress' } as const;
     await claim(one, name, 'a');
-    await one.answer(name, HASH, unknown, 1_001);
-    expect(await claim(two, name, 'b', 9_000)).toEqual({ state: 'answered', answer: unknown });
-    await one.answer(name, HASH, DONE, 1_002);
-    await two.answer(name, HASH, unknown, 1_003);
-    expect(await claim(two, name, 'b', 9_000)).toEqual({ state: 'answered', answer: DONE });
+    await one.answer(name, HASH, unknown);
+    expect(await claim(two, name, 'b')).toEqual({ state: 'answered', answer: unknown });
+    await one.answer(name, HASH, DONE);
+    await two.answer(name, HASH, unknown);
+    expect(await claim(two, name, 'b')).toEqual({ state: 'answered', answer: DONE });
   });
 
   it('takes an answer for a record that was lost, but never for another intent', async () => {
     const lost = freshName();
-    await one.answer(lost, HASH, DONE, 1_000);
+    await one.answer(lost, HASH, DONE);
     expect(await claim(two, lost, 'b')).toEqual({ state: 'answered', answer: DONE });
     const reused = freshName();
-    await claim(one, reused, 'a', 1_000, 'input-two');
-    await two.answer(reused, HASH, DONE, 1_001);
-    expect(await claim(one, reused, 'a', 1_002, 'input-two')).toEqual({ state: 'claimed' });
+    await claim(one, reused, 'a', LEASE_MS, 'input-two');
+    await two.answer(reused, HASH, DONE);
+    expect(await claim(one, reused, 'a', LEASE_MS, 'input-two')).toEqual({ state: 'claimed' });
   });
 
   it('tells another use of the key at every state', async () => {
     const name = freshName();
-    const other = () => claim(two, name, 'b', 1_050, 'input-two');
-    await claim(one, name, 'a', 1_000);
+    const other = () => claim(two, name, 'b', LEASE_MS, 'input-two');
+    await claim(one, name, 'a');
     expect(await other()).toEqual({ state: 'other-input' });
-    await one.markSent(name, 'a', { body: '{}', sentAt: 1_001 });
+    await one.markSent(name, 'a', '{}');
     expect(await other()).toEqual({ state: 'other-input' });
     await one.renew(name, 'a', 0);
     expect(await other()).toEqual({ state: 'other-input' });
-    await one.answer(name, HASH, DONE, 1_002);
+    await one.answer(name, HASH, DONE);
     expect(await other()).toEqual({ state: 'other-input' });
   });
 
@@ -241,10 +271,11 @@ describe.each(stores)('the record of an intent, over %s', (_kind, makeStore) => 
 
   it('is there for an instance that is opened later', async () => {
     const name = freshName();
-    await claim(one, name, 'a', 1_000);
-    await one.markSent(name, 'a', { body: '{"x":1}', sentAt: 1_001 });
+    await claim(one, name, 'a');
+    await one.markSent(name, 'a', '{"x":1}');
     const three = await store.open();
-    expect(await claim(three, name, 'c', 1_100)).toEqual({ state: 'sent', body: '{"x":1}', sentAt: 1_001 });
+    await one.renew(name, 'a', 0);
+    expect(await claim(three, name, 'c')).toMatchObject({ state: 'sent', body: '{"x":1}' });
     await three.stop();
   });
 
@@ -254,9 +285,9 @@ describe.each(stores)('the record of an intent, over %s', (_kind, makeStore) => 
     const name = freshName();
     const failure = { code: 'STORE_UNAVAILABLE' };
     await expect(claim(three, name, 'a')).rejects.toMatchObject(failure);
-    await expect(three.markSent(name, 'a', { body: '', sentAt: 0 })).rejects.toMatchObject(failure);
+    await expect(three.markSent(name, 'a', '')).rejects.toMatchObject(failure);
     await expect(three.renew(name, 'a', 0)).rejects.toMatchObject(failure);
-    await expect(three.answer(name, HASH, DONE, 0)).rejects.toMatchObject(failure);
+    await expect(three.answer(name, HASH, DONE)).rejects.toMatchObject(failure);
     await expect(three.release(name, 'a')).rejects.toMatchObject(failure);
   });
 });
@@ -268,22 +299,117 @@ describe('the record over node:sqlite', () => {
   });
   afterEach(() => rm(dataDir, { recursive: true }));
 
-  it('forgets an intent 30 days after it was last written', async () => {
-    await using stack = new AsyncDisposableStack();
-    const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
-    stack.defer(() => records.stop());
+  const HOUR_MS = 3_600_000;
+  const DAY_MS = 24 * HOUR_MS;
+
+  it('forgets an intent 30 days after it was last written, however far the clock of the machine leaps', async () => {
+    let [now, monotonic] = [Date.now(), 0];
+    const open = () =>
+      openSqliteRecords(
+        join(dataDir, 'money.sqlite'),
+        () => now,
+        () => monotonic,
+      );
     const name = freshName();
-    await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
-    await records.markSent(name, 'a', { body: '{}', sentAt: 5_000 });
-    await records.answer(name, HASH, DONE, 9_000);
-    const again = (now: number) => records.claim(name, { owner: 'b', inputHash: HASH, now, leaseUntil: now });
-    expect(await again(9_000 + RETENTION_MS - 1)).toEqual({ state: 'answered', answer: DONE });
-    expect(await again(9_000 + RETENTION_MS)).toEqual({ state: 'claimed' });
+    let records = open();
+    const claim = (owner: string) => records.claim(name, { owner, inputHash: HASH, leaseMs: 0 });
+    await claim('a');
+    now += 365 * DAY_MS;
+    expect(await records.markSent(name, 'a', '{}')).toBe(true);
+    now += 365 * DAY_MS;
+    expect(await claim('b')).toMatchObject({ state: 'sent' });
+    await records.answer(name, HASH, DONE);
+    await records.stop();
+    now += 365 * DAY_MS;
+    monotonic = 0;
+    records = open();
+    monotonic = RETENTION_MS - 1;
+    expect(await claim('c')).toEqual({ state: 'answered', answer: DONE });
+    monotonic = RETENTION_MS;
+    expect(await claim('d')).toEqual({ state: 'claimed' });
+    await records.stop();
+  });
+
+  it.each([
+    ['was set back by two hours meanwhile', -2 * HOUR_MS, 24.5 * HOUR_MS],
+    ['leapt ahead by a day', DAY_MS, 0],
+  ])('takes a request for old enough when the clock of the machine %s', async (_, leap, elapsed) => {
+    const start = Date.now();
+    let [now, monotonic] = [start, 0];
+    const path = join(dataDir, 'money.sqlite');
+    await using stack = new AsyncDisposableStack();
+    const opened = Array.from({ length: 2 }, () =>
+      openSqliteRecords(
+        path,
+        () => now,
+        () => monotonic,
+      ),
+    );
+    for (const records of opened) stack.defer(() => records.stop());
+    const [one, other] = [opened[0] as MoneyRecords, opened[1] as MoneyRecords]; // as many as were opened
+    const name = freshName();
+    await one.claim(name, { owner: 'a', inputHash: HASH, leaseMs: 0 });
+    await one.markSent(name, 'a', '{}');
+    monotonic = elapsed;
+    now = start + elapsed + leap;
+    const found = await other.claim(name, { owner: 'b', inputHash: HASH, leaseMs: 0 });
+    expect(found).toEqual({
+      state: 'sent',
+      body: '{}',
+      sentAt: start,
+      ageMs: Math.max(elapsed, elapsed + leap),
+    });
+  });
+
+  it('takes a request for too old to be repeated when the clock shows a time before it', async () => {
+    let now = Date.now();
+    const path = join(dataDir, 'money.sqlite');
+    const name = freshName();
+    const first = openSqliteRecords(path, () => now);
+    await first.claim(name, { owner: 'a', inputHash: HASH, leaseMs: 0 });
+    await first.markSent(name, 'a', '{}');
+    await first.renew(name, 'a', 0);
+    await first.stop();
+    const sentAt = now;
+    now -= 2 * HOUR_MS;
+    const next = openSqliteRecords(path, () => now);
+    const found = await next.claim(name, { owner: 'b', inputHash: HASH, leaseMs: 0 });
+    expect(found).toEqual({ state: 'sent', body: '{}', sentAt, ageMs: RETENTION_MS });
+    await next.stop();
+  });
+
+  it('takes no payment for sent that a full disk did not keep, and says so', async () => {
+    const script = fileURLToPath(new URL('./fill-disk.ts', import.meta.url));
+    // No file of the process may grow past 512 blocks of 512 bytes.
+    const limited = ['-c', 'ulimit -f 512; exec "$@"', 'sh', process.execPath, script, dataDir];
+    const { stdout } = await promisify(execFile)('sh', limited, { timeout: 30_000 });
+    const { marked, codes }: { marked: number; codes: string[] } = JSON.parse(stdout);
+    expect(marked).toBeGreaterThan(0);
+    expect(new Set(codes)).toEqual(new Set(['STORE_UNAVAILABLE']));
+    const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+    const states: string[] = [];
+    for (let index = 0; index <= marked; index += 1) {
+      const name = { clientId: 'client', hash: `intent-${index}` };
+      states.push((await records.claim(name, { owner: 'b', inputHash: 'input', leaseMs: 0 })).state);
+    }
+    expect(states).toEqual([...Array.from({ length: marked }, () => 'sent'), 'claimed']);
+    await records.stop();
+  });
+
+  it('keeps its files from other users', async () => {
+    const records = await openMoneyRecords({ redisUrl: undefined, dataDir: join(dataDir, 'new'), logger });
+    await records.claim(freshName(), { owner: 'a', inputHash: HASH, leaseMs: 1 });
+    const names = await readdir(join(dataDir, 'new'));
+    expect(names).toContain('money.sqlite-shm');
+    for (const name of ['.', ...names]) {
+      expect((await stat(join(dataDir, 'new', name))).mode & 0o077).toBe(0);
+    }
+    await records.stop();
   });
 
   it('writes ahead into a log beside the file', async () => {
     const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
-    await records.claim(freshName(), { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    await records.claim(freshName(), { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS });
     expect(await readdir(dataDir)).toContain('money.sqlite-wal');
     await records.stop();
   });
@@ -299,9 +425,9 @@ describe('the record over Redis', () => {
   it('lies under the hash tag of its client, for 30 days', async () => {
     const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger });
     const name = freshName();
-    await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
-    await records.markSent(name, 'a', { body: '{}', sentAt: 1 });
-    await records.answer(name, HASH, DONE, 2);
+    await records.claim(name, { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS });
+    await records.markSent(name, 'a', '{}');
+    await records.answer(name, HASH, DONE);
     const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
     expect(await redis.admin.keys('*')).toEqual([key]);
     expect(await redis.admin.pttl(key)).toBeGreaterThan(RETENTION_MS - 60_000);
@@ -328,17 +454,17 @@ describe('the record over Redis', () => {
       const records = await openMoneyRecords({ redisUrl, dataDir: '/nowhere', logger });
 
       const name = freshName();
-      await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
-      expect(await records.markSent(name, 'a', { body: '{"x":1}', sentAt: 1 })).toBe(true);
+      await records.claim(name, { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS });
+      expect(await records.markSent(name, 'a', '{"x":1}')).toBe(true);
       const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
       await replica.admin.call('READONLY').catch(() => undefined);
       expect(await replica.admin.hmget(key, 'state', 'body')).toEqual(['sent', '{"x":1}']);
-      expect(await records.markSent(name, 'b', { body: '{"x":1}', sentAt: 1 })).toBe(false);
+      expect(await records.markSent(name, 'b', '{"x":1}')).toBe(false);
 
       replica.freeze();
       const other = freshName();
-      await records.claim(other, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
-      await expect(records.markSent(other, 'a', { body: '{}', sentAt: 1 })).rejects.toMatchObject({
+      await records.claim(other, { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS });
+      await expect(records.markSent(other, 'a', '{}')).rejects.toMatchObject({
         code: 'STORE_UNAVAILABLE',
       });
       await records.stop();
@@ -354,8 +480,8 @@ describe('the record over Redis', () => {
     const records = await openMoneyRecords({ redisUrl: primary.url, dataDir: '/nowhere', logger });
     const markOne = async () => {
       const name = freshName();
-      await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
-      return records.markSent(name, 'a', { body: '{}', sentAt: 1 });
+      await records.claim(name, { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS });
+      return records.markSent(name, 'a', '{}');
     };
     expect(await markOne()).toBe(true);
 
@@ -372,11 +498,9 @@ describe('the record over Redis', () => {
     await using full = await startRedis([]);
     const records = await openMoneyRecords({ redisUrl: full.url, dataDir: '/nowhere', logger });
     const name = freshName();
-    await records.claim(name, { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    await records.claim(name, { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS });
     await full.admin.config('SET', 'maxmemory', '1');
-    const failure = await records
-      .markSent(name, 'a', { body: 'a-secret', sentAt: 1 })
-      .catch((error) => error);
+    const failure = await records.markSent(name, 'a', 'a-secret').catch((error) => error);
     expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     expect(inspect(failure, { depth: 10, showHidden: true })).not.toContain('a-secret');
     await records.stop();
@@ -386,7 +510,7 @@ describe('the record over Redis', () => {
     await using redis = await startRedis();
     await redis.kill();
     const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger });
-    const claim = () => records.claim(freshName(), { owner: 'a', inputHash: HASH, now: 0, leaseUntil: 1 });
+    const claim = () => records.claim(freshName(), { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS });
     await expect(claim()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     await redis.start();
     const state = () =>

@@ -1,83 +1,178 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
-import { ALONE_FOR_MS, primariesOf, primaryIn, Replication } from '../../src/redis/replication.ts';
-import { type RedisServer, startRedis } from '../helpers/redis.ts';
+import { describe, expect, it } from 'vitest';
+import { connectRedis } from '../../src/redis/connection.ts';
+import { ALONE_FOR_MS, primaryIn, Replication } from '../../src/redis/replication.ts';
+import { startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 
-describe('a write on a primary', () => {
-  const alone = { replid: 'a', replicas: 0 };
-  const followed = { replid: 'a', replicas: 1 };
+/** A primary whose replicas come and go, and how many of them a write on it needs. */
+function watching(isWatched: boolean) {
+  let now = 0;
+  let syncs = 0;
+  const replication = new Replication(isWatched, () => now);
+  return {
+    replication,
+    /** Lets time pass. */
+    pass: (ms: number) => {
+      now += ms;
+    },
+    /** So many replicas begin to follow, whether or not anybody sees it. */
+    come: (count: number) => {
+      syncs += count;
+    },
+    /** How many replicas have to acknowledge a write that finds so many. */
+    required: (replicas: number, replid = 'a') => {
+      replication.observe({ replid, replicas, syncs });
+      return replication.required(replid);
+    },
+    /** Those who decide about failovers say how many replicas could be promoted. */
+    told: (promotable: number, noticedAfterMs = 1_000, replid = 'a') =>
+      replication.told(replid, { promotable, noticedAfterMs }),
+  };
+}
 
-  it('is enough where no replica has ever been seen', () => {
-    expect(new Replication().judge(alone)).toBe('enough');
+describe('a write on a primary of which nobody else can be asked', () => {
+  it('needs no replica where none has ever been seen', () => {
+    expect(watching(false).required(0)).toBe(0);
   });
 
-  it('waits for a replica where there is one', () => {
-    expect(new Replication().judge(followed)).toBe('wait');
+  it('needs every replica that there is', () => {
+    const primary = watching(false);
+    expect(primary.required(1)).toBe(1);
+    expect(primary.required(2)).toBe(2);
   });
 
-  it('is worth nothing yet where the replicas have just gone, and enough once they have been gone for long', () => {
-    let now = 0;
-    const replication = new Replication(() => now);
-    replication.judge(followed);
-    now = 5_000;
-    expect(replication.judge(alone)).toBe('too-soon');
-    now += ALONE_FOR_MS - 1;
-    expect(replication.judge(alone)).toBe('too-soon');
-    now += 1;
-    expect(replication.judge(alone)).toBe('enough');
+  it('needs those too that have gone, until they have been gone for long', () => {
+    const primary = watching(false);
+    primary.required(2);
+    primary.pass(5_000);
+    expect(primary.required(1)).toBe(2);
+    primary.pass(ALONE_FOR_MS - 5_001);
+    expect(primary.required(1)).toBe(2);
+    expect(primary.replication.isDurable).toBe(false);
+    primary.pass(1);
+    expect(primary.required(1)).toBe(1);
+    expect(primary.replication.isDurable).toBe(true);
   });
 
-  it('is judged anew for each primary, and each time that its replicas go', () => {
-    let now = 0;
-    const replication = new Replication(() => now);
-    replication.judge(followed);
-    replication.judge(alone);
-    now = ALONE_FOR_MS;
-    expect(replication.judge({ replid: 'promoted', replicas: 0 })).toBe('too-soon');
-    expect(replication.judge(followed)).toBe('wait');
-    expect(replication.judge(alone)).toBe('too-soon');
+  it('needs a replica that came and went between two looks, for as long again', () => {
+    const primary = watching(false);
+    primary.required(1);
+    primary.pass(ALONE_FOR_MS);
+    expect(primary.required(0)).toBe(0);
+    primary.pass(60_000);
+    primary.come(1);
+    expect(primary.required(0)).toBe(1);
+    primary.pass(ALONE_FOR_MS - 1);
+    expect(primary.required(0)).toBe(1);
+    primary.pass(1);
+    expect(primary.required(0)).toBe(0);
   });
 
-  it('remembers a bounded number of primaries, and trusts none the sooner for it', () => {
-    let now = 0;
-    const replication = new Replication(() => now);
-    replication.judge(followed);
-    replication.judge(alone);
-    now = ALONE_FOR_MS;
+  it('needs no more than there were at once where one replica comes again and again', () => {
+    const primary = watching(false);
+    primary.required(1);
+    primary.come(7);
+    expect(primary.required(1)).toBe(1);
+  });
+
+  it('needs a replica of each history that begins where there were replicas before', () => {
+    const primary = watching(false);
+    primary.required(1);
+    expect(primary.required(0, 'promoted')).toBe(1);
+    primary.pass(ALONE_FOR_MS);
+    expect(primary.required(0, 'promoted')).toBe(0);
+  });
+
+  it('remembers a bounded number of histories, and trusts none the sooner for it', () => {
+    const primary = watching(false);
+    primary.required(1);
+    primary.pass(ALONE_FOR_MS);
     for (let number = 0; number < 1_000; number += 1) {
-      expect(replication.judge({ replid: `promoted-${number}`, replicas: 0 })).toBe('too-soon');
+      expect(primary.required(0, `promoted-${number}`)).toBe(1);
     }
   });
 });
 
-describe('a primary', () => {
-  let primary: RedisServer;
-  let client: RedisClient;
-  beforeAll(async () => {
-    primary = await startRedis();
-    client = connectRedis(primary.url, {});
-  });
-  afterAll(async () => {
-    client.disconnect();
-    await primary.stop();
+describe('a write on a primary that Sentinels or a Cluster watch', () => {
+  it('needs a replica until they have said that there is none to be promoted', () => {
+    const primary = watching(true);
+    expect(primary.required(0)).toBe(1);
+    primary.told(0);
+    expect(primary.required(0)).toBe(0);
   });
 
-  it('tells how many replicas are in step, and a name that a promoted replica does not keep', async () => {
-    const [first] = await primariesOf(client);
-    expect(first).toEqual({ replid: expect.stringMatching(/^\w{40}$/), replicas: 0 });
+  it('needs every replica that they could promote, though it does not follow', () => {
+    const primary = watching(true);
+    primary.required(1);
+    primary.told(2);
+    expect(primary.required(1)).toBe(2);
+  });
+
+  it('needs a replica that has gone until they agree, however long that takes', () => {
+    const primary = watching(true);
+    primary.required(1);
+    primary.told(1);
+    primary.pass(10 * ALONE_FOR_MS);
+    expect(primary.required(0)).toBe(1);
+    primary.told(1);
+    expect(primary.required(0)).toBe(1);
+    primary.told(0);
+    expect(primary.required(0)).toBe(0);
+  });
+
+  it('needs it for twice the time after which they act, where that is long', () => {
+    const primary = watching(true);
+    primary.required(1);
+    primary.pass(89_999);
+    primary.required(0);
+    primary.told(0, 45_000);
+    expect(primary.required(0)).toBe(1);
+    primary.pass(1);
+    expect(primary.required(0)).toBe(0);
+  });
+
+  it('does not count without it on a word that is old', () => {
+    const primary = watching(true);
+    primary.required(1);
+    primary.told(0);
+    primary.pass(10 * ALONE_FOR_MS);
+    expect(primary.required(0)).toBe(1);
+  });
+
+  it('needs none of a promoted replica once they say that nobody follows it', () => {
+    const primary = watching(true);
+    primary.required(1);
+    primary.required(0, 'promoted');
+    primary.told(0, 1_000, 'promoted');
+    expect(primary.required(0, 'promoted')).toBe(0);
+  });
+});
+
+describe('INFO', () => {
+  it('tells how many replicas follow and answer, how often one has come, and a name that a promoted one does not keep', async () => {
+    await using primary = await startRedis();
+    const client = connectRedis(primary.url, {});
+    const { replid } = primaryIn(await client.info('replication'));
+    const look = async () => primaryIn(`${await client.info('replication')}${await client.info('stats')}`);
+    expect(await look()).toEqual({ replid: expect.stringMatching(/^\w{40}$/), replicas: 0, syncs: 0 });
     await using replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
-    await until(async () => (await primariesOf(client))[0]?.replicas === 1);
-    expect(await primariesOf(client)).toEqual([{ replid: expect.stringMatching(/^\w{40}$/), replicas: 1 }]);
-    const [before] = await primariesOf(client);
+    await until(async () => (await look()).replicas === 1);
+    expect((await look()).syncs).toBe(1);
+
+    replica.freeze();
+    await until(async () => (await look()).replicas === 0);
+    expect(await client.info('replication')).toContain('state=online');
+    replica.thaw();
+    await until(async () => (await look()).replicas === 1);
+
     await replica.admin.replicaof('NO', 'ONE');
-    expect(primaryIn(await replica.admin.info('replication'))).toEqual({
-      replid: expect.not.stringMatching(before?.replid ?? ''),
-      replicas: 0,
-    });
+    const promoted = primaryIn(await replica.admin.info('replication'));
+    expect(promoted.replid).not.toBe(replid);
+    expect(promoted.replicas).toBe(0);
+    client.disconnect();
   });
 
-  it('that tells nothing is one without a name or replicas', () => {
-    expect(primaryIn('')).toEqual({ replid: '', replicas: 0 });
+  it('that tells nothing is of a primary without a name or replicas', () => {
+    expect(primaryIn('')).toEqual({ replid: '', replicas: 0, syncs: 0 });
   });
 });

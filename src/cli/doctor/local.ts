@@ -1,14 +1,19 @@
 import { constants } from 'node:fs';
-import { access } from 'node:fs/promises';
+import { access, open, readdir } from 'node:fs/promises';
 import { createConnection } from 'node:net';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError, readEnvironment, type Variables, weaknessesOf } from '../../app/config.ts';
 import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
+import { isSpoolName } from '../../events/spool/spool.ts';
 import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 3_000;
+/** With what every file of SQLite begins (https://www.sqlite.org/fileformat.html, 1.3.1). */
+const DATABASE_HEADER = 'SQLite format 3\0';
+const UNREADABLE_SPOOL_CURE =
+  'Keep a copy of the file, and follow docs/operations.md, PasarelaSpoolUnreadable.';
 
 /** Reads the configuration; a wrong one is a failure for each variable, a weak secret a warning. */
 export function lookAtConfiguration(): {
@@ -52,6 +57,12 @@ export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promi
   try {
     await access(await nearest(folder), constants.W_OK | constants.X_OK);
     found.ok(`${folder} can be written`);
+    for (const spool of await damagedSpools(folder)) {
+      found.failure(
+        `${spool} in ${folder} is no database: events in it are delivered to nobody`,
+        UNREADABLE_SPOOL_CURE,
+      );
+    }
   } catch (error) {
     found.failure(
       `${folder} cannot be written: ${reasonOf(error)}`,
@@ -59,6 +70,26 @@ export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promi
     );
   }
   return found.list;
+}
+
+/**
+ * The files that are named like spools and do not begin as a database does. What is damaged further on is found by the
+ * gateway alone: a spool is never opened by two processes.
+ */
+async function damagedSpools(folder: string): Promise<readonly string[]> {
+  const names = (await readdir(folder).catch(() => [])).filter(isSpoolName);
+  const damaged = await Promise.all(
+    names.map(async (name) => {
+      try {
+        await using file = await open(join(folder, name));
+        const { bytesRead, buffer } = await file.read(Buffer.alloc(DATABASE_HEADER.length), { position: 0 });
+        return bytesRead > 0 && buffer.toString('latin1') !== DATABASE_HEADER;
+      } catch {
+        return true;
+      }
+    }),
+  );
+  return names.filter((_, index) => damaged[index]);
 }
 
 /** The folder, or the nearest one above it that exists and in which it would be made. */
@@ -89,10 +120,20 @@ export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Fi
     if (state === undefined) found.failure(`what answers at ${url} is not the gateway`, other);
     else if (state.status === 'ready') found.ok(`runs at ${url}, and is ready`);
     else if (state.status === 'degraded') {
-      found.warning(
-        `runs at ${url} without ${state.degraded?.join(' and ')}; ${state.spooled ?? 0} events wait in its spool`,
-        'The checks of Redis and of the upstream say more. Nothing is lost while the spool can be written.',
-      );
+      const { degraded = [], spooled = 0, unreadableSpools = [] } = state;
+      const away = degraded.filter((part) => part !== 'spool');
+      if (away.length > 0) {
+        found.warning(
+          `runs at ${url} without ${away.join(' and ')}; ${spooled} events wait in its spool`,
+          'The checks of Redis and of the upstream say more. Nothing is lost while the spool can be written.',
+        );
+      }
+      if (unreadableSpools.length > 0) {
+        found.failure(
+          `the gateway at ${url} cannot read ${unreadableSpools.join(', ')} in its DATA_DIR: events in it are delivered to nobody`,
+          UNREADABLE_SPOOL_CURE,
+        );
+      }
     } else {
       found.failure(
         `runs at ${url} and is ${state.status}`,
@@ -111,6 +152,7 @@ const Readiness = z.object({
   status: z.enum(['ready', 'degraded', 'unready', 'draining']),
   degraded: z.array(z.string()).optional(),
   spooled: z.number().optional(),
+  unreadableSpools: z.array(z.string()).optional(),
 });
 
 /** Whether each document is filed under its hash, and still fits the graph. */

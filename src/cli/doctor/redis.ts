@@ -1,7 +1,8 @@
 import type { Variables } from '../../app/config.ts';
 import { redisWarnings } from '../../events/redis/settings.ts';
 import { connectRedis, type RedisClient } from '../../redis/connection.ts';
-import { primariesOf } from '../../redis/replication.ts';
+import { serversOf } from '../../redis/failover.ts';
+import { primaryIn } from '../../redis/replication.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
 const TIMEOUT_MS = 3_000;
@@ -10,7 +11,20 @@ const TIMEOUT_MS = 3_000;
 const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
   [/without appendonly/, 'redis-cli CONFIG SET appendonly yes, and "appendonly yes" in redis.conf.'],
   [/appendfsync/, 'redis-cli CONFIG SET appendfsync always, and "appendfsync always" in redis.conf.'],
-  [/min-replicas/, 'redis-cli CONFIG SET min-replicas-to-write 1, and the same in redis.conf.'],
+  [/does not let its settings/, 'Look at these settings in the console of your Redis provider.'],
+  [
+    /min-replicas/,
+    'redis-cli CONFIG SET min-replicas-to-write, to the number of replicas, on each of these Redis; the same in redis.conf.',
+  ],
+  [
+    /names one Redis/,
+    'Use redis+sentinel:// or redis+cluster://, or set min-replicas-to-write to the number of replicas.',
+  ],
+  [
+    /No Sentinel|CLUSTER NODES/,
+    'Let all Sentinels be reached from here; with users, allow SENTINEL MASTER, REPLICAS and CKQUORUM, or CLUSTER NODES.',
+  ],
+  [/validity-factor/, 'redis-cli CONFIG SET cluster-replica-validity-factor 10, and the same in redis.conf.'],
   [/maxmemory-policy/, 'redis-cli CONFIG SET maxmemory-policy noeviction, and the same in redis.conf.'],
 ];
 
@@ -39,13 +53,20 @@ export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promi
   }
   try {
     await ready(redis);
-    for (const warning of await redisWarnings(redis)) {
+    for (const warning of await redisWarnings(redis, REDIS_URL.reveal())) {
       const [, cure] = CURES.find(([setting]) => setting.test(warning)) ?? [];
-      found.warning(warning, cure ?? 'Look at these settings in the console of the Redis provider.');
+      found.warning(warning, cure ?? 'Look at docs/operations.md, "Redis".');
     }
-    const copies = (await primariesOf(redis)).some(({ replicas }) => replicas > 0)
-      ? 'a replica acknowledges every event'
-      : 'no replica: its disk holds the only copy';
+    const primaries = serversOf(redis);
+    const infos = await Promise.all(primaries.map((primary) => primary.info('replication')));
+    const counts = infos.map((info) => primaryIn(info).replicas);
+    const alone = counts.filter((count) => count === 0).length;
+    const copies =
+      alone === 0
+        ? `every replica acknowledges each event (${counts.join(', ')})`
+        : alone === counts.length
+          ? 'no replica: its disk holds the only copy'
+          : `${alone} of ${counts.length} primaries have no replica: their disks hold the only copy`;
     found.ok(`answers; ${copies}`);
   } catch (error) {
     const reason = reasonOf(error);

@@ -71,6 +71,17 @@ export class Feed implements Listener {
       throw error;
     }
     if (this.#tail === undefined) await this.settle();
+    return this.#knownTail();
+  }
+
+  /** Resolves with the tail as the log has it now. Throws `StoreUnavailableError`. */
+  async lookAgain(): Promise<Place> {
+    this.#readAgain = true;
+    await this.settle();
+    return this.#knownTail();
+  }
+
+  #knownTail(): Place {
     if (this.#tail === undefined) throw new StoreUnavailableError('The event log could not be read.');
     return this.#tail;
   }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isEarlierEpoch, type Place } from '../cursor.ts';
+import type { Place } from '../cursor.ts';
 import type { Entry } from '../entry.ts';
-import { CursorInvalidError, EventsGapError, SlowConsumerError, StoreUnavailableError } from '../errors.ts';
+import { EventsGapError, SlowConsumerError, StoreUnavailableError } from '../errors.ts';
 import type { FollowOptions, StoredEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Feed } from './feed.ts';
@@ -46,10 +46,11 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
   /** Attaches, and proves that `after` can be gone on from. Throws what `EventLog.follow` throws. */
   async open(after: Place | undefined): Promise<void> {
     try {
-      const tail = await this.#feed.attach();
-      if (after !== undefined && after.epoch !== tail.epoch) {
-        throw isEarlierEpoch(after.epoch, tail.epoch) ? await this.#feed.gap() : new CursorInvalidError();
-      }
+      let tail = await this.#feed.attach();
+      const isOfAnotherLife = (): boolean => after !== undefined && after.epoch !== tail.epoch;
+      // The log may have started over, and only the process that made the cursor has noticed.
+      if (isOfAnotherLife()) tail = await this.#feed.lookAgain();
+      if (isOfAnotherLife()) throw await this.#feed.gap();
       this.#position = after?.position ?? tail.position;
       if (!this.#closed) await this.#advance();
     } catch (error) {

@@ -1,7 +1,8 @@
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { withoutCommand } from '../../redis/script.ts';
 import { decodeEntry, type Entry } from '../entry.ts';
-import { bare, StoreUnavailableError } from '../errors.ts';
+import { StoreUnavailableError } from '../errors.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Listener } from '../source.ts';
 import { channelClient, redisKeys } from './keys.ts';
@@ -64,7 +65,9 @@ export class RedisChannels {
       await this.#subscribe(clientId);
     } catch (cause) {
       if (this.#subscriptions.get(clientId) === subscription) this.#subscriptions.delete(clientId);
-      throw new StoreUnavailableError('The event log cannot be followed now.', { cause: bare(cause) });
+      throw new StoreUnavailableError('The event log cannot be followed now.', {
+        cause: withoutCommand(cause),
+      });
     }
   }
 

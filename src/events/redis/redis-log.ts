@@ -1,6 +1,7 @@
 import { Cluster } from 'ioredis';
 import type { Logger } from '../../common/logger.ts';
 import { connectRedis, connectRedisNode, type RedisClient, type RedisNode } from '../../redis/connection.ts';
+import { DurableWrites } from '../../redis/durable-write.ts';
 import { encodeCursor, newEpoch } from '../cursor.ts';
 import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS } from '../entry.ts';
 import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
@@ -16,6 +17,8 @@ import { ShardSubscribers, subscribeOn } from './subscribers.ts';
 import { RedisWriters } from './writers.ts';
 
 const TIMEOUT_MS = 1000;
+/** How long an append waits for the replicas. */
+const REPLICA_TIMEOUT_MS = 500;
 const CHECK_EVERY_MS = 10_000;
 
 const CONNECTION = {
@@ -78,7 +81,8 @@ export class RedisLog extends LogReader implements RemoteLog {
     );
     super(new RedisSource(reader, channels, now), metrics);
     this.#options = options;
-    this.#writers = new RedisWriters(connect, logger, TIMEOUT_MS);
+    const writes = new DurableWrites(redisUrl, REPLICA_TIMEOUT_MS);
+    this.#writers = new RedisWriters({ connect, redisUrl, writes, logger, deadlineMs: TIMEOUT_MS });
     this.#channels = channels;
     this.#reader = reader;
     this.#publish = reader instanceof Cluster ? 'SPUBLISH' : 'PUBLISH';
@@ -143,13 +147,12 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   async health(): Promise<EventLogHealth> {
-    const answers = (connection: RedisClient): Promise<boolean> =>
-      connection.ping().then(
-        () => true,
-        () => false,
-      );
-    const [writable, readable] = await Promise.all([answers(this.#writers.next()), answers(this.#reader)]);
-    return { writable, available: writable && readable && this.#channels.isWhole, spooled: 0 };
+    const readable = this.#reader.ping().then(
+      () => true,
+      () => false,
+    );
+    const [writable, answers] = await Promise.all([this.#writers.check(), readable]);
+    return { writable, available: writable && answers && this.#channels.isWhole, spooled: 0 };
   }
 
   override async stop(): Promise<void> {

@@ -1,12 +1,5 @@
-import { createHash } from 'node:crypto';
-import type { RedisClient } from '../../redis/connection.ts';
-import { word } from './reply.ts';
-
-/** A Lua function that Redis runs as one step. */
-export interface Script {
-  readonly lua: string;
-  readonly sha: string;
-}
+import { durableScript } from '../../redis/durable-write.ts';
+import { script } from '../../redis/script.ts';
 
 /**
  * Appends any number of one client's events, all in this order or none. Keys: meta, log, and a `seen` for each event.
@@ -17,7 +10,7 @@ export interface Script {
  * A recognised message has its memory prolonged: that is a write, so that WAIT after it proves that a replica has all
  * that was written before it too.
  */
-export const APPEND = script(`
+export const APPEND = durableScript(`
   local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
   local epoch = meta[1] or ARGV[1]
   local last = meta[2] or epoch
@@ -42,7 +35,7 @@ export const APPEND = script(`
 `);
 
 /** Keys: meta, seen. Arguments: milliseconds to remember. Returns `{epoch, id, contents, answer}` or nothing. */
-export const RECALL = script(`
+export const RECALL = durableScript(`
   local seen = redis.call('HMGET', KEYS[2], 'id', 'contents', 'answer')
   if not seen[1] then return {} end
   redis.call('PEXPIRE', KEYS[2], ARGV[1])
@@ -89,51 +82,3 @@ export const SEAL_KEY = script(`
   redis.call('HSETNX', KEYS[1], 'seal', ARGV[1])
   return {redis.call('HGET', KEYS[1], 'seal')}
 `);
-
-/** Runs a script by its digest; sends its text where the server does not know it yet. */
-export async function runScript(
-  redis: RedisClient,
-  { sha, lua }: Script,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-): Promise<unknown> {
-  try {
-    return await redis.evalsha(sha, keys.length, ...keys, ...args);
-  } catch (error) {
-    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-    return await redis.eval(lua, keys.length, ...keys, ...args);
-  }
-}
-
-/**
- * Like {@link runScript}, and then waits until a replica has what was written. All in one pipeline: WAIT speaks of the writes
- * of its own connection, on the server at its other end.
- *
- * @returns how many replicas had it in time, and what the server says of its replicas
- */
-export async function runScriptAndWait(
-  redis: RedisClient,
-  { sha, lua }: Script,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-  timeoutMs: number,
-): Promise<{ readonly reply: unknown; readonly acknowledged: number; readonly replication: string }> {
-  const run = async (command: 'evalsha' | 'eval', text: string) =>
-    (await redis
-      .pipeline()
-      [command](text, keys.length, ...keys, ...args)
-      .wait(1, timeoutMs)
-      .info('replication')
-      .exec()) ?? [];
-  let replies = await run('evalsha', sha);
-  if (replies[0]?.[0]?.message.startsWith('NOSCRIPT') === true) replies = await run('eval', lua);
-  const [reply, acknowledged, replication] = replies.map(([error, result]) => {
-    if (error !== null) throw error;
-    return result;
-  });
-  return { reply, acknowledged: Number(acknowledged), replication: word(replication) };
-}
-
-function script(lua: string): Script {
-  return { lua, sha: createHash('sha1').update(lua).digest('hex') };
-}

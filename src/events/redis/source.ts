@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '../../redis/connection.ts';
+import { runScript, type Script, withoutCommand } from '../../redis/script.ts';
 import { newEpoch, type Place } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
-import { bare, StoreUnavailableError } from '../errors.ts';
+import { StoreUnavailableError } from '../errors.ts';
 import { SEAL_KEY_BYTES } from '../seal.ts';
 import type { Listener, Source } from '../source.ts';
 import type { RedisChannels } from './channels.ts';
 import { redisKeys } from './keys.ts';
 import { list, word } from './reply.ts';
-import { BOUNDS, HEAD, READ, runScript, type Script, SEAL_KEY } from './scripts.ts';
+import { BOUNDS, HEAD, READ, SEAL_KEY } from './scripts.ts';
 
 /** Reads of the log in Redis. A position is a stream id. */
 export class RedisSource implements Source {
@@ -59,7 +60,7 @@ export class RedisSource implements Source {
       const [key] = list(await runScript(this.#redis, SEAL_KEY, [meta], [proposed]));
       return Buffer.from(word(key), 'base64url');
     } catch (cause) {
-      throw new StoreUnavailableError('The event log could not be read.', { cause: bare(cause) });
+      throw new StoreUnavailableError('The event log could not be read.', { cause: withoutCommand(cause) });
     }
   }
 
@@ -85,7 +86,7 @@ export class RedisSource implements Source {
       const reply = await runScript(this.#redis, script, [meta, log], [newEpoch(this.#now()), ...args]);
       return list(reply);
     } catch (cause) {
-      throw new StoreUnavailableError('The event log could not be read.', { cause: bare(cause) });
+      throw new StoreUnavailableError('The event log could not be read.', { cause: withoutCommand(cause) });
     }
   }
 }

@@ -1,36 +1,39 @@
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { primariesOf, primaryIn, Replication } from '../../redis/replication.ts';
-import { bare, StoreUnavailableError } from '../errors.ts';
+import type { DurableWrites } from '../../redis/durable-write.ts';
+import { type Script, withoutCommand } from '../../redis/script.ts';
+import { StoreUnavailableError } from '../errors.ts';
 
 import { list } from './reply.ts';
-import { runScript, runScriptAndWait, type Script } from './scripts.ts';
 import { redisWarnings } from './settings.ts';
 
-/** WAIT holds up its connection until a replica has answered; others go on meanwhile. */
+/** WAIT holds up its connection until the replicas have answered; others go on meanwhile. */
 const WRITERS = 3;
-const REPLICA_TIMEOUT_MS = 500;
 
-/**
- * The connections that write. Where replicas exist, a write is done once one of them has it; what comes too late is as
- * good as lost.
- */
+export interface RedisWritersOptions {
+  connect(): RedisClient;
+  /** What `connect` connects to. */
+  readonly redisUrl: string;
+  readonly writes: DurableWrites;
+  readonly logger: Logger;
+  /** What has not been written by then is as good as lost, in milliseconds. */
+  readonly deadlineMs: number;
+}
+
+/** The connections that write. */
 export class RedisWriters {
   readonly connections: readonly RedisClient[];
-  readonly #logger: Logger;
-  readonly #deadlineMs: number;
+  readonly #options: RedisWritersOptions;
+  readonly #first: RedisClient;
   /** The one that was used last is last. */
   readonly #inTurn: RedisClient[];
-  readonly #replication = new Replication();
-  #waits = false;
 
-  constructor(connect: () => RedisClient, logger: Logger, deadlineMs: number) {
-    const first = connect();
-    this.connections = [first, ...Array.from({ length: WRITERS - 1 }, connect)];
+  constructor(options: RedisWritersOptions) {
+    this.#options = options;
+    this.#first = options.connect();
+    this.connections = [this.#first, ...Array.from({ length: WRITERS - 1 }, options.connect)];
     this.#inTurn = [...this.connections];
-    this.#logger = logger;
-    this.#deadlineMs = deadlineMs;
-    first.on('ready', () => void this.#inspect(first));
+    this.#first.on('ready', () => void this.#inspect());
   }
 
   /** The next connection in turn of those that are ready; the next one at all where none is. */
@@ -43,15 +46,14 @@ export class RedisWriters {
     return connection;
   }
 
-  /** Looks again whether there are replicas. */
-  async check(): Promise<void> {
-    const [first] = this.connections;
-    if (first === undefined) return;
+  /** Looks at every primary. Resolves with whether all of them answer, and what is written on them stays. Never fails. */
+  async check(): Promise<boolean> {
+    const { writes } = this.#options;
     try {
-      const worth = (await primariesOf(first)).map((primary) => this.#replication.judge(primary));
-      this.#waits = worth.some((each) => each !== 'enough');
+      await writes.look(this.connections.find(({ status }) => status === 'ready') ?? this.#first);
+      return writes.isDurable;
     } catch {
-      // Without an answer what was known last stands.
+      return false;
     }
   }
 
@@ -61,45 +63,29 @@ export class RedisWriters {
    * @throws {StoreUnavailableError} when it is not certain that the effect is there, and stays
    */
   async run(
-    script: Script,
+    durable: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<readonly unknown[]> {
+    const { writes, deadlineMs } = this.#options;
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('no answer in time')), this.#deadlineMs);
+      timer = setTimeout(() => reject(new Error('no answer in time')), deadlineMs);
     });
     try {
-      return await Promise.race([this.#run(this.next(), script, keys, args), tooLate]);
+      return list(await Promise.race([writes.write(this.next(), durable, keys, args), tooLate]));
     } catch (cause) {
-      throw new StoreUnavailableError('The event log could not be written.', { cause: bare(cause) });
+      throw new StoreUnavailableError('The event log could not be written.', {
+        cause: withoutCommand(cause),
+      });
     } finally {
       clearTimeout(timer);
     }
   }
 
-  async #run(
-    connection: RedisClient,
-    script: Script,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-  ): Promise<readonly unknown[]> {
-    if (!this.#waits) return list(await runScript(connection, script, keys, args));
-    const { reply, acknowledged, replication } = await runScriptAndWait(
-      connection,
-      script,
-      keys,
-      args,
-      REPLICA_TIMEOUT_MS,
-    );
-    if (acknowledged === 0 && this.#replication.judge(primaryIn(replication)) !== 'enough') {
-      throw new Error(`no replica acknowledged within ${REPLICA_TIMEOUT_MS} ms`);
-    }
-    return list(reply);
-  }
-
-  async #inspect(connection: RedisClient): Promise<void> {
+  async #inspect(): Promise<void> {
     await this.check();
-    for (const warning of await redisWarnings(connection)) this.#logger.warn({}, warning);
+    const { redisUrl, logger } = this.#options;
+    for (const warning of await redisWarnings(this.#first, redisUrl)) logger.warn({}, warning);
   }
 }

@@ -1,10 +1,10 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, NewEvent } from '../log.ts';
 import { SqliteBatch } from '../sqlite/batch.ts';
-import { integer, openExclusive, text } from '../sqlite/file.ts';
+import { integer, openExclusive, PROBE_SCHEMA, probe, text } from '../sqlite/file.ts';
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS spool (
@@ -12,14 +12,20 @@ const SCHEMA = `
     contents TEXT NOT NULL, event TEXT NOT NULL, UNIQUE (client, type, identity)
   ) STRICT;
   CREATE INDEX IF NOT EXISTS spool_order ON spool (client, number);
-  CREATE TABLE IF NOT EXISTS probe (written INTEGER NOT NULL) STRICT;
-`;
+${PROBE_SCHEMA}`;
 
 /** More processes than this on one folder are refused a spool. */
 const MOST_FILES = 256;
 
 /** How much is drained in one step. */
 const STEP = { events: 64, size: 1024 * 1024 } as const;
+
+/** A file that is named like a spool, and whose events, if it holds any, cannot be reached. */
+export interface UnreadableSpool {
+  /** Without the folder. */
+  readonly name: string;
+  readonly reason: string;
+}
 
 /** An event that waits, with its place in the queue. */
 export interface Spooled {
@@ -38,7 +44,7 @@ export class Spool {
   readonly #counts = new Map<string, number>();
   /** Up to where each client's queue is in the log, whether or not it could be deleted here. */
   readonly #released = new Map<string, number>();
-  readonly #statements: Record<'find' | 'add' | 'first' | 'remove' | 'probe', StatementSync>;
+  readonly #statements: Record<'find' | 'add' | 'first' | 'remove', StatementSync>;
 
   private constructor(path: string, database: DatabaseSync) {
     this.path = path;
@@ -56,39 +62,70 @@ export class Spool {
         'SELECT number, event FROM spool WHERE client = ? AND number > ? ORDER BY number LIMIT ?',
       ),
       remove: database.prepare('DELETE FROM spool WHERE client = ? AND number <= ?'),
-      probe: database.prepare('INSERT OR REPLACE INTO probe (rowid, written) VALUES (1, ?)'),
     };
   }
 
   /**
-   * The first file of the folder that no other process has, with whatever a former one left in it.
+   * The first file of the folder that no other process has, with whatever a former one left in it. One that holds
+   * something else than a spool is passed over; `openAbandoned` names it.
    *
    * @throws when the folder cannot be written
    */
   static open(dataDir: string): Spool {
     for (let index = 0; index < MOST_FILES; index += 1) {
-      const spool = Spool.#openFile(join(dataDir, `spool-${index}.sqlite`));
-      if (spool !== undefined) return spool;
+      const path = join(dataDir, `spool-${index}.sqlite`);
+      try {
+        const spool = Spool.#openFile(path);
+        if (spool !== undefined) return spool;
+      } catch (error) {
+        // The next file would fail likewise where an empty one, or none, could be made here.
+        if (!isFilled(path)) throw error;
+      }
     }
     throw new Error(`${dataDir} holds ${MOST_FILES} spools that are in use`);
   }
 
-  /** Spools that no process has and that hold events, as a process that ended leaves them. */
-  static openAbandoned(dataDir: string): Spool[] {
+  /**
+   * Spools that no process has and that hold events, as a process that ended leaves them, and the files that cannot be
+   * opened. A file of this process is never opened again, and neither is one of another process.
+   *
+   * @param own the paths of the spools that this process has
+   * @throws when the folder cannot be read
+   */
+  static openAbandoned(
+    dataDir: string,
+    own: readonly string[],
+  ): { readonly abandoned: readonly Spool[]; readonly unreadable: readonly UnreadableSpool[] } {
     const abandoned: Spool[] = [];
+    const unreadable: UnreadableSpool[] = [];
     for (const name of readdirSync(dataDir)) {
-      if (!/^spool-\d+\.sqlite$/.test(name)) continue;
-      const spool = Spool.#openFile(join(dataDir, name));
-      if (spool === undefined) continue;
-      if (spool.size > 0) abandoned.push(spool);
-      else spool.close();
+      const path = join(dataDir, name);
+      if (!isSpoolName(name) || own.includes(path)) continue;
+      try {
+        const spool = Spool.#openFile(path);
+        if (spool === undefined) continue;
+        if (spool.size > 0) abandoned.push(spool);
+        else spool.close();
+      } catch (error) {
+        unreadable.push({ name, reason: String(error) });
+      }
     }
-    return abandoned;
+    return { abandoned, unreadable };
   }
 
   static #openFile(path: string): Spool | undefined {
     const database = openExclusive(path, SCHEMA);
-    return database === undefined ? undefined : new Spool(path, database);
+    if (database === undefined) return undefined;
+    try {
+      return new Spool(path, database);
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  }
+
+  get name(): string {
+    return basename(this.path);
   }
 
   /** How many events wait. */
@@ -162,10 +199,10 @@ export class Spool {
     await this.#write(() => this.#statements.remove.run(clientId, last));
   }
 
-  /** Whether an event could be kept now: something is written to find out. */
+  /** Whether an event of any size could be kept now: as much is written to find out. */
   async isWritable(): Promise<boolean> {
     try {
-      await this.#write(() => this.#statements.probe.run(Date.now()));
+      await this.#write(() => probe(this.#database));
       return true;
     } catch {
       return false;
@@ -183,4 +220,15 @@ export class Spool {
       throw new StoreUnavailableError('The spool could not be written.', { cause });
     }
   }
+}
+
+/** Whether a file of `DATA_DIR` is, or should be, a spool. */
+export function isSpoolName(name: string): boolean {
+  return /^spool-\d+\.sqlite$/.test(name);
+}
+
+/** Whether anything is at the path but an empty file. */
+function isFilled(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && (!found.isFile() || found.size > 0);
 }

@@ -12,7 +12,7 @@ import type {
 } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Quarantine } from '../quarantine.ts';
-import { Spool } from './spool.ts';
+import { Spool, type Spooled } from './spool.ts';
 
 /** A log that can be away. */
 export interface RemoteLog extends EventLog {
@@ -51,6 +51,8 @@ export class SpooledLog implements EventLog {
   /** Own first; after it those that processes which ended have left. */
   #spools: Spool[] = [];
   #own: Spool | undefined;
+  /** Why files of the folder cannot be drained, by their names. */
+  #unreadable: ReadonlyMap<string, string> = new Map();
   #draining: Promise<void> | undefined;
 
   constructor(options: SpooledLogOptions) {
@@ -109,7 +111,13 @@ export class SpooledLog implements EventLog {
   async health(): Promise<EventLogHealth> {
     const { writable: logWritable, available } = await this.#log.health();
     const writable = logWritable || (await this.#ownSpool()?.isWritable()) === true;
-    return { writable, available, spooled: this.#waiting };
+    const unreadableSpools = [...this.#unreadable.keys()];
+    return {
+      writable,
+      available,
+      spooled: this.#waiting,
+      ...(unreadableSpools.length > 0 && { unreadableSpools }),
+    };
   }
 
   async stop(): Promise<void> {
@@ -157,13 +165,33 @@ export class SpooledLog implements EventLog {
   /** Takes over what processes that ended have left behind. */
   #adopt(): void {
     try {
-      const abandoned = Spool.openAbandoned(this.#options.dataDir);
+      const own = this.#spools.map(({ path }) => path);
+      const { abandoned, unreadable } = Spool.openAbandoned(this.#options.dataDir, own);
       this.#spools.push(...abandoned);
+      this.#nameUnreadable(new Map(unreadable.map(({ name, reason }) => [name, reason])));
     } catch (error) {
       this.#options.logger.error({ error: String(error) }, 'the folder of the spools cannot be read');
     }
     this.#options.metrics.waiting(this.#waiting);
     void this.#drain();
+  }
+
+  /** Tells of each file once, and again when the reason changes. */
+  #nameUnreadable(unreadable: ReadonlyMap<string, string>): void {
+    for (const [spool, error] of unreadable) {
+      if (this.#unreadable.get(spool) === error) continue;
+      this.#options.logger.error({ spool, error }, 'a spool cannot be read, its events cannot be delivered');
+    }
+    this.#unreadable = unreadable;
+    this.#options.metrics.unreadableSpools(unreadable.size);
+  }
+
+  /** Closes a spool that turned out to be damaged, so that the others drain. It is tried again with the next adoption. */
+  #setAside(spool: Spool, error: unknown): void {
+    this.#spools = this.#spools.filter((other) => other !== spool);
+    if (this.#own === spool) this.#own = undefined;
+    spool.close();
+    this.#nameUnreadable(new Map([...this.#unreadable, [spool.name, String(error)]]));
   }
 
   /** Moves what waits into the log, until nothing does. One at a time; never rejects. */
@@ -188,25 +216,35 @@ export class SpooledLog implements EventLog {
         }
       }
       this.#releaseAdopted();
-    } catch (error) {
-      if (!signal.aborted)
-        this.#options.logger.error({ error: String(error) }, 'the spool could not be drained');
+    } catch {
+      // The pause was aborted: the log is being stopped.
     } finally {
       // In the same breath in which nothing was found waiting: what is spooled after that starts a new spool.
       this.#draining = undefined;
     }
   }
 
-  /** Whether everything of the spool went into the log. */
+  /** Whether everything of the spool that can be read went into the log. Never rejects, so that the others go on. */
   async #drainSpool(spool: Spool): Promise<boolean> {
     for (const clientId of spool.clients) {
-      for (let batch = spool.first(clientId); batch.length > 0; batch = spool.first(clientId)) {
+      for (;;) {
+        let batch: readonly Spooled[];
+        try {
+          batch = spool.first(clientId);
+        } catch (error) {
+          this.#setAside(spool, error);
+          return true;
+        }
+        if (batch.length === 0) break;
         const events = batch.map(({ event }) => event);
         let results: readonly Appended[];
         try {
           results = await this.#log.appendAll(clientId, events);
         } catch (error) {
-          if (!(error instanceof StoreUnavailableError)) throw error;
+          if (!(error instanceof StoreUnavailableError)) {
+            const fields = { spool: spool.name, error: String(error) };
+            this.#options.logger.error(fields, 'the spool could not be drained');
+          }
           return false;
         }
         for (const [index, event] of events.entries()) this.#tell(clientId, event, results[index]);

@@ -1,6 +1,5 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
+import { makePrivate } from '../../common/private-file.ts';
 
 const SQLITE_BUSY = 5;
 
@@ -26,10 +25,19 @@ export function openExclusive(path: string, schema: string): DatabaseSync | unde
   }
 }
 
-/** Makes a file, where there is none, that only this user can read: events tell of people. SQLite's own beside it follow. */
-export function makePrivate(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, 'a', 0o600));
+/** The schema's part of `probe`. */
+export const PROBE_SCHEMA = 'CREATE TABLE IF NOT EXISTS probes (filler BLOB NOT NULL) STRICT;';
+/** As much as the largest delivery (`ingress/body.ts`) and what is kept beside it. */
+const PROBE_BYTES = 72 * 1024;
+
+/**
+ * Writes as much as an event may take, in the caller's transaction. The bytes differ each time: SQLite does not write a page
+ * that stays as it was, so that a disk which takes nothing would not be noticed.
+ *
+ * @throws when it cannot be written
+ */
+export function probe(database: DatabaseSync): void {
+  database.exec(`INSERT OR REPLACE INTO probes (rowid, filler) VALUES (1, randomblob(${PROBE_BYTES}))`);
 }
 
 /** A column that the schema declares TEXT NOT NULL. */

@@ -1,24 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
-import { encodeCursor, newEpoch, type Place } from '../cursor.ts';
-import {
-  answerOf,
-  decodeAnswer,
-  decodeEntry,
-  type Entry,
-  encodeEvent,
-  SEEN_FOR_MS,
-  type Slice,
-} from '../entry.ts';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { RunningClock } from '../../common/running-clock.ts';
+import { encodeCursor } from '../cursor.ts';
+import { answerOf, decodeAnswer, type Entry, encodeEvent, SEEN_FOR_MS } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, EventLog, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import { LogReader } from '../reader.ts';
-import { SEAL_KEY_BYTES } from '../seal.ts';
-import type { Listener, Source } from '../source.ts';
 import { SqliteBatch } from './batch.ts';
-import { integer, openExclusive, text } from './file.ts';
+import { openExclusive, PROBE_SCHEMA, probe, text } from './file.ts';
+import { positionOf, SqliteSource } from './source.ts';
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS life (epoch TEXT NOT NULL) STRICT;
@@ -31,7 +23,15 @@ const SCHEMA = `
     contents TEXT NOT NULL, answer TEXT NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (client, type, identity)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS seen_expires ON seen (expires);
+  ${PROBE_SCHEMA}
 `;
+
+/** Columns that files of an earlier schema lack: the run of an event's place, and that of the one before it. */
+const RUN_COLUMNS = [
+  ['events', 'run'],
+  ['events', 'prev_run'],
+  ['seen', 'run'],
+] as const;
 
 export interface SqliteLogOptions {
   /** Folder of `events.sqlite`; made when it is not there. */
@@ -41,10 +41,14 @@ export interface SqliteLogOptions {
   readonly metrics: EventMetrics;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Milliseconds by a clock that nobody sets; for how long messages are recognised. */
+  readonly monotonic?: (() => number) | undefined;
 }
 
 /**
- * The embedded log: one file, one process, no server. Positions are whole numbers from 1, per client.
+ * The embedded log: one file, one process, no server. A position is a whole number from 1, per client, and the run that wrote
+ * the event, such as `57.9f86d081884c`. Each opening of the file is a run and has a random name. So a file that was put back
+ * to an earlier copy gives the numbers after the copy again, but never the positions: a reader that was ahead is told.
  *
  * @throws {Error} when the folder cannot be used, or another process uses it
  */
@@ -53,6 +57,9 @@ export class SqliteLog extends LogReader implements EventLog {
   readonly #database: DatabaseSync;
   readonly #batch: SqliteBatch;
   readonly #store: SqliteSource;
+  readonly #clock: RunningClock;
+  /** Names this opening of the file; no copy of the file can know it. */
+  readonly #run = randomBytes(6).toString('hex');
   readonly #statements: Record<'find' | 'insert' | 'remember' | 'trim' | 'forget', StatementSync>;
 
   constructor(options: SqliteLogOptions) {
@@ -63,18 +70,25 @@ export class SqliteLog extends LogReader implements EventLog {
         `${path} is in use by another process. Several processes share a log only through Redis.`,
       );
     }
+    addRunColumns(database);
     const store = new SqliteSource(database, options.now());
     super(store, options.metrics);
+    this.#clock = new RunningClock(database, options.now, options.monotonic);
     this.#options = options;
     this.#database = database;
     this.#batch = new SqliteBatch(database);
     this.#store = store;
     this.#statements = {
       find: database.prepare(
-        'SELECT position, contents, answer FROM seen WHERE client = ? AND type = ? AND identity = ? AND expires > ?',
+        'SELECT position, run, contents, answer FROM seen WHERE client = ? AND type = ? AND identity = ? AND expires > ?',
       ),
-      insert: database.prepare('INSERT INTO events (client, position, event) VALUES (?, ?, ?)'),
-      remember: database.prepare('INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)'),
+      insert: database.prepare(
+        'INSERT INTO events (client, position, run, prev_run, event) VALUES (?, ?, ?, ?, ?)',
+      ),
+      remember: database.prepare(
+        `INSERT OR REPLACE INTO seen (client, type, identity, position, run, contents, answer, expires)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      ),
       trim: database.prepare('DELETE FROM events WHERE client = ? AND position <= ?'),
       forget: database.prepare('DELETE FROM seen WHERE expires <= ?'),
     };
@@ -102,8 +116,7 @@ export class SqliteLog extends LogReader implements EventLog {
 
   async health(): Promise<EventLogHealth> {
     try {
-      // Changes nothing, and is written all the same.
-      await this.#write(() => this.#database.exec('UPDATE life SET epoch = epoch'));
+      await this.#write(() => probe(this.#database));
       return { writable: true, available: true, spooled: 0 };
     } catch {
       return { writable: false, available: false, spooled: 0 };
@@ -120,13 +133,14 @@ export class SqliteLog extends LogReader implements EventLog {
   #append(clientId: string, event: NewEvent): { appended: Appended; entry?: Entry } {
     const known = this.#recall(clientId, event);
     if (known !== undefined) return { appended: known };
-    const now = this.#options.now();
+    const now = this.#clock.now();
     const last = this.#store.last(clientId);
-    const number = last + 1;
+    const position = { number: last.number + 1, run: this.#run };
+    const { number, run } = position;
     const stored = encodeEvent(event);
     const answer = answerOf(event);
     const { insert, remember, trim, forget } = this.#statements;
-    insert.run(clientId, number, stored);
+    insert.run(clientId, number, run, last.run, stored);
     trim.run(clientId, number - this.#options.retention);
     forget.run(now);
     remember.run(
@@ -134,22 +148,23 @@ export class SqliteLog extends LogReader implements EventLog {
       event.type,
       event.identity,
       number,
+      run,
       event.contents,
       JSON.stringify(answer),
       now + SEEN_FOR_MS,
     );
-    const entry = this.#store.entry(clientId, number, stored);
+    const entry = this.#store.entry(clientId, position, last, stored);
     return { appended: { answer, duplicate: false, conflict: false, cursor: entry.event.cursor }, entry };
   }
 
   #recall(clientId: string, event: Pick<NewEvent, 'type' | 'identity' | 'contents'>): Appended | undefined {
-    const row = this.#statements.find.get(clientId, event.type, event.identity, this.#options.now());
+    const row = this.#statements.find.get(clientId, event.type, event.identity, this.#clock.now());
     if (row === undefined) return undefined;
     return {
       answer: decodeAnswer(text(row['answer'])),
       duplicate: true,
       conflict: text(row['contents']) !== event.contents,
-      cursor: encodeCursor(clientId, this.#store.place(integer(row['position']))),
+      cursor: encodeCursor(clientId, this.#store.place(positionOf(row))),
     };
   }
 
@@ -162,103 +177,10 @@ export class SqliteLog extends LogReader implements EventLog {
   }
 }
 
-class SqliteSource implements Source {
-  readonly epoch: string;
-  readonly #listeners = new Map<string, Listener>();
-  readonly #sealKey: Buffer;
-  readonly #statements: Record<'last' | 'after' | 'back', StatementSync>;
-
-  constructor(database: DatabaseSync, now: number) {
-    const life = database.prepare('SELECT epoch FROM life').get();
-    this.epoch = life === undefined ? newEpoch(now) : text(life['epoch']);
-    if (life === undefined) database.prepare('INSERT INTO life VALUES (?)').run(this.epoch);
-    database
-      .prepare('INSERT OR IGNORE INTO seal (id, key) VALUES (1, ?)')
-      .run(randomBytes(SEAL_KEY_BYTES).toString('base64url'));
-    this.#sealKey = Buffer.from(text(database.prepare('SELECT key FROM seal').get()?.['key']), 'base64url');
-    this.#statements = {
-      last: database.prepare('SELECT coalesce(max(position), 0) AS last FROM events WHERE client = ?'),
-      after: database.prepare(
-        'SELECT position, event FROM events WHERE client = ? AND position > ? ORDER BY position LIMIT ?',
-      ),
-      back: database.prepare(
-        'SELECT position, event FROM events WHERE client = ? AND position <= ? ORDER BY position DESC LIMIT ?',
-      ),
-    };
-  }
-
-  isPosition(position: string): boolean {
-    return /^[1-9]\d{0,15}$/.test(position);
-  }
-
-  last(clientId: string): number {
-    return integer(this.#statements.last.get(clientId)?.['last']);
-  }
-
-  place(number: number): Place {
-    return { epoch: this.epoch, position: number === 0 ? this.epoch : String(number) };
-  }
-
-  entry(clientId: string, number: number, stored: string): Entry {
-    const link = { position: this.place(number).position, prev: this.place(number - 1).position };
-    return decodeEntry(clientId, this.epoch, link, stored);
-  }
-
-  announce(clientId: string, entry: Entry): void {
-    this.#listeners.get(clientId)?.receive(entry);
-  }
-
-  async read(clientId: string, after: string | null, limit: number): Promise<Slice> {
-    const start = after === null || after === this.epoch ? 0 : Number(after);
-    const rows = this.#read(() => this.#statements.after.all(clientId, start, limit + 1));
-    return this.#slice(clientId, rows.slice(0, limit), rows.length > limit);
-  }
-
-  async readBack(clientId: string, upTo: string | null, limit: number): Promise<Slice> {
-    const end = upTo === null ? Number.MAX_SAFE_INTEGER : upTo === this.epoch ? 0 : Number(upTo);
-    const rows = this.#read(() => this.#statements.back.all(clientId, end, limit + 1));
-    return this.#slice(clientId, rows.slice(0, limit).reverse(), rows.length > limit);
-  }
-
-  async head(clientId: string): Promise<Place> {
-    return this.#read(() => this.place(this.last(clientId)));
-  }
-
-  async bounds(clientId: string): Promise<{ oldest: Place; head: Place }> {
-    return this.#read(() => {
-      const [first] = this.#statements.after.all(clientId, 0, 1);
-      const head = this.place(this.last(clientId));
-      return { head, oldest: first === undefined ? head : this.place(integer(first['position']) - 1) };
-    });
-  }
-
-  /** One for all clients: a sealed cursor names its client. */
-  async sealKey(): Promise<Buffer> {
-    return this.#sealKey;
-  }
-
-  async attach(clientId: string, listener: Listener): Promise<void> {
-    this.#listeners.set(clientId, listener);
-  }
-
-  detach(clientId: string): void {
-    this.#listeners.delete(clientId);
-  }
-
-  #slice(clientId: string, rows: readonly Record<string, SQLOutputValue>[], hasMore: boolean): Slice {
-    return this.#read(() => ({
-      epoch: this.epoch,
-      hasMore,
-      head: this.place(this.last(clientId)).position,
-      entries: rows.map((row) => this.entry(clientId, integer(row['position']), text(row['event']))),
-    }));
-  }
-
-  #read<T>(work: () => T): T {
-    try {
-      return work();
-    } catch (cause) {
-      throw new StoreUnavailableError('The event log could not be read.', { cause });
-    }
+function addRunColumns(database: DatabaseSync): void {
+  const find = database.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?');
+  for (const [table, column] of RUN_COLUMNS) {
+    if (find.get(table, column) !== undefined) continue;
+    database.exec(`ALTER TABLE ${table} ADD COLUMN ${column} TEXT NOT NULL DEFAULT ''`);
   }
 }

@@ -80,6 +80,22 @@ describe('two processes on one Redis', () => {
     expect(events[0]?.decision === 'REJECTED' ? 422 : 201).toBe(results[0].answer.status);
   });
 
+  it('accept each other’s cursors at once when the log has started over, and only one has noticed', async () => {
+    const client = randomUUID();
+    const [one, other] = await pair();
+    const { signal } = new AbortController();
+    const old = await other.head(client);
+    const events = await other.follow(client, { signal });
+    await redis.admin.del(`{${client}}:meta`, `{${client}}:log`);
+    const fresh = await one.head(client);
+    const resumed = await other.follow(client, { after: fresh, signal });
+    const event = moneyIn();
+    await one.append(client, event);
+    expect(ids(await take(resumed, 1))).toEqual([event.id]);
+    expect(await failure(events)).toBeInstanceOf(EventsGapError);
+    await expect(other.follow(client, { after: old, signal })).rejects.toThrow(EventsGapError);
+  });
+
   it('hand on to each other’s followers', async () => {
     const client = randomUUID();
     const [one, other] = await pair();
@@ -217,7 +233,10 @@ describe('the settings of Redis', () => {
       await replica.admin.replicaof('127.0.0.1', own.port);
       await until(async () => (await own.admin.info('replication')).includes('state=online'));
     });
-    expect(warnings).toEqual([expect.stringContaining('min-replicas-to-write 0')]);
+    expect(warnings).toEqual([
+      expect.stringContaining('names one Redis, which has replicas'),
+      expect.stringContaining('min-replicas-to-write 0, not 1'),
+    ]);
   });
 
   it('are asked of the operator where Redis does not tell them', async () => {

@@ -4,6 +4,7 @@ import { StoreUnavailableError } from '../../../src/events/errors.ts';
 import { RECALL } from '../../../src/events/redis/scripts.ts';
 import { RedisWriters } from '../../../src/events/redis/writers.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/connection.ts';
+import { DurableWrites } from '../../../src/redis/durable-write.ts';
 import { recordingLogger } from '../../helpers/events.ts';
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
@@ -31,7 +32,14 @@ function writersTo(urls: readonly string[]): RedisWriters {
     opened.push(connection);
     return connection;
   };
-  return new RedisWriters(connect, recordingLogger(), 1000);
+  const redisUrl = redis.url;
+  return new RedisWriters({
+    connect,
+    redisUrl,
+    writes: new DurableWrites(redisUrl, 500),
+    logger: recordingLogger(),
+    deadlineMs: 1000,
+  });
 }
 
 const run = (writers: RedisWriters): Promise<readonly unknown[]> =>

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -34,6 +34,15 @@ async function open(dataDir: string, metrics = countingMetrics(), retention = 10
   });
   opened.push(log);
   return log;
+}
+
+/** Overwrites the events of a spool, and leaves its schema and its index as they are. */
+async function damage(path: string): Promise<void> {
+  const bytes = await readFile(path);
+  for (let at = bytes.indexOf('"payload"'); at >= 0; at = bytes.indexOf('"payload"', at + 1)) {
+    bytes.write('\u0000broken\u0000', at);
+  }
+  await writeFile(path, bytes);
 }
 
 async function appendMany(log: EventLog, client: string, count: number): Promise<NewEvent[]> {
@@ -186,6 +195,56 @@ describe('while Redis is away', () => {
     expect(events).toHaveLength(6);
   });
 
+  it('spools that cannot be read are named, and hold up no other', async () => {
+    const former = await open(dataDir);
+    await redis.kill();
+    const spooled = await appendMany(former, client, 5);
+    await former.stop();
+    // All that is left of the former process, one of them under another name.
+    await rename(join(dataDir, 'spool-0.sqlite'), join(dataDir, 'spool-3.sqlite'));
+    await writeFile(
+      join(dataDir, 'spool-0.sqlite'),
+      'garbage, and enough of it to be a file of some kind'.repeat(100),
+    );
+    await mkdir(join(dataDir, 'spool-1.sqlite'));
+    const metrics = countingMetrics();
+    const logger = recordingLogger();
+    const next = await openEventLog({ redisUrl: redis.url, dataDir, retention: 10_000, logger, metrics });
+    opened.push(next);
+    spooled.push(...(await appendMany(next, client, 5)));
+    expect(await next.health()).toMatchObject({
+      writable: true,
+      spooled: 10,
+      unreadableSpools: ['spool-0.sqlite', 'spool-1.sqlite'],
+    });
+    expect(metrics.counts['unreadableSpools']).toBe(2);
+    const named = logger.lines.filter(({ message }) => message.startsWith('a spool cannot be read'));
+    expect(named.map(({ fields }) => fields)).toMatchObject([
+      { spool: 'spool-0.sqlite', error: expect.stringContaining('not a database') },
+      { spool: 'spool-1.sqlite', error: expect.any(String) },
+    ]);
+    await redis.start();
+    await drained(next);
+    const { events } = await next.readAfter(client, null, 20);
+    expect(ids(events).sort()).toEqual(spooled.map((event) => event.id).sort());
+  });
+
+  it('a spool that turns out to be damaged holds up no other', async () => {
+    const [one, other] = [await open(dataDir), await open(dataDir)];
+    const [lost, kept] = [randomUUID(), randomUUID()];
+    await redis.kill();
+    await appendMany(one, lost, 100);
+    const events = await appendMany(other, kept, 5);
+    await Promise.all([one.stop(), other.stop()]);
+    const path = join(dataDir, 'spool-0.sqlite');
+    await damage(path);
+    const next = await open(dataDir);
+    await redis.start();
+    await until(async () => (await next.health()).unreadableSpools?.includes('spool-0.sqlite'));
+    await until(async () => (await next.health()).available);
+    await until(async () => (await next.readAfter(kept, null, 10)).events.length === events.length);
+  });
+
   it('events that were in Redis already when their process ended are not repeated', async () => {
     const log = await open(dataDir);
     const event = moneyIn();
@@ -221,7 +280,7 @@ describe('while Redis is away', () => {
     expect((await log.append(client, event)).cursor).toEqual(expect.any(String));
     await redis.kill();
     await expect(log.append(client, moneyIn())).rejects.toThrow(StoreUnavailableError);
-    expect(await log.health()).toEqual({ writable: false, available: false, spooled: 0 });
+    expect(await log.health()).toMatchObject({ writable: false, available: false, spooled: 0 });
     await rm(notFolder);
     await mkdir(notFolder);
     expect((await log.append(client, moneyIn())).cursor).toBeNull();

@@ -1,11 +1,16 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, cp, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodeCursor } from '../../../src/events/cursor.ts';
+import { EventsGapError } from '../../../src/events/errors.ts';
 import { silentMetrics } from '../../../src/events/metrics.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
 import { ids, moneyIn } from '../../helpers/events.ts';
 import { describeEventLog } from '../log.contract.ts';
+
+const DAY_MS = 24 * 3_600_000;
 
 let root: string;
 beforeAll(async () => {
@@ -20,8 +25,8 @@ describeEventLog('the embedded log', async ({ retention, metrics }) => {
 });
 
 describe('the file of the embedded log', () => {
-  const open = (dataDir: string, now = Date.now): SqliteLog =>
-    new SqliteLog({ dataDir, retention: 10, metrics: silentMetrics, now });
+  const open = (dataDir: string, now = Date.now, monotonic?: () => number): SqliteLog =>
+    new SqliteLog({ dataDir, retention: 10, metrics: silentMetrics, now, monotonic });
 
   it('keeps events, answers and cursors from one start to the next', async () => {
     const dataDir = await newFolder();
@@ -57,17 +62,112 @@ describe('the file of the embedded log', () => {
     expect(names).toContain('events.sqlite-wal');
     for (const name of names) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0);
     await log.stop();
+    await chmod(join(dataDir, 'events.sqlite'), 0o644);
+    const again = open(dataDir);
+    await again.append('client', moneyIn());
+    for (const name of names) expect((await stat(join(dataDir, name))).mode & 0o077).toBe(0);
+    await again.stop();
   });
 
-  it('remembers a message for seven days', async () => {
-    let now = Date.now();
-    const log = open(await newFolder(), () => now);
+  it('remembers a message for seven days of its own clock, wherever the clock of the machine leaps', async () => {
+    const start = Date.now();
+    let [now, monotonic] = [start, 0];
+    const dataDir = await newFolder();
+    const openHere = () =>
+      open(
+        dataDir,
+        () => now,
+        () => monotonic,
+      );
     const event = moneyIn();
+    let log = openHere();
     await log.append('client', event);
-    now += 7 * 24 * 3_600_000 - 1;
+    for (const leap of [-365, 365]) {
+      now = start + leap * DAY_MS;
+      await log.append('client', moneyIn());
+      expect((await log.append('client', event)).duplicate).toBe(true);
+      await log.stop();
+      monotonic = 0;
+      log = openHere();
+      expect((await log.append('client', event)).duplicate).toBe(true);
+    }
+    monotonic = 7 * DAY_MS - 1;
     expect((await log.append('client', event)).duplicate).toBe(true);
-    now += 1;
+    monotonic += 1;
     expect((await log.append('client', event)).duplicate).toBe(false);
+    await log.stop();
+  });
+
+  it('goes on from a file that was made before positions named their run', async () => {
+    const dataDir = await newFolder();
+    const first = open(dataDir);
+    const event = moneyIn();
+    await first.append('client', event);
+    const epoch =
+      Buffer.from(await first.head('client'), 'base64url')
+        .toString()
+        .split('|')[1] ?? '';
+    await first.stop();
+    const database = new DatabaseSync(join(dataDir, 'events.sqlite'));
+    database.exec(`ALTER TABLE events DROP COLUMN run; ALTER TABLE events DROP COLUMN prev_run;
+      ALTER TABLE seen DROP COLUMN run; DROP TABLE clock; DROP TABLE probes;`);
+    database.close();
+    const second = open(dataDir);
+    const old = encodeCursor('client', { epoch, position: '1' });
+    expect(await second.append('client', event)).toMatchObject({ duplicate: true, cursor: old });
+    const later = moneyIn();
+    await second.append('client', later);
+    expect(ids((await second.readAfter('client', old, 5)).events)).toEqual([later.id]);
+    expect(ids((await second.readAfter('client', null, 5)).events)).toEqual([event.id, later.id]);
+    await second.stop();
+  });
+});
+
+describe('a file of the embedded log that was put back to an earlier copy', () => {
+  const open = (dataDir: string): SqliteLog =>
+    new SqliteLog({ dataDir, retention: 1000, metrics: silentMetrics, now: Date.now });
+  const append = async (log: SqliteLog, count: number): Promise<string[]> => {
+    const events = Array.from({ length: count }, () => moneyIn());
+    for (const event of events) await log.append('client', event);
+    return events.map(({ id }) => id);
+  };
+
+  /** The cursors of a reader at the moment of the copy, and of one that was ahead of it by 20 events. */
+  async function putBack(dataDir: string): Promise<{ copied: string; ahead: string; kept: string[] }> {
+    const log = open(dataDir);
+    const kept = await append(log, 30);
+    const copied = await log.head('client');
+    await log.stop();
+    const copy = await newFolder();
+    await cp(dataDir, copy, { recursive: true });
+    const lost = open(dataDir);
+    await append(lost, 20);
+    const ahead = await lost.head('client');
+    await lost.stop();
+    await rm(dataDir, { recursive: true });
+    await rename(copy, dataDir);
+    return { copied, ahead, kept };
+  }
+
+  it.each([0, 10, 20, 70])('tells a reader that was ahead, %i events later', async (count) => {
+    const dataDir = await newFolder();
+    const { copied, ahead, kept } = await putBack(dataDir);
+    const log = open(dataDir);
+    const added = await append(log, count);
+    const gaps = await Promise.all([
+      log.readAfter('client', ahead, 5).catch((error: unknown) => error),
+      log.readBefore('client', ahead, 5).catch((error: unknown) => error),
+      log
+        .follow('client', { after: ahead, signal: new AbortController().signal })
+        .catch((error: unknown) => error),
+    ]);
+    for (const gap of gaps) {
+      if (!(gap instanceof EventsGapError)) throw new Error('wanted a gap', { cause: gap });
+      expect(gap.head).toBe(await log.head('client'));
+      expect(ids((await log.readAfter('client', gap.oldest, 1000)).events)).toEqual([...kept, ...added]);
+      expect((await log.readAfter('client', gap.head, 5)).events).toEqual([]);
+    }
+    expect(ids((await log.readAfter('client', copied, 1000)).events)).toEqual(added);
     await log.stop();
   });
 });

@@ -13,13 +13,14 @@ const UPSTREAM_TIMEOUT_MS = 400;
 let sandbox: Sandbox;
 let gateway: RunningGateway;
 let front: Front;
-/** Answers of the front to come, for reads of accounts. */
+/** Answers of the front to come, for reads of accounts and for payments. */
 let limits: { readonly retryAfter: string }[];
 
 beforeAll(async () => {
   sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, webhookHosts: ['example.mx'] });
-  front = await startFront(sandbox.url, ({ path }, response) => {
-    const limit = path.includes('/accounts') ? limits.shift() : undefined;
+  front = await startFront(sandbox.url, ({ method, path }, response) => {
+    const isLimited = path.includes('/accounts') || (method === 'POST' && path.includes('transactions'));
+    const limit = isLimited ? limits.shift() : undefined;
     if (limit === undefined) return false;
     response.writeHead(429, { 'retry-after': limit.retryAfter }).end();
     return true;
@@ -187,6 +188,22 @@ describe.each(MUTATIONS.filter((mutation) => mutation !== 'createMoneyOut'))('%s
       expect(await requestsOf(sandbox, payment.route)).toBe(1);
     },
   );
+});
+
+describe.each(MUTATIONS)('%s', (mutation) => {
+  it('says for how long a 429 asks to wait, moves nothing, and can be made afterwards', async () => {
+    const tag = tagOf('a 429', mutation);
+    const payment = await payable(sandbox, mutation, tag);
+    const pay = () => gateway.query(documentOf(mutation), { input: payment.input });
+    limits.push({ retryAfter: '30' });
+    expect((await pay()).errors?.[0]?.extensions).toMatchObject({
+      code: 'UPSTREAM_RATE_LIMITED',
+      retryAfterMs: 30_000,
+    });
+    expect(await requestsOf(sandbox, payment.route)).toBe(0);
+    expect((await pay()).data.result).toMatchObject({ replayed: false });
+    expect(await requestsOf(sandbox, payment.route)).toBe(1);
+  });
 });
 
 describe('money out', () => {

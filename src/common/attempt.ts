@@ -1,0 +1,65 @@
+/** What an answer of the REST service says: what is stored of it, and replayed. */
+export interface UpstreamAnswer {
+  readonly status: number;
+  /** The parsed JSON; undefined when the text is none. */
+  readonly body: unknown;
+  readonly text: string;
+}
+
+/** An answer that came whole. */
+export interface Answered extends UpstreamAnswer {
+  readonly kind: 'answered';
+  /** From the header `Retry-After`, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+  /** The gateway answered instead of the service (upstream/scoped-changes.ts). It sent nothing. */
+  readonly synthesized?: true;
+}
+
+/**
+ * Why no answer came, or none that can be read. `dispatched` is false only when it is certain that no byte of the request has
+ * left: no connection, breaker open, deadline spent before. Whatever happens after the first byte may have left (reset,
+ * time-out, truncated answer) looks the same whether or not the request took effect.
+ */
+interface NoAnswer extends Error {
+  readonly dispatched: boolean;
+}
+
+interface Failed<E extends NoAnswer> {
+  readonly kind: 'failed';
+  readonly error: E;
+}
+
+/** What became of one request: a status came back, whichever it was, or none did. */
+export type Attempt<E extends NoAnswer = NoAnswer> = Answered | Failed<E>;
+
+/**
+ * What a status says of a request that changes something.
+ *
+ * - `accepted`: done, if the body says so too.
+ * - `turned-away`: refused by an outer layer, before the service took the request up, for reasons outside the input.
+ * - `refused`: refused by the service.
+ * - `unclear`: it may or may not have been done.
+ */
+type Verdict = 'accepted' | 'turned-away' | 'refused' | 'unclear';
+
+const TURNED_AWAY = new Set([401, 403, 429]);
+/** Statuses of a server or proxy that gave up on a request which it may have passed on. */
+const GAVE_UP = new Set([408, 425]);
+
+/** The one table of statuses, for payments and for all other changes. */
+export function verdictOf(status: number): Verdict {
+  if (status >= 200 && status < 300) return 'accepted';
+  if (status < 400 || status >= 500 || GAVE_UP.has(status)) return 'unclear';
+  return TURNED_AWAY.has(status) ? 'turned-away' : 'refused';
+}
+
+/** A request that was given up without an answer. */
+export class GivenUpError extends Error implements NoAnswer {
+  override readonly name = 'GivenUpError';
+  readonly dispatched: boolean;
+
+  constructor(message: string, { dispatched, cause }: { dispatched: boolean; cause?: unknown }) {
+    super(message, { cause });
+    this.dispatched = dispatched;
+  }
+}

@@ -1,0 +1,59 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+/** The least that is worth a write, in milliseconds. A process that is killed loses as much of its time. */
+const STEP_MS = 1000;
+
+/**
+ * A clock that a database keeps, for what must not end early: leases, and how long something is remembered. It advances while
+ * a process has the database open, by the processor's own clock, and never by the clock of the machine, which an operator or
+ * NTP may set. So it never runs fast: what is kept for 7 days is kept for 7 days at least, and longer by the time in which no
+ * process ran. It begins with the time of the machine, and holds milliseconds.
+ *
+ * Processes that share the database share the clock; what it shows them differs by up to a second.
+ */
+export class RunningClock {
+  readonly #monotonic: () => number;
+  readonly #read: StatementSync;
+  readonly #write: StatementSync;
+  /** What the clock showed when `#monotonic` showed `#since`. */
+  #base: number;
+  #since: number;
+
+  /**
+   * @param now milliseconds since 1970, for a database that has no clock yet
+   * @param monotonic milliseconds since any moment, never set
+   */
+  constructor(
+    database: DatabaseSync,
+    now: () => number = Date.now,
+    monotonic: () => number = () => performance.now(),
+  ) {
+    database.exec('CREATE TABLE IF NOT EXISTS clock (milliseconds INTEGER NOT NULL) STRICT');
+    database
+      .prepare('INSERT INTO clock (rowid, milliseconds) VALUES (1, ?) ON CONFLICT DO NOTHING')
+      .run(Math.trunc(now()));
+    this.#monotonic = monotonic;
+    this.#read = database.prepare('SELECT milliseconds FROM clock');
+    this.#write = database.prepare('UPDATE clock SET milliseconds = ?');
+    this.#base = this.#stored();
+    this.#since = monotonic();
+  }
+
+  /** The time, to be asked for within a transaction that writes. */
+  now(): number {
+    const stored = this.#stored();
+    const monotonic = this.#monotonic();
+    const own = this.#base + Math.trunc(monotonic - this.#since);
+    if (stored > own) {
+      this.#base = stored;
+      this.#since = monotonic;
+      return stored;
+    }
+    if (own - stored >= STEP_MS) this.#write.run(own);
+    return own;
+  }
+
+  #stored(): number {
+    return Number(this.#read.get()?.['milliseconds']);
+  }
+}

@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { newEpoch, type Place } from '../cursor.ts';
+import { decodeEntry, type Entry, type Slice } from '../entry.ts';
+import { StoreUnavailableError } from '../errors.ts';
+import { SEAL_KEY_BYTES } from '../seal.ts';
+import type { Listener, Source } from '../source.ts';
+import { integer, text } from './file.ts';
+
+/** Where an event stands: its number, and the run that wrote it. */
+export interface Position {
+  /** From 1, per client; 0 is the place before the first event. */
+  readonly number: number;
+  readonly run: string;
+}
+
+/** Reads of the embedded log. A position is `number.run`; the epoch is that of the file's first opening. */
+export class SqliteSource implements Source {
+  readonly epoch: string;
+  readonly #listeners = new Map<string, Listener>();
+  readonly #sealKey: Buffer;
+  readonly #statements: Record<'last' | 'after' | 'back', StatementSync>;
+
+  constructor(database: DatabaseSync, now: number) {
+    const life = database.prepare('SELECT epoch FROM life').get();
+    this.epoch = life === undefined ? newEpoch(now) : text(life['epoch']);
+    if (life === undefined) database.prepare('INSERT INTO life VALUES (?)').run(this.epoch);
+    database
+      .prepare('INSERT OR IGNORE INTO seal (id, key) VALUES (1, ?)')
+      .run(randomBytes(SEAL_KEY_BYTES).toString('base64url'));
+    this.#sealKey = Buffer.from(text(database.prepare('SELECT key FROM seal').get()?.['key']), 'base64url');
+    this.#statements = {
+      last: database.prepare(
+        'SELECT position, run FROM events WHERE client = ? ORDER BY position DESC LIMIT 1',
+      ),
+      after: database.prepare(
+        'SELECT position, run, prev_run, event FROM events WHERE client = ? AND position > ? ORDER BY position LIMIT ?',
+      ),
+      back: database.prepare(
+        'SELECT position, run, prev_run, event FROM events WHERE client = ? AND position <= ? ORDER BY position DESC LIMIT ?',
+      ),
+    };
+  }
+
+  isPosition(position: string): boolean {
+    return /^[1-9]\d{0,15}(\.[0-9a-f]{12})?$/.test(position);
+  }
+
+  last(clientId: string): Position {
+    const row = this.#statements.last.get(clientId);
+    return row === undefined ? { number: 0, run: '' } : positionOf(row);
+  }
+
+  place({ number, run }: Position): Place {
+    // Events of an earlier schema have no run.
+    const position = run === '' ? String(number) : `${number}.${run}`;
+    return { epoch: this.epoch, position: number === 0 ? this.epoch : position };
+  }
+
+  entry(clientId: string, position: Position, prev: Position, stored: string): Entry {
+    const link = { position: this.place(position).position, prev: this.place(prev).position };
+    return decodeEntry(clientId, this.epoch, link, stored);
+  }
+
+  announce(clientId: string, entry: Entry): void {
+    this.#listeners.get(clientId)?.receive(entry);
+  }
+
+  async read(clientId: string, after: string | null, limit: number): Promise<Slice> {
+    const start = after === null || after === this.epoch ? 0 : numberOf(after);
+    const rows = this.#read(() => this.#statements.after.all(clientId, start, limit + 1));
+    return this.#slice(clientId, rows.slice(0, limit), rows.length > limit);
+  }
+
+  async readBack(clientId: string, upTo: string | null, limit: number): Promise<Slice> {
+    const end = upTo === null ? Number.MAX_SAFE_INTEGER : upTo === this.epoch ? 0 : numberOf(upTo);
+    const rows = this.#read(() => this.#statements.back.all(clientId, end, limit + 1));
+    return this.#slice(clientId, rows.slice(0, limit).reverse(), rows.length > limit);
+  }
+
+  async head(clientId: string): Promise<Place> {
+    return this.#read(() => this.place(this.last(clientId)));
+  }
+
+  async bounds(clientId: string): Promise<{ oldest: Place; head: Place }> {
+    return this.#read(() => {
+      const [first] = this.#statements.after.all(clientId, 0, 1);
+      const head = this.place(this.last(clientId));
+      return { head, oldest: first === undefined ? head : this.place(beforeOf(first)) };
+    });
+  }
+
+  /** One for all clients: a sealed cursor names its client. */
+  async sealKey(): Promise<Buffer> {
+    return this.#sealKey;
+  }
+
+  async attach(clientId: string, listener: Listener): Promise<void> {
+    this.#listeners.set(clientId, listener);
+  }
+
+  detach(clientId: string): void {
+    this.#listeners.delete(clientId);
+  }
+
+  #slice(clientId: string, rows: readonly Row[], hasMore: boolean): Slice {
+    return this.#read(() => ({
+      epoch: this.epoch,
+      hasMore,
+      head: this.place(this.last(clientId)).position,
+      entries: rows.map((row) => this.entry(clientId, positionOf(row), beforeOf(row), text(row['event']))),
+    }));
+  }
+
+  #read<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (cause) {
+      throw new StoreUnavailableError('The event log could not be read.', { cause });
+    }
+  }
+}
+
+type Row = Record<string, SQLOutputValue>;
+
+/** The place that a row of `events` or `seen` names. */
+export const positionOf = (row: Row): Position => ({
+  number: integer(row['position']),
+  run: text(row['run']),
+});
+
+const beforeOf = (row: Row): Position => ({
+  number: integer(row['position']) - 1,
+  run: text(row['prev_run']),
+});
+
+/** The number of a position, as `isPosition` wants it. */
+const numberOf = (position: string): number => Number(position.split('.', 1)[0]);

@@ -1,0 +1,52 @@
+/**
+ * A number of a delivery that a JavaScript number cannot hold: `9007199254740993`, `0.1000000000000000000001`, `1e400`. Its text is
+ * the same for equal numbers, however they were written, and differs for any two that differ.
+ */
+export class ExactNumber {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  toString(): string {
+    return this.#text;
+  }
+}
+
+/**
+ * Parses JSON as `JSON.parse` does, but for numbers that would become others: two message ids beyond 2^53 must not become one.
+ *
+ * @returns the value; such numbers as {@link ExactNumber}
+ * @throws {SyntaxError} for what is no JSON
+ * @throws {RangeError} for what nests too deeply to be walked through
+ */
+export function parseExactly(text: string): unknown {
+  return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
+    const source = context?.source;
+    if (typeof value !== 'number' || source === undefined || source === String(value)) return value;
+    const exact = plain(source);
+    return exact === plain(String(value)) ? value : new ExactNumber(exact);
+  });
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+/** Whole numbers of up to as many digits keep their own form. */
+const MOST_DIGITS = 64;
+
+/** One form for all texts of a number: its digits where it is whole and not too long, else digits and exponent. */
+function plain(source: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const significant = withoutTrailingZeros(digits);
+  if (significant === '') return whole === '' ? source : '0';
+  const zeros = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length);
+  const isShort = zeros >= 0n && BigInt(significant.length) + zeros <= BigInt(MOST_DIGITS);
+  return sign + significant + (isShort ? '0'.repeat(Number(zeros)) : `e${zeros}`);
+}
+
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (end > 0 && digits[end - 1] === '0') end -= 1;
+  return digits.slice(0, end);
+}

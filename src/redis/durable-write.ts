@@ -1,0 +1,260 @@
+import { Cluster, Command, type Redis } from 'ioredis';
+import type { RedisClient } from './connection.ts';
+import { serversOf, type Watchers, watchersOf } from './failover.ts';
+import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
+import { runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
+
+/** How long a write waits for the replicas while the one before it waited in vain, in milliseconds. */
+const STALLED_TIMEOUT_MS = 50;
+/** Between two looks at all primaries, and two at who owns which slots, in milliseconds. */
+const LOOK_AFTER_MS = 500;
+const REFRESH_AFTER_MS = 250;
+/** More often than a slot moves, or a replica comes, during one write. */
+const MOST_TRIES = 5;
+
+/**
+ * Makes a Lua function one that {@link DurableWrites} runs. It may be run several times for one write: the second time it
+ * has to do nothing but repeat its reply, and may write something harmless.
+ */
+export function durableScript(lua: string): Script {
+  return script(`
+    local function write() ${lua}
+    end
+    local reply = write()
+    ${REPLICATION_IN_LUA}
+    return {reply or false, replid, replicas, syncs}`);
+}
+
+/** Where a write goes to. */
+interface Route {
+  readonly server: Redis;
+  /** The slot is on its way there: the server has to be told that it is asked all the same. */
+  readonly asking: boolean;
+}
+
+/** What a server's next write waits for. */
+interface Wait {
+  readonly replicas: number;
+  readonly timeoutMs: number;
+}
+
+const NO_WAIT: Wait = { replicas: 0, timeoutMs: 0 };
+
+/** What a durable script returned: its own reply, and what the server said of its replicas in the same step. */
+interface Answer {
+  readonly reply: unknown;
+  readonly primary: Primary;
+}
+
+/** The write is there, and may be lost with its primary. */
+class TooFewReplicasError extends Error {}
+
+/**
+ * Writes that stay. A write is done once every replica that could be promoted has it; the server tells in the very script
+ * that writes how many follow it. See {@link Replication} for how many have to.
+ */
+export class DurableWrites {
+  readonly #watchers: Watchers | undefined;
+  readonly #replication: Replication;
+  readonly #waits = new WeakMap<Redis, Wait>();
+  #looking: Promise<void> | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #refreshedAt = Number.NEGATIVE_INFINITY;
+
+  readonly #replicaTimeoutMs: number;
+
+  /**
+   * @param url any form that `parseRedisUrl` reads
+   * @param replicaTimeoutMs how long a write waits for the replicas; it holds up its connection meanwhile
+   * @param now in milliseconds, by a clock that only goes forward
+   */
+  constructor(url: string, replicaTimeoutMs: number, now?: () => number) {
+    this.#replicaTimeoutMs = replicaTimeoutMs;
+    this.#watchers = watchersOf(url);
+    this.#replication = new Replication(this.#watchers !== undefined, now);
+  }
+
+  /** Whether a write on any primary would count now, as far as is known. */
+  get isDurable(): boolean {
+    return this.#replication.isDurable;
+  }
+
+  /**
+   * Runs a script of {@link durableScript}, and resolves with its reply once its effect stays.
+   *
+   * Rejects when it is not certain that the effect is there, and stays. No error holds the command.
+   */
+  async write(
+    redis: RedisClient,
+    durable: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    try {
+      return await this.#write(redis, durable, keys, args);
+    } catch (error) {
+      // Whatever it was, the slot may have another owner: ioredis learns of that from single commands alone.
+      if (redis instanceof Cluster && !(error instanceof TooFewReplicasError)) void this.#refresh(redis);
+      throw withoutCommand(error);
+    }
+  }
+
+  /** Looks at every primary. Rejects when one of them does not answer; what the others say counts all the same. */
+  look(redis: RedisClient): Promise<void> {
+    this.#looking ??= this.#look(redis).finally(() => {
+      this.#looking = undefined;
+      this.#lookedAt = performance.now();
+    });
+    return this.#looking;
+  }
+
+  async #write(
+    redis: RedisClient,
+    durable: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    const [key = ''] = keys;
+    let route = await this.#route(redis, key);
+    // A script that runs again, in front of WAIT, finds what it wrote itself: its first reply is the one that tells.
+    let first: Answer | undefined;
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const wait = this.#waits.get(route.server) ?? NO_WAIT;
+      let replies: readonly unknown[];
+      try {
+        replies = await send(route, durable, keys, args, wait);
+      } catch (error) {
+        const followed = await this.#followed(redis, error, () => runScript(redis, durable, keys, args));
+        first = followed?.first;
+        route = followed?.route ?? (await this.#route(redis, key));
+        continue;
+      }
+      const answer = answerOf(replies[0]);
+      const { primary } = answer;
+      if (first?.primary.replid !== primary.replid) first = answer;
+      const acknowledged = Number(replies[1] ?? 0);
+      this.#replication.observe(primary);
+      if (primary.replicas < this.#replication.required(primary.replid)) await this.#lookLately(redis);
+      const required = this.#replication.required(primary.replid);
+      const isDone = acknowledged >= required;
+      const isLate = !isDone && wait.replicas >= required;
+      if (isDone || isLate) this.#replication.acknowledged(primary.replid, isDone);
+      const timeoutMs = isLate ? STALLED_TIMEOUT_MS : this.#replicaTimeoutMs;
+      // Where too few follow, WAIT would hold up the connection for nothing.
+      this.#waits.set(
+        route.server,
+        primary.replicas >= required ? { replicas: required, timeoutMs } : NO_WAIT,
+      );
+      if (isDone) return first.reply;
+      if (isLate || primary.replicas < required) {
+        throw new TooFewReplicasError(
+          `${required} replicas should have this: ${primary.replicas} follow, ${acknowledged} acknowledged`,
+        );
+      }
+    }
+    throw new Error('the owner of the slot, or its replicas, changed too often');
+  }
+
+  async #route(redis: RedisClient, key: string): Promise<Route> {
+    if (!(redis instanceof Cluster)) return { server: redis, asking: false };
+    const server = ownerOf(redis, key);
+    if (server !== undefined) return { server, asking: false };
+    await this.#refresh(redis);
+    const found = ownerOf(redis, key);
+    if (found === undefined) throw new Error('no node of the Cluster is known to own the slot');
+    return { server: found, asking: false };
+  }
+
+  /**
+   * Follows a redirection of the Cluster: undefined where the slot has moved, and what came of it where it is just moving.
+   * Throws any other error.
+   */
+  async #followed(
+    redis: RedisClient,
+    error: unknown,
+    run: () => Promise<unknown>,
+  ): Promise<{ readonly first: Answer; readonly route: Route } | undefined> {
+    const [kind, , address] = error instanceof Error ? error.message.split(' ') : [];
+    if (!(redis instanceof Cluster) || (kind !== 'MOVED' && kind !== 'ASK')) throw error;
+    if (kind === 'MOVED') {
+      await refreshed(redis);
+      return undefined;
+    }
+    // ioredis follows a single command by itself, and knows the node from then on.
+    const first = answerOf(await run());
+    const server = redis.nodes().find((node) => addressOf(node) === address);
+    if (server === undefined) throw error;
+    return { first, route: { server, asking: true } };
+  }
+
+  async #refresh(cluster: Cluster): Promise<void> {
+    if (performance.now() - this.#refreshedAt < REFRESH_AFTER_MS) return;
+    this.#refreshedAt = performance.now();
+    await refreshed(cluster);
+  }
+
+  async #lookLately(redis: RedisClient): Promise<void> {
+    if (performance.now() - this.#lookedAt < LOOK_AFTER_MS) return;
+    // A primary that does not answer is no news of this one.
+    await this.look(redis).catch(() => {});
+  }
+
+  async #look(redis: RedisClient): Promise<void> {
+    const looks = await Promise.allSettled(serversOf(redis).map((server) => this.#lookAt(server)));
+    const failed = looks.find((look) => look.status === 'rejected');
+    if (failed !== undefined) throw withoutCommand(failed.reason);
+    if (looks.length === 0) throw new Error('no primary is known');
+    this.#replication.keep(looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : [])));
+  }
+
+  async #lookAt(server: Redis): Promise<string> {
+    const primary = primaryIn(`${await server.info('replication')}${await server.info('stats')}`);
+    this.#replication.observe(primary);
+    this.#replication.told(primary.replid, await this.#watchers?.ask(server));
+    return primary.replid;
+  }
+}
+
+/** All in one pipeline: WAIT speaks of the writes of its own connection, on the server at its other end. */
+async function send(
+  { server, asking }: Route,
+  durable: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+  { replicas, timeoutMs }: Wait,
+): Promise<readonly unknown[]> {
+  const replies = await runPipelined(durable, (run, text) => {
+    const pipeline = server.pipeline();
+    if (asking) pipeline.asking();
+    pipeline[run](text, keys.length, ...keys, ...args);
+    if (replicas > 0) pipeline.wait(replicas, timeoutMs);
+    return pipeline;
+  });
+  return asking ? replies.slice(1) : replies;
+}
+
+function answerOf(reply: unknown): Answer {
+  if (!Array.isArray(reply)) throw new TypeError('a durable script returned no list');
+  const [own, replid, replicas, syncs] = reply;
+  return {
+    reply: own,
+    primary: { replid: String(replid), replicas: Number(replicas), syncs: Number(syncs) },
+  };
+}
+
+/** The node that owns a key's slot, as far as the client knows. */
+function ownerOf(cluster: Cluster, key: string): Redis | undefined {
+  const [address] = cluster.slots[new Command('get', [key]).getSlot()] ?? [];
+  return cluster.nodes().find((node) => addressOf(node) === address);
+}
+
+function addressOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`;
+}
+
+/** Resolves once the client has asked, whatever came of it. */
+function refreshed(cluster: Cluster): Promise<void> {
+  return new Promise((resolve) => {
+    cluster.refreshSlotsCache(() => resolve());
+  });
+}

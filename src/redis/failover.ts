@@ -1,0 +1,131 @@
+import { Cluster, Redis } from 'ioredis';
+import { parseRedisUrl, type RedisClient, type RedisNode, type RedisTarget } from './connection.ts';
+import type { Failover } from './replication.ts';
+
+const SENTINEL_TIMEOUT_MS = 1000;
+/** A Sentinel promotes no replica that has been cut off from its primary for this many times `down-after-milliseconds`. */
+const TOO_OLD = 10;
+
+/** Those who decide about failovers. */
+export interface Watchers {
+  /**
+   * What they say of a primary; undefined when none can be asked, too few of them see each other, or they name another.
+   * Never fails.
+   */
+  ask(primary: Redis): Promise<Failover | undefined>;
+}
+
+/** Who decides about failovers at the place that `REDIS_URL` names; undefined for one Redis, of which nobody can be asked. */
+export function watchersOf(url: string): Watchers | undefined {
+  const target = parseRedisUrl(url);
+  if (target.form === 'cluster') return { ask: askCluster };
+  if (target.form === 'sentinel') return { ask: (primary) => askSentinels(target, primary) };
+  return undefined;
+}
+
+/** The servers behind a client: the primaries of a Cluster, or the one that it is connected to. */
+export function serversOf(redis: RedisClient): readonly Redis[] {
+  return redis instanceof Cluster ? redis.nodes('master') : [redis];
+}
+
+/**
+ * A Cluster agrees on who has failed: a node is marked `fail` once most primaries say so. A primary that is cut off from most
+ * of them cannot have its replicas marked, and takes no writes after `cluster-node-timeout`.
+ */
+async function askCluster(primary: Redis): Promise<Failover | undefined> {
+  try {
+    const rows = String(await primary.cluster('NODES'))
+      .split('\n')
+      .map((row) => row.split(' '));
+    const own = rows.find(([, , flags = '']) => flags.split(',').includes('myself'));
+    if (own === undefined) return undefined;
+    const promotable = rows.filter(([, , flags = '', primaryId]) => {
+      const words = flags.split(',');
+      return primaryId === own[0] && !['fail', 'handshake', 'noaddr'].some((word) => words.includes(word));
+    });
+    return { promotable: promotable.length, noticedAfterMs: 0 };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * All Sentinels that `REDIS_URL` names are asked. One of them at least has to know of enough others for a failover, so that
+ * there is none behind its back; and none may name another primary.
+ */
+async function askSentinels(target: RedisTarget, primary: Redis): Promise<Failover | undefined> {
+  try {
+    const runId = /^run_id:(\w+)/m.exec(await primary.info('server'))?.[1];
+    const answers = await Promise.all(target.nodes.map((node) => askSentinel(target, node).catch(() => {})));
+    const given = answers.filter((answer) => answer !== undefined);
+    const named = given.every((answer) => answer.runId === runId && !answer.isDown);
+    if (!named || !given.some(({ hasQuorum }) => hasQuorum)) return undefined;
+    return {
+      promotable: Math.max(...given.map(({ promotable }) => promotable)),
+      noticedAfterMs: Math.max(...given.map(({ noticedAfterMs }) => noticedAfterMs)),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+interface SentinelAnswer extends Failover {
+  /** Of the process that it takes for the primary. */
+  readonly runId: string | undefined;
+  readonly isDown: boolean;
+  /** Whether it sees enough other Sentinels to fail over. */
+  readonly hasQuorum: boolean;
+}
+
+async function askSentinel(target: RedisTarget, node: RedisNode): Promise<SentinelAnswer> {
+  const { primaryName = '', sentinelPassword, tls } = target;
+  const sentinel = new Redis({
+    ...node,
+    password: sentinelPassword,
+    tls: tls ? {} : undefined,
+    connectTimeout: SENTINEL_TIMEOUT_MS,
+    commandTimeout: SENTINEL_TIMEOUT_MS,
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+  });
+  // What fails is told by the commands.
+  sentinel.on('error', () => {});
+  try {
+    const [primary, replicas, hasQuorum] = await Promise.all([
+      sentinel.call('SENTINEL', 'MASTER', primaryName),
+      sentinel.call('SENTINEL', 'REPLICAS', primaryName),
+      sentinel.call('SENTINEL', 'CKQUORUM', primaryName).then(
+        () => true,
+        () => false,
+      ),
+    ]);
+    const fields = fieldsOf(primary);
+    const noticedAfterMs = Number(fields.get('down-after-milliseconds'));
+    const rows = Array.isArray(replicas) ? replicas.map(fieldsOf) : [];
+    const promotable = rows.filter(
+      (row) =>
+        !/s_down|o_down/.test(row.get('flags') ?? '') &&
+        row.get('slave-priority') !== '0' &&
+        Number(row.get('master-link-down-time') ?? 0) <= TOO_OLD * noticedAfterMs,
+    );
+    return {
+      runId: fields.get('runid'),
+      isDown: /s_down|o_down/.test(fields.get('flags') ?? ''),
+      hasQuorum,
+      noticedAfterMs,
+      promotable: promotable.length,
+    };
+  } finally {
+    sentinel.disconnect();
+  }
+}
+
+/** A reply that lists names, each followed by its value. */
+function fieldsOf(reply: unknown): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  if (!Array.isArray(reply)) return fields;
+  for (let index = 0; index + 1 < reply.length; index += 2) {
+    fields.set(String(reply[index]), String(reply[index + 1]));
+  }
+  return fields;
+}

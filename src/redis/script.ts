@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import type { ChainableCommander } from 'ioredis';
+import type { RedisClient } from './connection.ts';
+
+/** A Lua function that Redis runs as one step. */
+export interface Script {
+  readonly lua: string;
+  readonly sha: string;
+}
+
+export function script(lua: string): Script {
+  return { lua, sha: createHash('sha1').update(lua).digest('hex') };
+}
+
+/** Runs a script by its digest; sends its text where the server does not know it yet. */
+export async function runScript(
+  redis: RedisClient,
+  { sha, lua }: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  try {
+    return await redis.evalsha(sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!isUnknownScript(error)) throw error;
+    return await redis.eval(lua, keys.length, ...keys, ...args);
+  }
+}
+
+/**
+ * Likewise, as the first script of a pipeline. Resolves with the replies in the order of the commands, or rejects with the
+ * first error among them.
+ *
+ * @param make begins the pipeline, and puts the script where it belongs
+ */
+export async function runPipelined(
+  { sha, lua }: Script,
+  make: (run: 'evalsha' | 'eval', text: string) => ChainableCommander,
+): Promise<readonly unknown[]> {
+  let replies = (await make('evalsha', sha).exec()) ?? [];
+  if (replies.some(([error]) => isUnknownScript(error))) replies = (await make('eval', lua).exec()) ?? [];
+  return replies.map(([error, reply]) => {
+    if (error !== null) throw error;
+    return reply;
+  });
+}
+
+/**
+ * An error of the Redis client without the command that it carries: a command holds payloads and payments, which no log may
+ * show.
+ */
+export function withoutCommand(error: unknown): Error {
+  return new Error(error instanceof Error ? error.message : String(error));
+}
+
+function isUnknownScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
