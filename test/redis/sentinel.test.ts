@@ -99,6 +99,27 @@ it('a failover that is announced while the primary is being looked for leaves no
   expect(await client.config('GET', 'port')).toContain(String(redis.replica.port));
 });
 
+it('a Sentinel that was restarted is listened to again', async () => {
+  await using redis = await startWithSentinel();
+  using connection = connected(redis.url);
+  const { client } = connection;
+  const { admin } = redis.sentinel;
+  const isHeard = async () =>
+    /cmd=subscribe/.test(String(await admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB')));
+  await until(() => answers(client));
+  await until(isHeard);
+  await redis.sentinel.kill();
+  await redis.sentinel.start();
+  await until(isHeard);
+
+  // The old primary stays where it is, and takes writes: only the announcement tells that another one took its place.
+  await admin.call('SENTINEL', 'FAILOVER', 'events');
+  await until(async () => {
+    const info = await client.info('server').catch(() => '');
+    return info.includes(`tcp_port:${redis.replica.port}`);
+  });
+});
+
 it('a Sentinel that takes connections and says nothing is passed over', async () => {
   await using redis = await startWithSentinel();
   await using silent = await startRelay(redis.sentinel.port);
