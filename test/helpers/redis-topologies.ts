@@ -94,6 +94,21 @@ export async function startMigration(cluster: RedisCluster, clientId: string): P
   };
 }
 
+/** After this time a planned failover has been given up, in milliseconds (Redis: CLUSTER_MF_TIMEOUT). */
+const PLANNED_FAILOVER_MS = 5_000;
+
+/** Resolves once a replica of a Cluster has taken its primary's place as planned; asks again where it was not elected. */
+export async function failOver(replica: RedisServer): Promise<void> {
+  let askedAt = Number.NEGATIVE_INFINITY;
+  await until(async () => {
+    if (performance.now() - askedAt > PLANNED_FAILOVER_MS) {
+      await replica.admin.cluster('FAILOVER');
+      askedAt = performance.now();
+    }
+    return (await replica.admin.info('replication')).includes('role:master');
+  });
+}
+
 /** Resolves once a replica has all that its primary has, and would still have it after its end. */
 async function inStep(primary: RedisServer, replica: RedisServer): Promise<void> {
   await until(async () => {

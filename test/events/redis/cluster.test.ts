@@ -16,7 +16,7 @@ import {
   take,
 } from '../../helpers/events.ts';
 import type { RedisServer } from '../../helpers/redis.ts';
-import { type RedisCluster, startCluster, startMigration } from '../../helpers/redis-topologies.ts';
+import { failOver, type RedisCluster, startCluster, startMigration } from '../../helpers/redis-topologies.ts';
 import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
 
@@ -200,8 +200,7 @@ describe('a Cluster with a replica', () => {
       if (how === 'a failover') {
         await primary.kill();
       } else if (how === 'a planned failover') {
-        await replica.admin.cluster('FAILOVER');
-        await until(async () => (await replica.admin.info('replication')).includes('role:master'));
+        await failOver(replica);
       } else {
         await (await startMigration(own, client)).finish();
       }
