@@ -90,8 +90,10 @@ it('a failover that is announced while the primary is being looked for leaves no
   await redis.primary.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
   await until(() => relay.held === 1);
   await redis.sentinel.admin.call('SENTINEL', 'FAILOVER', 'events');
-  // Once it has heard of the failover it listens no more.
-  await until(() => relay.listening === 0);
+  await until(async () => {
+    const named = await redis.sentinel.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'events');
+    return Array.isArray(named) && named[1] === String(redis.replica.port);
+  });
   relay.release();
 
   await until(() => answers(client));
