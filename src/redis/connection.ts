@@ -77,11 +77,21 @@ const SENTINEL_RECONNECT_MS = 1000;
  * moment in which it does: so it happens when Sentinels announce a failover while one of them is asked for the primary.
  */
 class LastingRedis extends Redis {
+  readonly #sentinels: readonly Redis[];
   #wanted = true;
   #revival: NodeJS.Timeout | undefined;
 
-  constructor(options: Omit<RedisOptions, 'replyMapping'>) {
+  /** @param sentinels listened to for failovers, and ended with this connection */
+  constructor(options: Omit<RedisOptions, 'replyMapping'>, sentinels: readonly Redis[] = []) {
     super(options);
+    this.#sentinels = sentinels;
+    for (const sentinel of sentinels) {
+      sentinel.on('message', (_channel: string, text: string) => {
+        if (text.split(' ', 1)[0] === options.name) this.disconnect(true);
+      });
+      // It is subscribed again whenever it comes back; until then it cannot be, which is no news.
+      sentinel.subscribe('+switch-master').catch(() => {});
+    }
     this.on('end', () => {
       if (!this.#wanted) return;
       // What fails is told as an `error`.
@@ -93,9 +103,33 @@ class LastingRedis extends Redis {
     if (!reconnect) {
       this.#wanted = false;
       clearTimeout(this.#revival);
+      for (const sentinel of this.#sentinels) sentinel.disconnect();
     }
     super.disconnect(reconnect);
   }
+}
+
+/**
+ * A connection to one of the Sentinels of a target. The caller ends it with `disconnect()`.
+ *
+ * @param retryStrategy after how many milliseconds it is made again; null for never
+ */
+export function connectSentinel(
+  { sentinelPassword, tls }: RedisTarget,
+  node: RedisNode,
+  options: Pick<CommonRedisOptions, 'retryStrategy' | 'commandTimeout' | 'maxRetriesPerRequest'>,
+): Redis {
+  const sentinel = new Redis({
+    ...node,
+    password: sentinelPassword,
+    tls: tls ? {} : undefined,
+    connectTimeout: SENTINEL_TIMEOUT_MS,
+    enableReadyCheck: false,
+    ...options,
+  });
+  // What fails is told by the commands, or tried again.
+  sentinel.on('error', () => {});
+  return sentinel;
 }
 
 /**
@@ -115,7 +149,15 @@ export function connectRedis(url: string, options: RedisConnectOptions): RedisCl
     return new Cluster([...target.nodes], { enableOfflineQueue, redisOptions });
   }
   if (target.form === 'sentinel') {
-    return new LastingRedis({
+    // ioredis would listen by itself (`failoverDetector`), but never again to a Sentinel that was restarted; told to, it writes
+    // every failure to the error output.
+    const listeners = target.nodes.map((node) =>
+      connectSentinel(target, node, {
+        retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, SENTINEL_RECONNECT_MS),
+        maxRetriesPerRequest: null,
+      }),
+    );
+    const redisOptions = {
       ...single,
       sentinels: [...target.nodes],
       name: target.primaryName,
@@ -123,10 +165,8 @@ export function connectRedis(url: string, options: RedisConnectOptions): RedisCl
       enableTLSForSentinelMode: target.tls,
       sentinelTLS: target.tls ? {} : undefined,
       sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
-      failoverDetector: true,
-      // Without this a Sentinel that was restarted would never be heard again.
-      sentinelReconnectStrategy: (attempt: number) => Math.min(50 * 2 ** attempt, SENTINEL_RECONNECT_MS),
-    });
+    };
+    return new LastingRedis(redisOptions, listeners);
   }
   const [first] = target.nodes;
   return new LastingRedis({ ...single, ...first });

@@ -32,22 +32,17 @@ interface Route {
   readonly asking: boolean;
 }
 
-/** What a server's next write waits for. */
+/** What a write waits for. */
 interface Wait {
   readonly replicas: number;
   readonly timeoutMs: number;
 }
-
-const NO_WAIT: Wait = { replicas: 0, timeoutMs: 0 };
 
 /** What a durable script returned: its own reply, and what the server said of its replicas in the same step. */
 interface Answer {
   readonly reply: unknown;
   readonly primary: Primary;
 }
-
-/** The write is there, and may be lost with its primary. */
-class TooFewReplicasError extends Error {}
 
 /**
  * Writes that stay. A write is done once every replica that could be promoted has it; the server tells in the very script
@@ -56,10 +51,11 @@ class TooFewReplicasError extends Error {}
 export class DurableWrites {
   readonly #watchers: Watchers | undefined;
   readonly #replication: Replication;
-  readonly #waits = new WeakMap<Redis, Wait>();
+  readonly #refreshes = new WeakMap<Cluster, { readonly at: number; readonly done: Promise<void> }>();
+  /** The history that a connection last wrote to, or looked at. */
+  readonly #replids = new WeakMap<Redis, string>();
   #looking: Promise<void> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  #refreshedAt = Number.NEGATIVE_INFINITY;
 
   readonly #replicaTimeoutMs: number;
 
@@ -93,8 +89,6 @@ export class DurableWrites {
     try {
       return await this.#write(redis, durable, keys, args);
     } catch (error) {
-      // Whatever it was, the slot may have another owner: ioredis learns of that from single commands alone.
-      if (redis instanceof Cluster && !(error instanceof TooFewReplicasError)) void this.#refresh(redis);
       throw withoutCommand(error);
     }
   }
@@ -119,40 +113,44 @@ export class DurableWrites {
     // A script that runs again, in front of WAIT, finds what it wrote itself: its first reply is the one that tells.
     let first: Answer | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-      const wait = this.#waits.get(route.server) ?? NO_WAIT;
+      const wait = this.#waitOn(route.server);
       let replies: readonly unknown[];
       try {
         replies = await send(route, durable, keys, args, wait);
       } catch (error) {
-        const followed = await this.#followed(redis, error, () => runScript(redis, durable, keys, args));
-        first = followed?.first;
-        route = followed?.route ?? (await this.#route(redis, key));
+        const run = () => runScript(redis, durable, keys, args);
+        ({ first, route } = await this.#followed(redis, route.server, key, error, run));
         continue;
       }
       const answer = answerOf(replies[0]);
       const { primary } = answer;
       if (first?.primary.replid !== primary.replid) first = answer;
       const acknowledged = Number(replies[1] ?? 0);
-      this.#replication.observe(primary);
+      this.#observe(route.server, primary);
       if (primary.replicas < this.#replication.required(primary.replid)) await this.#lookLately(redis);
       const required = this.#replication.required(primary.replid);
       const isDone = acknowledged >= required;
       const isLate = !isDone && wait.replicas >= required;
       if (isDone || isLate) this.#replication.acknowledged(primary.replid, isDone);
-      const timeoutMs = isLate ? STALLED_TIMEOUT_MS : this.#replicaTimeoutMs;
-      // Where too few follow, WAIT would hold up the connection for nothing.
-      this.#waits.set(
-        route.server,
-        primary.replicas >= required ? { replicas: required, timeoutMs } : NO_WAIT,
-      );
       if (isDone) return first.reply;
       if (isLate || primary.replicas < required) {
-        throw new TooFewReplicasError(
+        throw new Error(
           `${required} replicas should have this: ${primary.replicas} follow, ${acknowledged} acknowledged`,
         );
       }
     }
     throw new Error('the owner of the slot, or its replicas, changed too often');
+  }
+
+  /** Where too few replicas follow, WAIT would hold up the connection for nothing. */
+  #waitOn(server: Redis): Wait {
+    const { replicas, isStalled } = this.#replication.awaited(this.#replids.get(server));
+    return { replicas, timeoutMs: isStalled ? STALLED_TIMEOUT_MS : this.#replicaTimeoutMs };
+  }
+
+  #observe(server: Redis, primary: Primary): void {
+    this.#replids.set(server, primary.replid);
+    this.#replication.observe(primary);
   }
 
   async #route(redis: RedisClient, key: string): Promise<Route> {
@@ -166,31 +164,47 @@ export class DurableWrites {
   }
 
   /**
-   * Follows a redirection of the Cluster: undefined where the slot has moved, and what came of it where it is just moving.
-   * Throws any other error.
+   * Where to write after an error; and what came of it already, where the slot is just moving. Throws the error where the slot
+   * has not moved.
    */
   async #followed(
     redis: RedisClient,
+    from: Redis,
+    key: string,
     error: unknown,
     run: () => Promise<unknown>,
-  ): Promise<{ readonly first: Answer; readonly route: Route } | undefined> {
+  ): Promise<{ readonly first: Answer | undefined; readonly route: Route }> {
+    if (!(redis instanceof Cluster)) throw error;
     const [kind, , address] = error instanceof Error ? error.message.split(' ') : [];
-    if (!(redis instanceof Cluster) || (kind !== 'MOVED' && kind !== 'ASK')) throw error;
+    const named = () => redis.nodes().find((node) => addressOf(node) === address);
+    if (kind === 'ASK') {
+      // ioredis follows a single command by itself, and knows the node from then on.
+      const first = answerOf(await run());
+      const server = named();
+      if (server === undefined) throw error;
+      return { first, route: { server, asking: true } };
+    }
     if (kind === 'MOVED') {
       await refreshed(redis);
-      return undefined;
+      // The node that was asked for the map may not have heard yet.
+      const server = named() ?? ownerOf(redis, key);
+      if (server === undefined) throw error;
+      return { first: undefined, route: { server, asking: false } };
     }
-    // ioredis follows a single command by itself, and knows the node from then on.
-    const first = answerOf(await run());
-    const server = redis.nodes().find((node) => addressOf(node) === address);
-    if (server === undefined) throw error;
-    return { first, route: { server, asking: true } };
+    // Whatever it was, the slot may have another owner. ioredis learns of that by itself from single commands alone.
+    await this.#refresh(redis);
+    const server = ownerOf(redis, key);
+    if (server === undefined || server === from) throw error;
+    return { first: undefined, route: { server, asking: false } };
   }
 
-  async #refresh(cluster: Cluster): Promise<void> {
-    if (performance.now() - this.#refreshedAt < REFRESH_AFTER_MS) return;
-    this.#refreshedAt = performance.now();
-    await refreshed(cluster);
+  /** Asks the Cluster who owns which slots, unless that was done just now. */
+  #refresh(cluster: Cluster): Promise<void> {
+    const last = this.#refreshes.get(cluster);
+    if (last !== undefined && performance.now() - last.at < REFRESH_AFTER_MS) return last.done;
+    const done = refreshed(cluster);
+    this.#refreshes.set(cluster, { at: performance.now(), done });
+    return done;
   }
 
   async #lookLately(redis: RedisClient): Promise<void> {
@@ -209,7 +223,7 @@ export class DurableWrites {
 
   async #lookAt(server: Redis): Promise<string> {
     const primary = primaryIn(`${await server.info('replication')}${await server.info('stats')}`);
-    this.#replication.observe(primary);
+    this.#observe(server, primary);
     this.#replication.told(primary.replid, await this.#watchers?.ask(server));
     return primary.replid;
   }

@@ -1,5 +1,11 @@
-import { Cluster, Redis } from 'ioredis';
-import { parseRedisUrl, type RedisClient, type RedisNode, type RedisTarget } from './connection.ts';
+import { Cluster, type Redis } from 'ioredis';
+import {
+  connectSentinel,
+  parseRedisUrl,
+  type RedisClient,
+  type RedisNode,
+  type RedisTarget,
+} from './connection.ts';
 import type { Failover } from './replication.ts';
 
 const SENTINEL_TIMEOUT_MS = 1000;
@@ -78,18 +84,11 @@ interface SentinelAnswer extends Failover {
 }
 
 async function askSentinel(target: RedisTarget, node: RedisNode): Promise<SentinelAnswer> {
-  const { primaryName = '', sentinelPassword, tls } = target;
-  const sentinel = new Redis({
-    ...node,
-    password: sentinelPassword,
-    tls: tls ? {} : undefined,
-    connectTimeout: SENTINEL_TIMEOUT_MS,
+  const { primaryName = '' } = target;
+  const sentinel = connectSentinel(target, node, {
     commandTimeout: SENTINEL_TIMEOUT_MS,
-    enableReadyCheck: false,
     retryStrategy: () => null,
   });
-  // What fails is told by the commands.
-  sentinel.on('error', () => {});
   try {
     const [primary, replicas, hasQuorum] = await Promise.all([
       sentinel.call('SENTINEL', 'MASTER', primaryName),

@@ -114,6 +114,17 @@ export class Replication {
     return history === undefined ? 1 : this.#required(history);
   }
 
+  /** So many acknowledgements can be awaited: all that are required, or none. `isStalled` when they did not come lately. */
+  awaited(replid: string | undefined): { readonly replicas: number; readonly isStalled: boolean } {
+    const history = replid === undefined ? undefined : this.#histories.get(replid);
+    if (history === undefined) return { replicas: 0, isStalled: false };
+    const required = this.#required(history);
+    return {
+      replicas: history.last.replicas >= required ? required : 0,
+      isStalled: this.#isStalled(history),
+    };
+  }
+
   /** Notes whether the replicas acknowledged a write that they should have. */
   acknowledged(replid: string, inTime: boolean): void {
     const history = this.#histories.get(replid);

@@ -11,6 +11,8 @@ import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
+import { startWithSentinel } from '../helpers/redis-topologies.ts';
+import { until } from '../helpers/until.ts';
 import { pasarela } from './run.ts';
 
 const SECRET = 'the secret of now that is long enough';
@@ -178,6 +180,39 @@ it.each([
 ])('finds a Redis that %s', async (_, args, message, cure) => {
   await using redis = await startRedis(args);
   await expectOnly({ REDIS_URL: redis.url }, { check: 'redis', status: 'warning', message, cure });
+});
+
+it('finds a Redis whose replicas nobody watches, and settings that a failover may lose payments by', async () => {
+  await using primary = await startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
+  await using _replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
+  await until(async () => (await primary.admin.info('replication')).includes('state=online'));
+  const found = await wrongs({ REDIS_URL: primary.url });
+  expect(found).toMatchObject([
+    {
+      check: 'redis',
+      message: expect.stringContaining('nobody can be asked'),
+      cure: expect.stringContaining('redis+sentinel://'),
+    },
+    {
+      check: 'redis',
+      message: expect.stringContaining('min-replicas-to-write 0, not 1'),
+      cure: expect.stringContaining('to the number of replicas'),
+    },
+  ]);
+  await primary.admin.config('SET', 'min-replicas-to-write', '1');
+  expect(await wrongs({ REDIS_URL: primary.url })).toEqual([]);
+});
+
+it('finds Sentinels that cannot be asked about a failover', { timeout: 60_000 }, async () => {
+  await using redis = await startWithSentinel();
+  await redis.primary.admin.config('SET', 'min-replicas-to-write', '1');
+  expect(await wrongs({ REDIS_URL: redis.url })).toEqual([]);
+  // More than there are: no failover could begin.
+  await redis.sentinel.admin.call('SENTINEL', 'SET', 'events', 'quorum', '2');
+  await expectOnly(
+    { REDIS_URL: redis.url },
+    { check: 'redis', status: 'warning', message: /No Sentinel/, cure: /Sentinels be reached/ },
+  );
 });
 
 it('finds an upstream that cannot be reached', async () => {

@@ -63,6 +63,52 @@ export async function startCluster(): Promise<RedisCluster> {
   };
 }
 
+/** A slot on its way from one node to another. */
+export interface Migration {
+  readonly slot: number;
+  readonly source: RedisServer;
+  readonly target: RedisServer;
+  /** Moves the keys, and tells every node of the new owner. */
+  finish(): Promise<void>;
+}
+
+/** Begins to move the slot of a client's keys, as resharding does (Redis Cluster specification). */
+export async function startMigration(cluster: RedisCluster, clientId: string): Promise<Migration> {
+  const source = await cluster.nodeOf(clientId);
+  const target = cluster.nodes.find((node) => node !== source);
+  if (target === undefined) throw new Error('there are three');
+  const slot = await source.admin.cluster('KEYSLOT', `{${clientId}}`);
+  const [sourceId, targetId] = [await source.admin.cluster('MYID'), await target.admin.cluster('MYID')];
+  await target.admin.cluster('SETSLOT', slot, 'IMPORTING', sourceId);
+  await source.admin.cluster('SETSLOT', slot, 'MIGRATING', targetId);
+  return {
+    slot,
+    source,
+    target,
+    async finish() {
+      const keys = await source.admin.cluster('GETKEYSINSLOT', slot, 100);
+      await source.admin.migrate('127.0.0.1', target.port, '', 0, 5000, 'KEYS', ...keys);
+      for (const node of [target, source, ...cluster.nodes])
+        await node.admin.cluster('SETSLOT', slot, 'NODE', targetId);
+    },
+  };
+}
+
+/** After this time a planned failover has been given up, in milliseconds (Redis: CLUSTER_MF_TIMEOUT). */
+const PLANNED_FAILOVER_MS = 5_000;
+
+/** Resolves once a replica of a Cluster has taken its primary's place as planned; asks again where it was not elected. */
+export async function failOver(replica: RedisServer): Promise<void> {
+  let askedAt = Number.NEGATIVE_INFINITY;
+  await until(async () => {
+    if (performance.now() - askedAt > PLANNED_FAILOVER_MS) {
+      await replica.admin.cluster('FAILOVER');
+      askedAt = performance.now();
+    }
+    return (await replica.admin.info('replication')).includes('role:master');
+  });
+}
+
 /** Resolves once a replica has all that its primary has, and would still have it after its end. */
 async function inStep(primary: RedisServer, replica: RedisServer): Promise<void> {
   await until(async () => {

@@ -44,6 +44,8 @@ export interface Upstream extends AsyncDisposable {
   readonly readFaults: Fault[];
   /** Answers what is held. */
   letGo(): void;
+  /** Forgets every idempotency key, as it does after a day. */
+  forget(): void;
 }
 
 export async function startUpstream(): Promise<Upstream> {
@@ -125,6 +127,7 @@ export async function startUpstream(): Promise<Upstream> {
     letGo: () => {
       for (const answer of held.splice(0)) answer();
     },
+    forget: () => kept.clear(),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       server.close();

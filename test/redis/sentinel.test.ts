@@ -90,13 +90,36 @@ it('a failover that is announced while the primary is being looked for leaves no
   await redis.primary.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
   await until(() => relay.held === 1);
   await redis.sentinel.admin.call('SENTINEL', 'FAILOVER', 'events');
-  // Once it has heard of the failover it listens no more.
-  await until(() => relay.listening === 0);
+  await until(async () => {
+    const named = await redis.sentinel.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'events');
+    return Array.isArray(named) && named[1] === String(redis.replica.port);
+  });
   relay.release();
 
   await until(() => answers(client));
   expect(await client.info('replication')).toContain('role:master');
   expect(await client.config('GET', 'port')).toContain(String(redis.replica.port));
+});
+
+it('a Sentinel that was restarted is listened to again', async () => {
+  await using redis = await startWithSentinel();
+  using connection = connected(redis.url);
+  const { client } = connection;
+  const { admin } = redis.sentinel;
+  const isHeard = async () =>
+    /cmd=subscribe/.test(String(await admin.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB')));
+  await until(() => answers(client));
+  await until(isHeard);
+  await redis.sentinel.kill();
+  await redis.sentinel.start();
+  await until(isHeard);
+
+  // The old primary stays where it is, and takes writes: only the announcement tells that another one took its place.
+  await admin.call('SENTINEL', 'FAILOVER', 'events');
+  await until(async () => {
+    const info = await client.info('server').catch(() => '');
+    return info.includes(`tcp_port:${redis.replica.port}`);
+  });
 });
 
 it('a Sentinel that takes connections and says nothing is passed over', async () => {

@@ -141,8 +141,9 @@ export class RedisLog extends LogReader implements RemoteLog {
     clientId: string,
     event: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
   ): Promise<Appended | undefined> {
-    const keys = [redisKeys(clientId).meta, seenKey(clientId, event)];
-    const found = await this.#writers.run(RECALL, keys, [SEEN_FOR_MS]);
+    const { meta, log } = redisKeys(clientId);
+    const keys = [meta, log, seenKey(clientId, event)];
+    const found = await this.#writers.run(RECALL, keys, [newEpoch(this.#options.now()), SEEN_FOR_MS]);
     return found.length === 0 ? undefined : repeated(clientId, event, found);
   }
 

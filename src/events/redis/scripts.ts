@@ -2,6 +2,30 @@ import { durableScript } from '../../redis/durable-write.ts';
 import { script } from '../../redis/script.ts';
 
 /**
+ * The beginning of a script: `epoch` and `last`, the id of the newest entry. Keys: meta, log. Arguments: an epoch to begin with.
+ *
+ * Where meta was lost and the log was not, they are what the log tells: the first entry of all names its epoch as the one
+ * before it. Where that entry is no longer retained, another life begins, with what there is.
+ */
+const LIFE = `
+  local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
+  local epoch = meta[1]
+  local last = meta[2] or epoch
+  if not epoch then
+    local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+    if oldest then
+      local prev = oldest[2][2]
+      epoch = prev:find('-', 1, true) and ARGV[1] or prev
+      last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1][1]
+      redis.call('HSET', KEYS[1], 'epoch', epoch, 'last', last)
+    else
+      epoch, last = ARGV[1], ARGV[1]
+      redis.call('HSET', KEYS[1], 'epoch', epoch)
+    end
+  end
+`;
+
+/**
  * Appends any number of one client's events, all in this order or none. Keys: meta, log, and a `seen` for each event.
  * Arguments: an epoch to begin with, retention, milliseconds to remember, channel, command to publish with; and for each
  * event its contents digest, its text and its answer. Returns the epoch, and for each event `{1, id}` or, where it was
@@ -11,9 +35,7 @@ import { script } from '../../redis/script.ts';
  * that was written before it too.
  */
 export const APPEND = durableScript(`
-  local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
-  local epoch = meta[1] or ARGV[1]
-  local last = meta[2] or epoch
+  ${LIFE}
   local reply = {epoch}
   for index = 3, #KEYS do
     local first = 6 + (index - 3) * 3
@@ -34,23 +56,17 @@ export const APPEND = durableScript(`
   return reply
 `);
 
-/** Keys: meta, seen. Arguments: milliseconds to remember. Returns `{epoch, id, contents, answer}` or nothing. */
+/**
+ * Keys: meta, log, seen. Arguments: an epoch to begin with, milliseconds to remember. Returns `{epoch, id, contents, answer}` or
+ * nothing.
+ */
 export const RECALL = durableScript(`
-  local seen = redis.call('HMGET', KEYS[2], 'id', 'contents', 'answer')
+  local seen = redis.call('HMGET', KEYS[3], 'id', 'contents', 'answer')
   if not seen[1] then return {} end
-  redis.call('PEXPIRE', KEYS[2], ARGV[1])
-  return {redis.call('HGET', KEYS[1], 'epoch') or '', seen[1], seen[2], seen[3]}
+  ${LIFE}
+  redis.call('PEXPIRE', KEYS[3], ARGV[2])
+  return {epoch, seen[1], seen[2], seen[3]}
 `);
-
-const LIFE = `
-  local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
-  local epoch = meta[1]
-  if not epoch then
-    epoch = ARGV[1]
-    redis.call('HSET', KEYS[1], 'epoch', epoch)
-  end
-  local last = meta[2] or epoch
-`;
 
 /** Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last, prev of the oldest entry}`. */
 export const BOUNDS = script(`

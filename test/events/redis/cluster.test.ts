@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { EventLog } from '../../../src/events/log.ts';
+import { StoreUnavailableError } from '../../../src/events/errors.ts';
+import type { EventLog, NewEvent } from '../../../src/events/log.ts';
 import { openEventLog } from '../../../src/events/open.ts';
 import {
   available,
@@ -15,7 +16,8 @@ import {
   take,
 } from '../../helpers/events.ts';
 import type { RedisServer } from '../../helpers/redis.ts';
-import { type RedisCluster, startCluster } from '../../helpers/redis-topologies.ts';
+import { failOver, type RedisCluster, startCluster, startMigration } from '../../helpers/redis-topologies.ts';
+import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
 
 // A Cluster that was away needs some seconds to agree with itself.
@@ -161,11 +163,97 @@ describe('a Cluster of three', () => {
     const before = moneyIn();
     await log.append(client, before);
     expect(ids(await take(events, 1))).toEqual([before.id]);
-    await moveSlotOf(client);
+    await (await startMigration(cluster, client)).finish();
     const after = moneyIn();
     await log.append(client, after);
     expect(ids(await take(events, 1))).toEqual([after.id]);
   });
+});
+
+describe('a Cluster with a replica', () => {
+  const openOn = async (url: string): Promise<EventLog> => {
+    const dataDir = await mkdtemp(join(root, 'data-'));
+    const log = await openEventLog({
+      redisUrl: url,
+      dataDir,
+      retention: 1000,
+      metrics: countingMetrics(),
+      logger: recordingLogger(),
+    });
+    logs.push(log);
+    return log;
+  };
+
+  it.each(['a failover', 'a planned failover', 'resharding'])(
+    'takes the events of a slot again that has another owner: %s',
+    LONG,
+    async (how) => {
+      await using own = await startCluster();
+      const client = randomUUID();
+      const primary = await own.nodeOf(client);
+      const replica = await own.addReplica(primary);
+      const log = await openOn(own.url);
+      await drained(log);
+      const sent = Array.from({ length: 6 }, () => moneyIn());
+      const taken = (event: NewEvent) => until(async () => (await log.append(client, event)).cursor !== null);
+      for (const event of sent.slice(0, 2)) await taken(event);
+      if (how === 'a failover') {
+        await primary.kill();
+      } else if (how === 'a planned failover') {
+        await failOver(replica);
+      } else {
+        await (await startMigration(own, client)).finish();
+      }
+      for (const event of sent.slice(2)) await log.append(client, event);
+      await drained(log);
+      const last = moneyIn();
+      await taken(last);
+      const { events } = await log.readAfter(client, null, 100);
+      expect(ids(events)).toEqual([...sent, last].map(({ id }) => id));
+    },
+  );
+
+  it('is waited for, though another primary was away when the gateway started', LONG, async () => {
+    await using own = await startCluster();
+    const client = randomUUID();
+    const primary = await own.nodeOf(client);
+    const replica = await own.addReplica(primary);
+    const other = own.nodes.find((node) => node !== primary);
+    await other?.kill();
+    const log = await openOn(own.url);
+    await until(async () => (await log.append(client, moneyIn())).cursor !== null);
+    replica.freeze();
+    // Its primary alone has it: it waits in the spool as well.
+    expect((await log.append(client, moneyIn())).cursor).toBeNull();
+    replica.thaw();
+    await until(async () => (await log.health()).spooled === 0);
+  });
+
+  it(
+    'that is gone, while other primaries have theirs, is told by the health, and holds up no connection',
+    LONG,
+    async () => {
+      await using own = await startCluster();
+      const client = randomUUID();
+      const primary = await own.nodeOf(client);
+      const replica = await own.addReplica(primary);
+      for (const node of own.nodes) if (node !== primary) await own.addReplica(node);
+      const log = await openOn(own.url);
+      await drained(log);
+      const decided = () => moneyIn({ spoolable: false });
+      expect((await log.append(client, decided())).cursor).not.toBeNull();
+      await replica.kill();
+      await until(async () => !(await log.health()).available);
+      await primary.admin.config('RESETSTAT');
+      for (let count = 0; count < 5; count += 1) {
+        await expect(log.append(client, decided())).rejects.toThrow(StoreUnavailableError);
+      }
+      expect(await primary.admin.info('commandstats')).not.toContain('cmdstat_wait');
+      await replica.start();
+      await available(log);
+      expect((await log.append(client, decided())).cursor).not.toBeNull();
+    },
+  );
 });
 
 /** A client on each node. */
@@ -176,19 +264,4 @@ async function clientsOnEachNode(): Promise<Iterable<string>> {
     clients.set(await cluster.nodeOf(client), client);
   }
   return clients.values();
-}
-
-/** Moves the slot of a client's keys, and the keys, as resharding does (Redis Cluster specification). */
-async function moveSlotOf(client: string): Promise<void> {
-  const source = await cluster.nodeOf(client);
-  const target = cluster.nodes.find((node) => node !== source);
-  if (target === undefined) throw new Error('there are three');
-  const slot = await source.admin.cluster('KEYSLOT', `{${client}}`);
-  const [sourceId, targetId] = [await source.admin.cluster('MYID'), await target.admin.cluster('MYID')];
-  await target.admin.cluster('SETSLOT', slot, 'IMPORTING', sourceId);
-  await source.admin.cluster('SETSLOT', slot, 'MIGRATING', targetId);
-  const keys = await source.admin.cluster('GETKEYSINSLOT', slot, 100);
-  await source.admin.migrate('127.0.0.1', target.port, '', 0, 5000, 'KEYS', ...keys);
-  for (const node of [target, source, ...cluster.nodes])
-    await node.admin.cluster('SETSLOT', slot, 'NODE', targetId);
 }

@@ -202,6 +202,50 @@ describe('a Redis that lost what it held', () => {
   });
 });
 
+describe('a Redis that lost what it knows of a log, and not the log', () => {
+  const begun = async (retention: number, count: number) => {
+    const log = await open({ redisUrl: redis.url, retention });
+    const client = randomUUID();
+    const sent = Array.from({ length: count }, () => moneyIn());
+    const cursors: string[] = [];
+    for (const event of sent) cursors.push(String((await log.append(client, event)).cursor));
+    await redis.admin.del(`{${client}}:meta`);
+    return { log, client, sent: sent.map(({ id }) => id), cursors };
+  };
+
+  it('goes on where it was as long as the first event is there', async () => {
+    const { log, client, sent, cursors } = await begun(1000, 3);
+    const later = moneyIn();
+    await log.append(client, later);
+    const { events } = await log.readAfter(client, cursors[0] ?? '', 100);
+    expect(ids(events)).toEqual([...sent.slice(1), later.id]);
+    await log.stop();
+  });
+
+  it.each(['read', 'appended to', 'asked for what it knows'])(
+    'tells a gap otherwise, and where to start again, whatever happens first: %s',
+    async (how) => {
+      const { log, client, sent, cursors } = await begun(3, 5);
+      const known = moneyIn();
+      if (how === 'appended to') await log.append(client, known);
+      const recalled =
+        how === 'asked for what it knows'
+          ? await log.recall(client, { type: 'MONEY_IN', identity: sent[4] ?? '', contents: '' })
+          : undefined;
+      const error = await log.readAfter(client, cursors[3] ?? '', 100).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(EventsGapError);
+      const { oldest, head } = error as EventsGapError;
+      const { events } = await log.readAfter(client, oldest, 100);
+      expect(ids(events)).toEqual([...sent, ...(how === 'appended to' ? [known.id] : [])].slice(-3));
+      expect((await log.readAfter(client, head, 100)).events).toEqual([]);
+      if (recalled !== undefined) {
+        expect((await log.readAfter(client, recalled.cursor, 100)).events).toEqual([]);
+      }
+      await log.stop();
+    },
+  );
+});
+
 describe('the settings of Redis', () => {
   const warningsOf = async (args: readonly string[], prepare?: (own: RedisServer) => Promise<unknown>) => {
     await using own = await startRedis(args);

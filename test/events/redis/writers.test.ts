@@ -43,7 +43,7 @@ function writersTo(urls: readonly string[]): RedisWriters {
 }
 
 const run = (writers: RedisWriters): Promise<readonly unknown[]> =>
-  writers.run(RECALL, ['{c}:meta', '{c}:seen'], [SEEN_FOR_MS]);
+  writers.run(RECALL, ['{c}:meta', '{c}:log', '{c}:seen'], ['an epoch', SEEN_FOR_MS]);
 
 it.each([[[0]], [[1]], [[2]], [[0, 2]]])(
   'writes where of three connections these stand: %j',

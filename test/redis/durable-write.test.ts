@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, expect, it } from 'vitest';
+import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
+import { DurableWrites, durableScript } from '../../src/redis/durable-write.ts';
+import { serversOf, watchersOf } from '../../src/redis/failover.ts';
+import { ALONE_FOR_MS } from '../../src/redis/replication.ts';
+import { type RedisServer, startRedis } from '../helpers/redis.ts';
+import { startCluster, startMigration, startWithSentinel } from '../helpers/redis-topologies.ts';
+import { until } from '../helpers/until.ts';
+
+const SET = durableScript(`
+  local known = redis.call('GET', KEYS[1])
+  redis.call('SET', KEYS[1], ARGV[1])
+  return known or 'new'`);
+const PROMPT = ['--repl-diskless-sync-delay', '0'];
+
+const opened: RedisClient[] = [];
+afterEach(() => {
+  for (const connection of opened.splice(0)) connection.disconnect();
+});
+
+function connect(url: string): RedisClient {
+  const client = connectRedis(url, { commandTimeout: 2_000, maxRetriesPerRequest: 0 });
+  client.on('error', () => {});
+  opened.push(client);
+  return client;
+}
+
+async function startReplica(primary: RedisServer): Promise<RedisServer> {
+  const replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
+  await until(async () => (await replica.admin.info('replication')).includes('master_link_status:up'));
+  await until(async () => (await primary.admin.wait(1, 100)) >= 1);
+  return replica;
+}
+
+const writing = (writes: DurableWrites, client: RedisClient) => (key: string, value: string) =>
+  writes.write(client, SET, [key], [value]);
+
+it('is on every replica once it is done, and replies what its first run did', async () => {
+  await using primary = await startRedis(PROMPT);
+  await using one = await startReplica(primary);
+  await using other = await startReplica(primary);
+  const set = writing(new DurableWrites(primary.url, 2_000), connect(primary.url));
+  // The first write learns that there are replicas, and has to be run again in front of WAIT.
+  expect(await set('first', '1')).toBe('new');
+  for (const replica of [one, other]) expect(await replica.admin.get('first')).toBe('1');
+  expect(await set('first', '2')).toBe('1');
+});
+
+it('is not done when one of two replicas falls silent or goes, and is again when it is back', async () => {
+  await using primary = await startRedis(PROMPT);
+  await using _one = await startReplica(primary);
+  await using other = await startReplica(primary);
+  const set = writing(new DurableWrites(primary.url, 300), connect(primary.url));
+  await until(() => set('key', '1').catch(() => undefined));
+  other.freeze();
+  await expect(set('key', '2')).rejects.toThrow('2 replicas should have this');
+  other.thaw();
+  await until(() => set('key', '3').catch(() => undefined));
+  await other.kill();
+  await until(async () => !(await primary.admin.info('replication')).includes('slave1'));
+  await expect(set('key', '4')).rejects.toThrow('1 follow');
+});
+
+it('is not done on a primary whose replica came back for a moment, after long without, and saw nothing of it', async () => {
+  let now = 0;
+  await using primary = await startRedis(PROMPT);
+  await using replica = await startReplica(primary);
+  const client = connect(primary.url);
+  const set = writing(new DurableWrites(primary.url, 300, () => now), client);
+  const isFollowed = async () => /slave0:/.test(await primary.admin.info('replication'));
+  await until(() => set('key', '1').catch(() => undefined));
+  await replica.admin.replicaof('NO', 'ONE');
+  await until(async () => !(await isFollowed()));
+  await expect(set('key', '2')).rejects.toThrow('0 follow');
+  now = ALONE_FOR_MS;
+  expect(await set('key', '3')).toBe('2');
+
+  await replica.admin.replicaof('127.0.0.1', primary.port);
+  await until(async () => (await replica.admin.info('replication')).includes('master_link_status:up'));
+  await replica.admin.replicaof('NO', 'ONE');
+  await until(async () => !(await isFollowed()));
+  await expect(set('key', '4')).rejects.toThrow('0 follow');
+  now += ALONE_FOR_MS;
+  expect(await set('key', '5')).toBe('4');
+});
+
+it('holds up its connection only where enough replicas follow', async () => {
+  await using primary = await startRedis(PROMPT);
+  await using replica = await startReplica(primary);
+  const set = writing(new DurableWrites(primary.url, 300), connect(primary.url));
+  await until(() => set('key', '1').catch(() => undefined));
+  await replica.kill();
+  await until(async () => !(await primary.admin.info('replication')).includes('slave0'));
+  // This one may still be sent with a WAIT.
+  await expect(set('key', '2')).rejects.toThrow('0 follow');
+  await primary.admin.config('RESETSTAT');
+  for (let count = 0; count < 10; count += 1) await expect(set('key', '3')).rejects.toThrow('0 follow');
+  expect(await primary.admin.info('commandstats')).not.toContain('cmdstat_wait');
+});
+
+it('never shows what was to be written', async () => {
+  await using redis = await startRedis();
+  await redis.admin.config('SET', 'maxmemory', '1');
+  const set = writing(new DurableWrites(redis.url, 300), connect(redis.url));
+  const error = await set('key', 'a-secret').catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(Error);
+  expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('a-secret');
+  expect(error).not.toHaveProperty('command');
+});
+
+it('follows a slot that is just moving to another node of the Cluster', { timeout: 60_000 }, async () => {
+  await using cluster = await startCluster();
+  const set = writing(new DurableWrites(cluster.url, 300), connect(cluster.url));
+  const tag = randomUUID();
+  await until(() => set(`{${tag}}`, '1').catch(() => undefined));
+  const migration = await startMigration(cluster, tag);
+  // What the slot held is still at its old owner; what is new goes to the new one.
+  expect(await set(`{${tag}}`, '2')).toBe('1');
+  expect(await set(`{${tag}}:new`, '1')).toBe('new');
+  expect(await migration.source.admin.cluster('COUNTKEYSINSLOT', migration.slot)).toBe(1);
+  expect(await migration.target.admin.cluster('COUNTKEYSINSLOT', migration.slot)).toBe(1);
+  await migration.finish();
+  expect(await set(`{${tag}}:new`, '2')).toBe('1');
+  expect(await set(`{${tag}}`, '3')).toBe('2');
+});
+
+it('is done on a primary that a Cluster has promoted, or whose replica it has given up', {
+  timeout: 90_000,
+}, async () => {
+  await using cluster = await startCluster();
+  const tag = randomUUID();
+  const primary = await cluster.nodeOf(tag);
+  const replica = await cluster.addReplica(primary);
+  const client = connect(cluster.url);
+  const writes = new DurableWrites(cluster.url, 300);
+  const set = writing(writes, client);
+  await until(() => set(`{${tag}}`, '1').catch(() => undefined));
+  await primary.kill();
+  // The promoted replica follows nobody, and nobody follows it.
+  await until(() => set(`{${tag}}`, '2').catch(() => undefined));
+  await until(() =>
+    writes.look(client).then(
+      () => writes.isDurable,
+      () => false,
+    ),
+  );
+  expect(await replica.admin.info('replication')).toContain('role:master');
+});
+
+it('is asked of the Sentinels how soon they act, which replicas they could promote, and who is the primary', {
+  timeout: 60_000,
+}, async () => {
+  await using redis = await startWithSentinel();
+  const watchers = watchersOf(redis.url);
+  const [primary] = serversOf(connect(redis.primary.url));
+  const [replica] = serversOf(connect(redis.replica.url));
+  if (watchers === undefined || primary === undefined || replica === undefined)
+    throw new Error('all are there');
+  expect(await until(() => watchers.ask(primary))).toEqual({ promotable: 1, noticedAfterMs: 500 });
+  await redis.sentinel.admin.call('SENTINEL', 'SET', 'events', 'down-after-milliseconds', '45000');
+  expect(await watchers.ask(primary)).toEqual({ promotable: 1, noticedAfterMs: 45_000 });
+  expect(await watchers.ask(replica)).toBeUndefined();
+  await redis.sentinel.admin.call('SENTINEL', 'SET', 'events', 'down-after-milliseconds', '500');
+  await redis.replica.kill();
+  await until(async () => (await watchers.ask(primary))?.promotable === 0);
+  await redis.sentinel.kill();
+  expect(await watchers.ask(primary)).toBeUndefined();
+});
