@@ -14,7 +14,7 @@ import { openEventLog } from '../events/open.ts';
 import { createDrain } from '../graphql/plugins/drain.ts';
 import { createQueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
 import { trustedDocument } from '../graphql/plugins/trusted-documents.ts';
-import { toDocumentError } from '../graphql/public-errors.ts';
+import { placesOf, toDocumentError } from '../graphql/public-errors.ts';
 import { createGraph, type GraphConfig } from '../graphql/yoga.ts';
 import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from '../ingress/addresses.ts';
 import { createIngress } from '../ingress/ingress.ts';
@@ -217,9 +217,8 @@ export function buildServer(
           : trustedDocument(config.trustedDocuments, request),
       publicForm: (error, requestId) => {
         const { message, extensions } = toDocumentError(error);
-        const { nodes, source, positions } = error;
         const { http: _status, ...known } = extensions;
-        return new GraphQLError(message, { nodes, source, positions, extensions: { ...known, requestId } });
+        return new GraphQLError(message, { ...placesOf(error), extensions: { ...known, requestId } });
       },
     });
 

@@ -7,7 +7,7 @@ import {
   SlowConsumerError,
   StoreUnavailableError,
 } from '../events/errors.ts';
-import { redact, withoutValues } from '../observability/redact.ts';
+import { publicMessage, withoutValues } from '../observability/redact.ts';
 import { PublicError } from '../resolvers/errors.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { MalformedIdError } from '../upstream/path.ts';
@@ -18,7 +18,7 @@ import { MalformedIdError } from '../upstream/path.ts';
  */
 export function toPublicError(error: GraphQLError): GraphQLError | undefined {
   const known = publicForm(error);
-  return known && rephrased(known, redact(known.message));
+  return known && rephrased(known, publicMessage(known.message));
 }
 
 /**
@@ -28,12 +28,21 @@ export function toPublicError(error: GraphQLError): GraphQLError | undefined {
 export const toDocumentError = (error: GraphQLError): GraphQLError =>
   rephrased(error, withoutValues(error.message));
 
+/** Places that an error names: a field may stand in a document hundreds of times. */
+const MAX_PLACES = 5;
+
+/** Where an error comes from, in as many places as it may name. */
+export const placesOf = ({ nodes, source, positions }: GraphQLError) =>
+  nodes === undefined
+    ? { source, positions: positions?.slice(0, MAX_PLACES) }
+    : { nodes: nodes.slice(0, MAX_PLACES) };
+
 /** Without what Yoga adds of the error beneath: a parser's message quotes what it was given. */
 function rephrased(error: GraphQLError, message: string): GraphQLError {
   const { originalError, ...extensions } = error.extensions;
-  if (message === error.message && originalError === undefined) return error;
-  const { nodes, source, positions, path } = error;
-  return new GraphQLError(message, { nodes, source, positions, path, extensions });
+  const isBrief = (error.nodes?.length ?? 0) <= MAX_PLACES;
+  if (message === error.message && originalError === undefined && isBrief) return error;
+  return new GraphQLError(message, { ...placesOf(error), path: error.path, extensions });
 }
 
 function publicForm(error: GraphQLError): GraphQLError | undefined {

@@ -1,6 +1,5 @@
 import { GraphQLError } from 'graphql';
 import { createYoga, type GraphiQLOptions, type YogaServerInstance } from 'graphql-yoga';
-import { LRUCache } from 'lru-cache';
 import type { Logger } from '../common/logger.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
@@ -18,12 +17,12 @@ import { mergeExecuteHooks } from './plugins/merge-execute-hooks.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationMetrics } from './plugins/operation-metrics.ts';
 import { usePrefetch } from './plugins/prefetch.ts';
+import { usePreparedOperations } from './plugins/prepared-operation.ts';
 import type { QueryDeduplication } from './plugins/query-deduplication.ts';
 import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
-import { useValidationCache } from './plugins/validation-cache.ts';
-import { toDocumentError, toPublicError } from './public-errors.ts';
+import { placesOf, toDocumentError, toPublicError } from './public-errors.ts';
 
 /** How the graph is served, whichever transport asks. */
 export interface GraphConfig {
@@ -60,11 +59,8 @@ export interface GraphParts {
 
 /** The longest request body, in bytes. */
 export const MAX_BODY_BYTES = 256 * 1024;
-/** Parsed documents that are kept, in bytes; a parsed one takes some 150 bytes for each character of its text. */
+/** Documents of identified callers that are kept, with all that is derived from them, in bytes. */
 const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
-/** Errors of documents that could not be parsed. */
-const KEPT_ERRORS_BYTES = 2 * 1024 * 1024;
-const BYTES_PER_CHARACTER = 150;
 
 /**
  * GraphiQL leaves the offset of its first layout animation on each tab and applies it while the tab is pressed: the tab
@@ -79,8 +75,8 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     schema: buildSchema(),
     graphqlEndpoint: path,
     plugins: mergeExecuteHooks([
-      useValidationCache(),
-      useGraphQLJs(),
+      usePreparedOperations(KEPT_DOCUMENTS_BYTES),
+      useGraphQLJs({ hideSuggestions: !config.introspection }),
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
       usePrefetch(),
       shared.plugin,
@@ -90,6 +86,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       useErrorMasking({
         translate: toPublicError,
         translateInvalid: toDocumentError,
+        placesOf,
         onMasked: (error, requestId) =>
           logger.error({ err: error, requestId }, 'An operation failed unexpectedly'),
       }),
@@ -101,11 +98,8 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       ...(config.introspection ? [] : [useDisableIntrospection()]),
       ...(config.tracing === undefined ? [] : [config.tracing.plugin]),
     ]),
-    parserAndValidationCache: {
-      documentCache: keptByLength(KEPT_DOCUMENTS_BYTES),
-      errorCache: keptByLength(KEPT_ERRORS_BYTES),
-      validationCache: false,
-    },
+    // What it would keep, anybody could fill.
+    parserAndValidationCache: false,
     extraParamNames: ['documentId'],
     // Errors of the result are masked by the plugin above; this masks what is thrown before there is one.
     maskedErrors: {
@@ -132,13 +126,6 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     logging: false,
   });
 }
-
-/** Strangers choose what is parsed: what is kept of it is bounded by its size, not its number. */
-const keptByLength = <T extends object>(maxSize: number) =>
-  new LRUCache<string, T>({
-    maxSize,
-    sizeCalculation: (_, text) => BYTES_PER_CHARACTER * (text.length + 1),
-  });
 
 /** Errors from before an operation runs: those of GraphQL and HTTP are for the caller, others are not. */
 export function maskThrown(error: unknown, logger: Logger): GraphQLError {

@@ -9,6 +9,10 @@ const SECRET_FIELDS = [
 ];
 
 const MAX_CAUSES = 4;
+/** A message may repeat what a stranger sent, and a stack begins with its message. In UTF-16 code units. */
+const MAX_TEXT = 4_000;
+
+const cut = (text: string | undefined): string | undefined => text?.slice(0, MAX_TEXT).toWellFormed();
 
 /** What of an error is written: its own words and where it came from, and none of what libraries hang on it. */
 function plainError(error: unknown, depth = 0): object {
@@ -17,8 +21,8 @@ function plainError(error: unknown, depth = 0): object {
   const code: unknown = Reflect.get(error, 'code');
   return {
     type: name,
-    message,
-    stack,
+    message: cut(message),
+    stack: cut(stack),
     ...(typeof code === 'string' ? { code } : {}),
     ...(cause instanceof Error && depth < MAX_CAUSES ? { cause: plainError(cause, depth + 1) } : {}),
   };

@@ -7,8 +7,9 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import { type ExecutionArgs, type ExecutionResult, getOperationAST } from 'graphql';
+import type { ExecutionArgs, ExecutionResult } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface TraceContext {
@@ -47,11 +48,12 @@ const pullOf = (active: Context): Pull | undefined => active.getValue(PULL) as P
  */
 export function useTracing(tracer: Tracer): Plugin<TraceContext> {
   const begin = (args: ExecutionArgs & { readonly contextValue: TraceContext }): Span => {
-    const operation = getOperationAST(args.document, args.operationName);
-    const name = operation?.name?.value;
-    return tracer.startSpan(operation?.operation ?? 'query', {
+    const operation = preparedOperation(args);
+    const type = operation?.type ?? 'query';
+    const name = operation?.name;
+    return tracer.startSpan(type, {
       attributes: {
-        'graphql.operation.type': operation?.operation ?? 'query',
+        'graphql.operation.type': type,
         ...(name === undefined ? {} : { 'graphql.operation.name': name }),
         'pasarela.request_id': args.contextValue.requestId,
       },

@@ -31,6 +31,8 @@ export interface Context {
    * `session` are there.
    */
   identify(): MaybePromise<Caller>;
+  /** Whether a root field has asked for the caller, and somebody it is. */
+  readonly isIdentified: boolean;
   /** The identified caller. Throws when no root field has asked for it. */
   readonly caller: Caller;
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
@@ -252,6 +254,10 @@ class OperationContext implements Context {
       return this.#ask(true);
     };
     return untilExpiry(await this.identify(), again, this.clock, until);
+  }
+
+  get isIdentified(): boolean {
+    return this.#caller !== undefined;
   }
 
   get caller(): Caller {

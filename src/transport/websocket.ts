@@ -6,12 +6,12 @@ import {
   type ExecutionArgs,
   type ExecutionResult,
   GraphQLError,
-  getOperationAST,
   OperationTypeNode,
 } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, makeServer, type Context as SocketContext } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { stagger } from '../common/stagger.ts';
+import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
 import type { Graph } from '../graphql/yoga.ts';
 import type { FanOutMetrics } from '../observability/metrics.ts';
@@ -20,7 +20,7 @@ import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
-import { createStreamKeys } from './sockets/stream-key.ts';
+import { streamKey } from './sockets/stream-key.ts';
 
 /** The longest message that is read, in bytes (SECURITY.md). */
 const MAX_MESSAGE_BYTES = 64 * 1024;
@@ -64,7 +64,6 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const stopHeartbeat = startHeartbeat(sockets);
   const expiries = createExpiryWatch(options.untilExpiry);
   const fanOut = createFanOut(options.metrics);
-  const keyOf = createStreamKeys();
 
   const incomingOf = (authorization: string | undefined, readers?: () => number): Incoming => ({
     requestId: randomUUID(),
@@ -123,7 +122,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       const { operationName, variables } = payload;
       const { schema } = enveloped;
       const args = { schema, operationName, document, variableValues: variables };
-      const stream = keyOf({ schema, document, operationName, variables, credential: authorization ?? '' });
+      const operation = preparedOperation(args);
+      const stream = operation && streamKey({ operation, variables, credential: authorization ?? '' });
       const contextValue = await enveloped.contextFactory();
       const alone = async () =>
         // As for all.
@@ -208,8 +208,8 @@ const planOf = (args: ExecutionArgs): Plan => args.rootValue as Plan;
 /** Holds on to nothing else, as long as the stream lasts. */
 const just = (outcome: Subscribed) => (): Subscribed => outcome;
 
-const isStream = ({ document, operationName }: ExecutionArgs): boolean =>
-  getOperationAST(document, operationName)?.operation === OperationTypeNode.SUBSCRIPTION;
+const isStream = (args: ExecutionArgs): boolean =>
+  preparedOperation(args)?.type === OperationTypeNode.SUBSCRIPTION;
 
 function documentOrError(read: () => DocumentNode): DocumentNode | GraphQLError {
   try {

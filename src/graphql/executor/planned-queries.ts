@@ -1,17 +1,14 @@
 import {
   type ExecutionArgs,
   type ExecutionResult,
-  type FragmentDefinitionNode,
   GraphQLError,
   type GraphQLResolveInfo,
   getArgumentValues,
-  getOperationAST,
   getVariableValues,
-  Kind,
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
-import { LRUCache } from 'lru-cache';
+import { type PreparedOperation, preparedOperation } from '../plugins/prepared-operation.ts';
 import {
   type Complete,
   conditionsOf,
@@ -27,8 +24,6 @@ export type Execute = (args: ExecutionArgs) => ExecutionResult | Promise<Executi
 
 type VariableValues = GraphQLResolveInfo['variableValues'];
 
-/** Operations whose plans are kept. */
-const MAX_OPERATIONS = 500;
 /** Plans of one operation that differ in what its conditions include. */
 const MAX_VARIANTS = 8;
 
@@ -36,73 +31,82 @@ const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
 /**
  * Executes queries by plans. graphql-js stays the one reference for what an operation means: it executes mutations,
- * subscriptions, and what has been seen only once; and it has the last word on every error. A plan knows plain data
- * alone: an execution in which anything else comes up is thrown away and made again on graphql-js, over what the
- * session has already read.
+ * subscriptions, and what identified callers have not run twice yet; and it has the last word on every error. A plan
+ * knows plain data alone: an execution in which anything else comes up is thrown away and made again on graphql-js, over
+ * what the session has already read.
  *
  * @param interpret graphql-js' `execute`.
+ * @param isIdentified whether the caller of an operation is known by now, whose context it is given: plans take memory.
  */
-export function createPlannedExecution(interpret: Execute): Execute {
-  const operations = new LRUCache<OperationDefinitionNode, 'seen' | Plans>({ max: MAX_OPERATIONS });
-
-  const plansOf = (args: ExecutionArgs, operation: OperationDefinitionNode): Plans | undefined => {
-    const known = operations.get(operation);
-    if (known === undefined) operations.set(operation, 'seen');
-    if (known !== 'seen') return known;
-    const plans = new Plans(args, operation);
-    operations.set(operation, plans);
-    return plans;
-  };
-
+export function createPlannedExecution(
+  interpret: Execute,
+  isIdentified: (context: unknown) => boolean,
+): Execute {
   return (args) => {
-    const operation = getOperationAST(args.document, args.operationName);
-    if (operation?.operation !== OperationTypeNode.QUERY) return interpret(args);
-    const plans = plansOf(args, operation);
-    if (plans === undefined) return interpret(args);
-    const variables = variablesOf(args, operation);
-    const plan = variables && plans.for(variables);
-    if (plan === undefined) return interpret(args);
-    return execute(plan, args, operation, variables ?? NO_VARIABLES, interpret);
+    const operation = preparedOperation(args);
+    if (operation?.type !== OperationTypeNode.QUERY) return interpret(args);
+    const variables = operation.runs === 0 ? undefined : variablesOf(args, operation.node);
+    const plans = variables && operation.derived(plansOf);
+    const plan = variables && plans?.for(variables);
+    if (plan !== undefined) return execute(plan, args, operation.node, variables ?? NO_VARIABLES, interpret);
+
+    const learn = (): void => {
+      if (!isIdentified(args.contextValue)) return;
+      operation.runs += 1;
+      if (variables !== undefined) plans?.make(variables);
+    };
+    const result = interpret(args);
+    if (!(result instanceof Promise)) {
+      learn();
+      return result;
+    }
+    return result.then((settled) => {
+      learn();
+      return settled;
+    });
   };
 }
 
-/** Undefined for what cannot be coerced: what is wrong with it, graphql-js says. */
+/** Undefined for what cannot be coerced: what is wrong with it, graphql-js says. One error is enough to know. */
 function variablesOf(
   { schema, variableValues }: ExecutionArgs,
   { variableDefinitions = [] }: OperationDefinitionNode,
 ): VariableValues | undefined {
   if (variableDefinitions.length === 0) return NO_VARIABLES;
-  return getVariableValues(schema, variableDefinitions, variableValues ?? {}).variableValues;
+  const options = { maxErrors: 1, hideSuggestions: true };
+  return getVariableValues(schema, variableDefinitions, variableValues ?? {}, options).variableValues;
 }
+
+const plansOf = (operation: PreparedOperation): Plans => new Plans(operation);
 
 /** The plans of one operation, one for each of the combinations of its conditions that have come. */
 class Plans {
-  readonly #args: ExecutionArgs;
-  readonly #operation: OperationDefinitionNode;
-  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly #operation: PreparedOperation;
   readonly #conditions: readonly string[];
+  /** Undefined for what cannot be planned. */
   readonly #variants = new Map<string, QueryPlan | undefined>();
 
-  constructor({ schema, document }: ExecutionArgs, operation: OperationDefinitionNode) {
-    this.#args = { schema, document };
+  constructor(operation: PreparedOperation) {
     this.#operation = operation;
-    this.#fragments = new Map(
-      document.definitions.flatMap((definition) =>
-        definition.kind === Kind.FRAGMENT_DEFINITION ? [[definition.name.value, definition] as const] : [],
-      ),
-    );
-    this.#conditions = conditionsOf(operation, this.#fragments.values());
+    this.#conditions = conditionsOf(operation.node, operation.document.fragments.values());
   }
 
-  /** Undefined for what cannot be planned. */
-  for({ coerced }: VariableValues): QueryPlan | undefined {
-    const values = this.#conditions.map((name) => coerced[name]);
+  for(variables: VariableValues): QueryPlan | undefined {
+    return this.#variants.get(this.#valuesIn(variables).join());
+  }
+
+  /** Makes the plan for these variables, unless it was made or has turned out to be impossible. */
+  make(variables: VariableValues): void {
+    const values = this.#valuesIn(variables);
     const key = values.join();
-    if (this.#variants.has(key)) return this.#variants.get(key);
-    if (this.#variants.size >= MAX_VARIANTS) return undefined;
+    if (this.#variants.has(key) || this.#variants.size >= MAX_VARIANTS) return;
     const plan = this.#plan(values);
     this.#variants.set(key, plan);
-    return plan;
+    if (plan !== undefined) this.#operation.document.addPlan(plan.bytes);
+  }
+
+  #valuesIn({ coerced }: VariableValues): readonly unknown[] {
+    return this.#conditions.map((name) => coerced[name]);
   }
 
   #plan(values: readonly unknown[]): QueryPlan | undefined {
@@ -111,8 +115,9 @@ class Plans {
       const value = values[index];
       if (typeof value === 'boolean') conditions.set(name, value);
     }
+    const { document, node } = this.#operation;
     try {
-      return planQuery(this.#args.schema, this.#operation, this.#fragments, conditions);
+      return planQuery(document.schema, node, document.fragments, conditions);
     } catch (error) {
       // An argument that cannot be coerced spoils its own field alone, which graphql-js knows how to say.
       if (error instanceof UnplannedError || error instanceof GraphQLError) return undefined;

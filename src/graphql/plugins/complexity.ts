@@ -45,14 +45,10 @@ type Variables = Readonly<Record<string, unknown>>;
  */
 export function measure(
   schema: GraphQLSchema,
-  document: DocumentNode,
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
   operation: OperationDefinitionNode,
   variables: Variables,
 ): Measure {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of document.definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
-  }
   const measured = new Map<string, Measure>();
 
   const ofFragment = (name: string): Measure => {

@@ -1,4 +1,4 @@
-import { type ExecutionResult, GraphQLError } from 'graphql';
+import { type ExecutionResult, GraphQLError, type GraphQLErrorOptions } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 
 /** What this plugin needs of an operation's context. */
@@ -11,9 +11,17 @@ export interface ErrorMaskingOptions {
   translate(error: GraphQLError): GraphQLError | undefined;
   /** The public form of an error that validation has found. */
   translateInvalid(error: GraphQLError): GraphQLError;
+  /** The places in the document that a public form names. */
+  placesOf(error: GraphQLError): Pick<GraphQLErrorOptions, 'nodes' | 'source' | 'positions'>;
   /** Called with each error that was masked. */
   onMasked(error: unknown, requestId: string): void;
 }
+
+/** Errors that one result lists. What fails for each item of a list fails as often as there are items. */
+const MAX_ERRORS = 100;
+
+const leftOut = (count: number, requestId: string): GraphQLError =>
+  new GraphQLError(`${count} more errors are left out.`, { extensions: { code: 'TOO_COMPLEX', requestId } });
 
 /**
  * Gives every error of a result its public form: `extensions.code`, and `requestId` to ask about. What is not meant for
@@ -29,18 +37,19 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
       extensions: { code: 'INTERNAL' },
     };
     return new GraphQLError(message, {
-      nodes: error.nodes,
-      source: error.source,
-      positions: error.positions,
+      ...options.placesOf(error),
       path: error.path,
       extensions: { ...extensions, requestId },
     });
   };
 
-  const maskResult = (result: ExecutionResult, requestId: string): ExecutionResult =>
-    result.errors === undefined || result.errors.length === 0
-      ? result
-      : { ...result, errors: result.errors.map((error) => publicForm(error, requestId)) };
+  const maskResult = (result: ExecutionResult, requestId: string): ExecutionResult => {
+    const { errors = [] } = result;
+    if (errors.length === 0) return result;
+    const given = errors.slice(0, MAX_ERRORS).map((error) => publicForm(error, requestId));
+    const left = errors.length - given.length;
+    return { ...result, errors: left === 0 ? given : [...given, leftOut(left, requestId)] };
+  };
 
   async function* maskStream(
     results: AsyncIterable<ExecutionResult>,

@@ -1,14 +1,15 @@
-import {
-  type DocumentNode,
-  GraphQLError,
-  type GraphQLSchema,
-  getOperationAST,
-  Kind,
-  type OperationDefinitionNode,
-  parse,
-} from 'graphql';
+import { GraphQLError, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { type Measure, measure, pageSizeVariables } from './complexity.ts';
+import { wordsOf } from './document-words.ts';
+import { introspectionCost, introspectionSizes } from './introspection-cost.ts';
+import {
+  type IdentifiedContext,
+  type PreparedDocument,
+  type PreparedOperation,
+  preparedDocument,
+  preparedOperation,
+} from './prepared-operation.ts';
 
 /** What one operation may ask for at most. */
 export interface Limits {
@@ -28,59 +29,81 @@ interface Costs {
 }
 
 /** Combinations of page sizes whose cost is kept of one operation. */
-const MAX_MEASURED = 100;
+const MAX_MEASURED = 20;
 /** Values that take more characters than this are no page sizes. */
-const MAX_KEY = 200;
+const MAX_KEY = 100;
+/** A name comes back in errors, and in answers once for each item of a list. */
+const LONGEST_NAME = 128;
+/** As many as take graphql-js a tenth of a second to compare. A document of 2,000 tokens seldom has a tenth of it. */
+const MAX_PAIRS = 60_000;
+
+const costsOf = ({ document }: PreparedOperation): Costs => ({
+  sizes: pageSizeVariables(document.node),
+  measured: new Map(),
+});
+
+const sizesOf = ({ document }: PreparedOperation) => introspectionSizes(document.schema);
 
 const tooComplex = (message: string): GraphQLError =>
   new GraphQLError(message, { extensions: { code: 'TOO_COMPLEX' } });
 
 /**
  * Bounds documents over every transport: tokens while parsing, so that a huge one is refused before it costs anything;
- * depth, aliases and directives before validation, whose own cost grows with them; and the cost once the variables say
- * how large the pages are. The error says which limit, its value, and what the document has. Must stand behind plugins
- * that choose what executes.
+ * names, depth, aliases, directives and introspection before validation, whose own cost grows with them; and the cost once
+ * the variables say how large the pages are. The error says which limit, its value, and what the document has. Must stand
+ * behind plugins that choose what executes.
  */
-export function useLimits(limits: Limits): Plugin {
+export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
   const refuse = (name: keyof Measure, had: number): GraphQLError[] =>
     had > limits[name]
       ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.`)]
       : [];
 
-  const beyond = (schema: GraphQLSchema, document: DocumentNode): GraphQLError[] =>
-    document.definitions.flatMap((definition) => {
-      if (definition.kind !== Kind.OPERATION_DEFINITION) return [];
-      const { depth, aliases, directives } = measure(schema, document, definition, {});
-      return [...refuse('depth', depth), ...refuse('aliases', aliases), ...refuse('directives', directives)];
+  const beyond = (document: PreparedDocument): GraphQLError[] => {
+    const { longest, pairs } = wordsOf(document.node);
+    if (longest > LONGEST_NAME) {
+      return [
+        tooComplex(
+          `The document's longest name has ${longest} characters; at most ${LONGEST_NAME} are allowed.`,
+        ),
+      ];
+    }
+    const { schema, fragments } = document;
+    const errors = document.operations.flatMap((operation) => {
+      const { depth, aliases, directives } = measure(schema, fragments, operation.node, {});
+      return [
+        ...refuse('depth', depth),
+        ...refuse('aliases', aliases),
+        ...refuse('directives', directives),
+        ...refuse('cost', introspectionCost(operation.derived(sizesOf), fragments, operation.node)),
+      ];
     });
+    if (errors.length > 0) return errors.slice(0, 1);
+    return pairs > MAX_PAIRS ? [tooComplex('The document repeats the same names too often.')] : [];
+  };
 
-  /** Documents are kept by the parser, and asked again: what was measured of one is kept with it. */
-  const withinLimits = new WeakSet<DocumentNode>();
-  const costs = new WeakMap<OperationDefinitionNode, Costs>();
-
-  const tooCostly = (args: {
-    readonly schema: GraphQLSchema;
-    readonly document: DocumentNode;
+  /** What an operation costs with these variables; `learn` keeps it. */
+  const costOf = (args: {
+    readonly schema: PreparedDocument['schema'];
+    readonly document: PreparedDocument['node'];
     readonly operationName?: string | null | undefined;
     readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
-  }): GraphQLError[] => {
-    const { schema, document, variableValues } = args;
-    const operation = getOperationAST(document, args.operationName);
-    if (operation === null || operation === undefined) return [];
-    let known = costs.get(operation);
-    if (known === undefined) {
-      known = { sizes: pageSizeVariables(document), measured: new Map() };
-      costs.set(operation, known);
-    }
-    const given = variableValues ?? {};
+  }): { readonly cost: number; readonly learn?: () => void } => {
+    const operation = preparedOperation(args);
+    if (operation === undefined) return { cost: 0 };
+    const { sizes, measured } = operation.derived(costsOf);
+    const given = args.variableValues ?? {};
     // A variable that is left out has its default, which one that is null has not.
-    const key = JSON.stringify(known.sizes.map((name) => (Object.hasOwn(given, name) ? [given[name]] : 0)));
-    let cost = known.measured.get(key);
-    if (cost === undefined) {
-      cost = measure(schema, document, operation, given).cost;
-      if (known.measured.size < MAX_MEASURED && key.length < MAX_KEY) known.measured.set(key, cost);
-    }
-    return refuse('cost', cost);
+    const key = JSON.stringify(sizes.map((name) => (Object.hasOwn(given, name) ? [given[name]] : 0)));
+    const known = measured.get(key);
+    if (known !== undefined) return { cost: known };
+    const { cost } = measure(args.schema, operation.document.fragments, operation.node, given);
+    return {
+      cost,
+      learn() {
+        if (measured.size < MAX_MEASURED && key.length < MAX_KEY) measured.set(key, cost);
+      },
+    };
   };
 
   return {
@@ -99,18 +122,25 @@ export function useLimits(limits: Limits): Plugin {
       });
     },
     onValidate({ params, setResult }) {
-      if (withinLimits.has(params.documentAST)) return;
-      const errors = beyond(params.schema, params.documentAST);
+      const document = preparedDocument(params.schema, params.documentAST);
+      if (document.isValid) return;
+      const errors = beyond(document);
       if (errors.length > 0) setResult(errors);
-      else withinLimits.add(params.documentAST);
     },
     // As a result like any other, so that errors get their public form and are counted.
     onExecute({ args, setExecuteFn }) {
-      const errors = tooCostly(args);
+      const { cost, learn } = costOf(args);
+      const errors = refuse('cost', cost);
       if (errors.length > 0) setExecuteFn(() => ({ errors }));
+      if (learn === undefined) return undefined;
+      return {
+        onExecuteDone() {
+          if (args.contextValue.isIdentified) learn();
+        },
+      };
     },
     onSubscribe({ args, setSubscribeFn }) {
-      const errors = tooCostly(args);
+      const errors = refuse('cost', costOf(args).cost);
       if (errors.length > 0) setSubscribeFn(() => ({ errors }));
     },
   };

@@ -1,5 +1,5 @@
-import { getOperationAST } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { preparedOperation } from './prepared-operation.ts';
 
 /** Reports each operation once, with its type and whether its result carried an error. */
 export function useOperationMetrics(count: (type: string, outcome: 'ok' | 'error') => void): Plugin {
@@ -7,7 +7,7 @@ export function useOperationMetrics(count: (type: string, outcome: 'ok' | 'error
     result.errors === undefined ? 'ok' : 'error';
   return {
     onExecute({ args }) {
-      const type = getOperationAST(args.document, args.operationName)?.operation ?? 'query';
+      const type = preparedOperation(args)?.type ?? 'query';
       return {
         onExecuteDone({ result }) {
           if (!isAsyncIterable(result)) count(type, outcome(result));

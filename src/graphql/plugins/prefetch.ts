@@ -1,19 +1,16 @@
 import {
-  type ExecutionArgs,
-  type FragmentDefinitionNode,
   type GraphQLNamedType,
   getNamedType,
   getNullableType,
-  getOperationAST,
   isInterfaceType,
   isListType,
   isObjectType,
   Kind,
-  type OperationDefinitionNode,
   OperationTypeNode,
   type SelectionSetNode,
 } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
+import { type PreparedOperation, preparedOperation } from './prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface PrefetchContext {
@@ -26,28 +23,16 @@ export interface PrefetchContext {
  * one item of a look-up may turn out to be absent.
  */
 export function usePrefetch(): Plugin<PrefetchContext> {
-  const known = new WeakMap<OperationDefinitionNode, readonly string[]>();
   return {
     onExecute({ args }) {
-      const operation = getOperationAST(args.document, args.operationName);
-      if (operation?.operation !== OperationTypeNode.QUERY) return;
-      let lists = known.get(operation);
-      if (lists === undefined) {
-        lists = [...listsOf(args, operation)];
-        known.set(operation, lists);
-      }
-      args.contextValue.prefetch(lists);
+      const operation = preparedOperation(args);
+      if (operation?.type === OperationTypeNode.QUERY) args.contextValue.prefetch(operation.derived(listsOf));
     },
   };
 }
 
-function listsOf({ schema, document }: ExecutionArgs, operation: OperationDefinitionNode): Set<string> {
+function listsOf({ node: operation, document: { schema, fragments } }: PreparedOperation): readonly string[] {
   const found = new Set<string>();
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of document.definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
-  }
-
   const looked = new Set<string>();
   const look = (set: SelectionSetNode, type: GraphQLNamedType | undefined, beneathList: boolean): void => {
     for (const selection of set.selections) {
@@ -78,5 +63,5 @@ function listsOf({ schema, document }: ExecutionArgs, operation: OperationDefini
   };
 
   look(operation.selectionSet, schema.getQueryType() ?? undefined, false);
-  return found;
+  return [...found];
 }

@@ -1,6 +1,7 @@
-import { type DocumentNode, type ExecutionResult, getOperationAST, OperationTypeNode } from 'graphql';
+import { type ExecutionResult, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
 import type { Waiters } from '../../common/waiters.ts';
+import { preparedOperation } from './prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 interface SharingContext {
@@ -48,22 +49,10 @@ export function createQueryDeduplication(
   onForget: (credential: string) => void,
 ): QueryDeduplication {
   const flights = new Map<string, Map<string, Flight>>();
-  const documents = new WeakMap<DocumentNode, number>();
-  let documentCount = 0;
   const written = new WeakMap<ExecutionResult, { bytes?: Buffer }>();
 
   const isJoinable = ({ startedAt, waiters }: Flight): boolean =>
     now() - startedAt <= JOINED_WITHIN_MS && waiters?.isGone !== true;
-
-  const idOf = (document: DocumentNode): number => {
-    let id = documents.get(document);
-    if (id === undefined) {
-      documentCount += 1;
-      id = documentCount;
-      documents.set(document, id);
-    }
-    return id;
-  };
 
   function register(
     { credential, waiters, calls }: SharingContext,
@@ -99,13 +88,13 @@ export function createQueryDeduplication(
     plugin: {
       onExecute({ args, executeFn, setExecuteFn }) {
         const context = args.contextValue;
-        const type = getOperationAST(args.document, args.operationName)?.operation;
-        if (type === OperationTypeNode.MUTATION) {
+        const operation = preparedOperation(args);
+        if (operation === undefined) return undefined;
+        if (operation.type === OperationTypeNode.MUTATION) {
           forget(context.credential);
           return { onExecuteDone: () => forget(context.credential) };
         }
-        const key = () =>
-          `${idOf(args.document)} ${args.operationName ?? ''} ${JSON.stringify(args.variableValues)}`;
+        const key = () => `${operation.id} ${JSON.stringify(args.variableValues)}`;
         setExecuteFn((given) => {
           // Even in an empty map a look-up reads the whole credential.
           const flight = flights.size === 0 ? undefined : flights.get(context.credential)?.get(key());

@@ -1,18 +1,9 @@
-import {
-  type DocumentNode,
-  type GraphQLSchema,
-  getOperationAST,
-  Kind,
-  type OperationDefinitionNode,
-  OperationTypeNode,
-  visit,
-} from 'graphql';
+import { Kind, OperationTypeNode, visit } from 'graphql';
+import type { PreparedOperation } from '../../graphql/plugins/prepared-operation.ts';
 
 /** What a subscription asks, and of whom. */
 export interface StreamRequest {
-  readonly schema: GraphQLSchema;
-  readonly document: DocumentNode;
-  readonly operationName: string | null | undefined;
+  readonly operation: PreparedOperation;
   readonly variables: Readonly<Record<string, unknown>> | null | undefined;
   readonly credential: string;
 }
@@ -32,40 +23,22 @@ type After = string | null;
  * Tells which subscriptions are the same but for where they continue: those of one credential, one document and one set
  * of variables, whose field says in its extensions, as `fansOut`, that an event is all that its results depend on.
  */
-export function createStreamKeys(): (request: StreamRequest) => StreamKey | undefined {
-  const analysed = new WeakMap<
-    OperationDefinitionNode,
-    { readonly after: After; readonly id: number } | false
-  >();
-  let count = 0;
-  return ({ schema, document, operationName, variables, credential }) => {
-    const operation = getOperationAST(document, operationName);
-    if (operation?.operation !== OperationTypeNode.SUBSCRIPTION) return undefined;
-    let known = analysed.get(operation);
-    if (known === undefined) {
-      const after = afterOf(schema, document, operation);
-      count += 1;
-      known = after === undefined ? false : { after, id: count };
-      analysed.set(operation, known);
-    }
-    if (known === false) return undefined;
-    const { [known.after ?? '']: after, ...others } = variables ?? {};
-    return {
-      key: `${known.id} ${JSON.stringify(others)} ${credential}`,
-      resumes: after !== undefined && after !== null,
-    };
+export function streamKey({ operation, variables, credential }: StreamRequest): StreamKey | undefined {
+  const after = operation.derived(afterOf);
+  if (after === undefined) return undefined;
+  const { [after ?? '']: place, ...others } = variables ?? {};
+  return {
+    key: `${operation.id} ${JSON.stringify(others)} ${credential}`,
+    resumes: place !== undefined && place !== null,
   };
 }
 
 /** Undefined when the operation cannot be shared, or where it continues is not said by a variable of its own. */
-function afterOf(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-): After | undefined {
+function afterOf({ type, node: operation, document }: PreparedOperation): After | undefined {
+  if (type !== OperationTypeNode.SUBSCRIPTION) return undefined;
   const [root] = operation.selectionSet.selections;
   if (root?.kind !== Kind.FIELD || (root.directives ?? []).length > 0) return undefined;
-  const field = schema.getSubscriptionType()?.getFields()[root.name.value];
+  const field = document.schema.getSubscriptionType()?.getFields()[root.name.value];
   if (field?.extensions['fansOut'] !== true) return undefined;
   const argument = root.arguments?.find(({ name }) => name.value === 'after');
   if (argument === undefined) return null;
@@ -74,7 +47,7 @@ function afterOf(
   const definition = operation.variableDefinitions?.find(({ variable }) => variable.name.value === name);
   if (definition?.defaultValue !== undefined) return undefined;
   let uses = 0;
-  visit(document, {
+  visit(document.node, {
     Variable(node) {
       if (node.name.value === name) uses += 1;
     },

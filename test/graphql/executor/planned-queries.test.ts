@@ -29,7 +29,7 @@ function comparable({ status, data, errors }: GraphQLAnswer): unknown {
   };
 }
 
-/** The first answer is graphql-js', the later ones come from the plan. */
+/** The first two answers are graphql-js', the later ones come from the plan. */
 async function expectAlike(
   gateway: RunningGateway,
   document: string,
@@ -51,12 +51,16 @@ async function interpretations(
   text: string,
   times: number,
   variablesOf: (time: number) => Record<string, unknown> = () => ({}),
+  isIdentified = true,
 ): Promise<number> {
   let interpreted = 0;
-  const run = createPlannedExecution((args) => {
-    interpreted += 1;
-    return execute(args);
-  });
+  const run = createPlannedExecution(
+    (args) => {
+      interpreted += 1;
+      return execute(args);
+    },
+    () => isIdentified,
+  );
   const document = parse(text);
   const contextValue = {
     identify: async () => ({ scopes: new Set(['graph:read']) }),
@@ -72,9 +76,10 @@ describe('an operation', () => {
   it.each([
     ['a query', '{ client { id } }'],
     ['a query with conditions and fragments', CONDITIONS],
-  ])('is planned once it has been seen a second time when it is %s', async (_what, document) => {
-    expect(await interpretations(document, 1)).toBe(1);
-    expect(await interpretations(document, 5)).toBe(1);
+  ])('is planned once identified callers have run it twice when it is %s', async (_what, document) => {
+    expect(await interpretations(document, 2)).toBe(2);
+    expect(await interpretations(document, 5)).toBe(2);
+    expect(await interpretations(document, 5, undefined, false)).toBe(5);
   });
 
   it('has a plan for each of eight combinations of its conditions', async () => {
@@ -84,8 +89,9 @@ describe('an operation', () => {
     const combinations = Array.from({ length: 16 }, (_, bits) =>
       Object.fromEntries(names.map((name, index) => [name, (bits & (1 << index)) !== 0])),
     );
-    // Each comes twice. The first is interpreted once as the operation is new; the next eight have plans, and the others none.
-    const interpreted = 1 + 7 + 1 + 7;
+    // Each comes twice. The first has no plan yet when it comes again, as the operation was new. Of the others eight come
+    // again to a plan, and seven never have one.
+    const interpreted = 16 + 1 + 7;
     expect(await interpretations(document, 32, (time) => combinations[time % 16] ?? {})).toBe(interpreted);
   });
 

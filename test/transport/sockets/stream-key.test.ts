@@ -1,24 +1,25 @@
 import { parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { preparedOperation } from '../../../src/graphql/plugins/prepared-operation.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
-import { createStreamKeys } from '../../../src/transport/sockets/stream-key.ts';
+import { streamKey } from '../../../src/transport/sockets/stream-key.ts';
 
 const schema = buildSchema();
-const keyOf = createStreamKeys();
 const FOLLOW = parse(
   'subscription Follow($after: Cursor, $owner: ID) { moneyIn(after: $after, ownerId: $owner) { id owner { __typename } } }',
 );
 
 const key = (
   changes: { document?: ReturnType<typeof parse>; variables?: object; credential?: string } = {},
-) =>
-  keyOf({
-    schema,
-    document: changes.document ?? FOLLOW,
-    operationName: undefined,
+) => {
+  const operation = preparedOperation({ schema, document: changes.document ?? FOLLOW });
+  if (operation === undefined) throw new Error('the document has one operation');
+  return streamKey({
+    operation,
     variables: { ...changes.variables },
     credential: changes.credential ?? 'Bearer one',
   });
+};
 
 describe('subscriptions are the same', () => {
   it('but for where they continue', () => {

@@ -1,0 +1,177 @@
+import { hash } from 'node:crypto';
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  type OperationTypeNode,
+} from 'graphql';
+import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { LRUCache } from 'lru-cache';
+
+/** One operation of a document, with all that follows from the two of them, each thing derived once. */
+export class PreparedOperation {
+  readonly document: PreparedDocument;
+  readonly node: OperationDefinitionNode;
+  /** How often identified callers have run it. */
+  runs = 0;
+  readonly #derived = new Map<unknown, unknown>();
+  #id: string | undefined;
+
+  constructor(document: PreparedDocument, node: OperationDefinitionNode) {
+    this.document = document;
+    this.node = node;
+  }
+
+  get type(): OperationTypeNode {
+    return this.node.operation;
+  }
+
+  get name(): string | undefined {
+    return this.node.name?.value;
+  }
+
+  /** The same for the same operation of the same text, kept or not. */
+  get id(): string {
+    this.#id ??= `${hash('sha256', this.document.text, 'base64url')} ${this.name ?? ''}`;
+    return this.#id;
+  }
+
+  /** What `derive` makes of this operation, made at the first call. It must depend on nothing else. */
+  derived<T>(derive: (operation: PreparedOperation) => T): T {
+    if (!this.#derived.has(derive)) this.#derived.set(derive, derive(this));
+    // Nothing but what this function has made stands under it.
+    return this.#derived.get(derive) as T;
+  }
+}
+
+/** A parsed document. */
+export class PreparedDocument {
+  readonly schema: GraphQLSchema;
+  readonly node: DocumentNode;
+  readonly text: string;
+  readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly operations: readonly PreparedOperation[];
+  /** Whether it is within the limits and valid. */
+  isValid = false;
+  #planBytes = 0;
+
+  constructor(schema: GraphQLSchema, node: DocumentNode) {
+    this.schema = schema;
+    this.node = node;
+    this.text = node.loc?.source.body ?? '';
+    const fragments = new Map<string, FragmentDefinitionNode>();
+    const operations: PreparedOperation[] = [];
+    for (const definition of node.definitions) {
+      if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+      if (definition.kind === Kind.OPERATION_DEFINITION)
+        operations.push(new PreparedOperation(this, definition));
+    }
+    this.fragments = fragments;
+    this.operations = operations;
+  }
+
+  /** Undefined where there is none of this name, or several and no name. */
+  operation(name: string | null | undefined): PreparedOperation | undefined {
+    if (name == null) return this.operations.length === 1 ? this.operations[0] : undefined;
+    return this.operations.find((operation) => operation.name === name);
+  }
+
+  /** Memory that it takes with all that is derived from it, in bytes, as an upper estimate. */
+  get bytes(): number {
+    return FIXED_BYTES + BYTES_PER_CHARACTER * this.text.length + this.#planBytes;
+  }
+
+  /** A plan of one of its operations was made. */
+  addPlan(bytes: number): void {
+    this.#planBytes += bytes;
+  }
+}
+
+/** What a parsed document takes for each character of its text, and beside that. Measured. */
+const BYTES_PER_CHARACTER = 150;
+const FIXED_BYTES = 2_000;
+
+const prepared = new WeakMap<DocumentNode, PreparedDocument>();
+
+/** What is known of a document. Lives as long as the document does. */
+export function preparedDocument(schema: GraphQLSchema, node: DocumentNode): PreparedDocument {
+  let document = prepared.get(node);
+  if (document === undefined) {
+    document = new PreparedDocument(schema, node);
+    prepared.set(node, document);
+  }
+  return document;
+}
+
+/** The operation that is to be executed; undefined where the document does not say which. */
+export const preparedOperation = (args: {
+  readonly schema: GraphQLSchema;
+  readonly document: DocumentNode;
+  readonly operationName?: string | null | undefined;
+}): PreparedOperation | undefined =>
+  preparedDocument(args.schema, args.document).operation(args.operationName);
+
+/** What is needed of an operation's context here. */
+export interface IdentifiedContext {
+  /** Whether the caller has been identified so far. */
+  readonly isIdentified: boolean;
+}
+
+/**
+ * Keeps documents with all that is derived from them, so that what is asked again is neither parsed nor validated nor
+ * measured nor planned again. Anybody may send a document: one is kept only once an identified caller has run it, and
+ * only what identified callers run counts as used, so that strangers neither fill the memory nor push out what others use.
+ *
+ * Must stand before all plugins that ask for a {@link preparedOperation}.
+ *
+ * @param maxBytes how much may be kept.
+ */
+export function usePreparedOperations(maxBytes: number): Plugin<IdentifiedContext> {
+  const kept = new LRUCache<string, PreparedDocument>({
+    maxSize: maxBytes,
+    sizeCalculation: (document) => document.bytes,
+  });
+  const sizes = new WeakMap<PreparedDocument, number>();
+
+  const keep = (document: PreparedDocument): void => {
+    const { text, bytes } = document;
+    if (kept.get(text) === document && sizes.get(document) === bytes) return;
+    // A size is taken only of what is new.
+    kept.delete(text);
+    sizes.set(document, bytes);
+    kept.set(text, document);
+  };
+
+  return {
+    onParse({ params, setParsedDocument }) {
+      const known = kept.peek(typeof params.source === 'string' ? params.source : params.source.body);
+      if (known !== undefined) setParsedDocument(known.node);
+    },
+    onValidate({ params, setResult }) {
+      const document = preparedDocument(params.schema, params.documentAST);
+      if (document.isValid) {
+        setResult([]);
+        return undefined;
+      }
+      return ({ valid }) => {
+        document.isValid = valid;
+      };
+    },
+    onExecute({ args }) {
+      return {
+        onExecuteDone() {
+          if (args.contextValue.isIdentified) keep(preparedDocument(args.schema, args.document));
+        },
+      };
+    },
+    onSubscribe({ args }) {
+      return {
+        onSubscribeResult({ result }) {
+          if (isAsyncIterable(result)) keep(preparedDocument(args.schema, args.document));
+        },
+      };
+    },
+  };
+}
