@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { Secret } from '../common/secret.ts';
 
@@ -33,6 +34,19 @@ const origin = httpUrl
   )
   .transform((value) => new URL(value).origin)
   .describe('an http or https origin with no path, such as https://api.example.mx');
+
+const network = z
+  .string()
+  .refine(isNetwork)
+  .describe('addresses or networks such as 10.0.0.0/8, comma-separated');
+
+/** An IP address, or one with the length of a prefix. */
+function isNetwork(value: string): boolean {
+  const [address = '', bits, ...rest] = value.split('/');
+  const longest = isIP(address) === 6 ? 128 : 32;
+  const isLength = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest);
+  return isIP(address) !== 0 && isLength && rest.length === 0;
+}
 
 const list = (item: z.ZodType<string, string>) =>
   z
@@ -82,6 +96,10 @@ const variables = z.object({
   LIMIT_ALIASES: integer(0, 100_000).default(30),
   LIMIT_DIRECTIVES: integer(0, 100_000).default(50),
   LIMIT_COST: integer(1, 100_000_000).default(10_000),
+  LIMIT_STREAMS: integer(1, 10_000_000).default(20_000),
+  LIMIT_STREAMS_PER_ADDRESS: integer(1, 10_000_000).default(1_000),
+  LIMIT_STREAMS_PER_CALLER: integer(1, 10_000_000).default(10_000),
+  TRUSTED_PROXIES: list(network).default(['127.0.0.0/8', '::1']),
   TRUSTED_DOCUMENTS: text('a JSON file of SHA-256 hash → document').optional(),
   REDIS_URL: z
     .string()

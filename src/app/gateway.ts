@@ -6,8 +6,11 @@ import { GraphQLError } from 'graphql';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { type Clock, systemClock } from '../auth/credential-expiry.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
+import { createRefusedKeys } from '../auth/refused-keys.ts';
 import type { ServiceOptions } from '../auth/service.ts';
+import { createClientAddress } from '../common/client-address.ts';
 import type { Logger } from '../common/logger.ts';
+import { isAnswerable } from '../common/request-line.ts';
 import type { Secret } from '../common/secret.ts';
 import { Waiters } from '../common/waiters.ts';
 import { openEventLog } from '../events/open.ts';
@@ -21,12 +24,18 @@ import { createIngress } from '../ingress/ingress.ts';
 import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
-import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
+import {
+  callerKey,
+  createContextFactory,
+  type Incoming,
+  type IngressAddresses,
+} from '../operation/context.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
 import { createUnattributed } from '../resolvers/unattributed.ts';
-import { createConnections } from '../transport/connections.ts';
+import { createConnections, STALL_MS } from '../transport/connections.ts';
 import { createGraphHttp } from '../transport/http.ts';
 import { readiness } from '../transport/readiness.ts';
+import { createOpenStreams, type StreamLimits } from '../transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
@@ -71,6 +80,10 @@ export interface ServerConfig extends GraphConfig {
   readonly webhookSecrets: readonly [Secret, ...Secret[]];
   readonly webhookTokenHeader: string | undefined;
   readonly moneyInDecisionUrl: string | undefined;
+  /** How many WebSockets and SSE streams may be open. */
+  readonly streams: StreamLimits;
+  /** Proxies in front, as addresses and networks: what they say of a client's address is believed. */
+  readonly trustedProxies: readonly string[];
 }
 
 export interface Gateway {
@@ -84,6 +97,10 @@ export interface Gateway {
   /** Stops accepting, lets what is in flight finish, closes sockets and stores. */
   stop(): Promise<void>;
 }
+
+const GRAPHQL_METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST'];
+/** Connections that may be open beside those that carry streams. */
+const OTHER_CONNECTIONS = 10_000;
 
 const REQUEST_ID = /^[\w-]{8,64}$/;
 
@@ -152,6 +169,7 @@ export function buildServer(
       operationTimeoutMs: config.operationTimeoutMs,
       utcOffset: config.upstreamUtcOffset,
       reads,
+      refusedKeys: createRefusedKeys(),
       onInvalidate: shared.forget,
       onUnattributed: createUnattributed(logger, metrics.events.unattributed),
       clock,
@@ -159,23 +177,60 @@ export function buildServer(
     });
     const drain = createDrain();
     const connections = createConnections();
+    const openStreams = createOpenStreams(config.streams);
+    const addressOfClient = createClientAddress(config.trustedProxies);
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
     const serveGraph = createGraphHttp(graph, config, { logger, shared });
 
+    const incomingOf = (request: IncomingMessage, response: ServerResponse): Incoming => {
+      const address = addressOfClient(request);
+      return {
+        ...requestOf(request, response),
+        address,
+        openStream(caller) {
+          const place = openStreams.enter(address);
+          if (typeof place === 'string') return false;
+          response.once('close', place.leave);
+          return place.claim(caller);
+        },
+      };
+    };
+
+    /** What becomes of a request; nothing that fails unexpectedly reaches the client. */
+    const serve = (response: ServerResponse, work: Promise<unknown>): void => {
+      work.catch((error: unknown) => {
+        logger.error({ err: error }, 'A request failed unexpectedly');
+        if (response.headersSent) response.destroy();
+        else
+          send(response, 500, {
+            errors: [{ message: 'Unexpected error', extensions: { code: 'INTERNAL' } }],
+          });
+      });
+    };
+
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       connections.watch(response);
+      if (!isAnswerable(request)) {
+        send(response, 400, { error: 'The address of this request, or its Host, is malformed.' });
+        return;
+      }
       const [path = '/'] = (request.url ?? '/').split('?');
       if (path === GRAPHQL_PATH) {
+        if (!GRAPHQL_METHODS.includes(request.method ?? '')) {
+          response.setHeader('allow', GRAPHQL_METHODS.join(', '));
+          send(response, 405, { error: 'The graph is asked with GET or POST.' });
+          return;
+        }
         const cut = () => void response.destroy();
         const run = () => serveGraph(request, response, { incoming: incomingOf(request, response), cut });
-        void (tracing === undefined ? run() : tracing.within(request.headers, run));
+        serve(response, tracing === undefined ? run() : tracing.within(request.headers, run));
       } else if (path.startsWith(WEBHOOKS_PATH)) {
         const take = () => ingress.handle(request, response);
-        void (tracing === undefined ? take() : tracing.webhook(path, response, take));
+        serve(response, tracing === undefined ? take() : tracing.webhook(path, response, take));
       } else if (path === '/healthz') {
         send(response, 200, { status: 'alive' });
       } else if (path === '/readyz') {
-        void events.health().then(({ writable, available, spooled, unreadableSpools = [] }) => {
+        const health = events.health().then(({ writable, available, spooled, unreadableSpools = [] }) => {
           const { status, body } = readiness({
             draining: drain.draining,
             writable,
@@ -186,10 +241,12 @@ export function buildServer(
           });
           send(response, status, body);
         });
+        serve(response, health);
       } else if (path === '/metrics') {
-        void metrics.registry.metrics().then((text) => {
+        const written = metrics.registry.metrics().then((text) => {
           response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text);
         });
+        serve(response, written);
       } else if (path === '/' && config.graphiql !== undefined) {
         response.writeHead(302, { location: GRAPHQL_PATH }).end();
       } else {
@@ -205,12 +262,16 @@ export function buildServer(
       },
       answer,
     );
+    server.timeout = STALL_MS;
+    server.maxConnections = config.streams.total + OTHER_CONNECTIONS;
     const sockets = serveWebSockets(server, graph, {
       path: GRAPHQL_PATH,
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
       untilExpiry: (incoming, signal) => createContext(incoming).untilExpiry(signal),
+      openStream: (request) => openStreams.enter(addressOfClient(request)),
+      identify: async (incoming) => callerKey(await createContext(incoming).identify()),
       documentOf: (request) =>
         config.trustedDocuments === undefined
           ? String(request.query)
@@ -303,7 +364,7 @@ const countedAndTraced =
   };
 
 /** A request brings its own id where it is a plain one, so that logs of both sides can be joined. */
-function incomingOf(request: IncomingMessage, response: ServerResponse): Incoming {
+function requestOf(request: IncomingMessage, response: ServerResponse): Incoming {
   const given = request.headers['x-request-id'];
   const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
   response.setHeader('x-request-id', requestId);

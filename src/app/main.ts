@@ -43,6 +43,12 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
       directives: variables.LIMIT_DIRECTIVES,
       cost: variables.LIMIT_COST,
     },
+    streams: {
+      total: variables.LIMIT_STREAMS,
+      perAddress: variables.LIMIT_STREAMS_PER_ADDRESS,
+      perCaller: variables.LIMIT_STREAMS_PER_CALLER,
+    },
+    trustedProxies: variables.TRUSTED_PROXIES,
     trustedDocuments:
       variables.TRUSTED_DOCUMENTS === undefined
         ? undefined

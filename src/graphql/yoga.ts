@@ -20,6 +20,7 @@ import { usePrefetch } from './plugins/prefetch.ts';
 import { usePreparedOperations } from './plugins/prepared-operation.ts';
 import type { QueryDeduplication } from './plugins/query-deduplication.ts';
 import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
+import { useStreamLimit } from './plugins/stream-limit.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
 import { placesOf, toDocumentError, toPublicError } from './public-errors.ts';
@@ -82,6 +83,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       shared.plugin,
       useCsrfPrevention(),
       ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),
+      useStreamLimit(),
       useCredentialExpiry(),
       useErrorMasking({
         translate: toPublicError,

@@ -1,6 +1,7 @@
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
+import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
@@ -62,6 +63,12 @@ export interface Context {
   readonly apiKey: string | undefined;
   /** Whether those two are served at all: not where the gateway holds the credentials. */
   readonly servesBootstrap: boolean;
+  /** What was refused of the API keys that came before. */
+  readonly refusedKeys: RefusedKeys;
+  /** The network address that the request came from; undefined where it is not known. */
+  readonly address: string | undefined;
+  /** Counts a stream that is about to begin for the identified caller; false where no more may. */
+  openStream(): boolean;
   /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   /** The log as the caller may read it. Throws like `caller`. */
@@ -119,6 +126,10 @@ export interface Incoming {
   readonly apiKey: string | undefined;
   /** Who waits for the result; undefined where it is not told when they are gone. */
   readonly waiters: Waiters | undefined;
+  /** The network address that it came from; undefined where it is not known. */
+  readonly address?: string | undefined;
+  /** Counts a stream of a caller; false where no more may be open. Undefined where the socket is counted. */
+  readonly openStream?: ((caller: string) => boolean) | undefined;
   /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
   readonly closeSocket: (() => void) | undefined;
 }
@@ -138,10 +149,14 @@ export interface ContextOptions {
   readonly clock: Clock;
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
+  readonly refusedKeys: RefusedKeys;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
   readonly onInvalidate: (credential: string) => void;
   readonly onUnattributed: Context['onUnattributed'];
 }
+
+/** All streams with the same are one caller's. */
+export const callerKey = ({ clientId, customerId }: Caller): string => `${clientId} ${customerId ?? ''}`;
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
 
@@ -210,6 +225,18 @@ class OperationContext implements Context {
 
   get servesBootstrap(): boolean {
     return this.#options.auth.servesBootstrap;
+  }
+
+  get refusedKeys(): RefusedKeys {
+    return this.#options.refusedKeys;
+  }
+
+  get address(): string | undefined {
+    return this.#incoming.address;
+  }
+
+  openStream(): boolean {
+    return this.#incoming.openStream?.(callerKey(this.caller)) ?? true;
   }
 
   get readers(): (() => number) | undefined {

@@ -6,20 +6,52 @@ import {
   isCredentialToken,
   readCredentials,
 } from '../upstream/credentials.ts';
+import { UpstreamError } from '../upstream/errors.ts';
 import type { Rest } from '../upstream/rest.ts';
-import { ApiKeyRequiredError, RefusedError, ValidationError } from './errors.ts';
+import {
+  ApiKeyRefusedError,
+  ApiKeyRequiredError,
+  OneBootstrapFieldError,
+  RefusedError,
+  TooManyRefusalsError,
+  ValidationError,
+} from './errors.ts';
 import { argumentId, inputId } from './ids.ts';
 import { type SendOnce, successOf } from './outcome.ts';
 
-/** The REST service under the caller's own key. */
-function bootstrapRest(clientId: string, context: Context): Rest {
-  if (context.apiKey === undefined) throw new ApiKeyRequiredError();
-  return context.bootstrapRest(context.apiKey, clientId);
+/** Operations that have presented their key. */
+const presented = new WeakSet<Context>();
+
+/**
+ * Asks the REST service under the caller's own key: once in an operation, and not with a key that it has just refused, so
+ * that nobody can try one after the other.
+ */
+async function underOwnKey<T>(
+  clientId: string,
+  context: Context,
+  ask: (rest: Rest) => Promise<T>,
+): Promise<T> {
+  const { apiKey, address, refusedKeys } = context;
+  if (apiKey === undefined) throw new ApiKeyRequiredError();
+  if (presented.has(context)) throw new OneBootstrapFieldError();
+  presented.add(context);
+  const key = { clientId, apiKey, address };
+  const refused = refusedKeys.find(key);
+  if (refused === 'key') throw new ApiKeyRefusedError();
+  if (refused === 'address') throw new TooManyRefusalsError();
+  try {
+    return await ask(context.bootstrapRest(apiKey, clientId));
+  } catch (error) {
+    if (error instanceof UpstreamError && (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN')) {
+      refusedKeys.add(key);
+    }
+    throw error;
+  }
 }
 
 /** @throws BadInputError for an id that is no UUID. */
-export const credentials = (clientId: string, context: Context): Promise<readonly Credential[]> =>
-  readCredentials(bootstrapRest(argumentId('clientId', 'uuid', clientId), context));
+export const credentials = async (clientId: string, context: Context): Promise<readonly Credential[]> =>
+  underOwnKey(argumentId('clientId', 'uuid', clientId), context, readCredentials);
 
 export interface IssueCredentialTokenInput {
   readonly clientId: string;
@@ -37,6 +69,8 @@ export async function issueCredentialToken(
   input: IssueCredentialTokenInput,
   context: Context,
 ): Promise<CredentialToken> {
-  const rest = bootstrapRest(inputId(['input', 'clientId'], 'uuid', input.clientId), context);
-  return successOf(await upstream.issueCredentialToken(rest, input.clientSecret), readToken, RULES);
+  const clientId = inputId(['input', 'clientId'], 'uuid', input.clientId);
+  return underOwnKey(clientId, context, async (rest) =>
+    successOf(await upstream.issueCredentialToken(rest, input.clientSecret), readToken, RULES),
+  );
 }

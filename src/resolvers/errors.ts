@@ -43,6 +43,36 @@ export class ApiKeyRequiredError extends PublicError {
   }
 }
 
+/** A second field of the bootstrap in one operation. */
+export class OneBootstrapFieldError extends PublicError {
+  override readonly name = 'OneBootstrapFieldError';
+  readonly code = 'TOO_COMPLEX';
+
+  constructor() {
+    super('An operation asks for credentials, or for an access token, once.');
+  }
+}
+
+/** The service has refused this key a moment ago, and is not asked again. */
+export class ApiKeyRefusedError extends PublicError {
+  override readonly name = 'ApiKeyRefusedError';
+  readonly code = 'UNAUTHENTICATED';
+
+  constructor() {
+    super('The service has just refused this x-api-key for this client. Try again in a minute.');
+  }
+}
+
+/** Too many keys from one address were refused. */
+export class TooManyRefusalsError extends PublicError {
+  override readonly name = 'TooManyRefusalsError';
+  readonly code = 'UPSTREAM_RATE_LIMITED';
+
+  constructor() {
+    super('The service has refused too many keys from this address. Try again in a minute.');
+  }
+}
+
 /** The contract's `UserErrorCode`. */
 export type UserErrorCode =
   | 'INVALID_INPUT'

@@ -1,6 +1,13 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 
-/** Ends each connection with the answer that it carries, once the server is stopping. */
+/** How long a client may leave what it is sent unread, in milliseconds. */
+export const STALL_MS = 20_000;
+
+/**
+ * Ends each connection with the answer that it carries, once the server is stopping, and one whose client does not read
+ * what it is sent.
+ */
 export interface Connections {
   /** Called with each answer before anything is written of it. */
   watch(response: ServerResponse): void;
@@ -15,8 +22,15 @@ export function createConnections(): Connections {
   const makeLast = (response: ServerResponse): void => {
     if (!response.headersSent) response.setHeader('connection', 'close');
   };
+  /** Node calls it when nothing has moved for {@link STALL_MS}, neither in nor out. */
+  const onTimeout = (socket: Socket): void => {
+    if (socket.writableLength > 0) socket.destroy();
+    // An answer is being made, which may take longer; the socket's own timer is set again.
+    else socket.setTimeout(STALL_MS);
+  };
   return {
     watch(response) {
+      response.on('timeout', onTimeout);
       if (ending) makeLast(response);
       underWay.add(response);
       response.once('close', () => underWay.delete(response));

@@ -10,6 +10,7 @@ import {
 } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, makeServer, type Context as SocketContext } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { UnauthenticatedError } from '../auth/authenticator.ts';
 import { stagger } from '../common/stagger.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
@@ -19,6 +20,7 @@ import type { Incoming } from '../operation/context.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
+import type { OpenStreams, StreamPlace } from './sockets/open-streams.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
 import { streamKey } from './sockets/stream-key.ts';
 
@@ -34,6 +36,10 @@ export interface WebSocketOptions {
   readonly path: string;
   /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
   allowsOrigin(origin: string, host: string | undefined): boolean;
+  /** The place that a socket takes, or why there is none. */
+  openStream(request: IncomingMessage): ReturnType<OpenStreams['enter']>;
+  /** Tells one caller from others. Rejects with UnauthenticatedError where it is nobody, else where that cannot be told now. */
+  identify(incoming: Incoming): Promise<string>;
   /** Resolves with the reason when the credential of a socket holds no longer; rejects when it never held. */
   untilExpiry(incoming: Incoming, signal: AbortSignal): Promise<Error | undefined>;
   readonly metrics: FanOutMetrics;
@@ -91,11 +97,30 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
 
   const protocol = makeServer<Record<string, unknown>, Peer>({
     connectionInitWaitTimeout: INIT_TIMEOUT_MS,
-    onConnect(connection) {
-      expiries.watch(connection.extra, authorizationOf(connection));
+    async onConnect(connection) {
+      const { extra: peer } = connection;
+      const authorization = authorizationOf(connection);
+      // A stranger chose its size; what is needed of it has been read.
+      Reflect.deleteProperty(connection, 'connectionParams');
+      try {
+        const caller = await options.identify(incomingOf(authorization));
+        // Nobody would end the watch of a socket that has closed meanwhile.
+        if (!peer.isOpen) return false;
+        if (!peer.place.claim(caller)) {
+          peer.close(TRY_AGAIN_LATER, 'Too many sockets');
+          return false;
+        }
+      } catch (error) {
+        if (error instanceof UnauthenticatedError) return false;
+        peer.close(TRY_AGAIN_LATER, 'Try again later');
+        return false;
+      }
+      peer.authorization = authorization;
+      expiries.watch(peer, authorization);
+      return true;
     },
-    onClose(connection) {
-      expiries.leave(connection.extra, authorizationOf(connection));
+    onClose({ extra: peer }) {
+      expiries.leave(peer, peer.authorization);
     },
     execute: (args) => planOf(args).run(),
     subscribe: (args) => planOf(args).run(),
@@ -107,7 +132,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     },
     async onSubscribe(connection, id, payload) {
       const { extra: peer } = connection;
-      const authorization = authorizationOf(connection);
+      const { authorization } = peer;
       const incoming = incomingOf(authorization);
       const refused = (errors: readonly GraphQLError[]) =>
         errors.map((error) => options.publicForm(error, incoming.requestId));
@@ -141,16 +166,19 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     },
   });
 
-  sockets.on('connection', (socket, request) => {
+  const open = (socket: WebSocket, request: IncomingMessage, place: StreamPlace): void => {
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', () => undefined);
-    const peer = new Peer(socket, request.headers.authorization);
+    const peer = new Peer(socket, request.headers.authorization, place);
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => void closed(code, String(reason)));
-  });
+    sockets.emit('connection', socket, request);
+  };
 
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const { origin, host } = request.headers;
+    // Nobody else listens to it any more, and a connection that breaks off must not end the process.
+    socket.on('error', () => undefined);
     const [path] = (request.url ?? '').split('?');
     if (path !== options.path) {
       refuse(socket, '404 Not Found');
@@ -160,9 +188,17 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       refuse(socket, '403 Forbidden');
       return;
     }
-    sockets.handleUpgrade(request, socket, head, (webSocket) =>
-      sockets.emit('connection', webSocket, request),
-    );
+    const place = options.openStream(request);
+    if (typeof place === 'string') {
+      refuse(
+        socket,
+        place === 'full' ? '503 Service Unavailable' : '429 Too Many Requests',
+        'Retry-After: 10\r\n',
+      );
+      return;
+    }
+    socket.once('close', place.leave);
+    sockets.handleUpgrade(request, socket, head, (webSocket) => open(webSocket, request, place));
   };
   server.on('upgrade', onUpgrade);
 
@@ -238,6 +274,7 @@ function authorizationOf({ connectionParams, extra }: Connection): string | unde
   return extra.authorization;
 }
 
-function refuse(socket: Duplex, status: string): void {
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+/** @param headers lines, each with its end. */
+function refuse(socket: Duplex, status: string, headers = ''): void {
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`);
 }

@@ -34,8 +34,8 @@ const MAX_MEASURED = 20;
 const MAX_KEY = 100;
 /** A name comes back in errors, and in answers once for each item of a list. */
 const LONGEST_NAME = 128;
-/** As many as take graphql-js a tenth of a second to compare. A document of 2,000 tokens seldom has a tenth of it. */
-const MAX_PAIRS = 60_000;
+/** For each token that is allowed: of 2,000 tokens as many as take graphql-js a tenth of a second to compare. */
+const PAIRS_PER_TOKEN = 30;
 
 const costsOf = ({ document }: PreparedOperation): Costs => ({
   sizes: pageSizeVariables(document.node),
@@ -79,7 +79,9 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
       ];
     });
     if (errors.length > 0) return errors.slice(0, 1);
-    return pairs > MAX_PAIRS ? [tooComplex('The document repeats the same names too often.')] : [];
+    return pairs > PAIRS_PER_TOKEN * limits.tokens
+      ? [tooComplex('The document repeats the same names too often.')]
+      : [];
   };
 
   /** What an operation costs with these variables; `learn` keeps it. */

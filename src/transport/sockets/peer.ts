@@ -2,25 +2,40 @@ import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import type { Watched } from './expiry-watch.ts';
 import type { Outlet } from './fan-out.ts';
+import type { StreamPlace } from './open-streams.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
 
+/** How much may wait for a peer to read it when it is to be sent more, in bytes. */
+const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
+
 /** A socket as the protocol needs it. Thousands of them wait for events: each holds as little as may be. */
 export class Peer implements ProtocolSocket, Watched {
   readonly protocol: string;
-  readonly authorization: string | undefined;
+  /** What its caller presents: the header of the upgrade request, until the socket is initialised. */
+  authorization: string | undefined;
+  readonly place: StreamPlace;
   readonly #socket: WebSocket;
 
   /** @param authorization the header of the upgrade request. */
-  constructor(socket: WebSocket, authorization: string | undefined) {
+  constructor(socket: WebSocket, authorization: string | undefined, place: StreamPlace) {
+    this.place = place;
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;
   }
 
+  get isOpen(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN;
+  }
+
   send(data: string): Promise<void> {
-    if (this.#socket.readyState !== WebSocket.OPEN) return Promise.resolve();
+    if (!this.isOpen) return Promise.resolve();
+    if (this.#socket.bufferedAmount > MAX_UNREAD_BYTES) {
+      this.#socket.terminate();
+      return Promise.resolve();
+    }
     return new Promise((resolve, reject) => {
       this.#socket.send(data, (error) => (error ? reject(error) : resolve()));
     });
