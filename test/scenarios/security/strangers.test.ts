@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -202,21 +201,29 @@ it.each([
   },
 );
 
+/** Connections that the process has open. */
+async function socketsOf({ process: { pid } }: Program): Promise<number> {
+  const names = await readdir(`/proc/${pid}/fd`);
+  const targets = await Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => '')));
+  return targets.filter((target) => target.startsWith('socket:')).length;
+}
+
 it('answers that nobody reads are held for a while, not for ever', { timeout: 120_000 }, async () => {
-  const { hostname, port } = new URL(url);
+  const [own, address] = await start();
+  await using _program = own;
+  const { hostname, port } = new URL(address);
   const body = JSON.stringify({
     query: '{ __schema { types { name description fields { name description } } } }',
   });
   const request = `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-  const socket = connect(Number(port), hostname);
-  await once(socket, 'connect');
-  socket.pause();
-  socket.on('error', () => undefined);
-  socket.write(request.repeat(400));
-  // A socket that is paused does not see its end, but what it writes is refused.
-  await until(() => {
-    socket.write(' ');
-    return socket.destroyed || socket.errored !== null;
+  const idle = await socketsOf(own);
+  const clients = Array.from({ length: 3 }, () => {
+    const socket = connect(Number(port), hostname).on('error', () => undefined);
+    socket.pause();
+    socket.write(request.repeat(120));
+    return socket;
   });
-  expect((await post(url, '{"query":"{ __typename }"}')).text).toContain('Query');
+  await until(async () => (await socketsOf(own)) >= idle + clients.length);
+  await until(async () => (await socketsOf(own)) <= idle);
+  for (const client of clients) client.destroy();
 });

@@ -1,0 +1,243 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { until } from '../../helpers/until.ts';
+
+const MONEY_IN = 'subscription { moneyIn { id } }';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await startGateway({
+    webhooks: false,
+    config: { streams: { total: 6, perAddress: 3, perCaller: 2 } },
+  });
+});
+afterAll(() => gateway.stop());
+
+/** A socket that presents something, or nothing, from an address that a proxy tells. */
+function socketFrom(address: string, authorization: string | undefined, target = gateway.graphql): WebSocket {
+  const socket = new WebSocket(target.replace(/^http/, 'ws'), 'graphql-transport-ws', {
+    headers: { 'x-forwarded-for': address },
+  });
+  socket.on('error', () => undefined);
+  socket.once('open', () =>
+    socket.send(
+      JSON.stringify({ type: 'connection_init', payload: { authorization, padding: 'x'.repeat(50_000) } }),
+    ),
+  );
+  return socket;
+}
+
+const caller = () => `Bearer ${gateway.sandbox.accessToken}`;
+
+/** What becomes of a socket: `ack`, or the code that it is closed with, or the status that its upgrade gets. */
+async function fateOf(socket: WebSocket): Promise<string | number> {
+  return await new Promise((resolve) => {
+    socket.once('message', (data) =>
+      resolve(JSON.parse(String(data)).type === 'connection_ack' ? 'ack' : String(data)),
+    );
+    socket.once('close', (code) => resolve(code));
+    socket.once('unexpected-response', (_request, { statusCode }) => resolve(statusCode ?? 0));
+  });
+}
+
+async function close(...sockets: WebSocket[]): Promise<void> {
+  for (const socket of sockets) {
+    if (socket.readyState === WebSocket.CLOSED) continue;
+    socket.close();
+    await once(socket, 'close');
+  }
+}
+
+/** The gateway sees a socket's end a moment after its client. */
+const untilFree = (): Promise<boolean> =>
+  until(async () => {
+    const socket = socketFrom('198.51.100.250', caller());
+    const fate = await fateOf(socket);
+    await close(socket);
+    return fate === 'ack';
+  });
+
+describe('a socket', () => {
+  it.each([
+    ['nothing', undefined],
+    ['what is no token', 'Bearer nonsense'],
+    ['another scheme', 'Basic eDp5'],
+    ['a token that names nobody', 'Bearer e30.e30.e30'],
+    [
+      'a well-formed token that the REST service refuses',
+      `Bearer e30.${Buffer.from(JSON.stringify({ client_id: '11111111-2222-4333-8444-555555555555' })).toString('base64url')}.x`,
+    ],
+  ])('that presents %s is closed with 4403', async (_what, authorization) => {
+    expect(await fateOf(socketFrom('198.51.100.1', authorization))).toBe(4403);
+  });
+
+  it('is asked to come back while nobody can tell who calls', async () => {
+    await using blind = await startGateway({
+      webhooks: false,
+      sandbox: gateway.sandbox,
+      config: { upstreamUrl: 'http://127.0.0.1:9', upstreamTimeoutMs: 500 },
+    });
+    expect(await fateOf(socketFrom('198.51.100.1', caller(), blind.graphql))).toBe(1013);
+  });
+});
+
+describe('open streams', () => {
+  it('are bounded for one caller, wherever it comes from', async () => {
+    await untilFree();
+    const sockets = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((address) => socketFrom(address, caller()));
+    expect((await Promise.all(sockets.map(fateOf))).sort()).toEqual([1013, 'ack', 'ack']);
+    const over = await fetch(gateway.graphql, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream', authorization: caller() },
+      body: JSON.stringify({ query: MONEY_IN }),
+    });
+    expect(over.status).toBe(503);
+    expect(await over.text()).toContain('Too many streams are open');
+    await close(...sockets);
+  });
+
+  it('are bounded for one address, and for one network of IPv6 addresses', async () => {
+    await untilFree();
+    for (const address of [() => '203.0.113.7', (index: number) => `2001:db8:1:2:${index}::1`]) {
+      // They have not said yet who they are.
+      const silent = [0, 1, 2].map(
+        (index) =>
+          new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws', {
+            headers: { 'x-forwarded-for': `10.9.9.9, ${address(index)}` },
+          }),
+      );
+      await Promise.all(silent.map((socket) => once(socket, 'open')));
+      expect(await fateOf(socketFrom(address(4), caller()))).toBe(429);
+      const other = socketFrom('203.0.113.8', caller());
+      expect(await fateOf(other)).toBe('ack');
+      await close(...silent, other);
+      await untilFree();
+    }
+  });
+
+  it('are bounded in all, and their places are given back', async () => {
+    await untilFree();
+    const silent = Array.from(
+      { length: 6 },
+      (_, index) =>
+        new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws', {
+          headers: { 'x-forwarded-for': `203.0.113.${index}` },
+        }),
+    );
+    await Promise.all(silent.map((socket) => once(socket, 'open')));
+    expect(await fateOf(socketFrom('203.0.113.99', caller()))).toBe(503);
+    await close(...silent);
+    await untilFree();
+  });
+});
+
+/** Status and text of a request that fetch would not send. */
+async function raw(lines: readonly string[]): Promise<string> {
+  const { hostname, port } = new URL(gateway.url);
+  const socket = connect(Number(port), hostname);
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.on('error', () => undefined);
+  socket.write(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`);
+  await once(socket, 'close');
+  return text;
+}
+
+describe('a request', () => {
+  const HOSTS = ['a b', '[::1', 'x:99999', '1.2.3.999', '<script>', '%zz', 'a@b', 'é', 'x'.repeat(300)];
+  const paths = ['/graphql', '/graphql?query={__typename}', '/healthz', '/metrics', '/webhooks/a/CEP/b', '/'];
+
+  it.each(HOSTS.flatMap((host) => paths.map((path) => [host.slice(0, 20), path, host] as const)))(
+    'whose Host is %j gets a short 400 at %s',
+    async (_what, path, host) => {
+      for (const line of [`GET ${path} HTTP/1.1`, `POST ${path} HTTP/1.1`]) {
+        const text = await raw([
+          line,
+          `Host: ${host}`,
+          'Content-Type: application/json',
+          'Content-Length: 0',
+        ]);
+        expect(text).toMatch(/^HTTP\/1\.1 400 /);
+        expect(text.length).toBeLessThan(500);
+        expect(text).not.toContain('at ');
+      }
+    },
+  );
+
+  it.each([
+    '/%',
+    '/graphql?query=%E0%A4%A',
+    '/webhooks/%ZZ/CEP/x',
+    '/%00',
+    '//',
+    '/graphql/%2e%2e',
+    'http://x:y/',
+    '*',
+  ])('for %s gets no stack trace, and no 5xx', async (path) => {
+    const text = await raw([`GET ${path} HTTP/1.1`, 'Host: x']);
+    expect(text).toMatch(/^HTTP\/1\.1 [234]/);
+    expect(text).not.toContain('node:');
+  });
+
+  it.each(['TRACE', 'PUT', 'DELETE', 'PATCH', 'PROPFIND', 'QUERY'])(
+    'of method %s gets 405',
+    async (method) => {
+      const text = await raw([`${method} /graphql HTTP/1.1`, 'Host: x']);
+      expect(text).toMatch(/^HTTP\/1\.1 405 /);
+      expect(text.toLowerCase()).toContain('allow: get, head, options, post');
+    },
+  );
+
+  it('for an upgrade that breaks off ends nothing', async () => {
+    const { hostname, port } = new URL(gateway.url);
+    for (const path of ['/nothing', '/graphql']) {
+      const socket = connect(Number(port), hostname).on('error', () => undefined);
+      await once(socket, 'connect');
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+      socket.resetAndDestroy();
+    }
+    expect((await fetch(`${gateway.url}/healthz`)).ok).toBe(true);
+  });
+});
+
+describe('an API key', () => {
+  const CLIENT = '11111111-2222-4333-8444-555555555555';
+  /** Asks from an address, and tells the codes of the errors. */
+  const ask = async (query: string, key: string, address: string): Promise<unknown[][]> => {
+    const { errors = [] } = await gateway.query(
+      query,
+      {},
+      {
+        authorization: undefined,
+        'x-api-key': key,
+        'x-forwarded-for': address,
+      },
+    );
+    return errors.map(({ message, extensions }) => [extensions['code'], message]);
+  };
+  const one = `{ credentials(clientId: "${CLIENT}") { id } }`;
+
+  it('is tried once in an operation', async () => {
+    const many = `{ ${Array.from({ length: 25 }, (_, index) => `a${index}: credentials(clientId: "${CLIENT}") { id }`).join(' ')} }`;
+    const codes = (await ask(many, 'wrong', '192.0.2.50')).map(([code]) => code);
+    expect(codes.filter((code) => code === 'TOO_COMPLEX')).toHaveLength(24);
+  });
+
+  it('that was refused is not asked about again for a while, and ten refusals are enough for an address', async () => {
+    const [[, first] = []] = await ask(one, 'wrong 0', '192.0.2.60');
+    const [[code, second] = []] = await ask(one, 'wrong 0', '192.0.2.61');
+    expect([code, second]).toEqual(['UNAUTHENTICATED', expect.stringContaining('just refused')]);
+    expect(first).not.toBe(second);
+    for (let index = 1; index < 10; index += 1) await ask(one, `wrong ${index}`, '192.0.2.60');
+    expect(await ask(one, 'wrong 10', '192.0.2.60')).toEqual([
+      ['UPSTREAM_RATE_LIMITED', expect.stringContaining('too many keys')],
+    ]);
+    const [[elsewhere] = []] = await ask(one, 'wrong 10', '192.0.2.61');
+    expect(elsewhere).toBe('UNAUTHENTICATED');
+  });
+});
