@@ -109,7 +109,7 @@ const variables = z.object({
     .optional(),
   DATA_DIR: z.string().describe('a folder').optional(),
   EVENTS_RETENTION: integer(1, 100_000_000).default(100_000),
-  PUBLIC_URL: httpUrl.transform((value) => value.replace(/\/+$/, '')).optional(),
+  PUBLIC_URL: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')).optional(),
   WEBHOOK_SECRET: list(z.string().min(1))
     .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))
     .transform(([first, ...rest]): readonly [Secret, ...Secret[]] => [
@@ -134,7 +134,7 @@ const variables = z.object({
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .describe('fatal, error, warn, info, debug, trace or silent')
     .default('info'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.transform((value) => value.replace(/\/+$/, '')).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')).optional(),
   PASARELA_TOKEN: secret('an access token for the commands to act with').optional(),
   SANDBOX_PORT: integer(0, 65_535).default(4010),
   SANDBOX_SPEED: z

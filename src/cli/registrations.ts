@@ -47,7 +47,7 @@ function leadsTo(url: string, receiver: Receiver | undefined): Registration['lea
   const { publicUrl, signing, older } = receiver;
   if (isIngressUrl(publicUrl, url, [signing])) return 'here';
   if (isIngressUrl(publicUrl, url, older)) return 'here-older-secret';
-  return url.startsWith(`${publicUrl.replace(/\/+$/, '')}/webhooks/`) ? 'here-unsigned' : 'elsewhere';
+  return url.startsWith(`${publicUrl.replace(/(?<!\/)\/+$/, '')}/webhooks/`) ? 'here-unsigned' : 'elsewhere';
 }
 
 function hasOurToken(clientId: string, { token, webhookType }: Webhook, { signing }: Receiver): boolean {

@@ -12,7 +12,7 @@ const TARGET = /\/webhooks\/([A-Za-z0-9_-]{1,64})\/([A-Z_]+)\/([A-Za-z0-9_-]+)$/
 
 /** The address to register a webhook with. It is a secret: it is all that is needed to post events. */
 export function ingressUrl(publicUrl: string, clientId: string, type: EventType, secret: string): string {
-  return `${publicUrl.replace(/\/+$/, '')}/webhooks/${clientId}/${type}/${sign(`${clientId}:${type}`, secret)}`;
+  return `${publicUrl.replace(/(?<!\/)\/+$/, '')}/webhooks/${clientId}/${type}/${sign(`${clientId}:${type}`, secret)}`;
 }
 
 /**
@@ -25,7 +25,7 @@ export function ingressToken(clientId: string, type: EventType, secret: string):
 
 /** Whether deliveries to this address reach the gateway at `publicUrl`: signed with one of the secrets. */
 export function isIngressUrl(publicUrl: string, url: string, secrets: readonly string[]): boolean {
-  const base = publicUrl.replace(/\/+$/, '');
+  const base = publicUrl.replace(/(?<!\/)\/+$/, '');
   if (!url.startsWith(`${base}/webhooks/`)) return false;
   const target = readIngressPath(url.slice(base.length));
   return target !== undefined && isSigned(target, secrets);
@@ -34,7 +34,9 @@ export function isIngressUrl(publicUrl: string, url: string, secrets: readonly s
 /** The address with its signature as `***`, whichever gateway it belongs to; any other address as it is. */
 export function maskIngressUrl(url: string): string {
   const [address = '', ...rest] = url.split(/(?=[?#])/);
-  return TARGET.test(address) ? [address.replace(/[^/]+$/, '***'), ...rest].join('') : url;
+  return TARGET.test(address)
+    ? [`${address.slice(0, address.lastIndexOf('/') + 1)}***`, ...rest].join('')
+    : url;
 }
 
 /** Reads `/webhooks/{clientId}/{type}/{signature}`; undefined for any other path. */

@@ -122,10 +122,30 @@ function matches({ match }: FaultRule, method: string, path: string): boolean {
   if (match.path === undefined) return true;
   if (!match.path.includes('*')) return path.startsWith(match.path);
   const atEnd = match.path.endsWith('*');
-  const pieces = (atEnd ? match.path.slice(0, -1) : match.path).split('*').map(escapeForPattern);
-  return new RegExp(`^${pieces.join('[^/]*')}${atEnd ? '.*' : ''}$`).test(path);
+  const wanted = (atEnd ? match.path.slice(0, -1) : match.path).split('/');
+  const segments = path.split('/');
+  if (segments.length < wanted.length || (!atEnd && segments.length > wanted.length)) return false;
+  const last = wanted.length - 1;
+  return wanted.every((pattern, index) =>
+    matchesSegment(atEnd && index === last ? `${pattern}*` : pattern, segments[index] ?? ''),
+  );
 }
 
-function escapeForPattern(text: string): string {
-  return text.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&');
+/**
+ * Whether a segment is as a pattern says, in which `*` is any run. An expression made of the pattern would try every way
+ * to spread the runs; here each part is taken where it comes first, which leaves the most for the others.
+ */
+function matchesSegment(pattern: string, segment: string): boolean {
+  const [first = '', ...others] = pattern.split('*');
+  const last = others.pop();
+  if (last === undefined) return segment === first;
+  if (!segment.startsWith(first) || !segment.endsWith(last)) return false;
+  const end = segment.length - last.length;
+  let place = first.length;
+  for (const part of others) {
+    const found = segment.indexOf(part, place);
+    if (found === -1) return false;
+    place = found + part.length;
+  }
+  return place <= end;
 }
