@@ -9,7 +9,7 @@ const MAX_REFUSALS = 10;
 const MAX_REMEMBERED = 10_000;
 
 /** What is presented to the bootstrap. */
-export interface PresentedKey {
+interface PresentedKey {
   readonly clientId: string;
   readonly apiKey: string;
   /** Undefined where it is not known. */

@@ -28,7 +28,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 const MAX_MESSAGE = 300;
 
 /** A message that holds a caller's own words, which may be of any length. */
-export const shortened = (message: string): string =>
+const shortened = (message: string): string =>
   message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE).toWellFormed()}…` : message;
 
 /** A message that may hold a caller's own words, in the form in which an error may carry it. */
