@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { expect, it } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { createOpenStreams } from '../../../src/transport/sockets/open-streams.ts';
+import { Peer } from '../../../src/transport/sockets/peer.ts';
+import { until } from '../../helpers/until.ts';
+
+const MEGABYTE = 'x'.repeat(2 ** 20);
+
+it('a socket whose client reads nothing is ended before much waits in it', async () => {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await once(server, 'listening');
+  const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  client.on('error', () => undefined);
+  const [socket] = (await once(server, 'connection')) as [WebSocket];
+  await once(client, 'open');
+  client.pause();
+  const place = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1 }).enter(undefined);
+  if (typeof place === 'string') throw new Error('nobody else has a place');
+  const peer = new Peer(socket, undefined, place);
+  const largest = { waiting: 0 };
+  await until(() => {
+    if (!peer.isOpen) return true;
+    peer.send(MEGABYTE).catch(() => undefined);
+    largest.waiting = Math.max(largest.waiting, socket.bufferedAmount);
+    return false;
+  });
+  expect(largest.waiting).toBeLessThan(6 * 2 ** 20);
+  // What is sent to one that has ended goes nowhere.
+  await peer.send(MEGABYTE);
+  client.terminate();
+  await new Promise((resolve) => server.close(resolve));
+});
