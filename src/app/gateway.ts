@@ -183,17 +183,13 @@ export function buildServer(
     const serveGraph = createGraphHttp(graph, config, { logger, shared });
 
     const incomingOf = (request: IncomingMessage, response: ServerResponse): Incoming => {
-      const address = addressOfClient(request);
-      return {
-        ...requestOf(request, response),
-        address,
-        openStream(caller) {
-          const place = openStreams.enter(address);
-          if (typeof place === 'string') return false;
-          response.once('close', place.leave);
-          return place.claim(caller);
-        },
-      };
+      const addressOf = () => addressOfClient(request);
+      return requestOf(request, response, addressOf, (caller) => {
+        const place = openStreams.enter(addressOf());
+        if (typeof place === 'string') return false;
+        response.once('close', place.leave);
+        return place.claim(caller);
+      });
     };
 
     /** What becomes of a request; nothing that fails unexpectedly reaches the client. */
@@ -364,7 +360,12 @@ const countedAndTraced =
   };
 
 /** A request brings its own id where it is a plain one, so that logs of both sides can be joined. */
-function requestOf(request: IncomingMessage, response: ServerResponse): Incoming {
+function requestOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  addressOf: Incoming['addressOf'],
+  openStream: Incoming['openStream'],
+): Incoming {
   const given = request.headers['x-request-id'];
   const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
   response.setHeader('x-request-id', requestId);
@@ -380,6 +381,8 @@ function requestOf(request: IncomingMessage, response: ServerResponse): Incoming
     apiKey: typeof apiKey === 'string' ? apiKey : undefined,
     lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
     waiters,
+    addressOf,
+    openStream,
     closeSocket: undefined,
   };
 }

@@ -127,7 +127,7 @@ export interface Incoming {
   /** Who waits for the result; undefined where it is not told when they are gone. */
   readonly waiters: Waiters | undefined;
   /** The network address that it came from; undefined where it is not known. */
-  readonly address?: string | undefined;
+  readonly addressOf?: (() => string | undefined) | undefined;
   /** Counts a stream of a caller; false where no more may be open. Undefined where the socket is counted. */
   readonly openStream?: ((caller: string) => boolean) | undefined;
   /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
@@ -232,7 +232,7 @@ class OperationContext implements Context {
   }
 
   get address(): string | undefined {
-    return this.#incoming.address;
+    return this.#incoming.addressOf?.();
   }
 
   openStream(): boolean {
