@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
 import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
@@ -7,7 +8,6 @@ import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { order } from './orders.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
 
-const logger = { warn() {}, error() {} };
 const HOUR = 3_600_000;
 
 let redis: RedisServer;
