@@ -17,7 +17,7 @@ import { mergeExecuteHooks } from './plugins/merge-execute-hooks.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationMetrics } from './plugins/operation-metrics.ts';
 import { usePrefetch } from './plugins/prefetch.ts';
-import { usePreparedOperations } from './plugins/prepared-operation.ts';
+import { preparedOperation, usePreparedOperations } from './plugins/prepared-operation.ts';
 import type { QueryDeduplication } from './plugins/query-deduplication.ts';
 import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
 import { useStreamLimit } from './plugins/stream-limit.ts';
@@ -98,7 +98,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       useOperationMetrics(metrics.operation),
       ...(config.upstreamReport ? [useUpstreamReport()] : []),
       ...(config.introspection ? [] : [useDisableIntrospection()]),
-      ...(config.tracing === undefined ? [] : [config.tracing.plugin]),
+      ...(config.tracing === undefined ? [] : [config.tracing.plugin(preparedOperation)]),
     ]),
     // What it would keep, anybody could fill.
     parserAndValidationCache: false,

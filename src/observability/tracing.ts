@@ -21,7 +21,7 @@ import {
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent } from '../events/log.ts';
 import type { CallRecord } from '../upstream/rest.ts';
-import { currentWork, takesDelivery, useTracing } from './use-tracing.ts';
+import { currentWork, type FindOperation, takesDelivery, useTracing } from './use-tracing.ts';
 
 /** How long the last spans may take on their way, in milliseconds. */
 const STOP_TIMEOUT_MS = 2_000;
@@ -29,7 +29,7 @@ const STOP_TIMEOUT_MS = 2_000;
 /** What the server calls so that its work appears in traces. No span holds an id of a client, an address or a name. */
 export interface Tracing {
   /** A span per operation, and per delivered event. */
-  readonly plugin: ReturnType<typeof useTracing>;
+  plugin(findOperation: FindOperation): ReturnType<typeof useTracing>;
   /** Handles a request within the trace that it belongs to already, where it says so (W3C Trace Context). */
   within<T>(headers: IncomingHttpHeaders, work: () => T): T;
   /** Handles a delivery of the provider's in a span of its own. */
@@ -62,7 +62,7 @@ export function startTracing(endpoint: string): Tracing {
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   const tracer = provider.getTracer('pasarela');
   return {
-    plugin: useTracing(tracer),
+    plugin: (findOperation) => useTracing(tracer, findOperation),
     within: (headers, work) => context.with(propagation.extract(ROOT_CONTEXT, headers), work),
     webhook: (path, response, work) => traceWebhook(tracer, path, response, work),
     call: (record) => traceCall(tracer, record),

@@ -9,12 +9,20 @@ import {
 } from '@opentelemetry/api';
 import type { ExecutionArgs, ExecutionResult } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
-import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface TraceContext {
   readonly requestId: string;
 }
+
+/** What a span says of an operation. */
+interface NamedOperation {
+  readonly type: string;
+  readonly name: string | undefined;
+}
+
+/** Finds the operation that is about to be executed; undefined where the document holds none of that name. */
+export type FindOperation = (args: ExecutionArgs) => NamedOperation | undefined;
 
 /** One pull of a subscription's stream: the log may open a span when it hands over an event meanwhile; the span ends with the pull. */
 interface Pull {
@@ -46,9 +54,9 @@ const pullOf = (active: Context): Pull | undefined => active.getValue(PULL) as P
  * has a span of its own (tracing.ts). A span names type and name of the operation, and never the document: that may hold
  * what is secret. Must stand behind the plugins that choose how to execute and that mask errors.
  */
-export function useTracing(tracer: Tracer): Plugin<TraceContext> {
+export function useTracing(tracer: Tracer, findOperation: FindOperation): Plugin<TraceContext> {
   const begin = (args: ExecutionArgs & { readonly contextValue: TraceContext }): Span => {
-    const operation = preparedOperation(args);
+    const operation = findOperation(args);
     const type = operation?.type ?? 'query';
     const name = operation?.name;
     return tracer.startSpan(type, {
