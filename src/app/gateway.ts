@@ -32,6 +32,7 @@ import { serveWebSockets } from '../transport/websocket.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
 import { createHttp, type UpstreamHttp } from '../upstream/http.ts';
+import { createClientLists } from '../upstream/lists/client-lists.ts';
 import { createRest } from '../upstream/rest.ts';
 import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
@@ -59,6 +60,8 @@ export interface ServerConfig extends GraphConfig {
   readonly upstreamUrl: string;
   readonly upstreamTimeoutMs: number;
   readonly operationTimeoutMs: number;
+  /** How long what is known of a list is believed: that it holds all items, or none of an id. */
+  readonly listsMaxAgeMs: number;
   readonly upstreamUtcOffset: string;
   readonly tokenClientClaims: readonly string[];
   /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */
@@ -144,6 +147,8 @@ export function buildServer(
       http,
       auth,
       banks: createBankCache(BANKS_TTL_MS, monotonic),
+      lists: createClientLists({ maxAgeMs: config.listsMaxAgeMs, now: monotonic, logger }),
+      now: monotonic,
       sourceOwners: createSourceOwners(),
       events,
       money,

@@ -22,6 +22,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     upstreamUrl,
     upstreamTimeoutMs: variables.UPSTREAM_TIMEOUT_MS,
     operationTimeoutMs: variables.OPERATION_TIMEOUT_MS,
+    listsMaxAgeMs: variables.LISTS_MAX_AGE * 1_000,
     upstreamUtcOffset: variables.UPSTREAM_UTC_OFFSET,
     tokenClientClaims: variables.UPSTREAM_TOKEN_CLIENT_CLAIM,
     service: serviceOf(variables),

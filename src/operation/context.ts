@@ -7,6 +7,7 @@ import type { Money } from '../money/execute.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
 import type { UpstreamHttp } from '../upstream/http.ts';
 import type { MaybePromise } from '../upstream/list-loader.ts';
+import type { ClientLists } from '../upstream/lists/client-lists.ts';
 import {
   type Authorize,
   type CallRecord,
@@ -121,6 +122,9 @@ export interface ContextOptions {
   readonly http: UpstreamHttp;
   readonly auth: Authenticator;
   readonly banks: BankCache;
+  readonly lists: ClientLists;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
   readonly sourceOwners: SourceOwners;
   readonly events: EventLog;
   readonly money: Money;
@@ -289,6 +293,7 @@ class OperationContext implements Context {
 
   forgetReads(): void {
     this.#options.onInvalidate(this.credential);
+    this.#options.lists.doubt(this.caller.clientId);
     for (const [route, count] of this.lookUps()) this.#lookUps.set(route, count);
     this.#session = undefined;
   }
@@ -354,6 +359,7 @@ class OperationContext implements Context {
         this.calls.push(call);
         if (!call.cached) this.#options.onCall(call);
       },
+      onDetachedCall: this.#options.onCall,
     });
   }
 

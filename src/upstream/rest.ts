@@ -70,6 +70,19 @@ export interface Rest {
       signal?: AbortSignal;
     },
   ): Promise<Attempt>;
+  /**
+   * Waits for something that other operations may wait for too, in the time that this one has.
+   *
+   * @throws UpstreamError `UPSTREAM_TIMEOUT` with this message when the time is over first.
+   */
+  within<T>(work: Promise<T>, message: string): Promise<T>;
+  /**
+   * The same caller's calls, for work that outlives the operation. They are not reported with it, and answers of other
+   * operations do not serve them.
+   *
+   * @param timeoutMs when that work must be over.
+   */
+  detached(timeoutMs: number): Rest;
 }
 
 export interface RestOptions {
@@ -84,6 +97,8 @@ export interface RestOptions {
   /** Ends waiting for answers when the caller is gone. */
   readonly signal?: AbortSignal;
   readonly onCall?: (call: CallRecord) => void;
+  /** Told of the calls of work that outlives the operation. */
+  readonly onDetachedCall?: ((call: CallRecord) => void) | undefined;
   /** May give the answer of the same read of another operation of the same caller; without it every GET is a call. */
   readonly coalesce?: (
     call: Pick<CallRecord, 'route' | 'path'>,
@@ -222,5 +237,38 @@ export function createRest(options: RestOptions): Rest {
         throw error;
       }
     },
+    within: (work, message) => within(work, message, timeLeft(), options.signal),
+    detached(ms) {
+      const { signal: _signal, coalesce: _coalesce, onCall: _onCall, ...others } = options;
+      const { onDetachedCall: onCall } = options;
+      return createRest({
+        ...others,
+        deadline: Date.now() + ms,
+        ...(onCall === undefined ? {} : { onCall }),
+      });
+    },
   };
+}
+
+async function within<T>(
+  work: Promise<T>,
+  message: string,
+  timeLeftMs: number,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const ended = new AbortController();
+  const leave = () => ended.abort();
+  signal?.addEventListener('abort', leave, { once: true });
+  try {
+    const over = sleep(Math.max(0, timeLeftMs), undefined, { signal: ended.signal }).then(
+      () => undefined,
+      () => undefined,
+    );
+    const first = await Promise.race([work.then((value) => ({ value })), over]);
+    if (first !== undefined) return first.value;
+    throw new UpstreamError('UPSTREAM_TIMEOUT', message, { dispatched: false });
+  } finally {
+    signal?.removeEventListener('abort', leave);
+    ended.abort();
+  }
 }

@@ -11,6 +11,7 @@ export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfi
   upstreamUrl,
   upstreamTimeoutMs: 5_000,
   operationTimeoutMs: 10_000,
+  listsMaxAgeMs: 5_000,
   upstreamUtcOffset: '-06:00',
   tokenClientClaims: ['client_id', 'clientId', 'cid', 'sub'],
   service: undefined,
