@@ -54,6 +54,9 @@ const variables = z.object({
   UPSTREAM_URL: origin.optional(),
   UPSTREAM_TIMEOUT_MS: integer(1, 600_000).default(10_000),
   OPERATION_TIMEOUT_MS: integer(1, 600_000).default(30_000),
+  UPSTREAM_ANSWER_BYTES: integer(65_536, 1_073_741_824).default(67_108_864),
+  UPSTREAM_CALLS_PER_CALLER: integer(1, 128).default(16),
+  OPERATIONS_QUEUE: integer(0, 100_000).default(500),
   LISTS_MAX_AGE: integer(0, 3_600).default(5),
   UPSTREAM_UTC_OFFSET: z
     .string()

@@ -23,6 +23,14 @@ export interface Authenticator {
   identify(token: string, restFor: RestFor, fresh: boolean): MaybePromise<Caller>;
   /** The credential of the REST calls made for whoever brought this token. */
   authorize(token: string): Authorize;
+  /**
+   * Who the REST service takes the bearer of a credential for: those with the same may share what it answers.
+   *
+   * @param credential all that tells who is calling.
+   */
+  upstreamIdentity(credential: string): string;
+  /** Whether all callers are one to the REST service. */
+  readonly sharesIdentity: boolean;
   /** Whether callers reach the upstream's bootstrap, credentials and token issue, with an API key of their own. */
   readonly servesBootstrap: boolean;
   stop(): Promise<void>;

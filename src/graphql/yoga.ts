@@ -8,6 +8,7 @@ import { forgetRights } from '../schema/builder.ts';
 import { buildSchema } from '../schema/index.ts';
 import { createJsonPost, type Transport } from '../transport/http-fast-path.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
+import { useAdmission } from './plugins/admission.ts';
 import { useCredentialExpiry } from './plugins/credential-expiry.ts';
 import { useCsrfPrevention } from './plugins/csrf-prevention.ts';
 import { useDisableIntrospection } from './plugins/disable-introspection.ts';
@@ -36,6 +37,8 @@ export interface GraphConfig {
   readonly graphiql: GraphiQLOptions | ((request: Request) => GraphiQLOptions) | undefined;
   /** What one operation may ask for at most. */
   readonly limits: Limits;
+  /** How many operations of one caller may wait for their turn. */
+  readonly operationsQueue: number;
   /** The only documents that run; undefined lets any run. */
   readonly trustedDocuments: TrustedDocuments | undefined;
   /** Where operations, REST calls and webhooks are traced; undefined for nowhere. Ended by whoever started it. */
@@ -83,6 +86,11 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       useGraphQLJs(),
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
       usePrefetch(),
+      useAdmission({
+        queue: config.operationsQueue,
+        onWaiting: metrics.operationsWaiting,
+        onRefused: metrics.operationRefused,
+      }),
       shared.plugin,
       useCsrfPrevention(),
       ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),

@@ -15,6 +15,8 @@ export interface Delivery {
   readonly text: string;
   /** An SPEI credit: the one message whose answer moves money. */
   readonly isSpeiCredit: boolean;
+  /** Who has got money, and in which account; undefined where the message does not say. */
+  readonly credited?: { readonly ownerId: string; readonly account: string } | undefined;
 }
 
 export type Decoded = { readonly delivery: Delivery } | { readonly problem: QuarantineReason };
@@ -65,6 +67,7 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
           identity: messageId ?? `transaction:${body.id}`,
           contents: contentsDigest(member(value, 'body')),
           isSpeiCredit: body.sub_category === 'SPEI_CREDIT',
+          credited: creditedBy(member(value, 'body')),
         },
       };
     }
@@ -98,4 +101,9 @@ function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null
     ? Object.getOwnPropertyDescriptor(value, name)?.value
     : undefined;
+}
+
+function creditedBy(body: unknown): Delivery['credited'] {
+  const [ownerId, account] = [member(body, 'owner_id'), member(body, 'beneficiary_account')];
+  return typeof ownerId === 'string' && typeof account === 'string' ? { ownerId, account } : undefined;
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
@@ -16,7 +17,13 @@ import {
   type Rest,
   type RestOptions,
 } from '../upstream/rest.ts';
-import { type BankCache, createSession, type PrefetchList, type Session } from '../upstream/session.ts';
+import {
+  type BankCache,
+  CLIENT_LISTS,
+  createSession,
+  type PrefetchList,
+  type Session,
+} from '../upstream/session.ts';
 import type { SourceOwners } from '../upstream/source-owners.ts';
 
 /** What a log call needs; pino's loggers fit. */
@@ -37,6 +44,8 @@ export interface Context {
    * `session` are there.
    */
   identify(): MaybePromise<Caller>;
+  /** Whose operation it is, for a fair share of what can be done at once: a verified credential, else the peer. */
+  readonly callerKey: string;
   /** The identified caller. Throws when no root field has asked for it. */
   readonly caller: Caller;
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
@@ -109,6 +118,8 @@ export interface Incoming {
   /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */
   readonly lastEventId: string | undefined;
   readonly requestId: string;
+  /** The address of the peer, where one asked. */
+  readonly address?: string | undefined;
   /** The value of `Authorization`, from the header or from `connectionParams`. */
   readonly authorization: string | undefined;
   readonly apiKey: string | undefined;
@@ -123,6 +134,7 @@ export interface ContextOptions {
   readonly auth: Authenticator;
   readonly banks: BankCache;
   readonly lists: ClientLists;
+  readonly listsMaxAgeMs: number;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   readonly sourceOwners: SourceOwners;
@@ -140,13 +152,17 @@ export interface ContextOptions {
   readonly onInvalidate: (credential: string) => void;
 }
 
+/** Credentials that were verified, and whose they are: in service mode the subject of the token, else the credential. */
+type CallerKeys = LRUCache<string, string>;
+const MAX_CALLER_KEYS = 20_000;
+
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
 
 /** Makes the contexts of a server's operations. */
-export const createContextFactory =
-  (options: ContextOptions): ((incoming: Incoming) => Context) =>
-  (incoming) =>
-    new OperationContext(incoming, options);
+export const createContextFactory = (options: ContextOptions): ((incoming: Incoming) => Context) => {
+  const keys: CallerKeys = new LRUCache({ max: MAX_CALLER_KEYS });
+  return (incoming) => new OperationContext(incoming, options, keys);
+};
 
 /** A class, because an object literal with accessors costs a hidden class of its own each time one is made. */
 class OperationContext implements Context {
@@ -159,6 +175,8 @@ class OperationContext implements Context {
   readonly #options: ContextOptions;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
+  readonly #keys: CallerKeys;
+  #callerKey: string | undefined;
   #deadline: number;
   #prefetched: readonly PrefetchList[] = [];
   #arrivals: Promise<unknown> | undefined;
@@ -166,7 +184,8 @@ class OperationContext implements Context {
   #caller: Caller | undefined;
   #session: Session | undefined;
 
-  constructor(incoming: Incoming, options: ContextOptions) {
+  constructor(incoming: Incoming, options: ContextOptions, keys: CallerKeys) {
+    this.#keys = keys;
     this.requestId = incoming.requestId;
     this.apiKey = incoming.apiKey;
     this.lastEventId = incoming.lastEventId;
@@ -212,6 +231,12 @@ class OperationContext implements Context {
     return this.#deadline;
   }
 
+  get callerKey(): string {
+    // A credential counts once it has been verified: a stranger could make up as many as it likes.
+    this.#callerKey ??= this.#token === undefined ? undefined : this.#keys.get(this.#token);
+    return this.#callerKey ?? `address ${this.#incoming.address ?? ''}`;
+  }
+
   get credential(): string {
     const { authorization = '', apiKey } = this.#incoming;
     return apiKey === undefined ? authorization : `${authorization} ${apiKey}`;
@@ -237,6 +262,10 @@ class OperationContext implements Context {
 
   #know(caller: Caller): Caller {
     this.#caller = caller;
+    if (this.#callerKey === undefined && this.#token !== undefined) {
+      this.#callerKey = caller.subject === undefined ? this.#token : `subject ${caller.subject}`;
+      this.#keys.set(this.#token, this.#callerKey);
+    }
     return caller;
   }
 
@@ -331,13 +360,17 @@ class OperationContext implements Context {
   /** A read that another operation of the same caller has begun serves this one too. */
   #read(call: Pick<CallRecord, 'route' | 'path'>, read: () => Promise<unknown>): Promise<unknown> {
     const start = performance.now();
-    return this.#options.reads.read(this.credential, call.path, read, () => {
+    const { auth, reads, listsMaxAgeMs } = this.#options;
+    const joined = () => {
       const milliseconds = performance.now() - start;
       this.sharedCalls = [
         ...this.sharedCalls,
         { method: 'GET', ...call, status: 200, milliseconds, cached: false },
       ];
-    });
+    };
+    // Where all callers are one to the service, each sees its part of a list that was read a moment ago for another.
+    const keptMs = auth.sharesIdentity && CLIENT_LISTS.has(call.route) ? listsMaxAgeMs : 0;
+    return reads.read(auth.upstreamIdentity(this.credential), call.path, read, joined, keptMs);
   }
 
   #rest(
@@ -349,6 +382,8 @@ class OperationContext implements Context {
     return createRest({
       http: this.#options.http,
       clientId,
+      caller: this.callerKey,
+      identity: this.#options.auth.upstreamIdentity(this.credential),
       authorize,
       headers: { 'x-request-id': this.requestId, accept: 'application/json' },
       timeoutMs: this.#options.upstreamTimeoutMs,

@@ -65,8 +65,13 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const fanOut = createFanOut(options.metrics);
   const keyOf = createStreamKeys();
 
-  const incomingOf = (authorization: string | undefined, readers?: () => number): Incoming => ({
+  const incomingOf = (
+    authorization: string | undefined,
+    address: string,
+    readers?: () => number,
+  ): Incoming => ({
     requestId: randomUUID(),
+    address,
     authorization,
     apiKey: undefined,
     lastEventId: undefined,
@@ -79,9 +84,10 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const subscribeForAll = async (
     args: ExecutionArgs,
     authorization: string | undefined,
+    address: string,
     readers: () => number,
   ): Promise<Subscribed> => {
-    const enveloped = graph.getEnveloped({ incoming: incomingOf(authorization, readers) });
+    const enveloped = graph.getEnveloped({ incoming: incomingOf(authorization, address, readers) });
     // The plugins make generators of streams, and results of all else.
     return (await enveloped.subscribe({
       ...args,
@@ -108,7 +114,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     async onSubscribe(connection, id, payload) {
       const { extra: peer } = connection;
       const authorization = authorizationOf(connection);
-      const incoming = incomingOf(authorization);
+      const incoming = incomingOf(authorization, peer.address);
       const refused = (errors: readonly GraphQLError[]) =>
         errors.map((error) => options.publicForm(error, incoming.requestId));
       if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
@@ -133,7 +139,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       const subscribed = await fanOut.subscribe({
         key: stream.key,
         outlet: peer.outlet(id),
-        open: (readers) => subscribeForAll(args, authorization, readers),
+        open: (readers) => subscribeForAll(args, authorization, peer.address, readers),
         resume: stream.resumes ? alone : undefined,
       });
       return planned(args, just(subscribed));
@@ -143,7 +149,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   sockets.on('connection', (socket, request) => {
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', () => undefined);
-    const peer = new Peer(socket, request.headers.authorization);
+    const peer = new Peer(socket, request.headers.authorization, request.socket.remoteAddress ?? '');
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => void closed(code, String(reason)));
   });

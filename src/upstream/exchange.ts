@@ -25,7 +25,11 @@ const BYTE_ORDER_MARK = 0xfeff;
  * rest of a call. Given up at its deadline or by its signal; a request that still waits for a connection then is never
  * sent. Never rejects.
  */
-export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<RawAnswer | NoAnswer> {
+export function exchange(
+  dispatcher: Dispatcher,
+  request: Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'signal'>,
+  timeoutMs: number,
+): Promise<RawAnswer | NoAnswer> {
   const { signal } = request;
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | undefined;
@@ -49,7 +53,7 @@ export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<
       fail(reason);
     };
     const onAbort = (): void => giveUp(asError(signal?.reason));
-    const timer = setTimeout(() => giveUp(new CallTimeout()), request.timeoutMs);
+    const timer = setTimeout(() => giveUp(new CallTimeout()), timeoutMs);
     signal?.addEventListener('abort', onAbort, { once: true });
 
     const handler: Dispatcher.DispatchHandler = {

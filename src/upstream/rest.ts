@@ -68,6 +68,8 @@ export interface Rest {
       headers?: Readonly<Record<string, string>>;
       /** How the request may be given up; money is sent without one. */
       signal?: AbortSignal;
+      /** Whether it moves money: it then has connections that nothing else takes. */
+      movesMoney?: boolean;
     },
   ): Promise<Attempt>;
   /**
@@ -88,6 +90,9 @@ export interface Rest {
 export interface RestOptions {
   readonly http: UpstreamHttp;
   readonly clientId: string;
+  /** Whose calls they are, and whom the service takes them to come from (http.ts). */
+  readonly caller: string;
+  readonly identity: string;
   readonly authorize: Authorize;
   /** Sent with every call, such as the request id. */
   readonly headers: Readonly<Record<string, string>>;
@@ -105,6 +110,8 @@ export interface RestOptions {
     read: () => Promise<unknown>,
   ) => Promise<unknown>;
 }
+
+type Call = Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'signal' | 'movesMoney'>;
 
 /** How often one call may be repeated with a fresher credential: another process may have renewed it meanwhile. */
 const MAX_RENEWALS = 2;
@@ -149,8 +156,9 @@ export function errorOfAnswer(answer: Answered): UpstreamError {
 export function createRest(options: RestOptions): Rest {
   const { http, clientId, timeoutMs, deadline, onCall } = options;
   const timeLeft = () => deadline - Date.now();
+  const whose = { caller: options.caller, identity: options.identity, deadline };
 
-  async function once(route: string, request: Omit<HttpRequest, 'timeoutMs'>): Promise<Attempt> {
+  async function once(route: string, request: Call): Promise<Attempt> {
     const left = timeLeft();
     if (left <= 0) {
       return {
@@ -161,7 +169,7 @@ export function createRest(options: RestOptions): Rest {
       };
     }
     const start = performance.now();
-    const attempt = await http.send({ ...request, timeoutMs: Math.min(timeoutMs, left) });
+    const attempt = await http.send({ ...request, ...whose, timeoutMs: Math.min(timeoutMs, left) });
     onCall?.({
       method: request.method,
       route,
@@ -174,7 +182,7 @@ export function createRest(options: RestOptions): Rest {
   }
 
   /** One call under the credential of the moment. Throws what `authorize` throws. */
-  async function authorized(route: string, request: Omit<HttpRequest, 'timeoutMs'>): Promise<Attempt> {
+  async function authorized(route: string, request: Call): Promise<Attempt> {
     let credential = await options.authorize();
     for (let renewals = 0; ; renewals += 1) {
       const attempt = await once(route, { ...request, headers: { ...request.headers, ...credential } });
@@ -218,7 +226,7 @@ export function createRest(options: RestOptions): Rest {
       const { coalesce } = options;
       return coalesce === undefined ? read(route, path) : coalesce({ route, path }, () => read(route, path));
     },
-    async send(method, route, { params = {}, body, headers = {}, signal } = {}) {
+    async send(method, route, { params = {}, body, headers = {}, signal, movesMoney } = {}) {
       const path = expandPath(route, { clientId, ...params });
       try {
         return await authorized(route, {
@@ -231,6 +239,7 @@ export function createRest(options: RestOptions): Rest {
           },
           ...(body === undefined ? {} : { body }),
           ...(signal ? { signal } : {}),
+          movesMoney,
         });
       } catch (error) {
         if (error instanceof UpstreamError) return { kind: 'failed', error };

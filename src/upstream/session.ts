@@ -54,6 +54,9 @@ export interface Session {
  */
 export type PrefetchList = 'banks' | 'accounts' | 'customers' | 'customers.accounts';
 
+/** Routes of the lists of what belongs to a client. */
+export const CLIENT_LISTS: ReadonlySet<string> = new Set([ACCOUNTS, CUSTOMERS, INSTRUMENTS, WEBHOOKS]);
+
 /** The bank catalog belongs to nobody: once read, it serves all callers for a while. */
 export interface BankCache {
   read(rest: Rest): Promise<Listing<Bank>>;

@@ -10,10 +10,15 @@ export const TRY_AGAIN_LATER = 1013;
 export class Peer implements ProtocolSocket, Watched {
   readonly protocol: string;
   readonly authorization: string | undefined;
+  readonly address: string;
   readonly #socket: WebSocket;
 
-  /** @param authorization the header of the upgrade request. */
-  constructor(socket: WebSocket, authorization: string | undefined) {
+  /**
+   * @param authorization the header of the upgrade request.
+   * @param address of the other side.
+   */
+  constructor(socket: WebSocket, authorization: string | undefined, address: string) {
+    this.address = address;
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;

@@ -60,12 +60,13 @@ const isFull = ({ items, total, size }: ListPage, start: number): boolean =>
 
 function toSlice<T>(list: ListDefinition<T>, page: ListPage, start: number, mayBeWhole: boolean): Slice<T> {
   const items = page.items.map(list.identify);
+  const [id] = list.keys;
+  const distinct = id === undefined ? items.length : new Set(items.map((item) => item[id])).size;
+  if (distinct < items.length) {
+    // What stands there twice stands in the place of another.
+    throw invalidList(list.route, `shows ${items.length} items on a page, of which ${distinct} differ`);
+  }
   if (mayBeWhole && items.length === page.total) {
-    const [id] = list.keys;
-    const distinct = id === undefined ? items.length : new Set(items.map((item) => item[id])).size;
-    if (distinct < items.length) {
-      throw invalidList(list.route, `holds ${page.total} items, of which it showed ${distinct}`);
-    }
     // All of it in one answer, whatever was asked for.
     return { start: 0, items, total: page.total, size: Math.max(page.size, items.length) };
   }

@@ -10,7 +10,7 @@ const PARALLEL_PAGES = 8;
 /** How often the list is gone through, at most, until every item has been seen. */
 const MAX_PASSES = 4;
 /** Pages that are read again after a pass, to find out whether the list has changed meanwhile. */
-const SAMPLES = 8;
+const SAMPLES = 32;
 /** Pages from each end of the list in which items are looked for that moved past the walk. */
 const CHASED_PAGES = 10;
 /** How often a page is asked for that does not come, and the wait before the second time, in milliseconds. */
@@ -44,7 +44,7 @@ class RepagedError extends Error {}
  * one that came or went may be either.
  *
  * Counts alone do not tell when one item has gone and another has come between two reads. So a pass is checked by reading
- * up to eight of its pages again, which is all of a small list; in a large one such a change can go unnoticed.
+ * up to 32 of its pages again, which is all of a small list; in a large one such a change can go unnoticed.
  *
  * @param rest calls that outlive the operation that asks; their deadline is the walk's.
  * @throws UpstreamError `UPSTREAM_INVALID` when the list never shows as many items as it says that it holds.
