@@ -172,6 +172,7 @@ export function buildServer(
       banks: createBankCache(BANKS_TTL_MS, monotonic),
       lists,
       listsMaxAgeMs: config.listsMaxAgeMs,
+      maxItems: config.limits.cost,
       now: monotonic,
       sourceOwners: createSourceOwners(),
       events,

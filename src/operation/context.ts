@@ -97,6 +97,10 @@ export interface Context {
   shareCalls(calls: readonly CallRecord[]): void;
   /** How many look-ups each list's route has answered so far. */
   lookUps(): ReadonlyMap<string, number>;
+  /** Adds to the items that the answer's pages hold. Returns how many they are by now. */
+  countItems(count: number): number;
+  /** How many they may be. */
+  readonly maxItems: number;
 }
 
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */
@@ -135,6 +139,8 @@ export interface ContextOptions {
   readonly banks: BankCache;
   readonly lists: ClientLists;
   readonly listsMaxAgeMs: number;
+  /** How many items the pages of one answer may hold. */
+  readonly maxItems: number;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   readonly sourceOwners: SourceOwners;
@@ -177,6 +183,7 @@ class OperationContext implements Context {
   readonly #token: string | undefined;
   readonly #keys: CallerKeys;
   #callerKey: string | undefined;
+  #items = 0;
   #deadline: number;
   #prefetched: readonly PrefetchList[] = [];
   #arrivals: Promise<unknown> | undefined;
@@ -315,6 +322,7 @@ class OperationContext implements Context {
     }
     this.#options.onInvalidate(this.credential);
     this.#session = undefined;
+    this.#items = 0;
     this.#deadline = this.#newDeadline();
     this.calls.length = 0;
     this.#lookUps.clear();
@@ -329,6 +337,15 @@ class OperationContext implements Context {
 
   shareCalls(calls: readonly CallRecord[]): void {
     this.sharedCalls = calls;
+  }
+
+  countItems(count: number): number {
+    this.#items += count;
+    return this.#items;
+  }
+
+  get maxItems(): number {
+    return this.#options.maxItems;
   }
 
   lookUps(): ReadonlyMap<string, number> {

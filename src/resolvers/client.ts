@@ -4,7 +4,7 @@ import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
 import type { ClientList } from '../upstream/lists/list-loader.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
-import { type Page, type PageArgs, pageOf, windowOf } from './connection.ts';
+import { counted, type Page, type PageArgs, pageOf, windowOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 
@@ -31,7 +31,7 @@ async function windowPage<T>(list: ClientList<T>, args: PageArgs, context: Conte
   const { offset, limit } = windowOf(args);
   // Rows that come after what they look up need no promise each.
   const [{ items, total }] = await Promise.all([list.window(offset, limit), context.prefetched]);
-  return { nodes: items, offset, totalCount: total };
+  return counted({ nodes: items, offset, totalCount: total }, context);
 }
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>

@@ -35,6 +35,12 @@ const MAX_KEY = 200;
 const tooComplex = (message: string): GraphQLError =>
   new GraphQLError(message, { extensions: { code: 'TOO_COMPLEX' } });
 
+/** How an operation that costs too much is made cheaper. */
+const adviceOn = (pages: readonly string[]): string =>
+  pages.length === 0
+    ? ''
+    : ` Its pages multiply each other: ${pages.join(' × ')}. Ask for fewer items with "first".`;
+
 /**
  * Bounds documents over every transport: tokens while parsing, so that a huge one is refused before it costs anything;
  * depth, aliases and directives before validation, whose own cost grows with them; and the cost once the variables say
@@ -42,9 +48,9 @@ const tooComplex = (message: string): GraphQLError =>
  * that choose what executes.
  */
 export function useLimits(limits: Limits): Plugin {
-  const refuse = (name: keyof Measure, had: number): GraphQLError[] =>
+  const refuse = (name: keyof Omit<Measure, 'pages'>, had: number, advice = ''): GraphQLError[] =>
     had > limits[name]
-      ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.`)]
+      ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.${advice}`)]
       : [];
 
   const beyond = (schema: GraphQLSchema, document: DocumentNode): GraphQLError[] =>
@@ -76,11 +82,13 @@ export function useLimits(limits: Limits): Plugin {
     // A variable that is left out has its default, which one that is null has not.
     const key = JSON.stringify(known.sizes.map((name) => (Object.hasOwn(given, name) ? [given[name]] : 0)));
     let cost = known.measured.get(key);
-    if (cost === undefined) {
-      cost = measure(schema, document, operation, given).cost;
+    if (cost === undefined || cost > limits.cost) {
+      const measured = measure(schema, document, operation, given);
+      cost = measured.cost;
       if (known.measured.size < MAX_MEASURED && key.length < MAX_KEY) known.measured.set(key, cost);
+      return refuse('cost', cost, adviceOn(measured.pages));
     }
-    return refuse('cost', cost);
+    return [];
   };
 
   return {
