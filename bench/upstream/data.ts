@@ -6,6 +6,8 @@ export interface Sizes {
   readonly customers: number;
 }
 
+const seeds = new Map<string, number>();
+
 export const CLIENT_ID = '0f0e0d0c-0b0a-4908-8706-050403020100';
 export const TRANSACTION_ID = uuid('transaction', 0);
 /** A list that needs no client. */
@@ -20,8 +22,6 @@ function word(seed: number, index: number): string {
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
   return ((value ^ (value >>> 16)) >>> 0).toString(16).padStart(8, '0');
 }
-
-const seeds = new Map<string, number>();
 
 function seedOf(kind: string): number {
   let seed = seeds.get(kind);

@@ -65,7 +65,7 @@ export async function w14(): Promise<Section> {
   for (const authorization of [GREEDY, OTHER]) await ask(() => client, authorization, 3, 1);
   await ask(() => transaction, OTHER, 100, 2);
   await ask(payment, OTHER, 100, 2);
-  // Different joins, so that they do not share their results.
+  // Forty different joins: ten connections share each at a time.
   let joins = 0;
   const greed = () => {
     joins += 1;

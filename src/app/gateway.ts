@@ -69,8 +69,6 @@ export interface ServerConfig extends GraphConfig {
   readonly listsMaxAgeMs: number;
   /** The longest answer of the REST service that is read, in bytes. */
   readonly upstreamAnswerBytes: number;
-  /** How many REST calls of one caller may be under way at once. */
-  readonly upstreamCallsPerCaller: number;
   readonly upstreamUtcOffset: string;
   readonly tokenClientClaims: readonly string[];
   /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */

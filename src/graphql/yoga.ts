@@ -37,6 +37,8 @@ export interface GraphConfig {
   readonly graphiql: GraphiQLOptions | ((request: Request) => GraphiQLOptions) | undefined;
   /** What one operation may ask for at most. */
   readonly limits: Limits;
+  /** How many REST calls of one caller may be under way at once, and how many operations. */
+  readonly upstreamCallsPerCaller: number;
   /** How many operations of one caller may wait for their turn. */
   readonly operationsQueue: number;
   /** The only documents that run; undefined lets any run. */
@@ -86,12 +88,13 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       useGraphQLJs(),
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
       usePrefetch(),
+      shared.plugin,
       useAdmission({
+        perCaller: config.upstreamCallsPerCaller,
         queue: config.operationsQueue,
         onWaiting: metrics.operationsWaiting,
         onRefused: metrics.operationRefused,
       }),
-      shared.plugin,
       useCsrfPrevention(),
       ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),
       useCredentialExpiry(),

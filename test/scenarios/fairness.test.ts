@@ -13,8 +13,8 @@ import { until } from '../helpers/until.ts';
 
 const INSTRUMENT = 'query ($id: ID!) { instrument(id: $id) { id } }';
 const CLIENT = '{ client { id } }';
-/** What one caller may have under way (plugins/admission.ts), and what more of it waits here. */
-const UNDER_WAY = 32;
+/** What one caller may have under way (UPSTREAM_CALLS_PER_CALLER), and what more of it waits here. */
+const UNDER_WAY = 16;
 const QUEUE = 3;
 
 describe('one caller with more operations than its share', () => {

@@ -14,6 +14,11 @@ interface AdmittedContext {
 }
 
 export interface AdmissionOptions {
+  /**
+   * How many operations of one caller may be under way: as many as REST calls (`UPSTREAM_CALLS_PER_CALLER`), since more of
+   * them would only wait for each other's.
+   */
+  readonly perCaller: number;
   /** How many operations of one caller may wait (`OPERATIONS_QUEUE`). */
   readonly queue: number;
   /** Told of how many operations wait, when that changes. */
@@ -22,9 +27,8 @@ export interface AdmissionOptions {
   readonly onRefused: () => void;
 }
 
-/** Queries and mutations that may be under way at once, of all callers together, and of one. */
+/** Queries and mutations that may be under way at once, of all callers together. */
 const UNDER_WAY = 256;
-const UNDER_WAY_PER_CALLER = 32;
 /** What a refused caller is told to wait, in milliseconds. */
 const SHORTEST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -35,10 +39,15 @@ const SMOOTHING = 0.05;
  * Admits queries and mutations fairly between callers: one that has many under way waits for its own, behind a caller that
  * has none. What waits beyond the queue is refused as `RATE_LIMITED`, with `retryAfterMs`; over HTTP with status 429.
  *
- * Must stand before the plugin that shares results, so that operations which share one count once.
+ * Must stand behind the plugin that shares results: an answer that is shared has to be sent to each all the same.
  */
-export function useAdmission({ queue, onWaiting, onRefused }: AdmissionOptions): Plugin<AdmittedContext> {
-  const admission = new FairQueue({ total: UNDER_WAY, perCaller: UNDER_WAY_PER_CALLER, onWaiting });
+export function useAdmission({
+  perCaller,
+  queue,
+  onWaiting,
+  onRefused,
+}: AdmissionOptions): Plugin<AdmittedContext> {
+  const admission = new FairQueue({ total: UNDER_WAY, perCaller, onWaiting });
   let meanMs = 0;
 
   const leave = (key: string, start: number): void => {
@@ -48,7 +57,7 @@ export function useAdmission({ queue, onWaiting, onRefused }: AdmissionOptions):
 
   const refuse = ({ callerKey, endsWithSocket }: AdmittedContext) => {
     onRefused();
-    const turns = Math.ceil((admission.waitingOf(callerKey) + 1) / UNDER_WAY_PER_CALLER);
+    const turns = Math.ceil((admission.waitingOf(callerKey) + 1) / perCaller);
     const retryAfterMs = Math.round(Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, turns * meanMs)));
     const http = { status: 429, headers: { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) } };
     return {
