@@ -1,10 +1,14 @@
 import type { Dispatcher } from 'undici';
 import type { HttpRequest } from './http.ts';
+import { JsonReader } from './json-reader.ts';
 
 /** What came back over the wire. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The body parsed as JSON; undefined when it is not JSON. */
+  readonly body: unknown;
+  /** The body as it came; empty for a long one (json-reader.ts). */
   readonly text: string;
 }
 
@@ -17,8 +21,6 @@ export interface NoAnswer {
   /** False when no byte of the request has dispatched: there was no connection that could carry it, or not in time. */
   readonly dispatched: boolean;
 }
-
-const BYTE_ORDER_MARK = 0xfeff;
 
 /**
  * One HTTP request and its whole answer, on undici's own callbacks: its streams and abort signals cost more than the
@@ -36,7 +38,7 @@ export function exchange(
     let givenUp: Error | undefined;
     let status = 0;
     let headers: RawAnswer['headers'] = {};
-    const chunks: Buffer[] = [];
+    const reader = new JsonReader();
 
     const settle = (): void => {
       clearTimeout(timer);
@@ -66,11 +68,11 @@ export function exchange(
         headers = received;
       },
       onResponseData(_controller, chunk) {
-        chunks.push(chunk);
+        reader.push(chunk);
       },
       onResponseEnd() {
         settle();
-        resolve({ status, headers, text: decode(chunks) });
+        resolve({ status, headers, ...reader.end() });
       },
       onResponseError(_controller, error) {
         fail(error);
@@ -83,13 +85,6 @@ export function exchange(
       fail(asError(error));
     }
   });
-}
-
-function decode(chunks: readonly Buffer[]): string {
-  const [first] = chunks;
-  if (first === undefined) return '';
-  const text = (chunks.length === 1 ? first : Buffer.concat(chunks)).toString();
-  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
 }
 
 const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));

@@ -33,6 +33,7 @@ export interface Answered {
   readonly status: number;
   /** The body parsed as JSON; undefined when it is not JSON. */
   readonly body: unknown;
+  /** The body as it came; empty for one of more than a megabyte. */
   readonly text: string;
   /** From the header `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
@@ -55,14 +56,6 @@ export interface UpstreamHttp {
   send(request: HttpRequest): Promise<Attempt>;
   close(): Promise<void>;
 }
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
 
 /** Delta-seconds or an HTTP date (RFC 9110, 10.2.3), in milliseconds from now. */
 function parseRetryAfter(header: string | string[] | undefined): number | undefined {
@@ -164,9 +157,9 @@ export function createHttp(
     const timeoutMs = Math.min(request.timeoutMs, request.deadline - Date.now());
     const came = await exchange(pool, request, timeoutMs);
     if ('dispatched' in came) return { kind: 'failed', error: describe(came, timeoutMs, maxAnswerBytes) };
-    const { status, headers, text } = came;
+    const { status, headers, body, text } = came;
     const retryAfterMs = parseRetryAfter(headers['retry-after']);
-    return { kind: 'answered', status, body: parseJson(text), text, retryAfterMs };
+    return { kind: 'answered', status, body, text, retryAfterMs };
   }
 
   return {

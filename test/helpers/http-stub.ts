@@ -24,7 +24,7 @@ export const HTTP: HttpOptions = {
 /** A real HTTP server that answers as a test says, and the gateway's own REST calls bound to it. */
 export async function startUpstream(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
-  options: { timeoutMs?: number; operationTimeoutMs?: number } = {},
+  options: { timeoutMs?: number; operationTimeoutMs?: number; maxAnswerBytes?: number } = {},
 ): Promise<Upstream> {
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -36,7 +36,7 @@ export async function startUpstream(
   const http = createHttp(
     url,
     createBreaker(() => performance.now()),
-    HTTP,
+    { ...HTTP, maxAnswerBytes: options.maxAnswerBytes ?? HTTP.maxAnswerBytes },
   );
   const rest = createRest({
     http,

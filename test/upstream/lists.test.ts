@@ -51,6 +51,17 @@ describe('a list without documented paging', () => {
     expect(upstream.requests).toHaveLength(12);
   });
 
+  it('is read whole where it comes in one answer of megabytes', async () => {
+    const data = ids(12_000).map((item) => ({ ...item, padding: 'ñ'.repeat(500) }));
+    const body = JSON.stringify({ data, currentPage: 1, perPage: 12_000, totalItem: 12_000 });
+    await using upstream = await startUpstream((_request, response) => void response.end(body), {
+      maxAnswerBytes: 64 * 1024 * 1024,
+    });
+    expect(Buffer.byteLength(body)).toBeGreaterThan(5 * 1024 * 1024);
+    expect(await findAccount(upstream.rest, 'item-11999')).toEqual(data.at(-1));
+    expect(upstream.requests).toHaveLength(1);
+  });
+
   it('fails when its pages do not move, instead of showing a part as the whole', async () => {
     await using upstream = await startUpstream(paged({ total: 470, defaultSize: 5, honoursPage: false }));
     await expect(findAccount(upstream.rest, 'item-469')).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
