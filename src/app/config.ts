@@ -124,6 +124,7 @@ const variables = z.object({
     .describe('how many times faster than real time, from 0 (stands still) to 100000')
     .default(60),
   SANDBOX_SEED: integer(0, Number.MAX_SAFE_INTEGER).default(1),
+  SANDBOX_CUSTOMERS: integer(0, 10_000_000).default(0),
 });
 
 export type Variables = z.output<typeof variables>;

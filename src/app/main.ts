@@ -109,6 +109,7 @@ await runProgram(async (opened) => {
     port: variables.SANDBOX_PORT,
     speed: variables.SANDBOX_SPEED,
     seed: variables.SANDBOX_SEED,
+    customers: variables.SANDBOX_CUSTOMERS,
   });
   opened(() => demo.stop());
   const server = buildServer({ ...(await configureDemo(variables, demo, opened)), tracing }, logger);

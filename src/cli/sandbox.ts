@@ -4,11 +4,12 @@ import { runProgram } from '../app/lifecycle.ts';
 import { startSandbox } from '../sandbox/index.ts';
 
 await runProgram(async (opened) => {
-  const { SANDBOX_PORT, SANDBOX_SPEED, SANDBOX_SEED } = readEnvironment();
+  const { SANDBOX_PORT, SANDBOX_SPEED, SANDBOX_SEED, SANDBOX_CUSTOMERS } = readEnvironment();
   const sandbox = await startSandbox({
     port: SANDBOX_PORT,
     speed: SANDBOX_SPEED,
     seed: SANDBOX_SEED,
+    customers: SANDBOX_CUSTOMERS,
     run: randomUUID(),
   });
   opened(() => sandbox.stop());
