@@ -75,6 +75,10 @@ const variables = z.object({
   UPSTREAM_URL: origin.optional(),
   UPSTREAM_TIMEOUT_MS: integer(1, 600_000).default(10_000),
   OPERATION_TIMEOUT_MS: integer(1, 600_000).default(30_000),
+  UPSTREAM_ANSWER_BYTES: integer(65_536, 1_073_741_824).default(67_108_864),
+  UPSTREAM_CALLS_PER_CALLER: integer(1, 128).default(16),
+  OPERATIONS_QUEUE: integer(0, 100_000).default(500),
+  LISTS_MAX_AGE: integer(0, 3_600).default(5),
   UPSTREAM_UTC_OFFSET: z
     .string()
     .regex(/^([+-](0\d|1[0-4]):[0-5]\d|Z)$/)
@@ -147,6 +151,7 @@ const variables = z.object({
   SANDBOX_SEED: integer(0, Number.MAX_SAFE_INTEGER).default(1),
   SANDBOX_HOSTS: list(host).describe(HOST_NAMES).default([]),
   SANDBOX_WEBHOOK_HOSTS: list(host).describe(HOST_NAMES).default([]),
+  SANDBOX_CUSTOMERS: integer(0, 10_000_000).default(0),
 });
 
 export type Variables = z.output<typeof variables>;

@@ -9,6 +9,8 @@ export interface DemoOptions {
   /** How many times faster than real time the sandbox's clock runs. */
   readonly speed: number;
   readonly seed: number;
+  /** See `SandboxOptions.customers`. */
+  readonly customers: number;
   /** See `SandboxOptions.run`. */
   readonly run?: string;
   /** Names that the sandbox and GraphiQL answer to, besides those of loopback. */

@@ -25,10 +25,10 @@ import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
 import {
-  callerKey,
   createContextFactory,
   type Incoming,
   type IngressAddresses,
+  streamOwner,
 } from '../operation/context.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
 import { createUnattributed } from '../resolvers/unattributed.ts';
@@ -37,9 +37,12 @@ import { createGraphHttp } from '../transport/http.ts';
 import { readiness } from '../transport/readiness.ts';
 import { createOpenStreams, type StreamLimits } from '../transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
+import { ACCOUNTS } from '../upstream/accounts.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
+import { CUSTOMERS } from '../upstream/customers.ts';
 import { createHttp, type UpstreamHttp } from '../upstream/http.ts';
+import { createClientLists } from '../upstream/lists/client-lists.ts';
 import { createRest } from '../upstream/rest.ts';
 import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
@@ -56,6 +59,9 @@ const DRAIN_TIMEOUT_MS = 10_000;
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
 
+/** Whose REST calls those are that the gateway makes for itself. */
+const GATEWAY = 'gateway';
+
 /** What one gateway process is made from. Times are milliseconds. */
 export interface ServerConfig extends GraphConfig {
   readonly host: string;
@@ -67,6 +73,10 @@ export interface ServerConfig extends GraphConfig {
   readonly upstreamUrl: string;
   readonly upstreamTimeoutMs: number;
   readonly operationTimeoutMs: number;
+  /** How long what is known of a list is believed: that it holds all items, or none of an id. */
+  readonly listsMaxAgeMs: number;
+  /** The longest answer of the REST service that is read, in bytes. */
+  readonly upstreamAnswerBytes: number;
   readonly upstreamUtcOffset: string;
   readonly tokenClientClaims: readonly string[];
   /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */
@@ -119,7 +129,12 @@ export function buildServer(
   const { tracing } = config;
   const metrics = createMetrics(undocumentedValues);
   const breaker = createBreaker(() => performance.now());
-  const http = createHttp(config.upstreamUrl, breaker, Math.min(5_000, config.upstreamTimeoutMs / 2));
+  const http = createHttp(config.upstreamUrl, breaker, {
+    connectTimeoutMs: Math.min(5_000, config.upstreamTimeoutMs / 2),
+    maxAnswerBytes: config.upstreamAnswerBytes,
+    callsPerCaller: config.upstreamCallsPerCaller,
+    onWaiting: metrics.callsWaiting,
+  });
   let publicUrl = config.publicUrl === 'self' ? undefined : config.publicUrl;
   const [signingSecret, ...olderSecrets] = config.webhookSecrets;
   const signing = signingSecret.reveal();
@@ -142,6 +157,13 @@ export function buildServer(
       logger,
     });
     const events = tracing?.log(log) ?? log;
+    const money = await open({ redisUrl, dataDir: config.dataDir, logger });
+    const auth = await createAuthenticator(config, http, metrics, logger);
+    const monotonic = () => performance.now();
+    const reads = createCoalescer(monotonic);
+    const forgetReads = (credential: string) => reads.forget(auth.upstreamIdentity(credential));
+    const shared = createQueryDeduplication(monotonic, forgetReads);
+    const lists = createClientLists({ maxAgeMs: config.listsMaxAgeMs, now: monotonic, logger });
     const ingress = createIngress({
       log: events,
       secrets: accepted,
@@ -150,16 +172,22 @@ export function buildServer(
       dataDir: config.dataDir,
       metrics: metrics.events,
       logger,
+      onKept: (clientId, { credited }) => {
+        if (credited === undefined) return;
+        // Balances have changed, and perhaps the lists: an owner or an account that they do not have is new.
+        if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity(''));
+        lists.announce(clientId, ACCOUNTS, 'clabeNumber', credited.account);
+        if (credited.ownerId !== clientId) lists.announce(clientId, CUSTOMERS, 'id', credited.ownerId);
+      },
     });
-    const money = await open({ redisUrl, dataDir: config.dataDir, logger });
-    const auth = await createAuthenticator(config, http, metrics, logger);
-    const monotonic = () => performance.now();
-    const reads = createCoalescer(monotonic);
-    const shared = createQueryDeduplication(monotonic, reads.forget);
     const createContext = createContextFactory({
       http,
       auth,
       banks: createBankCache(BANKS_TTL_MS, monotonic),
+      lists,
+      listsMaxAgeMs: config.listsMaxAgeMs,
+      maxItems: config.limits.cost,
+      now: monotonic,
       sourceOwners: createSourceOwners(),
       events,
       money,
@@ -267,7 +295,7 @@ export function buildServer(
       metrics: metrics.fanOut,
       untilExpiry: (incoming, signal) => createContext(incoming).untilExpiry(signal),
       openStream: (request) => openStreams.enter(addressOfClient(request)),
-      identify: async (incoming) => callerKey(await createContext(incoming).identify()),
+      identify: async (incoming) => streamOwner(await createContext(incoming).identify()),
       documentOf: (request) =>
         config.trustedDocuments === undefined
           ? String(request.query)
@@ -342,6 +370,8 @@ async function createAuthenticator(
       createRest({
         http,
         clientId,
+        caller: GATEWAY,
+        identity: clientId,
         authorize,
         headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
         timeoutMs,

@@ -22,6 +22,10 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     upstreamUrl,
     upstreamTimeoutMs: variables.UPSTREAM_TIMEOUT_MS,
     operationTimeoutMs: variables.OPERATION_TIMEOUT_MS,
+    upstreamAnswerBytes: variables.UPSTREAM_ANSWER_BYTES,
+    upstreamCallsPerCaller: variables.UPSTREAM_CALLS_PER_CALLER,
+    operationsQueue: variables.OPERATIONS_QUEUE,
+    listsMaxAgeMs: variables.LISTS_MAX_AGE * 1_000,
     upstreamUtcOffset: variables.UPSTREAM_UTC_OFFSET,
     tokenClientClaims: variables.UPSTREAM_TOKEN_CLIENT_CLAIM,
     service: serviceOf(variables),
@@ -121,6 +125,7 @@ await runProgram(async (opened) => {
     seed: variables.SANDBOX_SEED,
     hosts: variables.SANDBOX_HOSTS,
     webhookHosts: webhookHostsOf(variables),
+    customers: variables.SANDBOX_CUSTOMERS,
   });
   opened(() => demo.stop());
   const server = buildServer({ ...(await configureDemo(variables, demo, opened)), tracing }, logger);

@@ -65,7 +65,7 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
         'The access token names more than one client that the service accepts it for.',
       );
     }
-    return { clientId, customerId: undefined, scopes: SCOPES, expiresAt };
+    return { clientId, customerId: undefined, subject: undefined, scopes: SCOPES, expiresAt };
   }
 
   async function askOnce(token: string, restFor: RestFor): Promise<Caller> {
@@ -83,6 +83,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
 
   return {
     servesBootstrap: true,
+    sharesIdentity: false,
+    upstreamIdentity: (credential) => credential,
     authorize: credentialOf,
     async stop() {},
     identify(token, restFor, fresh) {

@@ -7,6 +7,7 @@ import type { Context, Incoming } from '../operation/context.ts';
 import { forgetRights } from '../schema/builder.ts';
 import { buildSchema } from '../schema/index.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
+import { useAdmission } from './plugins/admission.ts';
 import { useCredentialExpiry } from './plugins/credential-expiry.ts';
 import { useCsrfPrevention } from './plugins/csrf-prevention.ts';
 import { useDisableIntrospection } from './plugins/disable-introspection.ts';
@@ -36,6 +37,10 @@ export interface GraphConfig {
   readonly graphiql: GraphiQLOptions | ((request: Request) => GraphiQLOptions) | undefined;
   /** What one operation may ask for at most. */
   readonly limits: Limits;
+  /** How many REST calls of one caller may be under way at once, and how many operations. */
+  readonly upstreamCallsPerCaller: number;
+  /** How many operations of one caller may wait for their turn. */
+  readonly operationsQueue: number;
   /** The only documents that run; undefined lets any run. */
   readonly trustedDocuments: TrustedDocuments | undefined;
   /** Where operations, REST calls and webhooks are traced; undefined for nowhere. Its creator stops it. */
@@ -81,6 +86,12 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
       usePrefetch(),
       shared.plugin,
+      useAdmission({
+        perCaller: config.upstreamCallsPerCaller,
+        queue: config.operationsQueue,
+        onWaiting: metrics.operationsWaiting,
+        onRefused: metrics.operationRefused,
+      }),
       useCsrfPrevention(),
       ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),
       useStreamLimit(),

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../upstream/list-loader.ts';
+import type { MaybePromise } from '../common/maybe-promise.ts';
 
 /**
  * The items of a source that `select` makes something of; `undefined` leaves one out. Unlike an async generator it can be

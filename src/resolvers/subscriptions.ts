@@ -1,5 +1,5 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
 import { watchCep } from './cep-watch.ts';
 import { decodeEvent, type Event, type MoneyInEvent } from './event.ts';
 import { type EventFilter, eventFilter } from './event-page.ts';

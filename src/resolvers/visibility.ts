@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { UnattributedReason } from '../events/metrics.ts';
 import type { Context } from '../operation/context.ts';
 import { customerScope } from '../upstream/customer-scope.ts';
 import { UpstreamError } from '../upstream/errors.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
 import { isUuid } from '../upstream/path.ts';
 import type { CepEvent, Event } from './event.ts';
 import { Patience } from './patience.ts';

@@ -1,7 +1,7 @@
-export type MaybePromise<T> = T | Promise<T>;
+import type { MaybePromise } from '../../common/maybe-promise.ts';
 
 /** A list that one operation reads at most once, whole, and looks things up in. */
-export interface ListLoader<T> {
+export interface WholeListLoader<T> {
   all(): Promise<readonly T[]>;
   /** Begins to read, before anybody asks; resolves once the list has arrived. */
   begin(): Promise<unknown>;
@@ -48,7 +48,7 @@ export class Listing<T> {
 }
 
 /** Wraps the one read of a list. A failed read fails every look-up of the operation alike. */
-export function createListLoader<T>(read: () => Promise<Listing<T>>): ListLoader<T> {
+export function createWholeListLoader<T>(read: () => Promise<Listing<T>>): WholeListLoader<T> {
   let pending: Promise<Listing<T>> | undefined;
   let arrived: Listing<T> | undefined;
   let lookUps = 0;
