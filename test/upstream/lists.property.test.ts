@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
 import { ACCOUNT_LIST, type Account } from '../../src/upstream/accounts.ts';
 import { UpstreamError } from '../../src/upstream/errors.ts';
 import { type ClientLists, createClientLists } from '../../src/upstream/lists/client-lists.ts';
@@ -9,7 +10,7 @@ import { startUpstream, type Upstream } from '../helpers/http-stub.ts';
 import { type Change, ChangingList, type Paging, type Snapshot } from './changing-list.ts';
 
 const RUNS = 1_500;
-const silent = { info: () => undefined };
+const silent = silentLogger;
 
 type Question =
   | { readonly kind: 'window'; readonly offset: number; readonly limit: number }

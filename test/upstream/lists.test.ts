@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
 import { ACCOUNT_LIST, type Account } from '../../src/upstream/accounts.ts';
 import { bankId, readBanks } from '../../src/upstream/banks.ts';
 import { customerScope } from '../../src/upstream/customer-scope.ts';
@@ -11,7 +12,7 @@ import { json, startUpstream } from '../helpers/http-stub.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `item-${index}` }));
 
-const silent = { info: () => undefined };
+const silent = silentLogger;
 const freshLists = () => createClientLists({ maxAgeMs: 5_000, now: () => performance.now(), logger: silent });
 
 /** The account of an id, by an operation that knows nothing of the list yet. */
