@@ -4,7 +4,7 @@ import { Secret } from '../common/secret.ts';
 
 /**
  * Every variable that Pasarela reads, and the only place that reads them. An empty variable counts as unset. What a
- * variable means is its description here; README and docs repeat it for people.
+ * variable means is its description here; docs/configuration.md explains it to people.
  */
 const integer = (min: number, max: number) =>
   z

@@ -36,7 +36,7 @@ ${Object.entries(COMMANDS)
   .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
   .join('\n')}
 
-pasarela <command> --help says more. Every command reads the variables of the README's table; secrets come from there
+pasarela <command> --help says more. Every command reads the variables of docs/configuration.md; secrets come from there
 alone, never from the command line, and none is printed.
 
 Exit codes: 0 done; 1 something is wrong, and the message says what; 2 the command line is not understood.`;
