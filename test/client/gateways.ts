@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
 import { DURABLE, endWithThisProcess, startRedis } from '../helpers/redis.ts';
 import { freePort } from '../helpers/restartable.ts';
@@ -26,13 +26,13 @@ export interface GatewaysOptions {
   /** Behind a Redis there are two; with its own log there is one. */
   readonly redis: boolean;
   readonly environment?: Readonly<Record<string, string>>;
-  readonly tokenTtlSeconds: number;
+  readonly choices?: NonNullable<SandboxOptions['choices']>;
   readonly lifetimeSeconds: number;
 }
 
 export async function startGateways(options: GatewaysOptions): Promise<Gateways> {
-  const { tokenTtlSeconds, lifetimeSeconds, environment = {} } = options;
-  const sandbox = await startSandbox({ port: 0, speed: 60, seed: 1, choices: { tokenTtlSeconds } });
+  const { choices = {}, lifetimeSeconds, environment = {} } = options;
+  const sandbox = await startSandbox({ port: 0, speed: 60, seed: 1, choices });
   const redis = options.redis ? await startRedis(DURABLE, undefined, lifetimeSeconds) : undefined;
   const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-client-'));
   const programs = new Map<number, Program | undefined>();

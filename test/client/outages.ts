@@ -61,7 +61,7 @@ const EVERY_MS = 10;
 export async function goThroughOutages(options: OutageOptions): Promise<OutageReport> {
   await using gateways = await startGateways({
     redis: options.redis,
-    tokenTtlSeconds: TOKEN_TTL_SECONDS,
+    choices: { tokenTtlSeconds: TOKEN_TTL_SECONDS },
     environment: { EVENTS_RETENTION: String(RETENTION) },
     lifetimeSeconds: options.lifetimeSeconds,
   });

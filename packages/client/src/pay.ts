@@ -34,8 +34,13 @@ export type Outcome<Result extends PaymentResult> = Settled<Result> & {
   acknowledge(): Promise<void>;
 };
 
+/** The successes among a mutation's results; each result, where its type does not tell them apart. */
+type SuccessOf<Result> = [Extract<Result, { __typename: `${string}Success` }>] extends [never]
+  ? Result
+  : Extract<Result, { __typename: `${string}Success` }>;
+
 type Settled<Result extends PaymentResult> =
-  | { readonly status: 'done'; readonly result: Extract<Result, { __typename: `${string}Success` }> }
+  | { readonly status: 'done'; readonly result: SuccessOf<Result> }
   /** Nothing has moved. `code` is a `UserErrorCode`, or what the gateway said before it looked at the payment. */
   | { readonly status: 'refused'; readonly code: string; readonly message: string }
   /** It may have happened. With `safeToRetry`, the same call goes on asking; without, look before paying again. */
