@@ -22,16 +22,21 @@ export async function installPackages(path: string): Promise<void> {
   });
 }
 
-/** Installs an example's packages and generates its types: later runs of graphql-codegen leave equal files alone. */
-export async function prepareExample(path = 'examples/web'): Promise<void> {
+/** Installs the packages of a folder that uses packages/client, as that is now: npm built it when it installed it. */
+export async function installWithClient(path: string): Promise<void> {
   await installPackages(path);
   const inside = folder(path);
-  await alone(inside, async () => {
-    // npm built packages/client when it installed it, which may be a while ago.
-    const built = join(inside, 'node_modules/@pasarela/client/dist');
-    await run('npx', ['tsc', '-p', 'packages/client/tsconfig.build.json', '--outDir', built], folder('.'));
-    await run('npm', ['run', 'codegen'], inside);
-  });
+  const built = join(inside, 'node_modules/@pasarela/client/dist');
+  await alone(inside, () =>
+    run('npx', ['tsc', '-p', 'packages/client/tsconfig.build.json', '--outDir', built], folder('.')),
+  );
+}
+
+/** Installs an example's packages and generates its types: later runs of graphql-codegen leave equal files alone. */
+export async function prepareExample(path = 'examples/web'): Promise<void> {
+  await installWithClient(path);
+  const inside = folder(path);
+  await alone(inside, () => run('npm', ['run', 'codegen'], inside));
 }
 
 /** Does something in a folder while no other process of the tests does. */

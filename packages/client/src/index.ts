@@ -1,3 +1,4 @@
+export { CEP_STATUS, type CepUpdate, TRANSACTION_STATUS, type TransactionUpdate } from './documents.ts';
 export {
   type EventOf,
   type Feed,

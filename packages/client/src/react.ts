@@ -12,8 +12,6 @@ import type { Source, TypedDocument } from './source.ts';
 import { type Gap, isGap, type Store } from './stores.ts';
 import { watch } from './watch.ts';
 
-export type { CepUpdate, TransactionUpdate } from './documents.ts';
-
 export interface FeedState<Event> {
   /** What the store held, and what has come since. Newest first. */
   readonly items: readonly (Event | Gap<Event>)[];
