@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { type GraphQLSchema, isAbstractType, parse, printSchema, validate } from 'graphql';
 import * as documents from '../packages/client/src/documents.ts';
+import * as statuses from '../packages/client/src/statuses.ts';
 import { buildSchema } from '../src/schema/index.ts';
 
 /**
@@ -30,7 +31,7 @@ function possibleTypes(of: GraphQLSchema): string {
 }
 
 function ownDocuments(of: GraphQLSchema): string {
-  const texts = Object.values(documents)
+  const texts = Object.values({ ...documents, ...statuses })
     .filter((value) => typeof value === 'string')
     .filter((text) => validate(of, parse(text)).length === 0);
   return `# What @pasarela/client sends by itself, for a gateway with TRUSTED_DOCUMENTS. \`npm run schema\` writes this file.\n\n${texts.join('\n\n')}\n`;

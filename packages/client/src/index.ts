@@ -1,4 +1,3 @@
-export { CEP_STATUS, type CepUpdate, TRANSACTION_STATUS, type TransactionUpdate } from './documents.ts';
 export {
   type EventOf,
   type Feed,

@@ -1,14 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
-import {
-  CEP_STATUS,
-  type CepUpdate,
-  type FieldOf,
-  TRANSACTION_STATUS,
-  type TransactionUpdate,
-} from './documents.ts';
+import type { FieldOf } from './documents.ts';
 import { type EventOf, type Feed, type FollowOptions, follow, type Status } from './follow.ts';
 import type { Presence } from './presence.ts';
 import type { Source, TypedDocument } from './source.ts';
+import { CEP_STATUS, type CepUpdate, TRANSACTION_STATUS, type TransactionUpdate } from './statuses.ts';
 import { type Gap, isGap, type Store } from './stores.ts';
 import { watch } from './watch.ts';
 

@@ -1,4 +1,5 @@
 export { possibleTypes } from './possible-types.ts';
+export { CEP_STATUS, type CepUpdate, TRANSACTION_STATUS, type TransactionUpdate } from './statuses.ts';
 
 /** The graph's scalars for graphql-codegen's `config.scalars`. An amount stays a string: as a number it would not be exact. */
 export const scalars = {
