@@ -123,6 +123,13 @@ it('every JavaScript block of the page is a file that is run here', () => {
   expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED, ...RUN_BY].toSorted());
 });
 
+it('the README shows the lines that are run here', async () => {
+  const readme = await readFile(folder('README.md'), 'utf8');
+  expect([...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code)).toEqual([
+    snippets.get('graphql-ws'),
+  ]);
+});
+
 it.each([...CLIENTS, ...RUN_BY])('%s takes at most ten lines, besides its GraphQL', (name) => {
   const code = snippets.get(name)?.replace(/graphql`.*?`|typed\(`.*?`\)/gs, '') ?? '';
   const lines = code.split('\n').filter((line) => !/^\s*(\/\/.*|[})\];]*)?$/.test(line));
