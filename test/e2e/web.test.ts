@@ -164,7 +164,7 @@ it('shows what came in while the page was closed, and how much is still to come'
   await page.routeWebSocket(/graphql/, (socket) => {
     const server = socket.connectToServer();
     server.onMessage(async (message) => {
-      if (String(message).includes('"next"')) await released;
+      if (String(message).includes('"moneyIn"')) await released;
       socket.send(message);
     });
   });
