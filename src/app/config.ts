@@ -118,7 +118,7 @@ const variables = z.object({
     .transform(Number)
     .refine((value) => value <= 100_000)
     .describe('how many times faster than real time, from 0 (stands still) to 100000')
-    .default(60),
+    .default(5),
   SANDBOX_SEED: integer(0, Number.MAX_SAFE_INTEGER).default(1),
 });
 

@@ -35,6 +35,7 @@ import { createHttp, type UpstreamHttp } from '../upstream/http.ts';
 import { createRest } from '../upstream/rest.ts';
 import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
+import { createWorkbench, type WorkbenchOptions } from '../workbench/workbench.ts';
 
 const GRAPHQL_PATH = '/graphql';
 const WEBHOOKS_PATH = '/webhooks/';
@@ -72,6 +73,8 @@ export interface ServerConfig extends GraphConfig {
   readonly webhookSecrets: readonly [Secret, ...Secret[]];
   readonly webhookTokenHeader: string | undefined;
   readonly moneyInDecisionUrl: string | undefined;
+  /** What the page for people has to know; undefined for no page. */
+  readonly workbench: WorkbenchOptions | undefined;
 }
 
 export interface Gateway {
@@ -162,9 +165,12 @@ export function buildServer(
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
     const serveGraph = createGraphHttp(graph, config, { logger, shared });
 
+    const page = createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench);
+
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       connections.watch(response);
       const [path = '/'] = (request.url ?? '/').split('?');
+      if (page.handle(request, response, path)) return;
       if (path === GRAPHQL_PATH) {
         const cut = () => void response.destroy();
         const run = () => serveGraph(request, response, { incoming: incomingOf(request, response), cut });
@@ -189,7 +195,7 @@ export function buildServer(
         void metrics.registry.metrics().then((text) => {
           response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text);
         });
-      } else if (path === '/' && config.graphiql !== undefined) {
+      } else if (path === '/' && config.workbench !== undefined) {
         response.writeHead(302, { location: GRAPHQL_PATH }).end();
       } else {
         send(response, 404, { error: `Nothing is served at this path. The graph is at ${GRAPHQL_PATH}.` });

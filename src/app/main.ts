@@ -35,7 +35,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     allowsOrigin: (origin) => origins.includes(origin),
     introspection: variables.INTROSPECTION ?? false,
     upstreamReport: variables.UPSTREAM_REPORT ?? false,
-    graphiql: variables.GRAPHIQL === true ? { title: 'Pasarela' } : undefined,
+    workbench: variables.GRAPHIQL === true ? { sandboxUrl: undefined, auth: variables.AUTH_MODE } : undefined,
     limits: {
       tokens: variables.LIMIT_TOKENS,
       depth: variables.LIMIT_DEPTH,
@@ -66,7 +66,8 @@ async function configureDemo(variables: Variables, demo: Demo, opened: Opened): 
     allowsOrigin: variables.CORS_ORIGINS === undefined ? isLocalhost : config.allowsOrigin,
     introspection: variables.INTROSPECTION ?? true,
     upstreamReport: variables.UPSTREAM_REPORT ?? true,
-    graphiql: variables.GRAPHIQL === false ? undefined : demo.graphiql,
+    workbench:
+      variables.GRAPHIQL === false ? undefined : { sandboxUrl: demo.upstreamUrl, auth: variables.AUTH_MODE },
   };
 }
 

@@ -330,7 +330,7 @@ class OperationContext implements Context {
       const milliseconds = performance.now() - start;
       this.sharedCalls = [
         ...this.sharedCalls,
-        { method: 'GET', ...call, status: 200, milliseconds, cached: false },
+        { method: 'GET', ...call, status: 200, milliseconds, startedAt: start, cached: false },
       ];
     });
   }

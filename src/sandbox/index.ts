@@ -77,6 +77,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   await listen(server, options.port, options.host ?? '127.0.0.1');
+  world.origin = originOf(server);
   world.clock.start();
 
   const stop = async () => {
@@ -86,7 +87,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     await Promise.all([closed, world.deliveries.stop()]);
   };
   return {
-    url: originOf(server),
+    url: world.origin,
     clientId: client.id,
     apiKey: client.apiKey,
     clientSecret: client.credentials[0]?.secret ?? '',
@@ -112,6 +113,7 @@ function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): W
     deliveries: new Deliveries(choices, clock, ids, state),
     logger,
     tokenKey: createHmac('sha256', 'sandbox token key').update(String(options.seed)).digest(),
+    origin: '',
   };
 }
 

@@ -27,7 +27,7 @@ describe('the configuration', () => {
       PORT: 4000,
       HOST: '127.0.0.1',
       SANDBOX_PORT: 4010,
-      SANDBOX_SPEED: 60,
+      SANDBOX_SPEED: 5,
       UPSTREAM_TOKEN_CLIENT_CLAIM: ['client_id', 'clientId', 'cid', 'sub'],
     });
   });

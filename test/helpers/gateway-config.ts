@@ -24,7 +24,7 @@ export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfi
   allowsOrigin: () => false,
   introspection: true,
   upstreamReport: false,
-  graphiql: undefined,
+  workbench: undefined,
   limits: { tokens: 2_000, depth: 15, aliases: 30, directives: 50, cost: 10_000 },
   trustedDocuments: undefined,
 });
