@@ -83,7 +83,7 @@ export function createWorkbench(
       if (path === graphPath) {
         if (method !== 'GET' || !headers.accept?.includes('text/html')) return false;
         if (options !== undefined) {
-          void assets.send(request, response, 'index.html', PAGE_HEADERS);
+          finish(assets.send(request, response, 'index.html', PAGE_HEADERS), response);
           return true;
         }
         // A query in the address is one, whoever asks.
@@ -95,13 +95,18 @@ export function createWorkbench(
       const name = path.slice(beneath.length);
       if (name === 'sandbox' || name.startsWith('sandbox/')) {
         if (options.sandboxUrl === undefined) return false;
-        void controlSandbox(options.sandboxUrl, `/${name}`, request, response);
+        finish(controlSandbox(options.sandboxUrl, `/${name}`, request, response), response);
         return true;
       }
       if (method !== 'GET' && method !== 'HEAD') return false;
       if (name === 'session') session(request, response, options);
-      else void assets.send(request, response, name, FILE_HEADERS);
+      else finish(assets.send(request, response, name, FILE_HEADERS), response);
       return true;
     },
   };
+}
+
+/** A file that cannot be read is for the operator to know of: the browser sees that it did not come. */
+function finish(work: Promise<void>, response: ServerResponse): void {
+  work.catch(() => response.destroy());
 }
