@@ -13,17 +13,24 @@ import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 const WORKBENCH = fileURLToPath(new URL('../workbench/', import.meta.url));
 const BUILT = join(WORKBENCH, 'dist');
 
-function run(...args: readonly string[]): void {
-  const { status, stdout, stderr } = spawnSync('npm', ['--prefix', WORKBENCH, ...args], { encoding: 'utf8' });
+function run(args: readonly string[], environment: NodeJS.ProcessEnv = process.env): void {
+  const { status, stdout, stderr } = spawnSync('npm', ['--prefix', WORKBENCH, ...args], {
+    encoding: 'utf8',
+    env: environment,
+  });
   if (status !== 0) throw new Error(`npm ${args.join(' ')} failed:\n${stdout}${stderr}`);
 }
 
 /** The files of a fresh build, by name. */
 async function build(): Promise<ReadonlyMap<string, Buffer>> {
-  if (!existsSync(join(WORKBENCH, 'node_modules'))) run('ci', '--no-audit', '--no-fund');
+  if (!existsSync(join(WORKBENCH, 'node_modules'))) run(['ci', '--no-audit', '--no-fund']);
   const folder = await mkdtemp(join(tmpdir(), 'pasarela-workbench-'));
   try {
-    run('run', 'build', '--', '--outDir', folder, '--emptyOutDir');
+    // Packages have other files for development, and who runs this may have said that it is that, or a test.
+    run(['run', 'build', '--', '--outDir', folder, '--emptyOutDir'], {
+      ...process.env,
+      NODE_ENV: 'production',
+    });
     const names = await readdir(folder);
     return new Map(
       await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)),
