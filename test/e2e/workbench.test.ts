@@ -265,6 +265,36 @@ describe('a stream', () => {
   });
 });
 
+describe('the page', () => {
+  it('says that the device is offline, and that it is connected again', async () => {
+    await using one = await open();
+    const { page, context } = one;
+    await context.setOffline(true);
+    await page.getByText('This device is offline.').waitFor();
+    await page.locator('.wb-chip', { hasText: 'No gateway' }).waitFor();
+    await play(page);
+    await result(page, /This device is offline/);
+    await context.setOffline(false);
+    await page.locator('.wb-chip', { hasText: 'Connected' }).waitFor();
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+  });
+
+  it('gets another token from the sandbox when its own is no longer good', async () => {
+    await using one = await open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    await program.end('SIGKILL');
+    // Another seed: another key, and other clients.
+    program = startProgram('src/start.js', { ...ports, SANDBOX_SEED: '2' });
+    addresses = await demoAddresses(program);
+    await page.locator('.wb-status.wb-live').waitFor();
+    await openTab(page, 'Instruments');
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+  });
+});
+
 describe('the sandbox bar', () => {
   it('tells what each of its buttons did, and they do it', async () => {
     await using one = await open();

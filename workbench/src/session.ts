@@ -76,7 +76,7 @@ async function ask(): Promise<boolean> {
     useSession.setState({
       gateway,
       sandbox,
-      token: sandbox?.accessToken ?? sessionStorage.getItem(TOKEN_KEY) ?? undefined,
+      token: givenToken(gateway, sandbox) ?? sessionStorage.getItem(TOKEN_KEY) ?? undefined,
       isReachable: true,
       ...(isOther ? { notice: 'The gateway was started again. The page goes on with it.' } : {}),
     });
@@ -86,6 +86,14 @@ async function ask(): Promise<boolean> {
     return false;
   }
 }
+
+/** The sandbox's own token, where that is what callers bring. */
+const givenToken = ({ auth }: Gateway, sandbox: Sandbox | undefined): string | undefined =>
+  auth === 'passthrough' ? sandbox?.accessToken : undefined;
+
+/** Whether the page has to ask a person for a token. */
+export const asksForToken = ({ gateway, sandbox }: Session): boolean =>
+  gateway !== undefined && givenToken(gateway, sandbox) === undefined;
 
 let asking: Promise<boolean> | undefined;
 
@@ -115,7 +123,7 @@ export function watchGateway(): void {
   setInterval(() => {
     if (document.visibilityState === 'visible') void untilReachable();
   }, WATCH_MS);
-  window.addEventListener('online', () => void untilReachable());
+  for (const change of ['online', 'offline']) window.addEventListener(change, () => void untilReachable());
 }
 
 export function signIn(token: string): void {

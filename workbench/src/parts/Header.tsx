@@ -1,12 +1,13 @@
 import { useGraphiQL, useGraphiQLActions } from '@graphiql/react';
-import { endOf, signOut, useSession } from '../session.ts';
+import { asksForToken, endOf, signOut, useSession } from '../session.ts';
 import { Mark, ThemeIcon } from './icons.tsx';
 
 const THEMES = [null, 'light', 'dark'] as const;
 
 /** What this page is, whom it speaks to, and as whom. */
 export function Header() {
-  const { gateway, sandbox, token, isReachable } = useSession();
+  const session = useSession();
+  const { sandbox, token, isReachable } = session;
   const theme = useGraphiQL((state) => state.theme);
   const { setTheme } = useGraphiQLActions();
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? null;
@@ -27,7 +28,7 @@ export function Header() {
             {sandbox.name}
           </span>
         )}
-        {gateway !== undefined && sandbox === undefined && (
+        {asksForToken(session) && (
           <button
             type="button"
             className="wb-chip"

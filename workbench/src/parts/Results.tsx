@@ -1,7 +1,7 @@
 import { ResponseEditor, Spinner, useGraphiQL } from '@graphiql/react';
 import { useAnswers } from '../answers.ts';
 import { codeOf } from '../net/result.ts';
-import { endOf, useSession } from '../session.ts';
+import { asksForToken, endOf, useSession } from '../session.ts';
 import { useStreams } from '../streams.ts';
 import { validationOf } from '../validations.ts';
 import { SignIn } from './SignIn.tsx';
@@ -59,8 +59,9 @@ export function Results({ onWatch, onCredit }: Props) {
 
 /** Why a token is asked for; undefined where there is one that is good. */
 function useSignedOut(code: unknown): { readonly reason: string | undefined } | undefined {
-  const { gateway, sandbox, token } = useSession();
-  if (gateway === undefined || sandbox !== undefined) return undefined;
+  const session = useSession();
+  const { token } = session;
+  if (!asksForToken(session)) return undefined;
   if (token === undefined) return { reason: undefined };
   const end = endOf(token);
   if (end !== undefined && end.getTime() < Date.now()) return { reason: 'The token has ended.' };
