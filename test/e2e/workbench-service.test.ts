@@ -62,6 +62,8 @@ it('the page asks for a token, keeps it for the session alone, and says that int
   // Without introspection the schema may come from a file.
   await page.locator('input[type="file"]').setInputFiles(folder('schema.graphql'));
   await page.getByText('Introspection is off here').waitFor({ state: 'detached' });
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
   expect(one.failures).toEqual([]);
   expect(one.foreign).toEqual([]);
 });
