@@ -9,6 +9,8 @@ WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY src ./src
+COPY workbench/dist ./workbench/dist
+COPY docs/sandbox.md ./docs/sandbox.md
 USER node
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 DATA_DIR=/home/node/data NODE_COMPILE_CACHE=/home/node/compiled
 # Compiled here, once: otherwise every start would do so, and could keep none of it on a root filesystem that is read-only.

@@ -46,6 +46,7 @@ import { createClientLists } from '../upstream/lists/client-lists.ts';
 import { createRest } from '../upstream/rest.ts';
 import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
+import { createWorkbench, type WorkbenchOptions } from '../workbench/workbench.ts';
 
 const GRAPHQL_PATH = '/graphql';
 const WEBHOOKS_PATH = '/webhooks/';
@@ -94,6 +95,8 @@ export interface ServerConfig extends GraphConfig {
   readonly streams: StreamLimits;
   /** Proxies in front, as addresses and networks: what they say of a client's address is believed. */
   readonly trustedProxies: readonly string[];
+  /** What the page for people has to know; undefined for no page. */
+  readonly workbench: WorkbenchOptions | undefined;
 }
 
 export interface Gateway {
@@ -231,6 +234,7 @@ export function buildServer(
           });
       });
     };
+    const page = createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench);
 
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       connections.watch(response);
@@ -239,6 +243,7 @@ export function buildServer(
         return;
       }
       const [path = '/'] = (request.url ?? '/').split('?');
+      if (page.handle(request, response, path)) return;
       if (path === GRAPHQL_PATH) {
         if (!GRAPHQL_METHODS.includes(request.method ?? '')) {
           response.setHeader('allow', GRAPHQL_METHODS.join(', '));
@@ -271,7 +276,7 @@ export function buildServer(
           response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text);
         });
         serve(response, written);
-      } else if (path === '/' && config.graphiql !== undefined) {
+      } else if (path === '/' && config.workbench !== undefined) {
         response.writeHead(302, { location: GRAPHQL_PATH }).end();
       } else {
         send(response, 404, { error: `Nothing is served at this path. The graph is at ${GRAPHQL_PATH}.` });

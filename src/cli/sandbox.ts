@@ -23,6 +23,7 @@ await runProgram(async (opened) => {
   process.stdout.write(`
 The sandbox is ready: the transfer-and-account service, its clock ${SANDBOX_SPEED} times faster.
 
+  A page          ${sandbox.url}
   What is there   ${sandbox.url}/sandbox
   Client          ${sandbox.clientId}
   Access token    ${sandbox.accessToken}

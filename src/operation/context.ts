@@ -428,7 +428,7 @@ class OperationContext implements Context {
       const milliseconds = performance.now() - start;
       this.sharedCalls = [
         ...this.sharedCalls,
-        { method: 'GET', ...call, status: 200, milliseconds, cached: false },
+        { method: 'GET', ...call, status: 200, milliseconds, startedAt: start, cached: false },
       ];
     };
     // Where all callers are one to the service, each sees its part of a list that was read a moment ago for another.

@@ -89,6 +89,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   await listen(server, options.port, options.host ?? '127.0.0.1');
+  world.origin = originOf(server);
   world.clock.start();
 
   const stop = async () => {
@@ -98,7 +99,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     await Promise.all([closed, world.deliveries.stop()]);
   };
   return {
-    url: originOf(server),
+    url: world.origin,
     clientId: client.id,
     apiKey: client.apiKey,
     clientSecret: client.credentials[0]?.secret ?? '',
@@ -126,6 +127,7 @@ function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): W
     webhookHosts,
     logger,
     tokenKey: createHmac('sha256', 'sandbox token key').update(String(options.seed)).digest(),
+    origin: '',
   };
 }
 

@@ -18,6 +18,8 @@ export interface CallRecord {
   /** Null when no answer came, and where none was asked for. */
   readonly status: number | null;
   readonly milliseconds: number;
+  /** When it began, in milliseconds of `performance.now()`. */
+  readonly startedAt: number;
   /** Whether an answer that an earlier operation had read served instead, and no call was made. */
   readonly cached: boolean;
 }
@@ -178,6 +180,7 @@ export function createRest(options: RestOptions): Rest {
       cached: false,
       status: attempt.kind === 'answered' ? attempt.status : null,
       milliseconds: performance.now() - start,
+      startedAt: start,
     });
     return attempt;
   }
@@ -221,7 +224,15 @@ export function createRest(options: RestOptions): Rest {
   return {
     clientId,
     served: (route) =>
-      onCall?.({ method: 'GET', route, path: route, cached: true, status: null, milliseconds: 0 }),
+      onCall?.({
+        method: 'GET',
+        route,
+        path: route,
+        cached: true,
+        status: null,
+        milliseconds: 0,
+        startedAt: performance.now(),
+      }),
     async get(route, { params = {}, query = {} } = {}) {
       const path = expandPath(route, { clientId, ...params }, query);
       const { coalesce } = options;
