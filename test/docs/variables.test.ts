@@ -26,7 +26,7 @@ it.each(['docs/operations.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md'])(
     const foreign = ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES', 'OTEL_EXPORTER_OTLP_HEADERS'];
     const prefix =
       /^(UPSTREAM|AUTH|REDIS|DATA|EVENTS|PUBLIC|WEBHOOK|LOG|SANDBOX|OTEL|PASARELA|TRUSTED|LIMIT|REUSE)_/;
-    const codes = ['EVENTS_GAP', 'UPSTREAM_UNAVAILABLE'];
+    const codes = ['EVENTS_GAP', 'UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT'];
     for (const [, variable = ''] of page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)) {
       if (prefix.test(variable) && ![...foreign, ...codes].includes(variable))
         expect(known).toContain(variable);

@@ -20,7 +20,7 @@ const RENEW_AFTER = 0.5;
 const TRIES = 4;
 
 /** What a log call of this folder needs. */
-export interface ListLogger {
+interface ListLogger {
   info(fields: object, message: string): void;
 }
 
