@@ -26,12 +26,12 @@ let upstream: Upstream;
 let lists: ClientLists;
 let now: number;
 let logged: object[];
-/** Answers wait for this. */
+/** Pages wait for this. */
 let gate: Promise<void> | undefined;
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  await gate;
   const query = new URL(request.url ?? '', 'http://x').searchParams;
+  if (query.has('per_page')) await gate;
   const page = Number(query.get('page') ?? 1);
   const perPage = Math.min(PAGE, Number(query.get('per_page') ?? 50));
   const data = items.slice((page - 1) * perPage, page * perPage);
