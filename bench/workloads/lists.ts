@@ -16,6 +16,7 @@ const ROWS = 100;
 const TIMES = 9;
 /** How long a walk may take. */
 const PATIENCE_MS = 150_000;
+const COLD_PROCESSES = 3;
 const [FIRST = '', SECOND = '', THIRD = ''] = credentials(3);
 
 interface Asked {
@@ -91,6 +92,24 @@ async function besideP95(contender: Contender, isOver: () => boolean, atLeast: n
   return percentile(latencies, 0.95);
 }
 
+/** Asks processes that know nothing of the list yet. */
+async function askCold(stub: Stub): Promise<Asked> {
+  const asked: Asked[] = [];
+  for (let time = 0; time < COLD_PROCESSES; time += 1) {
+    await using fresh = await startContender('Pasarela', stub.url);
+    for (let call = 0; call < 3; call += 1) await ask(fresh, stub, client);
+    for (let call = 0; call < 10; call += 1) await ask(fresh, stub, transaction);
+    asked.push(await ask(fresh, stub, accountPage(20)));
+  }
+  return {
+    milliseconds: percentile(
+      asked.map(({ milliseconds }) => milliseconds),
+      0.5,
+    ),
+    calls: Math.max(...asked.map(({ calls }) => calls)),
+  };
+}
+
 interface Sized {
   readonly size: number;
   readonly roundTripMs: number;
@@ -118,7 +137,7 @@ async function measureSize(size: number): Promise<Sized> {
   }
   for (let time = 0; time < 30; time += 1) await ask(contender, stub, transaction, THIRD);
   await ask(baseline, stub, accountPage(20));
-  const cold = await ask(contender, stub, accountPage(20));
+  const cold = await askCold(stub);
   const floorAsked = await ask(baseline, stub, accountPage(20));
   const middle = await askSome(contender, stub, (index) =>
     accountPage(20, cursor(Math.max(20, Math.floor(size / 40) * 20 - index * 20) - 1)),
@@ -183,6 +202,7 @@ export async function w12(): Promise<Section> {
     unit,
   });
   const large = sized.filter(({ size }) => size >= 100_000);
+  const [largest] = large.slice(-1);
   return {
     title: 'W12, merchants of five sizes',
     method: `As many customers as said, each with an account, in pages of ${LARGEST_PAGE} at ${LATENCY_MS} ms a call. A cell says how many REST calls it took, and how many of the upstream’s round trips. The baseline reads the first page, as no more can be written by hand without an index. The walk is what the first join waits for; another caller reads transactions meanwhile.`,
@@ -252,7 +272,7 @@ export async function w12(): Promise<Section> {
         2.5,
         trips(({ rows }) => rows),
       ),
-      goal('memory of the places, bytes an item', 200, Math.max(...large.map((of) => of.bytesPerItem))),
+      goal('memory of the places, bytes an item', 200, largest?.bytesPerItem ?? Number.NaN),
       goal(
         'another caller’s p95 during the walk, × alone',
         2,

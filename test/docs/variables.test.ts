@@ -50,7 +50,13 @@ it.each(['docs/operations.md', 'README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md'
     const foreign = ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES', 'OTEL_EXPORTER_OTLP_HEADERS'];
     const prefix =
       /^(UPSTREAM|AUTH|REDIS|DATA|EVENTS|PUBLIC|WEBHOOK|LOG|SANDBOX|OTEL|PASARELA|TRUSTED|LIMIT|REUSE)_/;
-    const codes = ['EVENTS_GAP', 'UPSTREAM_UNAVAILABLE', 'UPSTREAM_RATE_LIMITED', 'UPSTREAM_INVALID'];
+    const codes = [
+      'EVENTS_GAP',
+      'UPSTREAM_UNAVAILABLE',
+      'UPSTREAM_RATE_LIMITED',
+      'UPSTREAM_INVALID',
+      'UPSTREAM_TIMEOUT',
+    ];
     for (const [, variable = ''] of page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)) {
       if (prefix.test(variable) && ![...foreign, ...codes].includes(variable))
         expect(known).toContain(variable);

@@ -1,4 +1,4 @@
-import { type ExecutionArgs, GraphQLError } from 'graphql';
+import { type ExecutionArgs, GraphQLError, getOperationAST, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
 import { FairQueue } from '../../common/fair-queue.ts';
 
@@ -29,6 +29,8 @@ export interface AdmissionOptions {
 
 /** Queries and mutations that may be under way at once, of all callers together. */
 const UNDER_WAY = 256;
+/** Mutations of one caller. Its queries are not in their way, and those that share a key wait for each other anyway. */
+const MUTATIONS_PER_CALLER = 64;
 /** What a refused caller is told to wait, in milliseconds. */
 const SHORTEST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -47,15 +49,21 @@ export function useAdmission({
   onWaiting,
   onRefused,
 }: AdmissionOptions): Plugin<AdmittedContext> {
-  const admission = new FairQueue({ total: UNDER_WAY, perCaller, onWaiting });
+  const told = (): void => onWaiting(queries.waiting + mutations.waiting);
+  const queries = new FairQueue({ total: UNDER_WAY, perCaller, onWaiting: told });
+  const mutations = new FairQueue({
+    total: UNDER_WAY,
+    perCaller: MUTATIONS_PER_CALLER,
+    onWaiting: told,
+  });
   let meanMs = 0;
 
-  const leave = (key: string, start: number): void => {
+  const leave = (admission: FairQueue, key: string, start: number): void => {
     meanMs += SMOOTHING * (performance.now() - start - meanMs);
     admission.leave(key);
   };
 
-  const refuse = ({ callerKey, endsWithSocket }: AdmittedContext) => {
+  const refuse = (admission: FairQueue, { callerKey, endsWithSocket }: AdmittedContext) => {
     onRefused();
     const turns = Math.ceil((admission.waitingOf(callerKey) + 1) / perCaller);
     const retryAfterMs = Math.round(Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, turns * meanMs)));
@@ -73,6 +81,8 @@ export function useAdmission({
     onExecute({ args, executeFn, setExecuteFn }) {
       const context = args.contextValue;
       const key = context.callerKey;
+      const type = getOperationAST(args.document, args.operationName)?.operation;
+      const admission = type === OperationTypeNode.MUTATION ? mutations : queries;
 
       const run = (given: ExecutionArgs): unknown => {
         const start = performance.now();
@@ -83,19 +93,19 @@ export function useAdmission({
           admission.leave(key);
           throw error;
         }
-        if (isPromise(result)) return result.finally(() => leave(key, start));
+        if (isPromise(result)) return result.finally(() => leave(admission, key, start));
         admission.leave(key);
         return result;
       };
 
       const wait = async (given: ExecutionArgs): Promise<unknown> => {
         const entered = await admission.enter(key, context.deadline - Date.now(), context.signal);
-        return entered ? run(given) : refuse(context);
+        return entered ? run(given) : refuse(admission, context);
       };
 
       setExecuteFn((given) => {
         if (admission.tryEnter(key)) return run(given);
-        return admission.waitingOf(key) < queue ? wait(given) : refuse(context);
+        return admission.waitingOf(key) < queue ? wait(given) : refuse(admission, context);
       });
     },
   };

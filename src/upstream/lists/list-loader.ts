@@ -86,6 +86,8 @@ class Loader<T extends object> implements ListLoader<T> {
   #arriving: Promise<Listing<T> | undefined> | undefined;
   #arrived: Listing<T> | undefined;
   #tell: ((ids: readonly string[]) => void) | undefined;
+  /** What has been read once is not read again within the operation, nor what could not be read. */
+  readonly #windows = new Map<string, Promise<ListWindow<T>>>();
   #lookUps = 0;
 
   constructor(rest: Rest, list: ListDefinition<T>, lists: ClientLists, now: () => number) {
@@ -140,8 +142,18 @@ class Loader<T extends object> implements ListLoader<T> {
     this.#tell = take;
   }
 
-  async window(offset: number, limit: number): Promise<ListWindow<T>> {
+  window(offset: number, limit: number): Promise<ListWindow<T>> {
     this.#lookUps += 1;
+    const key = `${offset} ${limit}`;
+    let window = this.#windows.get(key);
+    if (window === undefined) {
+      window = this.#readWindow(offset, limit);
+      this.#windows.set(key, window);
+    }
+    return window;
+  }
+
+  async #readWindow(offset: number, limit: number): Promise<ListWindow<T>> {
     if (this.#whole !== undefined || this.#places.comesWhole === true) {
       const whole = await this.#readOnce();
       if (whole !== undefined) {

@@ -126,6 +126,8 @@ export async function readSlice<T>(
   return slice;
 }
 
+/** What is shown without parameters often holds as many items: a window of these needs no second call as a rule. */
+const USUAL_PAGE = 50;
 /** How often pages are read again that do not fit together, as the list changed from one to the next. */
 const TRIES = 4;
 
@@ -171,13 +173,16 @@ async function readCover<T>(
   const read = () =>
     Promise.all(cover.pages.map((page) => readSlice(rest, list, paging, page - 1, cover.size)));
   if (firstPage !== undefined) return read();
+  if (offset + limit <= USUAL_PAGE) {
+    const first = await readFirst(rest, list, paging);
+    return isWhole(first) || offset + limit <= first.items.length ? [first] : read();
+  }
   // How pages are counted is found out beside the pages themselves: they are right where it turns out to be from 1.
   const [first, guessed] = await Promise.all([
     readFirst(rest, list, paging),
     read().catch((error: unknown) => error),
   ]);
   if (isWhole(first)) return [first];
-  if (offset + limit <= Math.min(first.items.length, first.total)) return [first];
   if (paging.firstPage !== 1) return read();
   if (!Array.isArray(guessed)) throw guessed;
   return guessed;

@@ -1,10 +1,14 @@
 import type { Logger } from '../../common/logger.ts';
+import { SingleFlight } from '../../common/single-flight.ts';
 import { UpstreamError } from '../errors.ts';
 import type { Rest } from '../rest.ts';
 import { isWhole, type ListDefinition, type Paging, readSlice, type Slice } from './paging.ts';
 import type { PlaceIndex } from './place-index.ts';
 import { type Walked, walkList } from './walk.ts';
 
+/** One of each is under way at a time. */
+const WALK = 'walk';
+const CONFIRMATION = 'confirmation';
 /** How long one walk may take, in milliseconds. */
 const WALK_TIMEOUT_MS = 900_000;
 /** How often the log tells how far a walk is, in milliseconds. */
@@ -33,10 +37,6 @@ interface ListPlacesOptions extends PlacesOptions {
   readonly onWalked: () => void;
 }
 
-interface Walk {
-  readonly done: Promise<void>;
-}
-
 /**
  * Where the items of one client's list stand, shared by all callers of that client. It answers two questions: where an item
  * was last seen, which is believed only once it has been read there; and whether the items known are all that there are,
@@ -48,8 +48,8 @@ export class ListPlaces<T extends object> {
   readonly #paging: Paging;
   readonly #options: ListPlacesOptions;
   #walked: Walked | undefined;
-  #walk: Walk | undefined;
-  #confirmation: Promise<boolean> | undefined;
+  readonly #walks = new SingleFlight<void>();
+  readonly #confirmations = new SingleFlight<boolean>();
   #walkMs = 0;
   #walkedAt = Number.NEGATIVE_INFINITY;
   /** As of when the index was known to hold all items. */
@@ -138,14 +138,14 @@ export class ListPlaces<T extends object> {
   }
 
   async #join(rest: Rest): Promise<void> {
-    const others = this.#walk;
+    const others = this.#walks.underWay(WALK);
     if (others === undefined) {
-      await rest.within(this.#begin(rest).done, this.#waiting);
+      await rest.within(this.#begin(rest), this.#waiting);
       return;
     }
     // The failure of another caller's walk is not this caller's: it walks itself, unless somebody else already does.
-    await rest.within(others.done, this.#waiting).catch((error: unknown) => {
-      if (this.#walk === others) throw error;
+    await rest.within(others, this.#waiting).catch((error: unknown) => {
+      if (this.#walks.underWay(WALK) === others) throw error;
     });
   }
 
@@ -153,15 +153,10 @@ export class ListPlaces<T extends object> {
     return `The service's list GET ${this.#list.route} is still being read; ask again in a while.`;
   }
 
-  #begin(rest: Rest): Walk {
-    const walk: Walk = {
-      done: this.#go(rest).finally(() => {
-        this.#walk = undefined;
-      }),
-    };
-    this.#walk = walk;
+  #begin(rest: Rest): Promise<void> {
+    const walk = this.#walks.run(WALK, () => this.#go(rest));
     // Nobody may be waiting for it any more when it fails.
-    walk.done.catch(() => undefined);
+    walk.catch(() => undefined);
     return walk;
   }
 
@@ -204,22 +199,18 @@ export class ListPlaces<T extends object> {
 
   #renewEarly(rest: Rest): void {
     const age = this.#options.now() - this.#walkedAt;
-    if (this.#walk === undefined && this.#lifeMs > 0 && age > RENEW_AFTER * this.#lifeMs) this.#begin(rest);
+    if (this.#lifeMs > 0 && age > RENEW_AFTER * this.#lifeMs) void this.#begin(rest);
   }
 
   /** Finds out by its first and its last page whether the index still holds all items. One at a time, for all who wait. */
   async #confirm(rest: Rest): Promise<boolean> {
-    if (this.#confirmation !== undefined) {
-      // Another caller's failure is not this caller's.
-      return (await this.#confirmation.catch(() => undefined)) ?? this.#confirm(rest);
-    }
+    const others = this.#confirmations.underWay(CONFIRMATION);
+    // Another caller's failure is not this caller's.
+    if (others !== undefined) return (await others.catch(() => undefined)) ?? this.#confirm(rest);
     const walked = this.#walked;
     if (walked === undefined || !this.#confirmable) return false;
     if (this.#options.now() - this.#walkedAt > this.#lifeMs) return false;
-    this.#confirmation = this.#compare(rest, walked).finally(() => {
-      this.#confirmation = undefined;
-    });
-    return this.#confirmation;
+    return this.#confirmations.run(CONFIRMATION, () => this.#compare(rest, walked));
   }
 
   async #compare(rest: Rest, walked: Walked): Promise<boolean> {
@@ -231,8 +222,12 @@ export class ListPlaces<T extends object> {
     let agrees = false;
     try {
       const [head, tail] = await Promise.all([read(0), lastPage === 0 ? undefined : read(lastPage)]);
+      const slices = tail === undefined ? [head] : [head, tail];
+      // What has come at the end may stand on a page of its own.
+      const hasMore = Math.ceil(head.total / size) - 1 === lastPage + 1;
+      if (hasMore) slices.push(await read(lastPage + 1));
       if (this.#walked !== walked) return true;
-      agrees = this.#agrees(index, size, tail === undefined ? [head] : [head, tail]);
+      agrees = this.#agrees(index, size, slices);
       this.#confirmable = agrees;
       if (agrees) this.#confirmedAt = startedAt;
       return agrees;
@@ -244,13 +239,13 @@ export class ListPlaces<T extends object> {
   /** Compares two ends of the list with the index, and adds what has come at one of them. */
   #agrees(index: PlaceIndex, size: number, slices: readonly Slice<T>[]): boolean {
     const [head] = slices;
-    const tail = slices.at(-1);
-    if (head === undefined || tail === undefined || head.total !== tail.total) return false;
-    if (slices.some((slice) => slice.size !== size || isWhole(slice))) return false;
+    if (head === undefined) return false;
+    const isOdd = (slice: Slice<T>) => slice.total !== head.total || slice.size !== size || isWhole(slice);
+    if (slices.some(isOdd)) return false;
     const grown = head.total - index.size;
     if (grown < 0 || grown > size) return false;
     if (grown === 0) return slices.every((slice) => this.#isAsKnown(index, slice, 0));
-    if (this.#isAsKnown(index, head, 0)) return this.#growTail(index, tail, grown);
+    if (this.#isAsKnown(index, head, 0)) return this.#growTail(index, slices, grown);
     return this.#growHead(index, head, grown);
   }
 
@@ -259,13 +254,22 @@ export class ListPlaces<T extends object> {
     return items.every((item, at) => index.placeOf(this.#idOf(item)) === start + at - by);
   }
 
-  #growTail(index: PlaceIndex, tail: Slice<T>, grown: number): boolean {
-    const known = tail.items.length - grown;
-    // What came fills the last page and goes on: a walk finds it.
-    if (known < 0 || tail.start + tail.items.length !== index.size + grown) return false;
-    const old = { ...tail, items: tail.items.slice(0, known) };
-    if (!this.#isAsKnown(index, old, 0)) return false;
-    return this.#addAll(index, tail.items.slice(known), tail.start + known);
+  #growTail(index: PlaceIndex, slices: readonly Slice<T>[], grown: number): boolean {
+    const end = index.size;
+    const part = (slice: Slice<T>, from: number, to: number): Slice<T> => ({
+      ...slice,
+      start: Math.max(slice.start, from),
+      items: slice.items.filter((_, at) => slice.start + at >= from && slice.start + at < to),
+    });
+    const come = slices.map((slice) => part(slice, end, end + grown)).filter(({ items }) => items.length > 0);
+    if (!slices.every((slice) => this.#isAsKnown(index, part(slice, 0, end), 0))) return false;
+    // What did not fit on the pages that were read, a walk finds.
+    if (come.reduce((sum, { items }) => sum + items.length, 0) !== grown) return false;
+    return this.#addAll(
+      index,
+      come.flatMap(({ items }) => items),
+      end,
+    );
   }
 
   #growHead(index: PlaceIndex, head: Slice<T>, grown: number): boolean {

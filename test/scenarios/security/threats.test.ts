@@ -361,7 +361,7 @@ describe('an upstream that', () => {
       webhooks: false,
       config: {
         upstreamUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-        ...{ upstreamTimeoutMs: 500, operationTimeoutMs: 3_000 },
+        ...{ upstreamTimeoutMs: 500, operationTimeoutMs: 3_000, upstreamAnswerBytes: 1024 * 1024 },
       },
     });
     const { data, errors } = await sendQuery(
