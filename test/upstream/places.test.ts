@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
 import { ACCOUNT_LIST, ACCOUNTS, type Account } from '../../src/upstream/accounts.ts';
 import { UpstreamError } from '../../src/upstream/errors.ts';
 import { type ClientLists, createClientLists } from '../../src/upstream/lists/client-lists.ts';
@@ -51,7 +52,7 @@ beforeEach(async () => {
   lists = createClientLists({
     maxAgeMs: MAX_AGE_MS,
     now: () => now,
-    logger: { info: (fields, message) => void logged.push({ ...fields, message }) },
+    logger: { ...silentLogger, info: (fields, message) => void logged.push({ ...fields, message }) },
   });
   await start();
 });
