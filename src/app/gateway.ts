@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GraphQLError } from 'graphql';
-import type { Authenticator } from '../auth/authenticator.ts';
-import { type Clock, systemClock } from '../auth/credential-expiry.ts';
+import type { Authenticator, RestFor } from '../auth/authenticator.ts';
+import { type Clock, isRefusal, systemClock } from '../auth/credential-expiry.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import type { ServiceOptions } from '../auth/service.ts';
 import type { Secret } from '../common/secret.ts';
@@ -26,13 +26,16 @@ import {
   type IngressAddresses,
   type Logger,
 } from '../operation/context.ts';
+import { createReceiptOwner } from '../resolvers/receipt-owner.ts';
+import { createEventTopics } from '../resolvers/topics.ts';
 import { createConnections } from '../transport/connections.ts';
 import { readiness } from '../transport/readiness.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
 import { createBreaker } from '../upstream/breaker.ts';
+import { CepPolls } from '../upstream/cep-polls.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
-import { createHttp, type UpstreamHttp } from '../upstream/http.ts';
-import { createRest } from '../upstream/rest.ts';
+import { createHttp } from '../upstream/http.ts';
+import { type Authorize, createRest, type Rest } from '../upstream/rest.ts';
 import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
 
@@ -66,6 +69,8 @@ export interface ServerConfig extends GraphConfig {
   readonly redisUrl: Secret | undefined;
   readonly dataDir: string;
   readonly eventsRetention: number;
+  /** How often in a second receipts are read again, at most, where no webhook has come. */
+  readonly pollsPerSecond: number;
   /** How the provider reaches this gateway; `'self'` for the address it listens on. */
   readonly publicUrl: string | 'self' | undefined;
   /** The first signs; all are accepted. */
@@ -115,14 +120,31 @@ export function buildServer(
     feeds: (url) => publicUrl !== undefined && isIngressUrl(publicUrl, url, accepted),
     mask: maskIngressUrl,
   };
+  /** REST calls that belong to no operation. */
+  const gatewayRest = (clientId: string, authorize: Authorize): Rest =>
+    createRest({
+      http,
+      clientId,
+      authorize,
+      headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
+      timeoutMs: config.upstreamTimeoutMs,
+      deadline: Date.now() + config.upstreamTimeoutMs,
+      onCall: metrics.upstreamCall,
+    });
   let stopGateway: (() => Promise<void>) | undefined;
 
   async function start(): Promise<string> {
+    const sourceOwners = createSourceOwners();
+    // Asked for in service mode alone, where callers are narrowed, and the gateway has a credential of its own.
+    const receiptOwner = createReceiptOwner((clientId, transactionId) =>
+      sourceOwners.find(gatewayRest(clientId, auth.authorize('')), transactionId),
+    );
     const log = await openEventLog({
       redisUrl,
       dataDir: config.dataDir,
       retention: config.eventsRetention,
       metrics: metrics.events,
+      topics: createEventTopics(receiptOwner),
       logger,
     });
     const events = tracing?.log(log) ?? log;
@@ -136,7 +158,7 @@ export function buildServer(
       logger,
     });
     const money = await open({ redisUrl, dataDir: config.dataDir, logger });
-    const auth = await createAuthenticator(config, http, metrics, logger);
+    const auth = await createAuthenticator(config, gatewayRest, logger);
     const monotonic = () => performance.now();
     const reads = createCoalescer(monotonic);
     const shared = createQueryDeduplication(monotonic, reads.forget);
@@ -144,7 +166,7 @@ export function buildServer(
       http,
       auth,
       banks: createBankCache(BANKS_TTL_MS, monotonic),
-      sourceOwners: createSourceOwners(),
+      sourceOwners,
       events,
       money,
       ingress: addresses,
@@ -155,6 +177,7 @@ export function buildServer(
       reads,
       onInvalidate: shared.forget,
       clock,
+      cepPolls: new CepPolls(clock, config.pollsPerSecond),
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();
@@ -209,7 +232,10 @@ export function buildServer(
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
-      untilExpiry: (incoming, signal) => createContext(incoming).untilExpiry(signal),
+      identify: async (incoming, again) => createContext(incoming).identify(again),
+      isRefusal,
+      clock,
+      onTold: shared.forget,
       documentOf: (request) =>
         config.trustedDocuments === undefined
           ? String(request.query)
@@ -264,11 +290,10 @@ export function buildServer(
 /** What only one of the two ways to be known needs is loaded where it is used. */
 async function createAuthenticator(
   config: ServerConfig,
-  http: UpstreamHttp,
-  metrics: Metrics,
+  restFor: RestFor,
   logger: Logger,
 ): Promise<Authenticator> {
-  const { service, redisUrl, upstreamTimeoutMs: timeoutMs } = config;
+  const { service, redisUrl } = config;
   if (service === undefined) return createPassthrough(config.tokenClientClaims);
   const { createService } = await import('../auth/service.ts');
   const share =
@@ -279,20 +304,7 @@ async function createAuthenticator(
       clientSecret: service.clientSecret,
       logger,
     });
-  return createService(
-    { ...service, utcOffset: config.upstreamUtcOffset },
-    (clientId, authorize) =>
-      createRest({
-        http,
-        clientId,
-        authorize,
-        headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
-        timeoutMs,
-        deadline: Date.now() + timeoutMs,
-        onCall: metrics.upstreamCall,
-      }),
-    share,
-  );
+  return createService({ ...service, utcOffset: config.upstreamUtcOffset }, restFor, share);
 }
 
 const countedAndTraced =

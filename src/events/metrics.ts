@@ -14,10 +14,6 @@ export interface EventMetrics {
   waiting(count: number): void;
   /** A delivery was put aside. */
   quarantined(reason: string): void;
-  /** An event was handed to a follower, on behalf of so many readers. */
-  delivered(type: EventType, readers: number): void;
-  /** How long after its delivery had arrived a follower was handed an event. Not told of what had arrived before the follower. */
-  lag(milliseconds: number): void;
   /** A follower or reader was told EVENTS_GAP. */
   gap(): void;
   /** A message on a channel could not be read. */
@@ -36,8 +32,6 @@ export const silentMetrics: EventMetrics = {
   drained: () => {},
   waiting: () => {},
   quarantined: () => {},
-  delivered: () => {},
-  lag: () => {},
   gap: () => {},
   channelDecodeError: () => {},
   subscribers: () => {},

@@ -18,6 +18,7 @@ import { mergeExecuteHooks } from './plugins/merge-execute-hooks.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationMetrics } from './plugins/operation-metrics.ts';
 import { usePrefetch } from './plugins/prefetch.ts';
+import { usePushedStreams } from './plugins/pushed-streams.ts';
 import type { QueryDeduplication } from './plugins/query-deduplication.ts';
 import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
@@ -95,11 +96,12 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       }),
       useLimits(config.limits),
       drain.plugin,
-      useServerSentEvents(),
+      useServerSentEvents(metrics.fanOut),
       useOperationMetrics(metrics.operation),
       ...(config.upstreamReport ? [useUpstreamReport()] : []),
       ...(config.introspection ? [] : [useDisableIntrospection()]),
       ...(config.tracing === undefined ? [] : [config.tracing.plugin]),
+      usePushedStreams(),
     ]),
     parserAndValidationCache: {
       documentCache: keptByLength(KEPT_DOCUMENTS_BYTES),

@@ -108,6 +108,8 @@ export function createMetrics(): Metrics {
         subscribers.set(followers + sharing);
       },
       slowConsumerDisconnect: () => slow.inc(),
+      delivered: (type, readers) => delivered.inc({ type }, readers),
+      lag: (milliseconds) => lag.observe(milliseconds / 1000),
     },
     upstreamCall({ method, route, status, milliseconds }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
@@ -120,8 +122,6 @@ export function createMetrics(): Metrics {
       drained: (type) => drained.inc({ type }),
       waiting: (count) => waiting.set(count),
       quarantined: (reason) => quarantined.inc({ reason }),
-      delivered: (type, readers) => delivered.inc({ type }, readers),
-      lag: (milliseconds) => lag.observe(milliseconds / 1000),
       gap: () => gaps.inc(),
       channelDecodeError: () => channelDecodeError.inc(),
       subscribers(count) {

@@ -4,6 +4,7 @@ import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
 import type { Money } from '../money/execute.ts';
+import type { CepPolls } from '../upstream/cep-polls.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
 import type { UpstreamHttp } from '../upstream/http.ts';
 import type { MaybePromise } from '../upstream/list-loader.ts';
@@ -34,8 +35,10 @@ export interface Context {
    * Who is calling, asked of the upstream at most once per operation; no promise when that is known already. Rejects with
    * an error of code `UNAUTHENTICATED`. Root fields ask through their auth scope, so that below them `caller` and
    * `session` are there.
+   *
+   * @param again true to ask anew, whatever was found before.
    */
-  identify(): MaybePromise<Caller>;
+  identify(again?: boolean): MaybePromise<Caller>;
   /** The identified caller. Throws when no root field has asked for it. */
   readonly caller: Caller;
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
@@ -50,6 +53,8 @@ export interface Context {
    * @throws UnauthenticatedError when the caller's credential has ended meanwhile: nothing is delivered any more.
    */
   renewSession(): void;
+  /** Lets go of what the loaders remember: nothing is left to do until the next event. */
+  endSession(): void;
   /** Whether the socket that carries the operation is closed when the credential ends. */
   readonly endsWithSocket: boolean;
   /**
@@ -68,8 +73,8 @@ export interface Context {
   /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   readonly events: EventLog;
-  /** How many read along with a stream that is shared; undefined for one alone. */
-  readonly readers: (() => number) | undefined;
+  /** The schedule on which receipts are read again, of all operations. */
+  readonly cepPolls: CepPolls;
   /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
   readonly lastEventId: string | undefined;
   readonly money: Money;
@@ -103,8 +108,11 @@ export interface IngressAddresses {
 
 /** What a request brings, whichever transport it came over. */
 export interface Incoming {
-  /** How many read along with a stream that is shared; undefined for one alone. */
-  readonly readers?: (() => number) | undefined;
+  /**
+   * Who is calling, where that is known: a stream for several credentials whose callers may see the same. It has none of
+   * these credentials, so that what it reads of the REST service under a caller's own token is refused.
+   */
+  readonly caller?: Caller | undefined;
   /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */
   readonly lastEventId: string | undefined;
   readonly requestId: string;
@@ -132,6 +140,7 @@ export interface ContextOptions {
   readonly clock: Clock;
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
+  readonly cepPolls: CepPolls;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
   readonly onInvalidate: (credential: string) => void;
 }
@@ -200,8 +209,8 @@ class OperationContext implements Context {
     return this.#options.auth.servesBootstrap;
   }
 
-  get readers(): (() => number) | undefined {
-    return this.#incoming.readers;
+  get cepPolls(): CepPolls {
+    return this.#options.cepPolls;
   }
 
   get deadline(): number {
@@ -225,8 +234,9 @@ class OperationContext implements Context {
     return this.#incoming.closeSocket !== undefined;
   }
 
-  identify(): MaybePromise<Caller> {
-    this.#identified ??= this.#ask(false);
+  identify(again = false): MaybePromise<Caller> {
+    if (again) this.#identified = undefined;
+    this.#identified ??= this.#incoming.caller ?? this.#ask(again);
     if (this.#identified instanceof Promise) return this.#identified.then((caller) => this.#know(caller));
     return this.#know(this.#identified);
   }
@@ -283,6 +293,12 @@ class OperationContext implements Context {
     this.#options.onInvalidate(this.credential);
     this.#session = undefined;
     this.#deadline = this.#newDeadline();
+    this.calls.length = 0;
+    this.#lookUps.clear();
+  }
+
+  endSession(): void {
+    this.#session = undefined;
     this.calls.length = 0;
     this.#lookUps.clear();
   }

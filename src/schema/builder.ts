@@ -38,6 +38,12 @@ export interface GraphTypes {
 /** Marks a field whose resolver looks up in a whole list, so that the list can be read ahead (plugins/foresight.ts). */
 export const reads = (list: PrefetchList): { readonly reads: PrefetchList } => ({ reads: list });
 
+/**
+ * Marks a field of an event whose resolver reads nothing but its parent, so that its value is the same for all who may see
+ * the event (sockets/event-only.ts). A field without a resolver needs no mark.
+ */
+export const ofParent = { ofParent: true } as const;
+
 /** Scopes stand on root fields alone, which are the only way in. */
 export const builder = new SchemaBuilder<GraphTypes>({
   plugins: [ErrorsPlugin, ScopeAuthPlugin],

@@ -11,14 +11,18 @@ import {
 } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, makeServer, type Context as SocketContext } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { Caller } from '../auth/caller.ts';
+import type { AlarmClock } from '../common/alarms.ts';
+import { PushStream } from '../common/push-stream.ts';
 import { stagger } from '../common/stagger.ts';
+import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
 import type { Graph } from '../graphql/yoga.ts';
 import type { Incoming } from '../operation/context.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type FanOutMetrics, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
-import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
+import { Peer } from './sockets/peer.ts';
 import { createStreamKeys } from './sockets/stream-key.ts';
 
 /** The longest message that is read, in bytes (SECURITY.md). */
@@ -33,8 +37,18 @@ export interface WebSocketOptions {
   readonly path: string;
   /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
   allowsOrigin(origin: string, host: string | undefined): boolean;
-  /** Resolves with the reason when the credential of a socket holds no longer; rejects when it never held. */
-  untilExpiry(incoming: Incoming, signal: AbortSignal): Promise<Error | undefined>;
+  /**
+   * Finds out who is calling. Rejects when it is nobody, or that cannot be found out now.
+   *
+   * @param again true to ask anew, whatever was found before.
+   */
+  identify(incoming: Incoming, again: boolean): Promise<Caller>;
+  /** Whether an error says that a credential holds no longer. */
+  isRefusal(error: unknown): boolean;
+  /** What the ends of credentials are measured by. */
+  readonly clock: AlarmClock;
+  /** Called with a caller's credential before it is told of an event. */
+  onTold(credential: string): void;
   readonly metrics: FanOutMetrics;
   /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
   documentOf(request: DocumentRequest): string;
@@ -61,38 +75,42 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
   });
   const stopHeartbeat = startHeartbeat(sockets);
-  const expiries = createExpiryWatch(options.untilExpiry);
+  const { clock, isRefusal, onTold } = options;
+  const identify = (authorization: string | undefined, again: boolean): Promise<Caller> =>
+    options.identify(incomingOf(authorization), again);
+  const expiries = createExpiryWatch({ clock, identify, isRefusal });
+  const peerOptions = { now: () => clock.now(), onTold };
   const fanOut = createFanOut(options.metrics);
   const keyOf = createStreamKeys();
 
-  const incomingOf = (authorization: string | undefined, readers?: () => number): Incoming => ({
+  const incomingOf = (authorization: string | undefined, caller?: Caller): Incoming => ({
     requestId: randomUUID(),
     authorization,
     apiKey: undefined,
     lastEventId: undefined,
     waiters: undefined,
     closeSocket: () => expiries.end(authorization),
-    readers,
+    caller,
   });
 
-  /** Subscribes for all who ask the same. */
+  /** Subscribes for all who ask the same; with a caller for all who may see the same, under no credential. */
   const subscribeForAll = async (
     args: ExecutionArgs,
     authorization: string | undefined,
-    readers: () => number,
+    caller: Caller | undefined,
   ): Promise<Subscribed> => {
-    const enveloped = graph.getEnveloped({ incoming: incomingOf(authorization, readers) });
-    // The plugins make generators of streams, and results of all else.
-    return (await enveloped.subscribe({
-      ...args,
-      contextValue: await enveloped.contextFactory(),
-    })) as Subscribed;
+    // No credential of one may end what is others' too.
+    const shared = caller && incomingOf(undefined, { ...caller, expiresAt: undefined });
+    const enveloped = graph.getEnveloped({ incoming: shared ?? incomingOf(authorization) });
+    return unwrapped(await enveloped.subscribe({ ...args, contextValue: await enveloped.contextFactory() }));
   };
 
   const protocol = makeServer<Record<string, unknown>, Peer>({
     connectionInitWaitTimeout: INIT_TIMEOUT_MS,
     onConnect(connection) {
-      expiries.watch(connection.extra, authorizationOf(connection));
+      const authorization = authorizationOf(connection);
+      connection.extra.credential = authorization ?? '';
+      expiries.watch(connection.extra, authorization);
     },
     onClose(connection) {
       expiries.leave(connection.extra, authorizationOf(connection));
@@ -100,8 +118,6 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     execute: (args) => planOf(args).run(),
     subscribe: (args) => planOf(args).run(),
     async onNext({ extra: peer }, _id, _payload, args, result) {
-      // A client library takes an error for the end, and a closed socket for a reason to connect and resume.
-      if (hasCode(result, 'SLOW_CONSUMER')) peer.close(TRY_AGAIN_LATER, 'Read too slowly');
       // This one is about to be closed, once what else it carries has been answered.
       if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
     },
@@ -122,28 +138,35 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       const { operationName, variables } = payload;
       const { schema } = enveloped;
       const args = { schema, operationName, document, variableValues: variables };
-      const stream = keyOf({ schema, document, operationName, variables, credential: authorization ?? '' });
       const contextValue = await enveloped.contextFactory();
-      const alone = async () =>
-        // As for all.
-        (await enveloped.subscribe({ ...args, contextValue })) as Subscribed;
-      if (stream === undefined) {
-        return planned(args, isStream(args) ? alone : () => enveloped.execute({ ...args, contextValue }));
-      }
-      const subscribed = await fanOut.subscribe({
-        key: stream.key,
-        outlet: peer.outlet(id),
-        open: (readers) => subscribeForAll(args, authorization, readers),
-        resume: stream.resumes ? alone : undefined,
+      if (!isStream(args)) return planned(args, () => enveloped.execute({ ...args, contextValue }));
+
+      // Who cannot be identified subscribes alone, and is told why not.
+      const caller = await identify(authorization, false).catch(() => undefined);
+      const stream = keyOf({
+        ...{ schema, document, operationName, variables },
+        credential: authorization ?? '',
+        visibility: caller && visibilityOf(caller),
       });
-      return planned(args, just(subscribed));
+      const alone = async () => unwrapped(await enveloped.subscribe({ ...args, contextValue }));
+      const outlet = peer.outlet(id);
+      if (stream === undefined) {
+        const subscribed = await alone();
+        return planned(
+          args,
+          just(subscribed instanceof PushStream ? fanOut.alone(outlet, subscribed) : subscribed),
+        );
+      }
+      const open = () => subscribeForAll(args, authorization, stream.ofAnyCredential ? caller : undefined);
+      const resume = stream.resumes ? alone : undefined;
+      return planned(args, just(await fanOut.subscribe({ key: stream.key, outlet, open, resume })));
     },
   });
 
   sockets.on('connection', (socket, request) => {
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', () => undefined);
-    const peer = new Peer(socket, request.headers.authorization);
+    const peer = new Peer(socket, request.headers.authorization, peerOptions);
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => void closed(code, String(reason)));
   });
@@ -205,7 +228,14 @@ const planned = (args: ExecutionArgs, run: Plan['run']): ExecutionArgs => ({
 const planOf = (args: ExecutionArgs): Plan => args.rootValue as Plan;
 
 /** Holds on to nothing else, as long as the stream lasts. */
-const just = (outcome: Subscribed) => (): Subscribed => outcome;
+const just =
+  <T>(outcome: T) =>
+  (): T =>
+    outcome;
+
+/** The same for callers who may see the same of the client, and ask for the same. */
+const visibilityOf = ({ clientId, customerId = '', scopes }: Caller): string =>
+  `${clientId} ${customerId} ${[...scopes].sort().join(' ')}`;
 
 const isStream = ({ document, operationName }: ExecutionArgs): boolean =>
   getOperationAST(document, operationName)?.operation === OperationTypeNode.SUBSCRIPTION;

@@ -17,7 +17,6 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
   describe(name, () => {
     let log: EventLog;
     let client: string;
-    let stop: AbortController;
     let metrics: ReturnType<typeof countingMetrics>;
     let opened: EventLog[];
 
@@ -34,13 +33,11 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
 
     beforeEach(async () => {
       client = randomUUID();
-      stop = new AbortController();
       metrics = countingMetrics();
       opened = [];
       log = await openLog();
     });
     afterEach(async () => {
-      stop.abort();
       await Promise.all(opened.map((made) => made.stop()));
     });
 
@@ -169,9 +166,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         for (const cursor of strangers) {
           await expect(log.readAfter(client, cursor, 5)).rejects.toThrow(CursorInvalidError);
           await expect(log.readBefore(client, cursor, 5)).rejects.toThrow(CursorInvalidError);
-          await expect(log.follow(client, { after: cursor, signal: stop.signal })).rejects.toThrow(
-            CursorInvalidError,
-          );
+          await expect(log.follow(client, { after: cursor })).rejects.toThrow(CursorInvalidError);
         }
       });
 
@@ -193,9 +188,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         for (const cursor of cursors) {
           await expect(log.readAfter(client, cursor, 5)).rejects.toThrow(EventsGapError);
           await expect(log.readBefore(client, cursor, 5)).rejects.toThrow(EventsGapError);
-          await expect(log.follow(client, { after: cursor, signal: stop.signal })).rejects.toThrow(
-            EventsGapError,
-          );
+          await expect(log.follow(client, { after: cursor })).rejects.toThrow(EventsGapError);
         }
       });
     });
@@ -229,7 +222,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         const small = await openLog(100);
         const start = await small.head(client);
         await appendMany(100, small);
-        const events = await small.follow(client, { after: start, signal: stop.signal });
+        const events = await small.follow(client, { after: start });
         await take(events, 1);
         await appendMany(100, small);
         expect(await failure(events)).toBeInstanceOf(EventsGapError);
@@ -240,7 +233,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
     describe('following', () => {
       it('yields what is appended once attached, and nothing from before', async () => {
         await appendMany(2);
-        const events = await log.follow(client, { signal: stop.signal });
+        const events = await log.follow(client);
         const appended = await appendMany(3);
         expect(ids(await take(events, 3))).toEqual(appended.map((event) => event.id));
       });
@@ -248,7 +241,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
       it('yields the history after a cursor, then what comes, without gap or repeat', async () => {
         const start = await log.head(client);
         const history = await appendMany(150);
-        const events = await log.follow(client, { after: start, signal: stop.signal });
+        const events = await log.follow(client, { after: start });
         const taken = await take(events, 70);
         const [rest, later] = await Promise.all([take(events, 110), appendMany(30)]);
         expect(ids([...taken, ...rest])).toEqual([...history, ...later].map((event) => event.id));
@@ -261,7 +254,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
           for (const event of appended) await log.append(client, event);
         })();
         const followers = await Promise.all(
-          Array.from({ length: 20 }, () => log.follow(client, { after: start, signal: stop.signal })),
+          Array.from({ length: 20 }, () => log.follow(client, { after: start })),
         );
         const all = await Promise.all(followers.map((events) => take(events, 200)));
         await appending;
@@ -270,26 +263,25 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
       });
 
       it('can be taken up again from the cursor of any event', async () => {
-        const events = await log.follow(client, { signal: stop.signal });
+        const events = await log.follow(client);
         const appended = await appendMany(4);
         const [, second] = await take(events, 4);
-        const again = await log.follow(client, { after: second?.cursor, signal: stop.signal });
+        const again = await log.follow(client, { after: second?.cursor });
         expect(ids(await take(again, 2))).toEqual(appended.slice(2).map((event) => event.id));
       });
 
-      it('ends at once when returned or aborted, also during a pending pull', async () => {
-        const returned = await log.follow(client, { signal: stop.signal });
-        const aborted = await log.follow(client, { signal: stop.signal });
-        const pending = [returned.next(), aborted.next()];
-        await returned.return?.();
-        stop.abort();
-        for (const pull of pending) expect(await pull).toEqual({ done: true, value: undefined });
+      it('ends at once when returned or stopped, also during a pending pull', async () => {
+        const [returned, stopped] = [await log.follow(client), await log.follow(client)];
+        const pending = returned.next();
+        await returned.return();
+        stopped.stop();
+        expect(await pending).toEqual({ done: true, value: undefined });
         expect(metrics.counts['subscribers']).toBe(0);
       });
 
       it('ends a follower that stopped reading, hurts no other, and loses it nothing', async () => {
-        const slow = await log.follow(client, { signal: stop.signal });
-        const quick = await log.follow(client, { signal: stop.signal });
+        const slow = await log.follow(client);
+        const quick = await log.follow(client);
         const [first] = await appendMany(1);
         const [seen] = await take(slow, 1);
         const reading = take(quick, 401);
@@ -297,16 +289,16 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         expect(ids(await reading)).toEqual([first, ...rest].map((event) => event?.id));
         expect(await failure(slow)).toBeInstanceOf(SlowConsumerError);
         expect(metrics.counts['slowConsumerDisconnect']).toBe(1);
-        const again = await log.follow(client, { after: seen?.cursor, signal: stop.signal });
+        const again = await log.follow(client, { after: seen?.cursor });
         expect(ids(await take(again, 400))).toEqual(rest.map((event) => event.id));
       });
 
       it('does not hold against a follower what it missed before it came', async () => {
         const start = await log.head(client);
-        const present = await log.follow(client, { signal: stop.signal });
+        const present = await log.follow(client);
         const missed = await appendMany(250);
         await take(present, 250);
-        const late = await log.follow(client, { after: start, signal: stop.signal });
+        const late = await log.follow(client, { after: start });
         const reading = take(present, 120);
         const rest = await appendMany(120);
         await reading;
@@ -315,24 +307,24 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
       });
 
       it('ends a follower whose unread events are too large together', async () => {
-        const slow = await log.follow(client, { signal: stop.signal });
+        const slow = await log.follow(client);
         const payload = JSON.stringify({ filler: 'x'.repeat(60_000) });
         for (let sent = 0; sent < 20; sent += 1) await log.append(client, moneyIn({ payload }));
         await until(() => metrics.counts['slowConsumerDisconnect'] === 1);
         expect(await failure(slow)).toBeInstanceOf(SlowConsumerError);
       });
 
-      it('counts followers and what they are handed', async () => {
-        const events = await log.follow(client, { signal: stop.signal });
-        await log.follow(client, { signal: stop.signal });
+      it('counts followers, and those who watch', async () => {
+        const follower = await log.follow(client);
+        const watch = await log.watch(client, ['CEP'], { event: () => {}, end: () => {} });
         expect(metrics.counts['subscribers']).toBe(2);
-        await appendMany(3);
-        await take(events, 3);
-        expect(metrics.counts['delivered']).toBe(3);
+        await follower.return();
+        watch.stop();
+        expect(metrics.counts['subscribers']).toBe(0);
       });
 
       it('is told to come back when the log stops', async () => {
-        const events = await log.follow(client, { signal: stop.signal });
+        const events = await log.follow(client);
         const pending = failure(events);
         await log.stop();
         expect(await pending).toMatchObject({ code: 'DRAINING', retryable: true });

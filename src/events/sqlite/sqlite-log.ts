@@ -15,6 +15,7 @@ import type { Appended, EventLog, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import { LogReader } from '../reader.ts';
 import type { Listener, Source } from '../source.ts';
+import type { EventTopics } from '../topics.ts';
 import { SqliteBatch } from './batch.ts';
 import { integer, openExclusive, text } from './file.ts';
 
@@ -36,6 +37,8 @@ export interface SqliteLogOptions {
   /** Events kept per client. */
   readonly retention: number;
   readonly metrics: EventMetrics;
+  /** Whom events concern; without it, those who wait for their type. */
+  readonly topics?: EventTopics | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -61,7 +64,7 @@ export class SqliteLog extends LogReader implements EventLog {
       );
     }
     const store = new SqliteSource(database, options.now());
-    super(store, options.metrics);
+    super(store, options.metrics, options.topics);
     this.#options = options;
     this.#database = database;
     this.#batch = new SqliteBatch(database);

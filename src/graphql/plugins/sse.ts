@@ -1,6 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
-import { CURSOR } from '../executor/graphql-js.ts';
+import { originOf } from '../executor/graphql-js.ts';
+import { countDelivery, type DeliveryMetrics } from './deliveries.ts';
 
 const EVENT_STREAM = 'text/event-stream';
 /** A comment this often keeps proxies from closing a quiet stream, in milliseconds. */
@@ -19,7 +20,7 @@ export interface CuttableConnection {
  * A client takes an error for the end, and a connection that is lost for a reason to come back: a stream that goes on
  * elsewhere, or later, is cut off, and one that can only begin later is answered with the status 503.
  */
-export function useServerSentEvents(): Plugin<object, CuttableConnection> {
+export function useServerSentEvents(metrics: DeliveryMetrics): Plugin<object, CuttableConnection> {
   return {
     onResultProcess({ request, result, serverContext, setResultProcessor }) {
       if (!request.headers.get('accept')?.includes(EVENT_STREAM)) return;
@@ -35,7 +36,7 @@ export function useServerSentEvents(): Plugin<object, CuttableConnection> {
       }
       setResultProcessor((_, fetchAPI) => {
         // Only subscriptions give iterables here, and those are of results.
-        const body = encode(result as AsyncIterable<ExecutionResult>, serverContext.cut);
+        const body = encode(result as AsyncIterable<ExecutionResult>, serverContext.cut, metrics);
         return new fetchAPI.Response(body, {
           headers: {
             'content-type': EVENT_STREAM,
@@ -53,7 +54,9 @@ export function useServerSentEvents(): Plugin<object, CuttableConnection> {
 function encode(
   results: AsyncIterable<ExecutionResult>,
   cut: (() => void) | undefined,
+  metrics: DeliveryMetrics,
 ): ReadableStream<Uint8Array> {
+  const since = Date.now();
   const encoder = new TextEncoder();
   const iterator = results[Symbol.asyncIterator]();
   let ping: NodeJS.Timeout | undefined;
@@ -73,8 +76,12 @@ function encode(
         controller.close();
         return;
       }
-      if (goesOn(step.value)) cut?.();
-      else controller.enqueue(encoder.encode(eventOf(step.value)));
+      if (goesOn(step.value)) {
+        cut?.();
+        return;
+      }
+      countDelivery(metrics, step.value, 1, since);
+      controller.enqueue(encoder.encode(eventOf(step.value)));
     },
     async cancel() {
       clearInterval(ping);
@@ -94,7 +101,7 @@ const goesOn = ({ errors }: ExecutionResult): boolean =>
   errors?.some(({ extensions }) => RESUMED_AFTER.includes(extensions['code'])) === true;
 
 function eventOf(result: ExecutionResult): string {
-  const cursor: unknown = Reflect.get(result, CURSOR);
-  const id = typeof cursor === 'string' ? `id: ${cursor}\n` : '';
+  const cursor = originOf(result)?.cursor;
+  const id = cursor === undefined ? '' : `id: ${cursor}\n`;
   return `event: next\n${id}data: ${JSON.stringify(result)}\n\n`;
 }

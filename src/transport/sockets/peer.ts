@@ -4,19 +4,31 @@ import type { Watched } from './expiry-watch.ts';
 import type { Outlet } from './fan-out.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
-export const TRY_AGAIN_LATER = 1013;
+const TRY_AGAIN_LATER = 1013;
+
+/** What all sockets share. */
+export interface PeerOptions {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Called with a caller's credential before it is told of an event. */
+  onTold(credential: string): void;
+}
 
 /** A socket as the protocol needs it. Thousands of them wait for events: each holds as little as may be. */
 export class Peer implements ProtocolSocket, Watched {
   readonly protocol: string;
+  /** The header of the upgrade request. */
   readonly authorization: string | undefined;
+  expiresAt: number | undefined;
+  credential = '';
   readonly #socket: WebSocket;
+  readonly #options: PeerOptions;
 
-  /** @param authorization the header of the upgrade request. */
-  constructor(socket: WebSocket, authorization: string | undefined) {
+  constructor(socket: WebSocket, authorization: string | undefined, options: PeerOptions) {
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;
+    this.#options = options;
   }
 
   send(data: string): Promise<void> {
@@ -40,6 +52,17 @@ export class Peer implements ProtocolSocket, Watched {
     this.close(CloseCode.Forbidden, 'Forbidden');
   }
 
+  /** Whether its credential has not ended by now, whatever a timer has still to say. */
+  holds(): boolean {
+    if (this.expiresAt === undefined || this.expiresAt > this.#options.now()) return true;
+    this.lapsed();
+    return false;
+  }
+
+  tells(): void {
+    this.#options.onTold(this.credential);
+  }
+
   /** Resolves once the socket is closed. */
   closed(): Promise<void> {
     return new Promise((resolve) => this.#socket.once('close', () => resolve()));
@@ -47,18 +70,28 @@ export class Peer implements ProtocolSocket, Watched {
 
   /** Where one of its operations sends results to, beside the protocol's own way. */
   outlet(operationId: string): Outlet {
-    return new SocketOutlet(this.#socket, operationId);
+    return new SocketOutlet(this, this.#socket, operationId);
   }
 }
 
 class SocketOutlet implements Outlet {
+  readonly #peer: Peer;
   readonly #socket: WebSocket;
   /** A `next` message up to its payload (graphql-transport-ws). */
   readonly #head: string;
 
-  constructor(socket: WebSocket, operationId: string) {
+  constructor(peer: Peer, socket: WebSocket, operationId: string) {
+    this.#peer = peer;
     this.#socket = socket;
     this.#head = `{"id":${JSON.stringify(operationId)},"type":"next","payload":`;
+  }
+
+  holds(): boolean {
+    return this.#peer.holds();
+  }
+
+  tells(): void {
+    this.#peer.tells();
   }
 
   send(payload: string, sent: () => void): void {

@@ -10,7 +10,12 @@ const FOLLOW = parse(
 );
 
 const key = (
-  changes: { document?: ReturnType<typeof parse>; variables?: object; credential?: string } = {},
+  changes: {
+    document?: ReturnType<typeof parse>;
+    variables?: object;
+    credential?: string;
+    visibility?: string;
+  } = {},
 ) =>
   keyOf({
     schema,
@@ -18,6 +23,7 @@ const key = (
     operationName: undefined,
     variables: { ...changes.variables },
     credential: changes.credential ?? 'Bearer one',
+    visibility: changes.visibility ?? 'client',
   });
 
 describe('subscriptions are the same', () => {
