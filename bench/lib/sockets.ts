@@ -12,6 +12,7 @@ export interface SocketOptions {
   readonly url: string;
   readonly authorization: string;
   readonly query: string;
+  readonly variables?: Readonly<Record<string, unknown>>;
   /** Called with the payload of each `next` message. */
   readonly onNext: (payload: string) => void;
 }
@@ -60,7 +61,7 @@ async function subscribe(options: SocketOptions): Promise<Subscriber> {
         subscriber.received += 1;
         options.onNext(text.slice(before.length, -1));
       } else if (text.includes('"connection_ack"')) {
-        const payload = { query: options.query };
+        const payload = { query: options.query, variables: options.variables };
         sendFrame(socket, OPCODE.text, JSON.stringify({ id, type: 'subscribe', payload }));
         clearTimeout(timer);
         resolve();
