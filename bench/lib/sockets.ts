@@ -44,7 +44,7 @@ export async function subscribeAll(
  * A subscriber that speaks `graphql-transport-ws` over a bare TCP socket, so that ten thousand of them cost the driver
  * little. Each names its operation by a UUID, as the clients of graphql-ws do.
  */
-async function subscribe(options: SocketOptions): Promise<Subscriber> {
+export async function subscribe(options: SocketOptions): Promise<Subscriber> {
   const { hostname, port } = new URL(options.url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
   const id = randomUUID();

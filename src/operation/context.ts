@@ -158,9 +158,9 @@ class OperationContext implements Context {
   readonly requestId: string;
   readonly apiKey: string | undefined;
   readonly lastEventId: string | undefined;
-  readonly calls: CallRecord[] = [];
+  calls: CallRecord[] = [];
   sharedCalls: readonly CallRecord[] = [];
-  readonly #lookUps = new Map<string, number>();
+  #lookUps: Map<string, number> | undefined;
   readonly #options: ContextOptions;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
@@ -291,21 +291,20 @@ class OperationContext implements Context {
       throw error;
     }
     this.#options.onInvalidate(this.credential);
-    this.#session = undefined;
     this.#deadline = this.#newDeadline();
-    this.calls.length = 0;
-    this.#lookUps.clear();
+    this.endSession();
   }
 
   endSession(): void {
     this.#session = undefined;
-    this.calls.length = 0;
-    this.#lookUps.clear();
+    this.#arrivals = undefined;
+    if (this.calls.length > 0) this.calls = [];
+    this.#lookUps = undefined;
   }
 
   forgetReads(): void {
     this.#options.onInvalidate(this.credential);
-    for (const [route, count] of this.lookUps()) this.#lookUps.set(route, count);
+    this.#lookUps = new Map(this.lookUps());
     this.#session = undefined;
   }
 
@@ -314,7 +313,7 @@ class OperationContext implements Context {
   }
 
   lookUps(): ReadonlyMap<string, number> {
-    const sum = new Map(this.#lookUps);
+    const sum = new Map(this.#lookUps ?? []);
     for (const [route, count] of this.#session?.lookUps() ?? [])
       sum.set(route, (sum.get(route) ?? 0) + count);
     return sum;

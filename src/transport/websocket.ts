@@ -134,6 +134,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       if (document instanceof GraphQLError) return refused([document]);
       const errors = enveloped.validate(enveloped.schema, document);
       if (errors.length > 0) return refused(errors);
+      // The message is kept as long as the operation runs: its text, which all who ask the same have in common, is not.
+      Object.assign(payload, { query: '' });
 
       const { operationName, variables } = payload;
       const { schema } = enveloped;

@@ -42,6 +42,8 @@ export function useGraphQLJs(): Plugin {
   };
 }
 
+type MaybePromise<T> = T | Promise<T>;
+
 /** What this plugin needs of an operation's context. */
 interface StreamContext {
   /** Nothing is left to do until the next event. */
@@ -53,13 +55,18 @@ async function subscribe(args: ExecutionArgs): Promise<ExecutionResult | PushStr
   const validated = validateSubscriptionArgs(args);
   if (!('schema' in validated)) return { errors: validated };
   const source = await createSourceEventStream(validated);
-  if (!(source instanceof PushStream)) {
-    if (!(Symbol.asyncIterator in source)) return source;
-    throw new GraphQLError('A field of Subscription gave another stream than one that pushes.');
-  }
+  if (source instanceof PushStream) return new MappedStream(source, executionOf(args));
+  if (!(Symbol.asyncIterator in source)) return source;
+  throw new GraphQLError('A field of Subscription gave another stream than one that pushes.');
+}
+
+/** Executes an operation for each event. What it is validated to is as large as a socket: it is let go of in between. */
+function executionOf(args: ExecutionArgs): (rootValue: unknown) => MaybePromise<ExecutionResult> {
   // The operation's own context: plugins that stand before this one have put it there.
   const context = args.contextValue as StreamContext;
-  return new MappedStream(source, (rootValue: unknown) => {
+  return (rootValue) => {
+    const validated = validateSubscriptionArgs(args);
+    if (!('schema' in validated)) return { errors: validated };
     const origin = eventOf(rootValue);
     const made = (result: ExecutionResult): ExecutionResult => {
       context.endSession();
@@ -67,7 +74,7 @@ async function subscribe(args: ExecutionArgs): Promise<ExecutionResult | PushStr
     };
     const result = executeSubscriptionEvent({ ...validated, rootValue });
     return result instanceof Promise ? result.then(made) : made(result);
-  });
+  };
 }
 
 /** `moneyIn` and `events` give the events themselves; `cepStatus` gives what names the event that it was made from. */
