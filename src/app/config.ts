@@ -75,6 +75,7 @@ const variables = z.object({
   UPSTREAM_URL: origin.optional(),
   UPSTREAM_TIMEOUT_MS: integer(1, 600_000).default(10_000),
   OPERATION_TIMEOUT_MS: integer(1, 600_000).default(30_000),
+  UPSTREAM_POLLS_PER_SECOND: integer(1, 10_000).default(20),
   UPSTREAM_UTC_OFFSET: z
     .string()
     .regex(/^([+-](0\d|1[0-4]):[0-5]\d|Z)$/)

@@ -5,9 +5,9 @@ import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
-import type { UnattributedReason } from '../events/metrics.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
 import type { Money } from '../money/execute.ts';
+import type { CepPolls } from '../upstream/cep-polls.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
 import type { UpstreamHttp } from '../upstream/http.ts';
 import type { MaybePromise } from '../upstream/list-loader.ts';
@@ -20,7 +20,6 @@ import {
   type RestOptions,
 } from '../upstream/rest.ts';
 import { type BankCache, createSession, type PrefetchList, type Session } from '../upstream/session.ts';
-import type { SourceOwners } from '../upstream/source-owners.ts';
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
 export interface Context {
@@ -30,8 +29,10 @@ export interface Context {
    * Who is calling, asked of the upstream at most once per operation; no promise when that is known already. Rejects with
    * an error of code `UNAUTHENTICATED`. Root fields ask through their auth scope, so that below them `caller` and
    * `session` are there.
+   *
+   * @param again true to ask anew, whatever was found before.
    */
-  identify(): MaybePromise<Caller>;
+  identify(again?: boolean): MaybePromise<Caller>;
   /** Whether a root field has asked for the caller, and somebody it is. */
   readonly isIdentified: boolean;
   /** The identified caller. Throws when no root field has asked for it. */
@@ -48,6 +49,8 @@ export interface Context {
    * @throws UnauthenticatedError when the caller's credential has ended meanwhile: nothing is delivered any more.
    */
   renewSession(): void;
+  /** Lets go of what the loaders remember: nothing is left to do until the next event. */
+  endSession(): void;
   /** Whether the socket that carries the operation is closed when the credential ends. */
   readonly endsWithSocket: boolean;
   /**
@@ -73,14 +76,10 @@ export interface Context {
   bootstrapRest(apiKey: string, clientId: string): Rest;
   /** The log as the caller may read it. Throws like `caller`. */
   readonly events: EventReads;
-  /** Called with an event that is shown to nobody narrowed to a customer, as it cannot be told whose it is. */
-  readonly onUnattributed: (
-    clientId: string,
-    event: { readonly id: string; readonly receivedAt: string },
-    reason: UnattributedReason,
-  ) => void;
-  /** How many read along with a stream that is shared; undefined for one alone. */
-  readonly readers: (() => number) | undefined;
+  /** Finds out whose receipts events are. */
+  readonly receiptOwner: ReceiptOwner;
+  /** The schedule on which receipts are read again, of all operations. */
+  readonly cepPolls: CepPolls;
   /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
   readonly lastEventId: string | undefined;
   readonly money: Money;
@@ -102,6 +101,18 @@ export interface Context {
   lookUps(): ReadonlyMap<string, number>;
 }
 
+/** An event that tells of a receipt (CEP). */
+export interface ReceiptEvent {
+  readonly id: string;
+  /** RFC 3339. */
+  readonly receivedAt: string;
+  /** The `id` of the message's body. */
+  readonly bodyId: string | null;
+}
+
+/** Finds the owner of what paid for a receipt; null where that is nobody, or could not be found out in time. */
+export type ReceiptOwner = (clientId: string, event: ReceiptEvent) => Promise<string | null>;
+
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */
 export interface IngressAddresses {
   /** Where the provider reaches it for this client and type; undefined when `PUBLIC_URL` is not set. */
@@ -116,8 +127,11 @@ export interface IngressAddresses {
 
 /** What a request brings, whichever transport it came over. */
 export interface Incoming {
-  /** How many read along with a stream that is shared; undefined for one alone. */
-  readonly readers?: (() => number) | undefined;
+  /**
+   * Who is calling, where that is known: a stream for several credentials whose callers may see the same. It has none of
+   * these credentials, so that what it reads of the REST service under a caller's own token is refused.
+   */
+  readonly caller?: Caller | undefined;
   /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */
   readonly lastEventId: string | undefined;
   readonly requestId: string;
@@ -138,7 +152,6 @@ export interface ContextOptions {
   readonly http: UpstreamHttp;
   readonly auth: Authenticator;
   readonly banks: BankCache;
-  readonly sourceOwners: SourceOwners;
   readonly events: EventLog;
   readonly money: Money;
   readonly ingress: IngressAddresses;
@@ -150,9 +163,10 @@ export interface ContextOptions {
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
   readonly refusedKeys: RefusedKeys;
+  readonly cepPolls: CepPolls;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
   readonly onInvalidate: (credential: string) => void;
-  readonly onUnattributed: Context['onUnattributed'];
+  readonly receiptOwner: ReceiptOwner;
 }
 
 /** All streams with the same are one caller's. */
@@ -171,9 +185,9 @@ class OperationContext implements Context {
   readonly requestId: string;
   readonly apiKey: string | undefined;
   readonly lastEventId: string | undefined;
-  readonly calls: CallRecord[] = [];
+  calls: CallRecord[] = [];
   sharedCalls: readonly CallRecord[] = [];
-  readonly #lookUps = new Map<string, number>();
+  #lookUps: Map<string, number> | undefined;
   readonly #options: ContextOptions;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
@@ -203,8 +217,8 @@ class OperationContext implements Context {
     return customerId === undefined ? this.#options.events : sealedReads(this.#options.events, customerId);
   }
 
-  get onUnattributed(): Context['onUnattributed'] {
-    return this.#options.onUnattributed;
+  get receiptOwner(): ReceiptOwner {
+    return this.#options.receiptOwner;
   }
 
   get money(): Money {
@@ -239,8 +253,8 @@ class OperationContext implements Context {
     return this.#incoming.openStream?.(callerKey(this.caller)) ?? true;
   }
 
-  get readers(): (() => number) | undefined {
-    return this.#incoming.readers;
+  get cepPolls(): CepPolls {
+    return this.#options.cepPolls;
   }
 
   get deadline(): number {
@@ -264,8 +278,9 @@ class OperationContext implements Context {
     return this.#incoming.closeSocket !== undefined;
   }
 
-  identify(): MaybePromise<Caller> {
-    this.#identified ??= this.#ask(false);
+  identify(again = false): MaybePromise<Caller> {
+    if (again) this.#identified = undefined;
+    this.#identified ??= this.#incoming.caller ?? this.#ask(again);
     if (this.#identified instanceof Promise) return this.#identified.then((caller) => this.#know(caller));
     return this.#know(this.#identified);
   }
@@ -326,15 +341,20 @@ class OperationContext implements Context {
       throw error;
     }
     this.#options.onInvalidate(this.credential);
-    this.#session = undefined;
     this.#deadline = this.#newDeadline();
-    this.calls.length = 0;
-    this.#lookUps.clear();
+    this.endSession();
+  }
+
+  endSession(): void {
+    this.#session = undefined;
+    this.#arrivals = undefined;
+    if (this.calls.length > 0) this.calls = [];
+    this.#lookUps = undefined;
   }
 
   forgetReads(): void {
     this.#options.onInvalidate(this.credential);
-    for (const [route, count] of this.lookUps()) this.#lookUps.set(route, count);
+    this.#lookUps = new Map(this.lookUps());
     this.#session = undefined;
   }
 
@@ -347,7 +367,7 @@ class OperationContext implements Context {
   }
 
   lookUps(): ReadonlyMap<string, number> {
-    const sum = new Map(this.#lookUps);
+    const sum = new Map(this.#lookUps ?? []);
     for (const [route, count] of this.#session?.lookUps() ?? [])
       sum.set(route, (sum.get(route) ?? 0) + count);
     return sum;

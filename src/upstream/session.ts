@@ -6,7 +6,6 @@ import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from './in
 import { createListLoader, Listing, type ListLoader } from './list-loader.ts';
 import type { Rest, RestChanges } from './rest.ts';
 import { scopeChanges } from './scoped-changes.ts';
-import type { SourceOwners } from './source-owners.ts';
 import { createTransactionLoader, type TransactionLoader } from './transactions.ts';
 import { readWebhooks, WEBHOOKS, type Webhook } from './webhooks.ts';
 
@@ -38,13 +37,6 @@ export interface Session {
   readonly transactions: TransactionLoader;
   /** How many look-ups each list's route has answered so far: many rows share one call. */
   lookUps(): ReadonlyMap<string, number>;
-  /**
-   * Whether the money of a transaction came from an instrument of the caller's; undefined when the upstream knows no such
-   * transaction. Read once in the life of the process.
-   *
-   * @param isSettled whether one that the upstream does not know is not about to appear, so that it is not asked soon again.
-   */
-  isOwnSource(transactionId: string, isSettled: boolean): Promise<boolean | undefined>;
 }
 
 /** The lists that do not depend on what is read before them. */
@@ -77,7 +69,6 @@ export function createBankCache(ttlMs: number, now: () => number): BankCache {
 
 export interface SessionOptions {
   readonly banks: BankCache;
-  readonly sourceOwners: SourceOwners;
   readonly utcOffset: string;
 }
 
@@ -117,10 +108,5 @@ export function createSession(rest: Rest, customerId: string | undefined, option
     webhooks,
     instruments,
     transactions,
-    async isOwnSource(transactionId, isSettled) {
-      if (scope.wholeClient) return true;
-      const owner = await options.sourceOwners.find(rest, transactionId, isSettled);
-      return owner === undefined ? undefined : scope.owner(owner);
-    },
   };
 }
