@@ -139,7 +139,8 @@ export class Follower extends PushStream<StoredEvent> implements Member {
     }
     const { entries } = missed ?? (await this.#feed.history(this.#position));
     for (const entry of entries) {
-      if (this.#asks ? await this.#isAskedFor(entry) : this.#feed.concerns(this.topics, entry)) this.#enqueue(entry);
+      if (this.#asks ? await this.#isAskedFor(entry) : this.#feed.concerns(this.topics, entry))
+        this.#enqueue(entry);
       if (this.#failure !== undefined) return;
       this.#position = entry.position;
     }
