@@ -6,11 +6,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { chart } from './lib/chart.ts';
 import { goalsTable, report, sectionText } from './lib/report.ts';
 import type { Section } from './lib/section.ts';
-import { w14 } from './workloads/fairness.ts';
+import { w15 } from './workloads/fairness.ts';
 import { w4 } from './workloads/fan-out.ts';
 import { w1, w1c, w1l, w1n, w2, w3 } from './workloads/http.ts';
 import { w5 } from './workloads/ingest.ts';
-import { w12, w13 } from './workloads/lists.ts';
+import { w13, w14 } from './workloads/lists.ts';
+import { w9, w10, w11, w12 } from './workloads/phones.ts';
 import { w8 } from './workloads/processes.ts';
 import { w7 } from './workloads/refusals.ts';
 import { w6 } from './workloads/start.ts';
@@ -30,9 +31,13 @@ const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
   ['W6', w6],
   ['W7', w7],
   ['W8', w8],
+  ['W9', w9],
+  ['W10', w10],
+  ['W11', w11],
   ['W12', w12],
   ['W13', w13],
   ['W14', w14],
+  ['W15', w15],
 ]);
 
 /** Those that start a Redis; found missing at once, not after minutes. */

@@ -22,7 +22,7 @@ export function chart(groups: readonly Bars[]): string {
     const scale = (WIDTH - LABEL - MARGIN - 80) / Math.max(...bars.map(({ value }) => value));
     for (const { label, value } of bars) {
       const width = Math.max(1, value * scale).toFixed(1);
-      const colour = label === 'Pasarela' ? OWN : OTHER;
+      const colour = label.startsWith('Pasarela') ? OWN : OTHER;
       const middle = y + BAR / 2 + 4;
       parts.push(
         `<text x="${LABEL - 8}" y="${middle}" text-anchor="end">${xml(label)}</text>`,

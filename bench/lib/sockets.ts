@@ -12,6 +12,7 @@ export interface SocketOptions {
   readonly url: string;
   readonly authorization: string;
   readonly query: string;
+  readonly variables?: Readonly<Record<string, unknown>>;
   /** Called with the payload of each `next` message. */
   readonly onNext: (payload: string) => void;
 }
@@ -43,7 +44,7 @@ export async function subscribeAll(
  * A subscriber that speaks `graphql-transport-ws` over a bare TCP socket, so that ten thousand of them cost the driver
  * little. Each names its operation by a UUID, as the clients of graphql-ws do.
  */
-async function subscribe(options: SocketOptions): Promise<Subscriber> {
+export async function subscribe(options: SocketOptions): Promise<Subscriber> {
   const { hostname, port } = new URL(options.url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
   const id = randomUUID();
@@ -60,7 +61,7 @@ async function subscribe(options: SocketOptions): Promise<Subscriber> {
         subscriber.received += 1;
         options.onNext(text.slice(before.length, -1));
       } else if (text.includes('"connection_ack"')) {
-        const payload = { query: options.query };
+        const payload = { query: options.query, variables: options.variables };
         sendFrame(socket, OPCODE.text, JSON.stringify({ id, type: 'subscribe', payload }));
         clearTimeout(timer);
         resolve();

@@ -1,11 +1,44 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { WEBHOOK_SECRET } from './contenders.ts';
 
-/** Path of the gateway's ingress for MONEY_IN of a client (docs/events.md: the signature is an HMAC). */
-export function moneyInPath(clientId: string): string {
-  const signature = createHmac('sha256', WEBHOOK_SECRET).update(`${clientId}:MONEY_IN`).digest('base64url');
-  return `/webhooks/${clientId}/MONEY_IN/${signature}`;
+/** Path of the gateway's ingress for a type of message of a client, which ends with an HMAC of both. */
+function ingressPath(clientId: string, type: 'MONEY_IN' | 'CEP'): string {
+  const signature = createHmac('sha256', WEBHOOK_SECRET).update(`${clientId}:${type}`).digest('base64url');
+  return `/webhooks/${clientId}/${type}/${signature}`;
 }
+
+export const moneyInPath = (clientId: string): string => ingressPath(clientId, 'MONEY_IN');
+export const cepPath = (clientId: string): string => ingressPath(clientId, 'CEP');
+
+/** A CEP envelope (docs/upstream-api.md, "Events"): the receipt of a transaction is late. */
+export function cep(clientId: string, transactionId: string): string {
+  const body = {
+    id: transactionId,
+    beneficiary_account: '012180001234567899',
+    beneficiary_name: null,
+    beneficiary_rfc: null,
+    status: 'DELAYED',
+    tracking_key: `50118609${transactionId.slice(0, 8)}`,
+    external_reference: null,
+    payment_concept: 'Validación',
+    processed_at: null,
+  };
+  const payload = { id_msg: randomUUID(), msg_name: 'CEP', msg_date: '2026-03-02', body };
+  return JSON.stringify({ client_id: clientId, webhook_type: 'CEP', payload });
+}
+
+/** What a phone asks for that waits for a receipt. */
+export const CEP_STATUS = `subscription Receipt($id: ID!) {
+  cepStatus(transactionId: $id) {
+    kind
+    transactionId
+    cep {
+      status
+      final
+      beneficiaryName
+    }
+  }
+}`;
 
 /** A MONEY_IN envelope (docs/upstream-api.md, "Events") with a message id of its own. */
 export function moneyIn(ownerId: string): { readonly id: string; readonly body: string } {

@@ -146,3 +146,23 @@ export const transaction = {
   sourceInstrument: side('source'),
   destinationInstrument: side('destination'),
 };
+
+/** A penny validation whose receipt has not come (docs/upstream-api.md, "dataCep fields"), for any id. */
+export const pennyValidation = (id: string) => ({
+  ...transaction,
+  id,
+  amount: '0.01',
+  trackingId: `50118609${id.slice(0, 8)}`,
+  description: 'Validación',
+  metadata: {
+    dataCep: {
+      cepUrl: '',
+      validationId: uuid('validation of', Number.parseInt(id.slice(0, 8), 16)),
+      status: 'PENDING',
+      createdAt: CREATED_AT,
+      beneficiaryName: null,
+      beneficiaryRfc: null,
+      processedAt: null,
+    },
+  },
+});

@@ -12,6 +12,7 @@ import {
   CLIENT_ID,
   customers,
   instruments,
+  pennyValidation,
   type Sizes,
   transaction,
 } from './data.ts';
@@ -34,7 +35,15 @@ const CLIENT = `/v1/clients/${CLIENT_ID}`;
 /** The probe of a client that has nothing. */
 const ANY_INSTRUMENTS = /^\/v1\/clients\/[0-9a-f-]{36}\/instruments$/;
 
+const TRANSACTIONS = `${CLIENT}/transactions/`;
+/** What a gateway in service mode is given (docs/upstream-api.md, "CredentialToken"). */
+const TOKEN = { id: 'token', token: 'token', status: 'ACTIVE', expires_at: '2099-01-01 00:00:00-06:00' };
+
 function answerOf(path: string): Buffer | undefined {
+  if (path.startsWith(TRANSACTIONS) && !path.endsWith(transaction.id)) {
+    // Each is asked for by a phone of its own: none is kept.
+    return Buffer.from(JSON.stringify(pennyValidation(path.slice(TRANSACTIONS.length))));
+  }
   let answer = answers.get(path);
   if (answer === undefined) {
     const body = bodyOf(new URL(path, 'http://stub'));
@@ -69,8 +78,10 @@ function bodyOf({ pathname, searchParams }: URL): object | undefined {
         totalItems: settings.instruments,
       };
     }
+    case `${CLIENT}/auth/credential-tokens`:
+      return TOKEN;
     case '/v1/transactions/internal_transaction':
-    case `${CLIENT}/transactions/${transaction.id}`:
+    case `${TRANSACTIONS}${transaction.id}`:
       return transaction;
     default:
       return ANY_INSTRUMENTS.test(pathname)

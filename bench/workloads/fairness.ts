@@ -43,7 +43,7 @@ const payment = (): Work => {
 };
 
 /** One caller with 400 connections of joins, and what becomes of another's reads and payments. */
-export async function w14(): Promise<Section> {
+export async function w15(): Promise<Section> {
   await using stub = await startStub();
   await stub.configure({ latencyMs: LATENCY_MS });
   await using contender = await startContender('Pasarela', stub.url);
@@ -86,7 +86,7 @@ export async function w14(): Promise<Section> {
   isOver = true;
   await greedy;
   return {
-    title: 'W14, beside one caller with 400 connections',
+    title: 'W15, beside one caller with 400 connections',
     method: `One caller asks for joins of 60 to 99 instruments over ${CONNECTIONS} connections; another reads transactions and pays, two at a time. ${LATENCY_MS} ms a REST call.`,
     columns: ['', 'alone, ms', 'beside it, ms', '×'],
     rows: [
@@ -101,14 +101,14 @@ export async function w14(): Promise<Section> {
     ],
     goals: [
       {
-        work: 'W14',
+        work: 'W15',
         what: 'transaction(id), p95, × alone',
         limit: 1.5,
         reached: beside.read / alone.read,
         unit: '',
       },
       {
-        work: 'W14',
+        work: 'W15',
         what: 'a payment, p99, × alone',
         limit: 1.5,
         reached: beside.paid / alone.paid,

@@ -1,7 +1,8 @@
 import { request } from 'undici';
 import { gatewayProgram, temporaryFolder } from '../lib/contenders.ts';
 import { credentials } from '../lib/credentials.ts';
-import { type RunningServer, type ServerProgram, startServer } from '../lib/process.ts';
+import { COLLECTOR, settledRss } from '../lib/memory.ts';
+import { type ServerProgram, startServer } from '../lib/process.ts';
 import { number, type Section, spread, times } from '../lib/section.ts';
 import { type Subscriber, subscribeAll } from '../lib/sockets.ts';
 import { type Spread, spreadOf } from '../lib/stats.ts';
@@ -15,7 +16,6 @@ const WARM_UP_SOCKETS = 500;
 const EVENTS = 5;
 const ROUNDS = 2;
 const EVENT_TIMEOUT_MS = 30_000;
-const COLLECTOR = ['--expose-gc', '--import', programFile('lib/collect-on-signal.ts')];
 
 /** How one event is put into a server; the payload is what its subscribers are to be sent. */
 type Emit = (payload: string) => { readonly path: string; readonly body: string };
@@ -180,17 +180,4 @@ async function reachAll(subscribers: readonly Subscriber[], emit: () => Promise<
       return;
   }
   throw new Error('An event did not reach every subscriber.');
-}
-
-/** Resident memory once it no longer falls, with garbage collected. */
-async function settledRss(server: RunningServer): Promise<number> {
-  let lowest = Number.POSITIVE_INFINITY;
-  for (let steady = 0; steady < 4; ) {
-    process.kill(server.pid, 'SIGUSR2');
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    const rss = server.rssBytes();
-    steady = rss < lowest * 0.99 ? 0 : steady + 1;
-    lowest = Math.min(lowest, rss);
-  }
-  return lowest;
 }

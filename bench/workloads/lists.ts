@@ -186,7 +186,7 @@ async function roundTrip(stub: Stub): Promise<number> {
 }
 
 /** Merchants of five sizes, over an upstream in pages. */
-export async function w12(): Promise<Section> {
+export async function w13(): Promise<Section> {
   const sized: Sized[] = [];
   for (const size of SIZES) sized.push(await measureSize(size));
   const cell = ({ milliseconds, calls }: Asked, { roundTripMs }: Sized) =>
@@ -195,7 +195,7 @@ export async function w12(): Promise<Section> {
     Math.max(...sized.map((of) => pick(of).milliseconds / of.roundTripMs));
   const calls = (pick: (of: Sized) => Asked) => Math.max(...sized.map((of) => pick(of).calls));
   const goal = (what: string, limit: number, reached: number, unit = '') => ({
-    work: 'W12',
+    work: 'W13',
     what,
     limit,
     reached,
@@ -204,7 +204,7 @@ export async function w12(): Promise<Section> {
   const large = sized.filter(({ size }) => size >= 100_000);
   const [largest] = large.slice(-1);
   return {
-    title: 'W12, merchants of five sizes',
+    title: 'W13, merchants of five sizes',
     method: `As many customers as said, each with an account, in pages of ${LARGEST_PAGE} at ${LATENCY_MS} ms a call. A cell says how many REST calls it took, and how many of the upstream’s round trips. The baseline reads the first page, as no more can be written by hand without an index. The walk is what the first join waits for; another caller reads transactions meanwhile.`,
     columns: [
       'customers',
@@ -286,7 +286,7 @@ const CALLERS = 20;
 const MERCHANT = 50_000;
 
 /** Twenty callers at once who know nothing yet of a merchant of 50,000. */
-export async function w13(): Promise<Section> {
+export async function w14(): Promise<Section> {
   await using stub = await startStub();
   await stub.configure({ customers: MERCHANT, latencyMs: LATENCY_MS, largestPage: LARGEST_PAGE });
   await using contender = await startContender('Pasarela', stub.url);
@@ -310,10 +310,10 @@ export async function w13(): Promise<Section> {
   const calls = (await stub.calls()) - before;
   const more = (most - rss) / 1024 / 1024;
   return {
-    title: 'W13, twenty callers at once',
+    title: 'W14, twenty callers at once',
     method: `The join of W1 by ${CALLERS} callers at once, each with a token of its own, of a merchant of ${number(MERCHANT)} customers and accounts of whom nothing is known yet. Memory is the most that was resident at any moment, over what was before.`,
     columns: ['callers', 'MB more', 'REST calls', 'seconds'],
     rows: [[String(CALLERS), number(more), number(calls), number(wallMs / 1_000)]],
-    goals: [{ work: 'W13', what: 'resident memory, more', limit: 150, reached: more, unit: ' MB' }],
+    goals: [{ work: 'W14', what: 'resident memory, more', limit: 150, reached: more, unit: ' MB' }],
   };
 }

@@ -79,6 +79,7 @@ const variables = z.object({
   UPSTREAM_CALLS_PER_CALLER: integer(1, 128).default(16),
   OPERATIONS_QUEUE: integer(0, 100_000).default(500),
   LISTS_MAX_AGE: integer(0, 3_600).default(5),
+  UPSTREAM_POLLS_PER_SECOND: integer(1, 10_000).default(20),
   UPSTREAM_UTC_OFFSET: z
     .string()
     .regex(/^([+-](0\d|1[0-4]):[0-5]\d|Z)$/)

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GraphQLError } from 'graphql';
-import type { Authenticator } from '../auth/authenticator.ts';
-import { type Clock, systemClock } from '../auth/credential-expiry.ts';
+import type { Authenticator, RestFor } from '../auth/authenticator.ts';
+import { type Clock, isRefusal, systemClock } from '../auth/credential-expiry.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
 import type { ServiceOptions } from '../auth/service.ts';
@@ -24,13 +24,10 @@ import { createIngress } from '../ingress/ingress.ts';
 import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
-import {
-  createContextFactory,
-  type Incoming,
-  type IngressAddresses,
-  streamOwner,
-} from '../operation/context.ts';
+import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
+import { createReceiptOwner } from '../resolvers/receipt-owner.ts';
+import { createEventTopics } from '../resolvers/topics.ts';
 import { createUnattributed } from '../resolvers/unattributed.ts';
 import { createConnections, STALL_MS } from '../transport/connections.ts';
 import { createGraphHttp } from '../transport/http.ts';
@@ -39,11 +36,12 @@ import { createOpenStreams, type StreamLimits } from '../transport/sockets/open-
 import { serveWebSockets } from '../transport/websocket.ts';
 import { ACCOUNTS } from '../upstream/accounts.ts';
 import { createBreaker } from '../upstream/breaker.ts';
+import { CepPolls } from '../upstream/cep-polls.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
 import { CUSTOMERS } from '../upstream/customers.ts';
-import { createHttp, type UpstreamHttp } from '../upstream/http.ts';
+import { createHttp } from '../upstream/http.ts';
 import { createClientLists } from '../upstream/lists/client-lists.ts';
-import { createRest } from '../upstream/rest.ts';
+import { type Authorize, createRest, type Rest } from '../upstream/rest.ts';
 import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
 import { createWorkbench, type WorkbenchOptions } from '../workbench/workbench.ts';
@@ -85,6 +83,8 @@ export interface ServerConfig extends GraphConfig {
   readonly redisUrl: Secret | undefined;
   readonly dataDir: string;
   readonly eventsRetention: number;
+  /** How often in a second receipts are read again, at most, where no webhook has come. */
+  readonly pollsPerSecond: number;
   /** How the provider reaches this gateway; `'self'` for the address it listens on. */
   readonly publicUrl: string | 'self' | undefined;
   /** The first signs; all are accepted. */
@@ -149,19 +149,40 @@ export function buildServer(
     feeds: (url) => publicUrl !== undefined && isIngressUrl(publicUrl, url, accepted),
     mask: maskIngressUrl,
   };
+  /** REST calls that belong to no operation. */
+  const gatewayRest = (clientId: string, authorize: Authorize): Rest =>
+    createRest({
+      http,
+      clientId,
+      caller: GATEWAY,
+      identity: clientId,
+      authorize,
+      headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
+      timeoutMs: config.upstreamTimeoutMs,
+      deadline: Date.now() + config.upstreamTimeoutMs,
+      onCall: metrics.upstreamCall,
+    });
   let stopGateway: (() => Promise<void>) | undefined;
 
   async function start(): Promise<string> {
+    const sourceOwners = createSourceOwners();
+    // Asked for in service mode alone, where callers are narrowed, and the gateway has a credential of its own.
+    const receiptOwner = createReceiptOwner({
+      find: (clientId, transactionId, isSettled) =>
+        sourceOwners.find(gatewayRest(clientId, auth.authorize('')), transactionId, isSettled),
+      onUnattributed: createUnattributed(logger, metrics.events.unattributed),
+    });
     const log = await openEventLog({
       redisUrl,
       dataDir: config.dataDir,
       retention: config.eventsRetention,
       metrics: metrics.events,
+      topics: createEventTopics(receiptOwner),
       logger,
     });
     const events = tracing?.log(log) ?? log;
     const money = await open({ redisUrl, dataDir: config.dataDir, logger });
-    const auth = await createAuthenticator(config, http, metrics, logger);
+    const auth = await createAuthenticator(config, gatewayRest, logger);
     const monotonic = () => performance.now();
     const reads = createCoalescer(monotonic);
     const forgetReads = (credential: string) => reads.forget(auth.upstreamIdentity(credential));
@@ -191,7 +212,6 @@ export function buildServer(
       listsMaxAgeMs: config.listsMaxAgeMs,
       maxItems: config.limits.cost,
       now: monotonic,
-      sourceOwners: createSourceOwners(),
       events,
       money,
       ingress: addresses,
@@ -202,8 +222,9 @@ export function buildServer(
       reads,
       refusedKeys: createRefusedKeys(),
       onInvalidate: shared.forget,
-      onUnattributed: createUnattributed(logger, metrics.events.unattributed),
+      receiptOwner,
       clock,
+      cepPolls: new CepPolls(clock, config.pollsPerSecond),
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();
@@ -298,9 +319,11 @@ export function buildServer(
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
-      untilExpiry: (incoming, signal) => createContext(incoming).untilExpiry(signal),
       openStream: (request) => openStreams.enter(addressOfClient(request)),
-      identify: async (incoming) => streamOwner(await createContext(incoming).identify()),
+      identify: async (incoming, again) => createContext(incoming).identify(again),
+      isRefusal,
+      clock,
+      onTold: shared.forget,
       documentOf: (request) =>
         config.trustedDocuments === undefined
           ? String(request.query)
@@ -354,11 +377,10 @@ export function buildServer(
 /** What only one of the two ways to be known needs is loaded where it is used. */
 async function createAuthenticator(
   config: ServerConfig,
-  http: UpstreamHttp,
-  metrics: Metrics,
+  restFor: RestFor,
   logger: Logger,
 ): Promise<Authenticator> {
-  const { service, redisUrl, upstreamTimeoutMs: timeoutMs } = config;
+  const { service, redisUrl } = config;
   if (service === undefined) return createPassthrough(config.tokenClientClaims);
   const { createService } = await import('../auth/service.ts');
   const share =
@@ -369,22 +391,7 @@ async function createAuthenticator(
       clientSecret: service.clientSecret,
       logger,
     });
-  return createService(
-    { ...service, utcOffset: config.upstreamUtcOffset },
-    (clientId, authorize) =>
-      createRest({
-        http,
-        clientId,
-        caller: GATEWAY,
-        identity: clientId,
-        authorize,
-        headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
-        timeoutMs,
-        deadline: Date.now() + timeoutMs,
-        onCall: metrics.upstreamCall,
-      }),
-    share,
-  );
+  return createService({ ...service, utcOffset: config.upstreamUtcOffset }, restFor, share);
 }
 
 const countedAndTraced =

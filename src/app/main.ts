@@ -35,6 +35,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     redisUrl: variables.REDIS_URL,
     dataDir: variables.DATA_DIR ?? './data',
     eventsRetention: variables.EVENTS_RETENTION,
+    pollsPerSecond: variables.UPSTREAM_POLLS_PER_SECOND,
     publicUrl: variables.PUBLIC_URL,
     webhookSecrets: variables.WEBHOOK_SECRET ?? [new Secret(randomBytes(32).toString('base64url'))],
     webhookTokenHeader: variables.WEBHOOK_TOKEN_HEADER,

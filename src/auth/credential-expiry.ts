@@ -62,6 +62,7 @@ export async function untilExpiry(
   return undefined;
 }
 
-const isRefusal = (error: unknown): error is Error =>
+/** Whether an error says that a credential holds no longer. */
+export const isRefusal = (error: unknown): error is Error =>
   error instanceof UnauthenticatedError ||
   (error instanceof UpstreamError && (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN'));

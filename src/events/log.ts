@@ -1,3 +1,5 @@
+import type { PushStream } from '../common/push-stream.ts';
+
 /**
  * The event log: what a webhook said, kept per client in one order, and read back by callers who may see it.
  *
@@ -91,10 +93,31 @@ export interface EventPage {
 export interface FollowOptions {
   /** Start after this event; without it, with whatever comes once attached. */
   readonly after?: string | undefined;
-  /** Ends the iteration as if it were finished. */
-  readonly signal: AbortSignal;
-  /** How many are told of each event; one, unless it is shared. */
-  readonly readers?: (() => number) | undefined;
+  /** Only events of these topics (topics.ts); every event where there are none given. */
+  readonly topics?: readonly string[] | undefined;
+  /** Whether some of the topics are such that have to be asked for. */
+  readonly asks?: boolean | undefined;
+}
+
+/** Events as they come. Ended by `stop()`, or by the iterator's `return()`. */
+export type EventStream = PushStream<StoredEvent>;
+
+/** Is told of events. What it is told it takes at once. */
+export interface Watcher {
+  event(event: StoredEvent): void;
+  /** No more is told: `EventsGapError` or `DrainingError`. */
+  end(error: Error): void;
+}
+
+export interface EventWatch {
+  /**
+   * Watches for more topics from now on.
+   *
+   * @returns what has come of all its topics since it began to watch, oldest first, what it was told of already included;
+   * undefined where the feed no longer remembers so far back.
+   */
+  add(topics: readonly string[]): readonly StoredEvent[] | undefined;
+  stop(): void;
 }
 
 /** Whether events can be kept and read now. */
@@ -159,12 +182,19 @@ export interface EventLog {
 
   /**
    * Events as they come, after the history since `after`. Resolves once attached: everything appended from then on is
-   * yielded. The iteration throws `EventsGapError`, `SlowConsumerError` or `DrainingError`; it outlives an outage of
-   * the store in silence. `return()` ends it at once, also during a pending `next()`.
+   * given. The stream ends with `EventsGapError`, `SlowConsumerError` or `DrainingError`; it outlives an outage of the
+   * store in silence.
    *
    * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError | DrainingError}
    */
-  follow(clientId: string, options: FollowOptions): Promise<AsyncIterableIterator<StoredEvent, undefined>>;
+  follow(clientId: string, options?: FollowOptions): Promise<EventStream>;
+
+  /**
+   * Tells a watcher of the events of some topics, from now on. Resolves once attached.
+   *
+   * @throws {StoreUnavailableError | DrainingError}
+   */
+  watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<EventWatch>;
 
   health(): Promise<EventLogHealth>;
 

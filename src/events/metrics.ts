@@ -34,10 +34,6 @@ export interface EventMetrics {
   unreadableSpools(count: number): void;
   /** A delivery was put aside. */
   quarantined(reason: string): void;
-  /** An event was handed to a follower, on behalf of so many readers. */
-  delivered(type: EventType, readers: number): void;
-  /** How long after its delivery had arrived a follower was handed an event. Not told of what had arrived before the follower. */
-  lag(milliseconds: number): void;
   /** A follower or reader was told EVENTS_GAP. */
   gap(): void;
   /** Of an event it could not be found out whose it is, so that callers narrowed to a customer are not shown it. */
@@ -59,8 +55,6 @@ export const silentMetrics: EventMetrics = {
   waiting: () => {},
   unreadableSpools: () => {},
   quarantined: () => {},
-  delivered: () => {},
-  lag: () => {},
   gap: () => {},
   unattributed: () => {},
   channelDecodeError: () => {},

@@ -4,6 +4,7 @@ import { type EventMetrics, silentMetrics } from './metrics.ts';
 import { Quarantine } from './quarantine.ts';
 import { SpooledLog } from './spool/spooled-log.ts';
 import { SqliteLog } from './sqlite/sqlite-log.ts';
+import type { EventTopics } from './topics.ts';
 
 export interface EventLogOptions {
   /** Redis, Sentinels or a Cluster, as `parseRedisUrl` reads it; without it the embedded log of one process. */
@@ -14,6 +15,8 @@ export interface EventLogOptions {
   readonly retention: number;
   readonly logger: Logger;
   readonly metrics?: EventMetrics | undefined;
+  /** Whom events concern; without it, those who wait for their type. */
+  readonly topics?: EventTopics | undefined;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
 }
@@ -24,10 +27,10 @@ export interface EventLogOptions {
  * @throws {Error} when the folder of the embedded log cannot be used, or the URL has no known form
  */
 export async function openEventLog(options: EventLogOptions): Promise<EventLog> {
-  const { redisUrl, dataDir, retention, logger, metrics = silentMetrics, now = Date.now } = options;
-  if (redisUrl === undefined) return new SqliteLog({ dataDir, retention, metrics, now });
+  const { redisUrl, dataDir, retention, logger, metrics = silentMetrics, topics, now = Date.now } = options;
+  if (redisUrl === undefined) return new SqliteLog({ dataDir, retention, metrics, topics, now });
   const { RedisLog } = await import('./redis/redis-log.ts');
-  const log = new RedisLog({ redisUrl, retention, logger, metrics, now });
+  const log = new RedisLog({ redisUrl, retention, logger, metrics, topics, now });
   await log.settled();
   const quarantine = new Quarantine({ dataDir, logger, metrics });
   return new SpooledLog({ log, dataDir, quarantine, logger, metrics });

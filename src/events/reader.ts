@@ -3,20 +3,23 @@ import { decodeCursor, encodeCursor, type Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { gapError } from './live/feed.ts';
 import { Hub } from './live/hub.ts';
-import type { EventLog, EventPage, FollowOptions, StoredEvent } from './log.ts';
+import type { EventLog, EventPage, EventStream, EventWatch, FollowOptions, Watcher } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
 import type { Source } from './source.ts';
+import { type EventTopics, typeTopics } from './topics.ts';
 
 /** The reading half of an event log, the same over every store: cursors, the chain, and the live followers. */
-export class LogReader implements Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'sealKey' | 'follow'> {
+export class LogReader
+  implements Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'sealKey' | 'follow' | 'watch'>
+{
   readonly #source: Source;
   readonly #metrics: EventMetrics;
   readonly #hub: Hub;
 
-  constructor(source: Source, metrics: EventMetrics) {
+  constructor(source: Source, metrics: EventMetrics, topics: EventTopics = typeTopics) {
     this.#source = source;
     this.#metrics = metrics;
-    this.#hub = new Hub(source, metrics);
+    this.#hub = new Hub(source, metrics, topics);
   }
 
   async readAfter(clientId: string, cursor: string | null, limit: number): Promise<EventPage> {
@@ -51,11 +54,12 @@ export class LogReader implements Pick<EventLog, 'readAfter' | 'readBefore' | 'h
     return this.#source.sealKey(clientId);
   }
 
-  async follow(
-    clientId: string,
-    options: FollowOptions,
-  ): Promise<AsyncIterableIterator<StoredEvent, undefined>> {
+  async follow(clientId: string, options: FollowOptions = {}): Promise<EventStream> {
     return this.#hub.follow(clientId, this.#place(clientId, options.after ?? null), options);
+  }
+
+  watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<EventWatch> {
+    return this.#hub.watch(clientId, topics, watcher);
   }
 
   stop(): Promise<void> {

@@ -1,9 +1,10 @@
+import { PushStream, type Sink } from '../common/push-stream.ts';
 import { EventsGapError } from './errors.ts';
-import type { EventLog, EventPage, FollowOptions, StoredEvent } from './log.ts';
+import type { EventLog, EventPage, EventStream, StoredEvent } from './log.ts';
 import { openCursor, type SealHolder, sealCursor } from './seal.ts';
 
 /** What readers do with a log. */
-export type EventReads = Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'follow'>;
+export type EventReads = Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'follow' | 'watch'>;
 
 /**
  * A log as a caller reads it who is narrowed to one customer: every cursor that comes out is sealed, and none goes in that
@@ -20,7 +21,7 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
     ...event,
     cursor: sealCursor(holder, event.cursor, 'stable'),
   });
-  const sealedError = async (clientId: string, error: unknown): Promise<unknown> => {
+  const sealedError = async <E>(clientId: string, error: E): Promise<E | EventsGapError> => {
     if (!(error instanceof EventsGapError)) return error;
     const holder = await holderFor(clientId);
     return new EventsGapError({
@@ -51,44 +52,72 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
     async head(clientId) {
       return sealCursor(await holderFor(clientId), await log.head(clientId), 'fresh');
     },
-    async follow(clientId, options: FollowOptions) {
+    async follow(clientId, options = {}) {
       const holder = await holderFor(clientId);
       const after = options.after === undefined ? undefined : openCursor(holder, options.after);
       try {
         const source = await log.follow(clientId, { ...options, after });
-        return sealedStream(
+        return new SealedStream(
           source,
           (event) => sealedEvent(holder, event),
-          (error) => sealedError(clientId, error),
+          (error: unknown) => sealedError(clientId, error),
         );
       } catch (error) {
         throw await sealedError(clientId, error);
       }
     },
+    async watch(clientId, topics, watcher) {
+      const holder = await holderFor(clientId);
+      const seal = (event: StoredEvent): StoredEvent => sealedEvent(holder, event);
+      const end = (error: Error): void => watcher.end(error);
+      const watch = await log.watch(clientId, topics, {
+        event: (event) => watcher.event(seal(event)),
+        // A cursor that cannot be sealed now is not told: why it cannot be is.
+        end: (error) => void sealedError(clientId, error).then(end, end),
+      });
+      return {
+        add: (more) => watch.add(more)?.map(seal),
+        stop: () => watch.stop(),
+      };
+    },
   };
 }
 
-/** Not a generator, whose `return()` would wait for a pending `next()`: the log ends its own at once. */
-function sealedStream(
-  source: AsyncIterableIterator<StoredEvent, undefined>,
-  seal: (event: StoredEvent) => StoredEvent,
-  translate: (error: unknown) => Promise<unknown>,
-): AsyncIterableIterator<StoredEvent, undefined> {
-  return {
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    async next() {
-      try {
-        const step = await source.next();
-        return step.done === true ? step : { done: false, value: seal(step.value) };
-      } catch (error) {
-        throw await translate(error);
-      }
-    },
-    async return() {
-      await source.return?.();
-      return { done: true, value: undefined };
-    },
-  };
+/** Ends with what an error has been translated to. */
+class SealedStream extends PushStream<StoredEvent> implements Sink<StoredEvent> {
+  readonly #source: EventStream;
+  readonly #seal: (event: StoredEvent) => StoredEvent;
+  readonly #translate: (error: unknown) => Promise<unknown>;
+  #sink: Sink<StoredEvent> | undefined;
+
+  constructor(
+    source: EventStream,
+    seal: (event: StoredEvent) => StoredEvent,
+    translate: (error: unknown) => Promise<unknown>,
+  ) {
+    super();
+    this.#source = source;
+    this.#seal = seal;
+    this.#translate = translate;
+  }
+
+  override connect(sink: Sink<StoredEvent>): void {
+    this.#sink = sink;
+    this.#source.connect(this);
+  }
+
+  override stop(): void {
+    this.#sink = undefined;
+    this.#source.stop();
+  }
+
+  take(event: StoredEvent): void | Promise<void> {
+    return this.#sink?.take(this.#seal(event));
+  }
+
+  finish(error?: unknown): void {
+    const tell = (known: unknown): void => this.#sink?.finish(known);
+    if (error === undefined) tell(undefined);
+    else this.#translate(error).then(tell, tell);
+  }
 }

@@ -19,6 +19,7 @@ import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationMetrics } from './plugins/operation-metrics.ts';
 import { usePrefetch } from './plugins/prefetch.ts';
 import { preparedOperation, usePreparedOperations } from './plugins/prepared-operation.ts';
+import { usePushedStreams } from './plugins/pushed-streams.ts';
 import type { QueryDeduplication } from './plugins/query-deduplication.ts';
 import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
 import { useStreamLimit } from './plugins/stream-limit.ts';
@@ -97,11 +98,12 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       }),
       useLimits(config.limits),
       drain.plugin,
-      useServerSentEvents(),
+      useServerSentEvents(metrics.fanOut),
       useOperationMetrics(metrics.operation),
       ...(config.upstreamReport ? [useUpstreamReport()] : []),
       ...(config.introspection ? [] : [useDisableIntrospection()]),
       ...(config.tracing === undefined ? [] : [config.tracing.plugin(preparedOperation)]),
+      usePushedStreams(),
     ]),
     // What it would keep, anybody could fill.
     parserAndValidationCache: false,

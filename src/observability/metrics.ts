@@ -9,8 +9,16 @@ const QUARANTINE_REASONS: readonly QuarantineReason[] = [
   ...(['conflict', 'undecided'] as const),
 ];
 
+/** What transports count of the results that they send. */
+export interface DeliveryMetrics {
+  /** An event was sent to so many subscribers. */
+  delivered(type: string, readers: number): void;
+  /** How long after its webhook had arrived an event was sent. Not told of what had arrived before its subscribers. */
+  lag(milliseconds: number): void;
+}
+
 /** What sockets that share a stream are counted by. */
-export interface FanOutMetrics {
+export interface FanOutMetrics extends DeliveryMetrics {
   /** How the number of streams differs from that of the log's followers. */
   sharing(change: number): void;
   slowConsumerDisconnect(): void;
@@ -147,6 +155,8 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
         subscribers.set(followers + sharing);
       },
       slowConsumerDisconnect: () => slow.inc(),
+      delivered: (type, readers) => delivered.inc({ type }, readers),
+      lag: (milliseconds) => lag.observe(milliseconds / 1000),
     },
     upstreamCall({ method, route, status, milliseconds }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
@@ -163,8 +173,6 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
       waiting: (count) => waiting.set(count),
       unreadableSpools: (count) => unreadableSpools.set(count),
       quarantined: (reason) => quarantined.inc({ reason }),
-      delivered: (type, readers) => delivered.inc({ type }, readers),
-      lag: (milliseconds) => lag.observe(milliseconds / 1000),
       gap: () => gaps.inc(),
       unattributed: (reason) => unattributed.inc({ reason }),
       channelDecodeError: () => channelDecodeError.inc(),

@@ -19,9 +19,10 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
-import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent } from '../events/log.ts';
+import { PushStream, type Sink } from '../common/push-stream.ts';
+import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent, type Watcher } from '../events/log.ts';
 import type { CallRecord } from '../upstream/rest.ts';
-import { currentWork, type FindOperation, takesDelivery, useTracing } from './use-tracing.ts';
+import { type FindOperation, useTracing } from './use-tracing.ts';
 
 /** How long the last spans may take on their way, in milliseconds. */
 const STOP_TIMEOUT_MS = 2_000;
@@ -98,7 +99,7 @@ async function traceWebhook(
 }
 
 function traceCall(tracer: Tracer, { method, route, status, milliseconds }: CallRecord): void {
-  const parent = currentWork();
+  const parent = context.active();
   // A probe of somebody's token before any operation belongs to no trace.
   if (trace.getSpan(parent) === undefined) return;
   const now = Date.now();
@@ -150,31 +151,14 @@ class TracedLog implements EventLog {
   }
 
   async follow(...args: Parameters<EventLog['follow']>) {
-    const source = await this.#log.follow(...args);
-    const next = async () => {
-      const step = await source.next();
-      if (step.done !== true) this.#delivers(step.value);
-      return step;
-    };
-    const end = async () => (await source.return?.()) ?? ({ done: true, value: undefined } as const);
-    return {
-      next,
-      return: end,
-      [Symbol.asyncIterator]() {
-        return this;
-      },
-      [Symbol.asyncDispose]: async () => void (await end()),
-    };
+    return new TracedStream(await this.#log.follow(...args), this.#tracer);
   }
 
-  #delivers({ type, traceparent }: StoredEvent): void {
-    if (traceparent === undefined) return;
-    const span = this.#tracer.startSpan(
-      `deliver ${type}`,
-      { kind: SpanKind.PRODUCER, attributes: { 'pasarela.event.type': type } },
-      propagation.extract(ROOT_CONTEXT, { traceparent }),
-    );
-    if (!takesDelivery(span)) span.end();
+  watch(clientId: string, topics: readonly string[], watcher: Watcher) {
+    return this.#log.watch(clientId, topics, {
+      event: (event) => void deliver(this.#tracer, event, () => watcher.event(event)),
+      end: (error) => watcher.end(error),
+    });
   }
 
   recall(...args: Parameters<EventLog['recall']>) {
@@ -204,4 +188,43 @@ class TracedLog implements EventLog {
   stop() {
     return this.#log.stop();
   }
+}
+
+/** What is done with each event is beneath a span of its delivery. */
+class TracedStream extends PushStream<StoredEvent> {
+  readonly #source: PushStream<StoredEvent>;
+  readonly #tracer: Tracer;
+
+  constructor(source: PushStream<StoredEvent>, tracer: Tracer) {
+    super();
+    this.#source = source;
+    this.#tracer = tracer;
+  }
+
+  override connect(sink: Sink<StoredEvent>): void {
+    this.#source.connect({
+      take: (event) => deliver(this.#tracer, event, () => sink.take(event)),
+      finish: (error) => sink.finish(error),
+    });
+  }
+
+  override stop(): void {
+    this.#source.stop();
+  }
+}
+
+/** Does something with an event within a span of its delivery, in the trace of its webhook. */
+function deliver(
+  tracer: Tracer,
+  { type, traceparent }: StoredEvent,
+  work: () => void | Promise<void>,
+): void | Promise<void> {
+  if (traceparent === undefined) return work();
+  const parent = propagation.extract(ROOT_CONTEXT, { traceparent });
+  const options = { kind: SpanKind.PRODUCER, attributes: { 'pasarela.event.type': type } };
+  const span = tracer.startSpan(`deliver ${type}`, options, parent);
+  const done = context.with(trace.setSpan(parent, span), work);
+  if (done instanceof Promise) return done.finally(() => span.end());
+  span.end();
+  return undefined;
 }

@@ -1,12 +1,4 @@
-import {
-  type Context,
-  context,
-  createContextKey,
-  type Span,
-  SpanStatusCode,
-  type Tracer,
-  trace,
-} from '@opentelemetry/api';
+import { context, type Span, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
 import type { ExecutionArgs, ExecutionResult } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 
@@ -23,31 +15,6 @@ interface NamedOperation {
 
 /** Finds the operation that is about to be executed; undefined where the document holds none of that name. */
 export type FindOperation = (args: ExecutionArgs) => NamedOperation | undefined;
-
-/** One pull of a subscription's stream: the log may open a span when it hands over an event meanwhile; the span ends with the pull. */
-interface Pull {
-  span: Span | undefined;
-}
-
-const PULL = createContextKey('pasarela: the pull of a stream');
-
-/** Hands the span of an event's delivery to the pull that asked for the event; false where nobody did. */
-export function takesDelivery(span: Span): boolean {
-  const pull = pullOf(context.active());
-  if (pull === undefined || pull.span !== undefined) return false;
-  pull.span = span;
-  return true;
-}
-
-/** The context that something done now belongs to: the delivery of an event, else the operation. */
-export function currentWork(): Context {
-  const active = context.active();
-  const span = pullOf(active)?.span;
-  return span === undefined ? active : trace.setSpan(active, span);
-}
-
-// Nothing else is stored under this key.
-const pullOf = (active: Context): Pull | undefined => active.getValue(PULL) as Pull | undefined;
 
 /**
  * A span for each operation, beneath which its REST calls stand. Of a subscription it covers the opening; each event then
@@ -83,12 +50,8 @@ export function useTracing(tracer: Tracer, findOperation: FindOperation): Plugin
         context.with(trace.setSpan(context.active(), span), () => subscribeFn(given)),
       );
       return {
-        onSubscribeResult({ result, setResult }) {
+        onSubscribeResult({ result }) {
           end(span, isAsyncIterable(result) ? {} : result);
-          if (isAsyncIterable(result)) setResult(withPulls(result));
-        },
-        onSubscribeError() {
-          span.setStatus({ code: SpanStatusCode.ERROR }).end();
         },
       };
     },
@@ -101,26 +64,4 @@ function end(span: Span, { errors = [] }: ExecutionResult): void {
     span.setAttribute('graphql.error.codes', [...codes]).setStatus({ code: SpanStatusCode.ERROR });
   }
   span.end();
-}
-
-/** The same stream, each pull of which is told apart by its context. */
-function withPulls<T>(source: AsyncIterable<T>): AsyncGenerator<T, void> {
-  // What graphql-js and the plugins make are generators.
-  const inner = source[Symbol.asyncIterator]() as AsyncGenerator<T, void>;
-  return {
-    async next() {
-      const pull: Pull = { span: undefined };
-      try {
-        return await context.with(context.active().setValue(PULL, pull), () => inner.next());
-      } finally {
-        pull.span?.end();
-      }
-    },
-    return: (value) => inner.return(value),
-    throw: (error) => inner.throw(error),
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    [Symbol.asyncDispose]: async () => void (await inner.return()),
-  };
 }

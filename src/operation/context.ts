@@ -7,9 +7,9 @@ import type { Logger } from '../common/logger.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
-import type { UnattributedReason } from '../events/metrics.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
 import type { Money } from '../money/execute.ts';
+import type { CepPolls } from '../upstream/cep-polls.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
 import type { UpstreamHttp } from '../upstream/http.ts';
 import type { ClientLists } from '../upstream/lists/client-lists.ts';
@@ -28,7 +28,6 @@ import {
   type PrefetchList,
   type Session,
 } from '../upstream/session.ts';
-import type { SourceOwners } from '../upstream/source-owners.ts';
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
 export interface Context {
@@ -38,8 +37,10 @@ export interface Context {
    * Who is calling, asked of the upstream at most once per operation; no promise when that is known already. Rejects with
    * an error of code `UNAUTHENTICATED`. Root fields ask through their auth scope, so that below them `caller` and
    * `session` are there.
+   *
+   * @param again true to ask anew, whatever was found before.
    */
-  identify(): MaybePromise<Caller>;
+  identify(again?: boolean): MaybePromise<Caller>;
   /** Whether a root field has asked for the caller, and somebody it is. */
   readonly isIdentified: boolean;
   /** Whose operation it is, for a fair share of what can be done at once: a verified credential, else the peer. */
@@ -58,6 +59,8 @@ export interface Context {
    * @throws UnauthenticatedError when the caller's credential has ended meanwhile: nothing is delivered any more.
    */
   renewSession(): void;
+  /** Lets go of what the loaders remember: nothing is left to do until the next event. */
+  endSession(): void;
   /** Whether the socket that carries the operation is closed when the credential ends. */
   readonly endsWithSocket: boolean;
   /**
@@ -83,14 +86,10 @@ export interface Context {
   bootstrapRest(apiKey: string, clientId: string): Rest;
   /** The log as the caller may read it. Throws like `caller`. */
   readonly events: EventReads;
-  /** Called with an event that is shown to nobody narrowed to a customer, as it cannot be told whose it is. */
-  readonly onUnattributed: (
-    clientId: string,
-    event: { readonly id: string; readonly receivedAt: string },
-    reason: UnattributedReason,
-  ) => void;
-  /** How many read along with a stream that is shared; undefined for one alone. */
-  readonly readers: (() => number) | undefined;
+  /** Finds out whose receipts events are. */
+  readonly receiptOwner: ReceiptOwner;
+  /** The schedule on which receipts are read again, of all operations. */
+  readonly cepPolls: CepPolls;
   /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
   readonly lastEventId: string | undefined;
   readonly money: Money;
@@ -116,6 +115,18 @@ export interface Context {
   readonly maxItems: number;
 }
 
+/** An event that tells of a receipt (CEP). */
+export interface ReceiptEvent {
+  readonly id: string;
+  /** RFC 3339. */
+  readonly receivedAt: string;
+  /** The `id` of the message's body. */
+  readonly bodyId: string | null;
+}
+
+/** Finds the owner of what paid for a receipt; null where that is nobody, or could not be found out in time. */
+export type ReceiptOwner = (clientId: string, event: ReceiptEvent) => Promise<string | null>;
+
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */
 export interface IngressAddresses {
   /** Where the provider reaches it for this client and type; undefined when `PUBLIC_URL` is not set. */
@@ -130,8 +141,11 @@ export interface IngressAddresses {
 
 /** What a request brings, whichever transport it came over. */
 export interface Incoming {
-  /** How many read along with a stream that is shared; undefined for one alone. */
-  readonly readers?: (() => number) | undefined;
+  /**
+   * Who is calling, where that is known: a stream for several credentials whose callers may see the same. It has none of
+   * these credentials, so that what it reads of the REST service under a caller's own token is refused.
+   */
+  readonly caller?: Caller | undefined;
   /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */
   readonly lastEventId: string | undefined;
   readonly requestId: string;
@@ -158,7 +172,6 @@ export interface ContextOptions {
   readonly maxItems: number;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
-  readonly sourceOwners: SourceOwners;
   readonly events: EventLog;
   readonly money: Money;
   readonly ingress: IngressAddresses;
@@ -170,9 +183,10 @@ export interface ContextOptions {
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
   readonly refusedKeys: RefusedKeys;
+  readonly cepPolls: CepPolls;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
   readonly onInvalidate: (credential: string) => void;
-  readonly onUnattributed: Context['onUnattributed'];
+  readonly receiptOwner: ReceiptOwner;
 }
 
 /** All streams with the same are one caller's. */
@@ -194,9 +208,9 @@ class OperationContext implements Context {
   readonly requestId: string;
   readonly apiKey: string | undefined;
   readonly lastEventId: string | undefined;
-  readonly calls: CallRecord[] = [];
+  calls: CallRecord[] = [];
   sharedCalls: readonly CallRecord[] = [];
-  readonly #lookUps = new Map<string, number>();
+  #lookUps: Map<string, number> | undefined;
   readonly #options: ContextOptions;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
@@ -230,8 +244,8 @@ class OperationContext implements Context {
     return customerId === undefined ? this.#options.events : sealedReads(this.#options.events, customerId);
   }
 
-  get onUnattributed(): Context['onUnattributed'] {
-    return this.#options.onUnattributed;
+  get receiptOwner(): ReceiptOwner {
+    return this.#options.receiptOwner;
   }
 
   get money(): Money {
@@ -266,8 +280,8 @@ class OperationContext implements Context {
     return this.#incoming.openStream?.(streamOwner(this.caller)) ?? true;
   }
 
-  get readers(): (() => number) | undefined {
-    return this.#incoming.readers;
+  get cepPolls(): CepPolls {
+    return this.#options.cepPolls;
   }
 
   get deadline(): number {
@@ -297,8 +311,9 @@ class OperationContext implements Context {
     return this.#incoming.closeSocket !== undefined;
   }
 
-  identify(): MaybePromise<Caller> {
-    this.#identified ??= this.#ask(false);
+  identify(again = false): MaybePromise<Caller> {
+    if (again) this.#identified = undefined;
+    this.#identified ??= this.#incoming.caller ?? this.#ask(again);
     if (this.#identified instanceof Promise) return this.#identified.then((caller) => this.#know(caller));
     return this.#know(this.#identified);
   }
@@ -363,17 +378,22 @@ class OperationContext implements Context {
       throw error;
     }
     this.#options.onInvalidate(this.credential);
-    this.#session = undefined;
     this.#items = 0;
     this.#deadline = this.#newDeadline();
-    this.calls.length = 0;
-    this.#lookUps.clear();
+    this.endSession();
+  }
+
+  endSession(): void {
+    this.#session = undefined;
+    this.#arrivals = undefined;
+    if (this.calls.length > 0) this.calls = [];
+    this.#lookUps = undefined;
   }
 
   forgetReads(): void {
     this.#options.onInvalidate(this.credential);
     this.#options.lists.doubt(this.caller.clientId);
-    for (const [route, count] of this.lookUps()) this.#lookUps.set(route, count);
+    this.#lookUps = new Map(this.lookUps());
     this.#session = undefined;
   }
 
@@ -395,7 +415,7 @@ class OperationContext implements Context {
   }
 
   lookUps(): ReadonlyMap<string, number> {
-    const sum = new Map(this.#lookUps);
+    const sum = new Map(this.#lookUps ?? []);
     for (const [route, count] of this.#session?.lookUps() ?? [])
       sum.set(route, (sum.get(route) ?? 0) + count);
     return sum;

@@ -6,16 +6,20 @@ const PAUSE_MS = 1_000;
 const FORGOTTEN_MS = 30_000;
 
 /**
- * How long one reader waits for a service that fails: some seconds in all, however many things are asked for meanwhile, so
- * that an outage costs a page of a hundred items no more time than a page of one. Times are milliseconds since the epoch.
+ * How long a service that fails is waited for: some seconds in all, however many things are asked for meanwhile, so that an
+ * outage costs a page of a hundred items no more time than a page of one. Times are milliseconds since the epoch.
  */
 export class Patience {
   #failingSince: number | undefined;
   #failedAt = 0;
+  #triedAt = 0;
 
-  /** Whether to ask at all: while the patience is spent, no more than once a second. */
+  /** Whether to ask at all: while the patience is spent, no more than once a second. Who is allowed to is expected to ask. */
   mayTry(now: number): boolean {
-    return !this.#isSpent(now) || now - this.#failedAt >= PAUSE_MS;
+    if (!this.#isSpent(now)) return true;
+    if (now - Math.max(this.#failedAt, this.#triedAt) < PAUSE_MS) return false;
+    this.#triedAt = now;
+    return true;
   }
 
   succeeded(): void {

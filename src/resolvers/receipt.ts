@@ -3,16 +3,19 @@ import type { DataCep, Transaction } from '../upstream/transactions.ts';
 import { cepOf, isFinal, isNews, withNews } from './cep.ts';
 import { BadInputError } from './errors.ts';
 import type { CepEvent } from './event.ts';
+import { idTopic, trackingTopic } from './topics.ts';
 
 /** One state of a receipt, as a subscriber is shown it. */
 export interface CepUpdate {
   readonly kind: 'SNAPSHOT' | 'CHANGE';
   readonly transactionId: string;
   readonly cep: DataCep;
+  /** The message that told of it; undefined where a reading did. */
+  readonly event: CepEvent | undefined;
 }
 
-/** Messages kept for matching until the transaction has been read. */
-const MAX_EARLY = 1_000;
+/** Messages kept until the transaction has been read. All of them name it, so that there are few. */
+const MAX_EARLY = 64;
 
 const sameId = (one: string | null, other: string | null): boolean =>
   one !== null && other !== null && one.toLowerCase() === other.toLowerCase();
@@ -23,9 +26,11 @@ const sameId = (one: string | null, other: string | null): boolean =>
  */
 export class Receipt {
   readonly #transactionId: string;
-  #transaction: Transaction | null = null;
+  #known = false;
+  #validationId: string | null = null;
+  #trackingKey: string | null = null;
   #shown: DataCep | null = null;
-  #early: CepEvent[] = [];
+  #early: CepEvent[] | undefined;
 
   constructor(transactionId: string) {
     this.#transactionId = transactionId;
@@ -41,14 +46,24 @@ export class Receipt {
     return this.#shown !== null && isFinal(this.#shown.status);
   }
 
-  /** Whether a message is, or may turn out to be, about this receipt. */
-  concerns(event: CepEvent): boolean {
-    return this.#shown === null || this.#isAbout(event);
+  /** Whether the transaction has been read. */
+  get known(): boolean {
+    return this.#known;
   }
 
-  /** Takes in a message. Until something has been read it is kept, as what it is about may not be known yet. */
+  /** The topics of the messages about it, as far as they are known. */
+  get topics(): readonly string[] {
+    return [
+      idTopic('CEP', this.#transactionId),
+      ...(this.#validationId === null ? [] : [idTopic('CEP', this.#validationId)]),
+      ...(this.#trackingKey === null ? [] : [trackingTopic(this.#trackingKey)]),
+    ];
+  }
+
+  /** Takes in a message about it. Until something has been shown it is kept. */
   hear(event: CepEvent): readonly CepUpdate[] {
     if (this.#shown === null) {
+      this.#early ??= [];
       this.#early.push(event);
       if (this.#early.length > MAX_EARLY) this.#early.shift();
       return [];
@@ -64,12 +79,16 @@ export class Receipt {
    * @throws BadInputError when there is no such transaction, or it has no receipt and no message speaks of one.
    */
   read(transaction: Transaction | null, lastTry: boolean): readonly CepUpdate[] {
-    this.#transaction = transaction ?? this.#transaction;
     const cep = transaction === null ? null : cepOf(transaction);
-    if (this.#shown !== null) {
-      return cep !== null && isNews(cep.status, this.#shown.status) ? [this.#show(cep)] : [];
+    if (transaction !== null) {
+      this.#known = true;
+      this.#trackingKey = present(transaction.trackingId);
+      this.#validationId = present(cep?.validationId) ?? this.#validationId;
     }
-    const messages = this.#early.filter((event) => this.#isAbout(event));
+    if (this.#shown !== null) {
+      return cep !== null && isNews(cep.status, this.#shown.status) ? [this.#show(cep, undefined)] : [];
+    }
+    const messages = (this.#early ?? []).filter((event) => this.#isAbout(event));
     if (cep === null && messages.length === 0 && (lastTry || transaction !== null)) {
       throw new BadInputError(
         transaction === null
@@ -78,36 +97,32 @@ export class Receipt {
       );
     }
     if (cep === null && !lastTry) return [];
-    this.#early = [];
-    const updates = cep === null ? [] : [this.#show(cep)];
+    this.#early = undefined;
+    const updates = cep === null ? [] : [this.#show(cep, undefined)];
     return [...updates, ...messages.flatMap((event) => this.#showNews(event))];
   }
 
-  /** By the transaction's id, then its validation's, then its tracking key (docs/assumptions.md, "CEP id"). */
+  /** By the transaction's id, then its validation's, then its tracking key: the spec does not say which `id` a body has. */
   #isAbout(event: CepEvent): boolean {
-    if (sameId(event.bodyId, this.#transactionId)) return true;
-    if (this.#transaction === null) return false;
-    if (sameId(event.bodyId, present(cepOf(this.#transaction)?.validationId))) return true;
-    return event.trackingKey !== null && event.trackingKey === present(this.#transaction.trackingId);
+    return (
+      sameId(event.bodyId, this.#transactionId) ||
+      sameId(event.bodyId, this.#validationId) ||
+      (event.trackingKey !== null && event.trackingKey === this.#trackingKey)
+    );
   }
 
   #showNews(event: CepEvent): readonly CepUpdate[] {
     if (this.#shown !== null && !isNews(event.status, this.#shown.status)) return [];
+    const { status, beneficiary, processedAt } = event;
+    const { name: beneficiaryName, rfc: beneficiaryRfc } = beneficiary;
     return [
-      this.#show(
-        withNews(this.#shown, {
-          status: event.status,
-          beneficiaryName: event.beneficiary.name,
-          beneficiaryRfc: event.beneficiary.rfc,
-          processedAt: event.processedAt,
-        }),
-      ),
+      this.#show(withNews(this.#shown, { status, beneficiaryName, beneficiaryRfc, processedAt }), event),
     ];
   }
 
-  #show(cep: DataCep): CepUpdate {
+  #show(cep: DataCep, event: CepEvent | undefined): CepUpdate {
     const kind = this.#shown === null ? 'SNAPSHOT' : 'CHANGE';
     this.#shown = cep;
-    return { kind, transactionId: this.#transactionId, cep };
+    return { kind, transactionId: this.#transactionId, cep, event };
   }
 }

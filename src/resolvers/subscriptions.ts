@@ -1,31 +1,40 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
+import { MappedStream, type PushStream } from '../common/push-stream.ts';
+import type { EventType } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
-import { watchCep } from './cep-watch.ts';
+import { CallerCepSource } from './cep-source.ts';
+import { CepWatch } from './cep-watch.ts';
 import { decodeEvent, type Event, type MoneyInEvent } from './event.ts';
 import { type EventFilter, eventFilter } from './event-page.ts';
 import { argumentId } from './ids.ts';
 import type { CepUpdate } from './receipt.ts';
-import { abortable, selectFrom } from './stream.ts';
-import { createVisibility } from './visibility.ts';
+import { ownerTopic, typeTopic } from './topics.ts';
 
 interface After {
   readonly after?: string | null | undefined;
 }
 
-/** Follows the caller's log. Each event is resolved with a session of its own: what was read before it is older. */
+/** The events that a stream waits for, as the feed knows them. */
+interface Waiting {
+  readonly topics?: readonly string[] | undefined;
+  readonly asks?: boolean | undefined;
+}
+
+/**
+ * Follows the caller's log. Each event is resolved with a session of its own: what was read before it is older. The topics
+ * spare the stream what does not concern it; what it shows, `matches` decides.
+ */
 async function follow<T extends Event>(
   after: string | null | undefined,
   context: Context,
+  waiting: Waiting,
   select: (event: Event) => T | undefined,
   matches: (event: Event) => MaybePromise<boolean>,
-): Promise<AsyncIterableIterator<T, undefined>> {
-  // The log ends the iteration at once on `return()`, which is how a subscriber leaves; this signal is never used.
-  const { signal } = new AbortController();
+): Promise<PushStream<T>> {
   // A client that comes back over SSE repeats its first request, and says in a header how far it got since.
   const from = context.lastEventId ?? after ?? undefined;
-  const { readers } = context;
-  const source = await context.events.follow(context.caller.clientId, { after: from, signal, readers });
-  return selectFrom(source, (stored) => {
+  const source = await context.events.follow(context.caller.clientId, { after: from, ...waiting });
+  return new MappedStream(source, (stored) => {
     const selected = select(decodeEvent(stored));
     if (selected === undefined) return undefined;
     const shown = (is: boolean): T | undefined => {
@@ -37,58 +46,47 @@ async function follow<T extends Event>(
   });
 }
 
+/** What a customer may have: credits to it, and receipts of what it has paid. Whose a receipt is has to be asked for. */
+const OF_CUSTOMERS: readonly EventType[] = ['MONEY_IN', 'CEP'];
+
 /** Every event of the caller's client, or of the given types. */
 export function followEvents(
   args: Pick<EventFilter, 'types'> & After,
   context: Context,
-): Promise<AsyncIterableIterator<Event, undefined>> {
-  return follow(args.after, context, (event) => event, eventFilter(args, context));
+): Promise<PushStream<Event>> {
+  const matches = eventFilter(args, context);
+  const { customerId } = context.caller;
+  const types = args.types ?? undefined;
+  if (customerId === undefined) {
+    const topics = types?.map(typeTopic);
+    return follow(args.after, context, { topics }, (event) => event, matches);
+  }
+  const own = (types ?? OF_CUSTOMERS).filter((type) => OF_CUSTOMERS.includes(type));
+  const topics = own.map((type) => ownerTopic(type, customerId));
+  return follow(args.after, context, { topics, asks: own.includes('CEP') }, (event) => event, matches);
 }
 
 /** Credits as they arrive, of one owner or of all. */
 export function followMoneyIn(
   args: Pick<EventFilter, 'ownerId'> & After,
   context: Context,
-): Promise<AsyncIterableIterator<MoneyInEvent, undefined>> {
+): Promise<PushStream<MoneyInEvent>> {
+  const matches = eventFilter(args, context);
+  const owner = args.ownerId ?? context.caller.customerId;
+  const topics = [owner === undefined ? typeTopic('MONEY_IN') : ownerTopic('MONEY_IN', owner)];
   return follow(
     args.after,
     context,
+    { topics },
     (event) => (event.type === 'MONEY_IN' ? event : undefined),
-    eventFilter(args, context),
+    matches,
   );
 }
 
 /**
  * The receipt of one penny validation.
  *
- * @throws BadInputError for an id that is no UUID, at once; for the rest see `watchCep`.
+ * @throws BadInputError for an id that is no UUID, at once; for the rest see `CepWatch`.
  */
-export function followCep(id: string, context: Context): AsyncIterableIterator<CepUpdate, undefined> {
-  const transactionId = argumentId('transactionId', 'uuid', id);
-  const isVisible = createVisibility(context);
-  return abortable(async function* (signal) {
-    const events = await context.events.follow(context.caller.clientId, { signal });
-    return yield* watchCep({
-      transactionId,
-      // Others are told from this one by what has been read of it; this one by itself must be the caller's.
-      events: selectFrom(events, (stored) => {
-        const event = decodeEvent(stored);
-        if (event.type !== 'CEP' || event.bodyId?.toLowerCase() !== transactionId.toLowerCase())
-          return stored;
-        const visible = isVisible(event);
-        if (typeof visible === 'boolean') return visible ? stored : undefined;
-        return visible.then((is) => (is ? stored : undefined));
-      }),
-      read: async () => {
-        context.renewSession();
-        const { transactions } = context.session;
-        return (await transactions.sides(transactionId)).source ? transactions.get(transactionId) : null;
-      },
-      renew: () => context.renewSession(),
-      sleep: (ms, until) => context.clock.sleep(ms, until),
-      onFailedRead: (error) =>
-        context.logger.warn({ err: error }, 'A penny validation could not be read; it is read again later.'),
-      signal,
-    });
-  });
-}
+export const followCep = (id: string, context: Context): PushStream<CepUpdate> =>
+  new CepWatch(new CallerCepSource(argumentId('transactionId', 'uuid', id), context), context.cepPolls);

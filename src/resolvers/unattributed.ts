@@ -1,7 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from '../common/logger.ts';
 import type { UnattributedReason } from '../events/metrics.ts';
-import type { Context } from '../operation/context.ts';
+
+/** Told of an event whose owner could not be found out. */
+export type OnUnattributed = (
+  clientId: string,
+  event: { readonly id: string; readonly receivedAt: string },
+  reason: UnattributedReason,
+) => void;
 
 /** Events that have been reported, kept in memory: each is read by many, and again and again. */
 const REMEMBERED = 10_000;
@@ -15,7 +21,7 @@ const REMEMBERED = 10_000;
 export function createUnattributed(
   logger: Logger,
   count: (reason: UnattributedReason) => void,
-): Context['onUnattributed'] {
+): OnUnattributed {
   const reported = new LRUCache<string, true>({ max: REMEMBERED });
   return (clientId, { id, receivedAt }, reason) => {
     const key = `${clientId} ${receivedAt} ${id}`;

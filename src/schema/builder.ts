@@ -44,6 +44,12 @@ export const reads = (list: PrefetchList): { readonly reads: PrefetchList } => (
  */
 export const ENTERS_GRAPH = { scope: 'graph:read' } as const;
 
+/**
+ * Marks a field of an event whose resolver reads nothing but its parent, so that its value is the same for all who may see
+ * the event (transport/sockets/event-only.ts). A field without a resolver needs no mark.
+ */
+export const ofParent = { ofParent: true } as const;
+
 export const builder = new SchemaBuilder<GraphTypes>({
   plugins: [ErrorsPlugin, ScopeAuthPlugin],
   scopeAuth: {

@@ -11,7 +11,7 @@ import {
 import { ownerOf } from '../resolvers/owner.ts';
 import { transactionSubCategory } from '../resolvers/transaction.ts';
 import { when } from '../resolvers/values.ts';
-import { builder, ENTERS_GRAPH, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, ofParent, reads } from './builder.ts';
 import { CepStatusType } from './cep.ts';
 import { MoneyType } from './money.ts';
 import { OwnerType } from './owner.ts';
@@ -92,15 +92,18 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
       type: TransactionSubCategoryType,
       nullable: false,
       description: '`SPEI_CREDIT` from outside, `INT_CREDIT` from another internal instrument.',
+      extensions: ofParent,
       resolve: (event, _args, { logger }) => transactionSubCategory(event.subCategory, logger),
     }),
     rawSubCategory: t.exposeString('subCategory', {
+      extensions: ofParent,
       description: 'The sub-category as the message writes it; null when it bears none.',
     }),
     amount: t.field({
       type: MoneyType,
       nullable: false,
       description: 'How much has arrived.',
+      extensions: ofParent,
       resolve: (event) => event,
     }),
     beneficiary: t.expose('beneficiary', {
@@ -123,11 +126,13 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
     transactionDate: t.field({
       type: 'DateTime',
       description: 'When the money was moved.',
+      extensions: ofParent,
       resolve: when('transactionDate'),
     }),
     registeredAt: t.field({
       type: 'DateTime',
       description: 'When the service registered it.',
+      extensions: ofParent,
       resolve: when('registeredAt'),
     }),
     ownerId: t.exposeID('ownerId', { description: 'UUID of the owner of the instrument that received it.' }),
@@ -175,10 +180,12 @@ builder.objectRef<CepEvent>('CepEvent').implement({
       type: CepStatusType,
       nullable: false,
       description: 'How far along the receipt is.',
+      extensions: ofParent,
       resolve: (event, _args, context) => cepStatus(event.status, context),
     }),
     rawStatus: t.exposeString('status', {
       nullable: false,
+      extensions: ofParent,
       description: 'The state as the message writes it.',
     }),
     trackingKey: t.exposeString('trackingKey', { description: 'SPEI tracking key (clave de rastreo).' }),
@@ -194,6 +201,7 @@ builder.objectRef<CepEvent>('CepEvent').implement({
     processedAt: t.field({
       type: 'DateTime',
       description: 'When the receipt was processed; null until then.',
+      extensions: ofParent,
       resolve: when('processedAt'),
     }),
     transaction: t.field({

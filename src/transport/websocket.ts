@@ -11,12 +11,16 @@ import {
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, makeServer, type Context as SocketContext } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { UnauthenticatedError } from '../auth/authenticator.ts';
+import type { Caller } from '../auth/caller.ts';
+import type { AlarmClock } from '../common/alarms.ts';
+import { PushStream } from '../common/push-stream.ts';
 import { stagger } from '../common/stagger.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
+import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
 import type { Graph } from '../graphql/yoga.ts';
 import type { FanOutMetrics } from '../observability/metrics.ts';
-import type { Incoming } from '../operation/context.ts';
+import { type Incoming, streamOwner } from '../operation/context.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
@@ -38,10 +42,18 @@ export interface WebSocketOptions {
   allowsOrigin(origin: string, host: string | undefined): boolean;
   /** The place that a socket takes, or why there is none. */
   openStream(request: IncomingMessage): ReturnType<OpenStreams['enter']>;
-  /** Tells one caller from others. Rejects with UnauthenticatedError where it is nobody, else where that cannot be told now. */
-  identify(incoming: Incoming): Promise<string>;
-  /** Resolves with the reason when the credential of a socket holds no longer; rejects when it never held. */
-  untilExpiry(incoming: Incoming, signal: AbortSignal): Promise<Error | undefined>;
+  /**
+   * Finds out who is calling. Rejects with UnauthenticatedError where it is nobody, else where that cannot be told now.
+   *
+   * @param again true to ask again, whatever was found before.
+   */
+  identify(incoming: Incoming, again: boolean): Promise<Caller>;
+  /** Whether an error says that a credential holds no longer. */
+  isRefusal(error: unknown): boolean;
+  /** What the ends of credentials are measured by. */
+  readonly clock: AlarmClock;
+  /** Called with a caller's credential before it is told of an event. */
+  onTold(credential: string): void;
   readonly metrics: FanOutMetrics;
   /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
   documentOf(request: DocumentRequest): string;
@@ -68,31 +80,33 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
   });
   const stopHeartbeat = startHeartbeat(sockets);
-  const expiries = createExpiryWatch(options.untilExpiry);
+  const { clock, isRefusal, onTold } = options;
+  const identify = (authorization: string | undefined, again: boolean): Promise<Caller> =>
+    options.identify(incomingOf(authorization), again);
+  const expiries = createExpiryWatch({ clock, identify, isRefusal });
+  const peerOptions = { now: () => clock.now(), onTold };
   const fanOut = createFanOut(options.metrics);
 
-  const incomingOf = (authorization: string | undefined, readers?: () => number): Incoming => ({
+  const incomingOf = (authorization: string | undefined, caller?: Caller): Incoming => ({
     requestId: randomUUID(),
     authorization,
     apiKey: undefined,
     lastEventId: undefined,
     waiters: undefined,
     closeSocket: () => expiries.end(authorization),
-    readers,
+    caller,
   });
 
-  /** Subscribes for all who ask the same. */
+  /** Subscribes for all who ask the same; with a caller for all who may see the same, under no credential. */
   const subscribeForAll = async (
     args: ExecutionArgs,
     authorization: string | undefined,
-    readers: () => number,
+    caller: Caller | undefined,
   ): Promise<Subscribed> => {
-    const enveloped = graph.getEnveloped({ incoming: incomingOf(authorization, readers) });
-    // The plugins make generators of streams, and results of all else.
-    return (await enveloped.subscribe({
-      ...args,
-      contextValue: await enveloped.contextFactory(),
-    })) as Subscribed;
+    // No credential of one may end what is others' too.
+    const shared = caller && incomingOf(undefined, { ...caller, expiresAt: undefined });
+    const enveloped = graph.getEnveloped({ incoming: shared ?? incomingOf(authorization) });
+    return unwrapped(await enveloped.subscribe({ ...args, contextValue: await enveloped.contextFactory() }));
   };
 
   const protocol = makeServer<Record<string, unknown>, Peer>({
@@ -103,10 +117,10 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       // A stranger chose its size; what is needed of it has been read.
       Reflect.deleteProperty(connection, 'connectionParams');
       try {
-        const caller = await options.identify(incomingOf(authorization));
+        const caller = await identify(authorization, false);
         // Nobody would end the watch of a socket that has closed meanwhile.
         if (!peer.isOpen) return false;
-        if (!peer.place.claim(caller)) {
+        if (!peer.place.claim(streamOwner(caller))) {
           peer.close(TRY_AGAIN_LATER, 'Too many sockets');
           return false;
         }
@@ -125,8 +139,6 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     execute: (args) => planOf(args).run(),
     subscribe: (args) => planOf(args).run(),
     async onNext({ extra: peer }, _id, _payload, args, result) {
-      // A client library takes an error for the end, and a closed socket for a reason to connect and resume.
-      if (hasCode(result, 'SLOW_CONSUMER')) peer.close(TRY_AGAIN_LATER, 'Read too slowly');
       // This one is about to be closed, once what else it carries has been answered.
       if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
     },
@@ -143,33 +155,44 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       if (document instanceof GraphQLError) return refused([document]);
       const errors = enveloped.validate(enveloped.schema, document);
       if (errors.length > 0) return refused(errors);
+      // The message is kept as long as the operation runs: its text, which all who ask the same have in common, is not.
+      Object.assign(payload, { query: '' });
 
       const { operationName, variables } = payload;
       const { schema } = enveloped;
       const args = { schema, operationName, document, variableValues: variables };
-      const operation = preparedOperation(args);
-      const stream = operation && streamKey({ operation, variables, credential: authorization ?? '' });
       const contextValue = await enveloped.contextFactory();
-      const alone = async () =>
-        // As for all.
-        (await enveloped.subscribe({ ...args, contextValue })) as Subscribed;
-      if (stream === undefined) {
-        return planned(args, isStream(args) ? alone : () => enveloped.execute({ ...args, contextValue }));
-      }
-      const subscribed = await fanOut.subscribe({
-        key: stream.key,
-        outlet: peer.outlet(id),
-        open: (readers) => subscribeForAll(args, authorization, readers),
-        resume: stream.resumes ? alone : undefined,
+      const operation = preparedOperation(args);
+      if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
+        return planned(args, () => enveloped.execute({ ...args, contextValue }));
+
+      // Who cannot be identified subscribes alone, and is told why not.
+      const caller = await identify(authorization, false).catch(() => undefined);
+      const stream = streamKey({
+        operation,
+        variables,
+        credential: authorization ?? '',
+        visibility: caller && visibilityOf(caller),
       });
-      return planned(args, just(subscribed));
+      const alone = async () => unwrapped(await enveloped.subscribe({ ...args, contextValue }));
+      const outlet = peer.outlet(id);
+      if (stream === undefined) {
+        const subscribed = await alone();
+        return planned(
+          args,
+          just(subscribed instanceof PushStream ? fanOut.alone(outlet, subscribed) : subscribed),
+        );
+      }
+      const open = () => subscribeForAll(args, authorization, stream.ofAnyCredential ? caller : undefined);
+      const resume = stream.resumes ? alone : undefined;
+      return planned(args, just(await fanOut.subscribe({ key: stream.key, outlet, open, resume })));
     },
   });
 
   const open = (socket: WebSocket, request: IncomingMessage, place: StreamPlace): void => {
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', () => undefined);
-    const peer = new Peer(socket, request.headers.authorization, place);
+    const peer = new Peer(socket, request.headers.authorization, place, peerOptions);
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => void closed(code, String(reason)));
     sockets.emit('connection', socket, request);
@@ -242,7 +265,14 @@ const planned = (args: ExecutionArgs, run: Plan['run']): ExecutionArgs => ({
 const planOf = (args: ExecutionArgs): Plan => args.rootValue as Plan;
 
 /** Holds on to nothing else, as long as the stream lasts. */
-const just = (outcome: Subscribed) => (): Subscribed => outcome;
+const just =
+  <T>(outcome: T) =>
+  (): T =>
+    outcome;
+
+/** The same for callers who may see the same of the client, and ask for the same. */
+const visibilityOf = ({ clientId, customerId = '', scopes }: Caller): string =>
+  `${clientId} ${customerId} ${[...scopes].sort().join(' ')}`;
 
 const isStream = (args: ExecutionArgs): boolean =>
   preparedOperation(args)?.type === OperationTypeNode.SUBSCRIPTION;

@@ -9,7 +9,6 @@ import { createOwnedList } from './lists/owned-list.ts';
 import { createWholeListLoader, Listing, type WholeListLoader } from './lists/whole-list-loader.ts';
 import type { Rest, RestChanges } from './rest.ts';
 import { scopeChanges } from './scoped-changes.ts';
-import type { SourceOwners } from './source-owners.ts';
 import { createTransactionLoader, type TransactionLoader } from './transactions.ts';
 import { readWebhooks, WEBHOOKS, type Webhook } from './webhooks.ts';
 
@@ -41,13 +40,6 @@ export interface Session {
   readonly transactions: TransactionLoader;
   /** How many look-ups each list's route has answered so far: many rows share one call. */
   lookUps(): ReadonlyMap<string, number>;
-  /**
-   * Whether the money of a transaction came from an instrument of the caller's; undefined when the upstream knows no such
-   * transaction. Read once in the life of the process.
-   *
-   * @param isSettled whether one that the upstream does not know is not about to appear, so that it is not asked soon again.
-   */
-  isOwnSource(transactionId: string, isSettled: boolean): Promise<boolean | undefined>;
 }
 
 /**
@@ -90,7 +82,6 @@ export interface SessionOptions {
   readonly lists: ClientLists;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
-  readonly sourceOwners: SourceOwners;
   readonly utcOffset: string;
 }
 
@@ -143,10 +134,5 @@ export function createSession(rest: Rest, customerId: string | undefined, option
     webhooks,
     instruments,
     transactions,
-    async isOwnSource(transactionId, isSettled) {
-      if (scope.wholeClient) return true;
-      const owner = await options.sourceOwners.find(rest, transactionId, isSettled);
-      return owner === undefined ? undefined : scope.owner(owner);
-    },
   };
 }

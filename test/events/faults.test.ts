@@ -18,7 +18,6 @@ let root: string;
 let redis: RedisServer;
 let client: string;
 const logs: EventLog[] = [];
-const ended = new AbortController();
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'pasarela-faults-'));
@@ -52,9 +51,9 @@ async function witness(log: EventLog, after: string): Promise<{ seen: string[]; 
   const seen: string[] = [];
   let cursor = after;
   const run = async (): Promise<void> => {
-    while (!ended.signal.aborted) {
+    for (;;) {
       try {
-        const events = await log.follow(client, { after: cursor, signal: ended.signal });
+        const events = await log.follow(client, { after: cursor });
         for await (const event of events) {
           seen.push(event.id);
           cursor = event.cursor;
@@ -110,7 +109,7 @@ describe('Redis that is away', () => {
   it('leaves webhooks answered 201, and all are delivered in order afterwards', async () => {
     const log = await openLog();
     await using ingress = await startIngress({ clientId: client, log });
-    const events = await log.follow(client, { signal: ended.signal });
+    const events = await log.follow(client);
     await redis.kill();
     const sent: string[] = [];
     for (let count = 0; count < 300; count += 1) {
@@ -133,7 +132,7 @@ describe('Redis that is away', () => {
       await log.append(client, event);
       sent.push(event.id);
     }
-    const events = await log.follow(client, { after: start, signal: ended.signal });
+    const events = await log.follow(client, { after: start });
     const seen = ids(await take(events, 10));
     await redis.kill();
     const rest = take(events, 290);
@@ -209,7 +208,7 @@ describe('Redis that hangs', () => {
   it('leaves webhooks answered in time, and all are delivered once it goes on', async () => {
     const log = await openLog();
     await using ingress = await startIngress({ clientId: client, log });
-    const events = await log.follow(client, { signal: ended.signal });
+    const events = await log.follow(client);
     const post = async (): Promise<string> => {
       const message = speiCredit();
       const answer = ingress.post('MONEY_IN', message);
@@ -364,9 +363,7 @@ describe('one of 200 subscribers that stops reading', () => {
   it('is ended alone, and resumes complete', async () => {
     const log = await openLog();
     const start = await log.head(client);
-    const followers = await Promise.all(
-      Array.from({ length: 200 }, () => log.follow(client, { signal: ended.signal })),
-    );
+    const followers = await Promise.all(Array.from({ length: 200 }, () => log.follow(client)));
     const [stuck, ...others] = followers;
     if (stuck === undefined) throw new Error('there are 200');
     const reading: Promise<StoredEvent[]>[] = others.map((events) => take(events, 600));
@@ -378,7 +375,7 @@ describe('one of 200 subscribers that stops reading', () => {
     }
     for (const seen of await Promise.all(reading)) expect(ids(seen)).toEqual(sent);
     expect(await failure(stuck)).toMatchObject({ code: 'SLOW_CONSUMER', retryable: true });
-    const again = await log.follow(client, { after: start, signal: ended.signal });
+    const again = await log.follow(client, { after: start });
     expect(ids(await take(again, 600))).toEqual(sent);
   });
 });

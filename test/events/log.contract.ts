@@ -18,7 +18,6 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
   describe(name, () => {
     let log: EventLog;
     let client: string;
-    let stop: AbortController;
     let metrics: ReturnType<typeof countingMetrics>;
     let opened: EventLog[];
 
@@ -35,13 +34,11 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
 
     beforeEach(async () => {
       client = randomUUID();
-      stop = new AbortController();
       metrics = countingMetrics();
       opened = [];
       log = await openLog();
     });
     afterEach(async () => {
-      stop.abort();
       await Promise.all(opened.map((made) => made.stop()));
     });
 
@@ -66,7 +63,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
           expect(Buffer.from(text, 'base64url').toString('latin1')).not.toContain(client);
         // That the end of the log has not moved, or has, is nothing to be told either.
         expect(await sealed.head(client)).not.toBe(await sealed.head(client));
-        const live = await sealed.follow(client, { after: events[9]?.cursor, signal: stop.signal });
+        const live = await sealed.follow(client, { after: events[9]?.cursor });
         expect(await take(live, 2)).toEqual(events.slice(10));
         const [next] = await appendMany(1);
         expect(await take(live, 1)).toMatchObject([{ id: next?.id }]);
@@ -94,9 +91,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         ]) {
           await expect(reads.readAfter(client, cursor, 1)).rejects.toBeInstanceOf(CursorInvalidError);
           await expect(reads.readBefore(client, cursor, 1)).rejects.toBeInstanceOf(CursorInvalidError);
-          await expect(reads.follow(client, { after: cursor, signal: stop.signal })).rejects.toBeInstanceOf(
-            CursorInvalidError,
-          );
+          await expect(reads.follow(client, { after: cursor })).rejects.toBeInstanceOf(CursorInvalidError);
         }
         const others = [
           () => sealedReads(log, OTHER).readAfter(client, sealed, 1),
@@ -114,7 +109,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         const later = await appendMany(4, short);
         for (const read of [
           () => reads.readAfter(client, first, 1),
-          () => reads.follow(client, { after: first, signal: stop.signal }),
+          () => reads.follow(client, { after: first }),
         ]) {
           const error: unknown = await read().catch((thrown: unknown) => thrown);
           if (!(error instanceof EventsGapError)) throw new Error('a gap is told', { cause: error });
@@ -255,9 +250,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         for (const cursor of strangers) {
           await expect(log.readAfter(client, cursor, 5)).rejects.toThrow(CursorInvalidError);
           await expect(log.readBefore(client, cursor, 5)).rejects.toThrow(CursorInvalidError);
-          await expect(log.follow(client, { after: cursor, signal: stop.signal })).rejects.toThrow(
-            CursorInvalidError,
-          );
+          await expect(log.follow(client, { after: cursor })).rejects.toThrow(CursorInvalidError);
         }
       });
 
@@ -282,9 +275,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         for (const cursor of cursors) {
           await expect(log.readAfter(client, cursor, 5)).rejects.toThrow(EventsGapError);
           await expect(log.readBefore(client, cursor, 5)).rejects.toThrow(EventsGapError);
-          await expect(log.follow(client, { after: cursor, signal: stop.signal })).rejects.toThrow(
-            EventsGapError,
-          );
+          await expect(log.follow(client, { after: cursor })).rejects.toThrow(EventsGapError);
         }
       });
     });
@@ -318,7 +309,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         const small = await openLog(100);
         const start = await small.head(client);
         await appendMany(100, small);
-        const events = await small.follow(client, { after: start, signal: stop.signal });
+        const events = await small.follow(client, { after: start });
         await take(events, 1);
         await appendMany(100, small);
         expect(await failure(events)).toBeInstanceOf(EventsGapError);
@@ -329,7 +320,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
     describe('following', () => {
       it('yields what is appended once attached, and nothing from before', async () => {
         await appendMany(2);
-        const events = await log.follow(client, { signal: stop.signal });
+        const events = await log.follow(client);
         const appended = await appendMany(3);
         expect(ids(await take(events, 3))).toEqual(appended.map((event) => event.id));
       });
@@ -337,7 +328,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
       it('yields the history after a cursor, then what comes, without gap or repeat', async () => {
         const start = await log.head(client);
         const history = await appendMany(150);
-        const events = await log.follow(client, { after: start, signal: stop.signal });
+        const events = await log.follow(client, { after: start });
         const taken = await take(events, 70);
         const [rest, later] = await Promise.all([take(events, 110), appendMany(30)]);
         expect(ids([...taken, ...rest])).toEqual([...history, ...later].map((event) => event.id));
@@ -350,7 +341,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
           for (const event of appended) await log.append(client, event);
         })();
         const followers = await Promise.all(
-          Array.from({ length: 20 }, () => log.follow(client, { after: start, signal: stop.signal })),
+          Array.from({ length: 20 }, () => log.follow(client, { after: start })),
         );
         const all = await Promise.all(followers.map((events) => take(events, 200)));
         await appending;
@@ -359,26 +350,25 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
       });
 
       it('can be taken up again from the cursor of any event', async () => {
-        const events = await log.follow(client, { signal: stop.signal });
+        const events = await log.follow(client);
         const appended = await appendMany(4);
         const [, second] = await take(events, 4);
-        const again = await log.follow(client, { after: second?.cursor, signal: stop.signal });
+        const again = await log.follow(client, { after: second?.cursor });
         expect(ids(await take(again, 2))).toEqual(appended.slice(2).map((event) => event.id));
       });
 
-      it('ends at once when returned or aborted, also during a pending pull', async () => {
-        const returned = await log.follow(client, { signal: stop.signal });
-        const aborted = await log.follow(client, { signal: stop.signal });
-        const pending = [returned.next(), aborted.next()];
-        await returned.return?.();
-        stop.abort();
-        for (const pull of pending) expect(await pull).toEqual({ done: true, value: undefined });
+      it('ends at once when returned or stopped, also during a pending pull', async () => {
+        const [returned, stopped] = [await log.follow(client), await log.follow(client)];
+        const pending = returned.next();
+        await returned.return();
+        stopped.stop();
+        expect(await pending).toEqual({ done: true, value: undefined });
         expect(metrics.counts['subscribers']).toBe(0);
       });
 
       it('ends a follower that stopped reading, hurts no other, and loses it nothing', async () => {
-        const slow = await log.follow(client, { signal: stop.signal });
-        const quick = await log.follow(client, { signal: stop.signal });
+        const slow = await log.follow(client);
+        const quick = await log.follow(client);
         const [first] = await appendMany(1);
         const [seen] = await take(slow, 1);
         const reading = take(quick, 401);
@@ -386,16 +376,16 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         expect(ids(await reading)).toEqual([first, ...rest].map((event) => event?.id));
         expect(await failure(slow)).toBeInstanceOf(SlowConsumerError);
         expect(metrics.counts['slowConsumerDisconnect']).toBe(1);
-        const again = await log.follow(client, { after: seen?.cursor, signal: stop.signal });
+        const again = await log.follow(client, { after: seen?.cursor });
         expect(ids(await take(again, 400))).toEqual(rest.map((event) => event.id));
       });
 
       it('does not hold against a follower what it missed before it came', async () => {
         const start = await log.head(client);
-        const present = await log.follow(client, { signal: stop.signal });
+        const present = await log.follow(client);
         const missed = await appendMany(250);
         await take(present, 250);
-        const late = await log.follow(client, { after: start, signal: stop.signal });
+        const late = await log.follow(client, { after: start });
         const reading = take(present, 120);
         const rest = await appendMany(120);
         await reading;
@@ -404,24 +394,24 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
       });
 
       it('ends a follower whose unread events are too large together', async () => {
-        const slow = await log.follow(client, { signal: stop.signal });
+        const slow = await log.follow(client);
         const payload = JSON.stringify({ filler: 'x'.repeat(60_000) });
         for (let sent = 0; sent < 20; sent += 1) await log.append(client, moneyIn({ payload }));
         await until(() => metrics.counts['slowConsumerDisconnect'] === 1);
         expect(await failure(slow)).toBeInstanceOf(SlowConsumerError);
       });
 
-      it('counts followers and what they are handed', async () => {
-        const events = await log.follow(client, { signal: stop.signal });
-        await log.follow(client, { signal: stop.signal });
+      it('counts followers, and those who watch', async () => {
+        const follower = await log.follow(client);
+        const watch = await log.watch(client, ['CEP'], { event: () => {}, end: () => {} });
         expect(metrics.counts['subscribers']).toBe(2);
-        await appendMany(3);
-        await take(events, 3);
-        expect(metrics.counts['delivered']).toBe(3);
+        await follower.return();
+        watch.stop();
+        expect(metrics.counts['subscribers']).toBe(0);
       });
 
       it('is told to come back when the log stops', async () => {
-        const events = await log.follow(client, { signal: stop.signal });
+        const events = await log.follow(client);
         const pending = failure(events);
         await log.stop();
         expect(await pending).toMatchObject({ code: 'DRAINING', retryable: true });

@@ -21,6 +21,7 @@ export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfi
   redisUrl: undefined,
   dataDir,
   eventsRetention: 10_000,
+  pollsPerSecond: 20,
   publicUrl: 'self',
   webhookSecrets: [new Secret(WEBHOOK_SECRET)],
   webhookTokenHeader: undefined,

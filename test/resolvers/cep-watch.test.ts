@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { StoredEvent } from '../../src/events/log.ts';
-import { type CepWatch, watchCep } from '../../src/resolvers/cep-watch.ts';
+import type { AlarmClock } from '../../src/common/alarms.ts';
+import type { StoredEvent, Watcher } from '../../src/events/log.ts';
+import { CepWatch } from '../../src/resolvers/cep-watch.ts';
 import { BadInputError } from '../../src/resolvers/errors.ts';
+import { createEventTopics } from '../../src/resolvers/topics.ts';
+import { CepPolls } from '../../src/upstream/cep-polls.ts';
 import { UpstreamError } from '../../src/upstream/errors.ts';
 import type { Transaction } from '../../src/upstream/transactions.ts';
+import { until } from '../helpers/until.ts';
 
 const ID = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
 const VALIDATION = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
@@ -36,70 +40,136 @@ function message(status: string, body: Record<string, unknown> = { id: ID }): St
   };
 }
 
+const eventTopics = createEventTopics(() => Promise.reject(new Error('is not asked')));
+
+interface WatchOptions {
+  readonly seesMessages?: boolean;
+  /** Whether the feed remembers what came while the transaction was being read. */
+  readonly remembers?: boolean;
+  readonly transactionId?: string;
+}
+
 /** Readings answered one by one; the last one is repeated. */
 type Reading = Transaction | null | Error;
 
-/** A watch whose events, readings and clock the test moves by hand. */
-function start(...readings: [Reading, ...Reading[]]) {
-  const queue: StoredEvent[] = [];
-  let wake: (() => void) | undefined;
-  let ended = false;
+/** A clock that stands still until the test lets a sleep end. */
+function startClock() {
   const slept: number[] = [];
-  let ring: (() => void) | undefined;
-  let asleep: (() => void) | undefined;
-  const failures: UpstreamError[] = [];
-  const leave = new AbortController();
-  const watch: CepWatch = {
-    transactionId: ID,
-    events: {
-      async next() {
-        while (queue.length === 0 && !ended) await new Promise<void>((resolve) => (wake = resolve));
-        const value = queue.shift();
-        return value === undefined ? { done: true, value: undefined } : { done: false, value };
-      },
-      async return() {
-        ended = true;
-        wake?.();
-        return { done: true, value: undefined };
-      },
-    },
-    read: async () => {
-      const [reading] = readings;
-      if (readings.length > 1) readings.shift();
-      if (reading instanceof Error) throw reading;
-      return reading ?? null;
-    },
-    renew: () => undefined,
+  let now = 1_000_000;
+  let sleeping: { readonly until: number; wake(): void } | undefined;
+  const clock: AlarmClock = {
+    now: () => now,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
-        if (signal.aborted) reject(signal.reason);
         slept.push(ms);
-        ring = resolve;
-        asleep?.();
-        signal.addEventListener('abort', () => reject(signal.reason));
+        const own = { until: now + ms, wake: resolve };
+        sleeping = own;
+        signal.addEventListener('abort', () => {
+          if (sleeping === own) sleeping = undefined;
+          reject(signal.reason);
+        });
       }),
-    onFailedRead: (error) => failures.push(error),
-    signal: leave.signal,
   };
-  const updates = watchCep(watch);
   return {
-    updates,
+    clock,
     slept,
-    failures,
-    leave: () => leave.abort(),
-    get ended() {
-      return ended;
-    },
-    send(...events: StoredEvent[]) {
-      queue.push(...events);
-      wake?.();
+    get isAsleep() {
+      return sleeping !== undefined;
     },
     /** Lets the time pass that is being waited for, once something waits. */
     async ring() {
-      if (ring === undefined) await new Promise<void>((resolve) => (asleep = resolve));
-      const current = ring;
-      ring = undefined;
-      current?.();
+      await until(() => sleeping !== undefined);
+      const current = sleeping;
+      sleeping = undefined;
+      now = Math.max(now, current?.until ?? 0);
+      current?.wake();
+      await settled();
+    },
+    /** Lets a time pass in which nothing is due. */
+    pass(ms: number) {
+      now += ms;
+    },
+  };
+}
+
+/** A turn in which everything goes on that does not wait for time. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+interface Shared {
+  readonly time: ReturnType<typeof startClock>;
+  readonly polls: CepPolls;
+}
+
+function share(perSecond = 20): Shared {
+  const time = startClock();
+  return { time, polls: new CepPolls(time.clock, perSecond) };
+}
+
+/** A watch whose events, readings and clock the test moves by hand. */
+const start = (...readings: [Reading, ...Reading[]]) => startOn(share(), {}, ...readings);
+
+function startOn(
+  { time, polls }: Shared,
+  { seesMessages = true, remembers = true, transactionId = ID }: WatchOptions,
+  ...readings: [Reading, ...Reading[]]
+) {
+  let watcher: Watcher | undefined;
+  let topics: readonly string[] = [];
+  let ended = false;
+  let reads = 0;
+  const recent: StoredEvent[] = [];
+  const failures: UpstreamError[] = [];
+  const concerns = (stored: StoredEvent, by: readonly string[]) =>
+    eventTopics.of(stored).some((topic) => by.includes(topic));
+  const updates = new CepWatch(
+    {
+      transactionId,
+      visibility: 'client',
+      seesMessages,
+      async watch(first, told) {
+        topics = first;
+        watcher = told;
+        return {
+          add(more) {
+            topics = [...topics, ...more];
+            return remembers ? recent.filter((stored) => concerns(stored, topics)) : undefined;
+          },
+          stop() {
+            ended = true;
+          },
+        };
+      },
+      async read() {
+        reads += 1;
+        const [reading] = readings;
+        if (readings.length > 1) readings.shift();
+        if (reading instanceof Error) throw reading;
+        return reading ?? null;
+      },
+      renew: () => undefined,
+      idle: () => undefined,
+      readFailed: (error) => failures.push(error),
+    },
+    polls,
+  );
+  return {
+    updates,
+    failures,
+    slept: time.slept,
+    ring: () => time.ring(),
+    leave: () => updates.return(),
+    get ended() {
+      return ended;
+    },
+    get reads() {
+      return reads;
+    },
+    /** What comes on the client's log; the watch is told of what concerns it. */
+    send(...events: StoredEvent[]) {
+      for (const stored of events) {
+        recent.push(stored);
+        if (!ended && concerns(stored, topics)) watcher?.event(stored);
+      }
     },
     async next() {
       const step = await updates.next();
@@ -187,8 +257,9 @@ describe('cepStatus', () => {
 
   it('hides no message behind a reading that lags: not known yet, then older than the message', async () => {
     const watch = start(null, transaction(null), transaction('PENDING'));
-    watch.send(message('DELAYED'));
     const first = watch.next();
+    await settled();
+    watch.send(message('DELAYED'));
     await watch.ring();
     await watch.ring();
     expect(await first).toBe('SNAPSHOT PENDING');
@@ -198,17 +269,18 @@ describe('cepStatus', () => {
 
   it('shows what messages say where the transaction stays unreadable', async () => {
     const watch = start(null);
-    watch.send(message('DELAYED'));
     const first = watch.next();
+    await settled();
+    watch.send(message('DELAYED'));
     for (let lag = 0; lag < 5; lag += 1) await watch.ring();
     expect(await first).toBe('SNAPSHOT DELAYED');
   });
 
   it('is refused for a transaction that stays unknown', async () => {
     const watch = start(null);
-    const first = watch.next();
+    const refused = expect(watch.next()).rejects.toThrow(BadInputError);
     for (let lag = 0; lag < 5; lag += 1) await watch.ring();
-    await expect(first).rejects.toThrow(BadInputError);
+    await refused;
     expect(watch.ended).toBe(true);
   });
 
@@ -252,9 +324,9 @@ describe('cepStatus', () => {
   it('ends with the error when the caller may no longer read', async () => {
     const watch = start(transaction('PENDING'), new UpstreamError('UNAUTHENTICATED', 'Expired.'));
     await watch.next();
-    const next = watch.next();
+    const refused = expect(watch.next()).rejects.toThrow('Expired.');
     await watch.ring();
-    await expect(next).rejects.toThrow('Expired.');
+    await refused;
   });
 
   it('ends with the error when the first reading fails', async () => {
@@ -268,5 +340,120 @@ describe('cepStatus', () => {
     watch.leave();
     expect(await next).toBe('completed');
     expect(watch.ended).toBe(true);
+  });
+
+  it('hears what came while it was being read, by a name that only the reading tells', async () => {
+    const watch = start(transaction('PENDING'));
+    const first = watch.next();
+    watch.send(
+      message('FAILED', { id: OTHER, tracking_key: 'TRACK2' }),
+      message('DELAYED', { id: OTHER, tracking_key: 'TRACK1' }),
+    );
+    expect(await first).toBe('SNAPSHOT PENDING');
+    expect(await watch.next()).toBe('CHANGE DELAYED');
+    expect(watch.reads).toBe(1);
+  });
+
+  it('is read again where the feed no longer remembers what came meanwhile', async () => {
+    const watch = startOn(share(), { remembers: false }, transaction('PENDING'), transaction('DELAYED'));
+    expect(await watch.next()).toBe('SNAPSHOT PENDING');
+    expect(await watch.next()).toBe('CHANGE DELAYED');
+    expect(watch.reads).toBe(2);
+  });
+
+  it('shows a narrowed caller no message about a transaction that it has not read as its own', async () => {
+    const watch = startOn(share(), { seesMessages: false }, null);
+    const refused = expect(watch.next()).rejects.toThrow(BadInputError);
+    await settled();
+    watch.send(message('COMPLETED'));
+    for (let lag = 0; lag < 5; lag += 1) await watch.ring();
+    await refused;
+  });
+});
+
+describe('receipts that are waited for together', () => {
+  const UUIDS = Array.from(
+    { length: 100 },
+    (_, index) => `3f2b1c9e-8d4a-4f6b-9a57-${String(index).padStart(12, '0')}`,
+  );
+  const [NINETY_SECONDS, TICK] = [90_000, 10];
+
+  it('share one reading where they are of one transaction, by each caller in turn', async () => {
+    const shared = share();
+    const watches = UUIDS.map(() => startOn(shared, {}, transaction('PENDING')));
+    for (const watch of watches) expect(await watch.next()).toBe('SNAPSHOT PENDING');
+    for (let poll = 1; poll <= 3; poll += 1) {
+      await shared.time.ring();
+      expect(watches.map(({ reads }) => reads)).toEqual(watches.map((_, index) => (index < poll ? 2 : 1)));
+    }
+  });
+
+  it('are all shown what one reading tells', async () => {
+    const shared = share();
+    const watches = UUIDS.map(() => startOn(shared, {}, transaction('PENDING'), transaction('COMPLETED')));
+    for (const watch of watches) await watch.next();
+    await shared.time.ring();
+    for (const watch of watches) expect(await watch.next()).toBe('CHANGE COMPLETED');
+    expect(watches.reduce((sum, { reads }) => sum + reads, 0)).toBe(watches.length + 1);
+    for (const watch of watches) expect(await watch.next()).toBe('completed');
+  });
+
+  it('are read by the next caller where one is refused, which alone ends', async () => {
+    const shared = share();
+    const refused = startOn(shared, {}, transaction('PENDING'), new UpstreamError('FORBIDDEN', 'No more.'));
+    const other = startOn(shared, {}, transaction('PENDING'), transaction('DELAYED'));
+    for (const watch of [refused, other]) await watch.next();
+    const ends = expect(refused.next()).rejects.toThrow('No more.');
+    await shared.time.ring();
+    await ends;
+    expect(await other.next()).toBe('CHANGE DELAYED');
+    expect(other.ended).toBe(false);
+  });
+
+  it('keep to the rate, the one that has waited longest first, and none is forgotten', async () => {
+    const perSecond = 5;
+    const shared = share(perSecond);
+    const order: string[] = [];
+    const watches = [];
+    for (const transactionId of UUIDS) {
+      const watch = startOn(shared, { transactionId }, transaction('PENDING'));
+      await watch.next();
+      watches.push({ transactionId, watch });
+      shared.time.pass(TICK);
+    }
+    const begun = shared.time.clock.now();
+    while (order.length < UUIDS.length) {
+      await shared.time.ring();
+      for (const { transactionId, watch } of watches) {
+        if (watch.reads > 1 && !order.includes(transactionId)) order.push(transactionId);
+      }
+      const seconds = Math.max(0, shared.time.clock.now() - begun - NINETY_SECONDS) / 1_000;
+      expect(order.length).toBeLessThanOrEqual(perSecond + Math.ceil((seconds + 1) * perSecond));
+    }
+    expect(order).toEqual(UUIDS);
+  });
+
+  it('are put off by a message that tells of them', async () => {
+    const shared = share();
+    const [told, other] = [
+      startOn(shared, {}, transaction('PENDING')),
+      startOn(shared, { transactionId: OTHER }, transaction('PENDING')),
+    ];
+    for (const watch of [told, other]) await watch.next();
+    shared.time.pass(NINETY_SECONDS / 2);
+    told.send(message('DELAYED'));
+    expect(await told.next()).toBe('CHANGE DELAYED');
+    await shared.time.ring();
+    expect([told.reads, other.reads]).toEqual([1, 2]);
+  });
+
+  it('hold no alarm once they are over', async () => {
+    const shared = share();
+    const watch = startOn(shared, {}, transaction('PENDING'));
+    await watch.next();
+    watch.send(message('COMPLETED'));
+    expect(await watch.next()).toBe('CHANGE COMPLETED');
+    expect(await watch.next()).toBe('completed');
+    expect(shared.time.isAsleep).toBe(false);
   });
 });

@@ -4,14 +4,16 @@ import { encodeCursor, type Place } from '../cursor.ts';
 import type { Entry, Slice } from '../entry.ts';
 import { EventsGapError, StoreUnavailableError } from '../errors.ts';
 import type { Listener, Source } from '../source.ts';
-import type { Follower } from './follower.ts';
-import { type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
+import type { EventTopics } from '../topics.ts';
+import { Lane } from './lane.ts';
+import { AT_ONCE, type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
+import { type Member, Router } from './router.ts';
 
 const PAGE = 64;
 /** Between attempts to settle a resync, in milliseconds. */
 const RETRY_MS = 200;
 
-/** Told how the number of followers changes, and when the last one has left. */
+/** Told how the number of members changes, and when the last one has left. */
 interface FeedOwner {
   sized(change: 1 | -1): void;
   idle(): void;
@@ -19,14 +21,18 @@ interface FeedOwner {
 
 /**
  * One client's live events in this process, shared by all its followers. Its tail moves only along the `prev` chain:
- * whatever does not follow from it is settled by reading the log, and what the log cannot supply is a gap.
+ * whatever does not follow from it is settled by reading the log, and what the log cannot supply is a gap. An entry is
+ * pushed to those who wait for its topics; a gap is told to everybody.
  */
 export class Feed implements Listener {
   readonly clientId: string;
   readonly #source: Source;
   readonly #owner: FeedOwner;
-  readonly #live = new Set<Follower>();
-  readonly #members = new Set<Follower>();
+  readonly #topics: EventTopics;
+  readonly #live = new Router<Member>();
+  /** The live ones that wait for topics which have to be asked for. */
+  readonly #lane: Lane<Member>;
+  readonly #members = new Set<Member>();
   readonly #recent = new Ring();
   readonly #reads = new Map<string, Promise<Slice>>();
   #tail: Place | undefined;
@@ -37,24 +43,27 @@ export class Feed implements Listener {
   #readAgain = false;
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(clientId: string, source: Source, owner: FeedOwner) {
+  constructor(clientId: string, source: Source, topics: EventTopics, owner: FeedOwner) {
     this.clientId = clientId;
     this.#source = source;
+    this.#topics = topics;
     this.#owner = owner;
+    this.#lane = new Lane(clientId, topics);
   }
 
-  get members(): ReadonlySet<Follower> {
+  get members(): ReadonlySet<Member> {
     return this.#members;
   }
 
-  enter(follower: Follower): void {
-    this.#members.add(follower);
+  enter(member: Member): void {
+    this.#members.add(member);
     this.#owner.sized(1);
   }
 
-  leave(follower: Follower): void {
-    this.#live.delete(follower);
-    if (!this.#members.delete(follower)) return;
+  leave(member: Member): void {
+    this.#live.delete(member);
+    this.#lane.delete(member);
+    if (!this.#members.delete(member)) return;
     this.#owner.sized(-1);
     if (this.#members.size > 0) return;
     clearTimeout(this.#retry);
@@ -87,15 +96,66 @@ export class Feed implements Listener {
   }
 
   /**
-   * What comes after a position; where that is all there is, each new entry is pushed from now on, and nothing can come
-   * between, because nothing here waits. Undefined when the recent past does not reach back that far.
+   * What comes after a position; where that is all there is, each new entry of the follower's topics is pushed from now on,
+   * and nothing can come between, because nothing here waits. Undefined when the recent past does not reach back that far.
    */
-  join(follower: Follower, position: string): Missed | undefined {
-    if (this.#tail === undefined) return undefined;
-    const upToDate = this.#tail.position === position;
-    const missed = upToDate ? { entries: [], all: true } : this.#recent.since(position);
+  join(follower: Member, position: string): Missed | undefined {
+    const missed = this.#missedSince(position);
     if (missed?.all === true) this.#live.add(follower);
     return missed;
+  }
+
+  /**
+   * The same for a follower of topics that have to be asked for. It is live only where it has missed nothing: what it has
+   * missed may have to be asked about first.
+   */
+  async joinLane(follower: Member, position: string): Promise<Missed | undefined> {
+    while (this.#lane.idle !== undefined) await this.#lane.idle;
+    // It may have left meanwhile.
+    if (!this.#members.has(follower)) return { entries: [], all: false };
+    const missed = this.#missedSince(position);
+    if (missed === undefined || missed.entries.length > 0) return missed && { ...missed, all: false };
+    this.#lane.add(follower);
+    return missed;
+  }
+
+  #missedSince(position: string): Missed | undefined {
+    if (this.#tail === undefined) return undefined;
+    return this.#tail.position === position
+      ? { entries: [], all: true }
+      : this.#recent.since(position, AT_ONCE);
+  }
+
+  /** Whether an entry of history is of any of the topics; of undefined every entry is. */
+  concerns(topics: ReadonlySet<string> | undefined, { event }: Entry): boolean {
+    return topics === undefined || this.#topics.of(event).some((topic) => topics.has(topic));
+  }
+
+  /** The same, where topics have to be asked for. Throws what asking does. */
+  async concernsWhenAsked(topics: ReadonlySet<string> | undefined, entry: Entry): Promise<boolean> {
+    if (topics === undefined || this.concerns(topics, entry)) return true;
+    const asked = await this.#topics.askedFor(this.clientId, entry.event);
+    return asked?.some((topic) => topics.has(topic)) ?? false;
+  }
+
+  /** Pushes each new entry of its topics to a member from now on. Returns the place from which on it does. */
+  watch(member: Member): string | undefined {
+    if (this.#tail === undefined) return undefined;
+    this.#live.add(member);
+    return this.#tail.position;
+  }
+
+  /** Has a member wait for more topics from now on. */
+  addTopics(member: Member, topics: readonly string[]): void {
+    this.#live.addTopics(member, topics);
+  }
+
+  /** What has come since a position, and is of any of the topics; undefined where the recent past does not reach back. */
+  recent(position: string, topics: ReadonlySet<string>): readonly Entry[] | undefined {
+    if (this.#tail?.position === position) return [];
+    return this.#recent
+      .since(position)
+      ?.entries.filter(({ event }) => this.#topics.of(event).some((topic) => topics.has(topic)));
   }
 
   /** A checked page of history. Followers that resume from the same place share one read. */
@@ -157,18 +217,30 @@ export class Feed implements Listener {
   async #catchUp(tail: Place): Promise<void> {
     const slice = await this.#source.read(this.clientId, tail.position, PAGE);
     if (!isUnbroken(tail.position, slice)) return this.#startOver();
-    for (const follower of this.#live) {
-      // What piled up during an outage is no fault of the reader: it goes on from the log, at its own pace.
-      if (!follower.hasRoomFor(slice.entries)) {
-        this.#live.delete(follower);
-        follower.fallBack();
-      }
-    }
+    this.#makeRoom(slice.entries, tail.position);
     for (const entry of slice.entries) this.#accept(entry);
     if (slice.hasMore) {
       this.#readAgain = true;
       await nextTurn();
     }
+  }
+
+  /** What piled up during an outage is no fault of the reader: who has no room goes on from the log, at its own pace. */
+  #makeRoom(entries: readonly Entry[], position: string): void {
+    const coming = new Map<Member, Entry[]>();
+    for (const entry of entries) {
+      for (const member of this.#live.readersOf(this.#topics.of(entry.event))) {
+        const own = coming.get(member);
+        if (own === undefined) coming.set(member, [entry]);
+        else own.push(entry);
+      }
+    }
+    for (const [member, own] of coming) {
+      if (member.hasRoomFor?.(own) !== false) continue;
+      this.#live.delete(member);
+      member.fallBack?.(position);
+    }
+    this.#lane.makeRoom(entries, position);
   }
 
   /** Moves on to an entry that follows from the tail. True also for one that has been here before. */
@@ -182,14 +254,16 @@ export class Feed implements Listener {
     if (this.#tail === undefined) return;
     this.#tail = { epoch: this.#tail.epoch, position: entry.position };
     this.#recent.push(entry);
-    for (const follower of this.#live) follower.push(entry);
+    for (const member of this.#live.readersOf(this.#topics.of(entry.event))) member.push(entry);
+    this.#lane.push(entry);
   }
 
   async #startOver(): Promise<void> {
     const bounds = await this.#source.bounds(this.clientId);
     const error = gapError(this.clientId, bounds);
-    for (const follower of this.#live) follower.fail(error);
+    for (const member of [...this.#live.members]) member.fail(error);
     this.#live.clear();
+    this.#lane.fail(error);
     this.#recent.clear();
     this.#tail = bounds.head;
   }

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { PushStream, type Sink } from '../../common/push-stream.ts';
 import type { Place } from '../cursor.ts';
 import type { Entry } from '../entry.ts';
 import { EventsGapError, SlowConsumerError, StoreUnavailableError } from '../errors.ts';
@@ -6,41 +7,38 @@ import type { FollowOptions, StoredEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Feed } from './feed.ts';
 import { QUEUE_LIMIT } from './ring.ts';
+import type { Member } from './router.ts';
 
 /** Between attempts to read a log that is away, in milliseconds. */
 const RETRY_MS = 200;
 
 /**
- * One reader of a feed. It reads history page by page, only when asked for more, until the feed's recent past reaches
- * back to where it stands; from there it is live. Its queue is bounded either way.
+ * One reader of a feed. It reads history page by page, only while there is room for it, until the feed's recent past
+ * reaches back to where it stands; from there it is live. Its queue is bounded either way.
  */
-export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
+export class Follower extends PushStream<StoredEvent> implements Member {
+  readonly topics: ReadonlySet<string> | undefined;
   readonly #feed: Feed;
   readonly #metrics: EventMetrics;
-  readonly #signal: AbortSignal;
-  readonly #readers: () => number;
-  /** In milliseconds since 1970. */
-  readonly #since = Date.now();
-  readonly #onAbort = (): void => this.#close();
-  /** That of the last entry queued; set by `open`. */
+  readonly #asks: boolean;
+  /** Where history has been read to; set by `open`. Of no meaning while it is live. */
   #position = '';
   #queue: Entry[] = [];
   #queued = 0;
   #live = false;
   #closed = false;
   #failure: Error | undefined;
-  #wake: (() => void) | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  #sink: Sink<StoredEvent> | undefined;
+  /** Whether the sink is at work, or the log is being read for it. */
+  #busy = false;
 
-  constructor(feed: Feed, metrics: EventMetrics, options: Pick<FollowOptions, 'signal' | 'readers'>) {
-    const { signal, readers = () => 1 } = options;
+  constructor(feed: Feed, metrics: EventMetrics, { topics, asks = false }: Omit<FollowOptions, 'after'>) {
+    super();
     this.#feed = feed;
     this.#metrics = metrics;
-    this.#signal = signal;
-    this.#readers = readers;
+    this.topics = topics === undefined ? undefined : new Set(topics);
+    this.#asks = asks;
     feed.enter(this);
-    if (signal.aborted) this.#close();
-    else signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   /** Attaches, and proves that `after` can be gone on from. Throws what `EventLog.follow` throws. */
@@ -54,22 +52,111 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
       this.#position = after?.position ?? tail.position;
       if (!this.#closed) await this.#advance();
     } catch (error) {
-      throw this.#end(error);
+      throw this.#close(error);
     }
+  }
+
+  override connect(sink: Sink<StoredEvent>): void {
+    this.#sink = sink;
+    this.#pump();
+  }
+
+  override stop(): void {
+    this.#sink = undefined;
+    this.#close();
+  }
+
+  hasRoomFor(entries: readonly Entry[]): boolean {
+    const size = entries.reduce((sum, entry) => sum + entry.size, this.#queued);
+    return this.#queue.length + entries.length <= QUEUE_LIMIT.entries && size <= QUEUE_LIMIT.size;
+  }
+
+  /** Takes a live entry. */
+  push(entry: Entry): void {
+    this.#enqueue(entry);
+    this.#pump();
+    if (this.#queue.length > QUEUE_LIMIT.entries || this.#queued > QUEUE_LIMIT.size) {
+      this.#metrics.slowConsumerDisconnect();
+      this.#drop();
+      this.fail(new SlowConsumerError());
+      // Who does not read would not hear of it otherwise.
+      if (this.#sink !== undefined) this.#end(this.#failure);
+    }
+  }
+
+  fallBack(position: string): void {
+    this.#live = false;
+    this.#position = position;
+    this.#pump();
+  }
+
+  /** Ends with an error, after what is queued. */
+  fail(error: Error): void {
+    this.#failure = error;
+    this.#feed.leave(this);
+    this.#pump();
+  }
+
+  /** Hands what is queued to the sink; once that is done, reads on where it is not live. */
+  #pump(): void {
+    while (!this.#closed && !this.#busy && this.#sink !== undefined) {
+      const entry = this.#queue.shift();
+      if (entry !== undefined) {
+        this.#queued -= entry.size;
+        const taken = this.#sink.take(entry.event);
+        if (taken instanceof Promise) this.#wait(taken);
+      } else if (this.#failure !== undefined) {
+        this.#end(this.#failure);
+      } else if (this.#live) {
+        return;
+      } else {
+        this.#wait(this.#advancePatiently());
+      }
+    }
+  }
+
+  #wait(work: Promise<void>): void {
+    this.#busy = true;
+    work.then(
+      () => {
+        this.#busy = false;
+        this.#pump();
+      },
+      (error: unknown) => this.#end(error),
+    );
   }
 
   /** Goes live, or queues the next page of history. */
   async #advance(): Promise<void> {
-    const missed = this.#feed.join(this, this.#position);
-    if (missed !== undefined) {
-      this.#live = missed.all;
-      for (const entry of missed.entries) this.#enqueue(entry);
+    const missed = this.#asks
+      ? await this.#feed.joinLane(this, this.#position)
+      : this.#feed.join(this, this.#position);
+    if (missed?.all === true) {
+      // What is pushed from now on is queued behind these.
+      this.#live = true;
+      for (const entry of missed.entries) if (this.#feed.concerns(this.topics, entry)) this.#enqueue(entry);
       return;
     }
-    const { entries } = await this.#feed.history(this.#position);
-    for (const entry of entries) this.#enqueue(entry);
+    const { entries } = missed ?? (await this.#feed.history(this.#position));
+    for (const entry of entries) {
+      if (this.#asks ? await this.#isAskedFor(entry) : this.#feed.concerns(this.topics, entry))
+        this.#enqueue(entry);
+      if (this.#failure !== undefined) return;
+      this.#position = entry.position;
+    }
     // The feed has not heard yet of what the log already holds.
     if (entries.length === 0) await this.#feed.settle();
+  }
+
+  /** Whether an entry is of its topics, some of which have to be asked for. What asking throws ends it, in the stream. */
+  async #isAskedFor(entry: Entry): Promise<boolean> {
+    try {
+      return await this.#feed.concernsWhenAsked(this.topics, entry);
+    } catch (error) {
+      this.#failure = error instanceof Error ? error : new Error(String(error));
+      this.#feed.leave(this);
+      return false;
+    }
   }
 
   /** Once opened, a follower outlives an outage wherever it stands, in the midst of history too. */
@@ -82,108 +169,10 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
     }
   }
 
-  hasRoomFor(entries: readonly Entry[]): boolean {
-    const size = entries.reduce((sum, entry) => sum + entry.size, this.#queued);
-    return this.#queue.length + entries.length <= QUEUE_LIMIT.entries && size <= QUEUE_LIMIT.size;
-  }
-
-  /** Takes a live entry, the one after the last. */
-  push(entry: Entry): void {
-    this.#enqueue(entry);
-    if (this.#queue.length > QUEUE_LIMIT.entries || this.#queued > QUEUE_LIMIT.size) {
-      this.#metrics.slowConsumerDisconnect();
-      this.#drop();
-      this.fail(new SlowConsumerError());
-    }
-  }
-
-  /** Is no longer live, and goes on from the log after what is queued. */
-  fallBack(): void {
-    this.#live = false;
-    this.#wake?.();
-  }
-
-  /** Ends with an error, after what is queued. */
-  fail(error: Error): void {
-    this.#failure = error;
-    this.#feed.leave(this);
-    this.#wake?.();
-  }
-
-  next(): Promise<IteratorResult<StoredEvent, undefined>> {
-    // Calls that overlap are answered in their order.
-    const turn = this.#turn.then(() => this.#next());
-    this.#turn = turn.catch(() => {});
-    return turn;
-  }
-
-  async return(): Promise<IteratorResult<StoredEvent, undefined>> {
-    this.#close();
-    return { done: true, value: undefined };
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#close();
-  }
-
-  async #next(): Promise<IteratorResult<StoredEvent, undefined>> {
-    try {
-      while (!this.#closed) {
-        const entry = this.#queue.shift();
-        if (entry !== undefined) return this.#deliver(entry);
-        if (this.#failure !== undefined) throw this.#failure;
-        if (this.#live) await this.#somethingNew();
-        else await this.#untilClosed(this.#advancePatiently());
-      }
-    } catch (error) {
-      throw this.#end(error);
-    }
-    return { done: true, value: undefined };
-  }
-
-  #deliver(entry: Entry): IteratorResult<StoredEvent, undefined> {
-    this.#queued -= entry.size;
-    const { event } = entry;
-    const readers = this.#readers();
-    if (readers > 0) {
-      const arrived = Date.parse(event.receivedAt);
-      this.#metrics.delivered(event.type, readers);
-      // The age of history says nothing of how fast events travel.
-      if (arrived >= this.#since) this.#metrics.lag(Date.now() - arrived);
-    }
-    return { done: false, value: event };
-  }
-
   #enqueue(entry: Entry): void {
     if (this.#closed) return;
     this.#queue.push(entry);
     this.#queued += entry.size;
-    this.#position = entry.position;
-    this.#wake?.();
-  }
-
-  #somethingNew(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = () => {
-        this.#wake = undefined;
-        resolve();
-      };
-    });
-  }
-
-  /** A read of the log may take long, or for ever; the end of the iteration does not wait for it. */
-  #untilClosed(work: Promise<void>): Promise<void> {
-    return Promise.race([work, this.#somethingNew()]);
-  }
-
-  #end(error: unknown): unknown {
-    if (error instanceof EventsGapError) this.#metrics.gap();
-    this.#close();
-    return error;
   }
 
   #drop(): void {
@@ -191,12 +180,19 @@ export class Follower implements AsyncIterableIterator<StoredEvent, undefined> {
     this.#queued = 0;
   }
 
-  #close(): void {
+  #end(error: unknown): void {
+    const sink = this.#sink;
+    this.#sink = undefined;
     if (this.#closed) return;
+    sink?.finish(this.#close(error));
+  }
+
+  #close(error?: unknown): unknown {
+    if (error instanceof EventsGapError) this.#metrics.gap();
+    if (this.#closed) return error;
     this.#closed = true;
-    this.#signal.removeEventListener('abort', this.#onAbort);
     this.#drop();
     this.#feed.leave(this);
-    this.#wake?.();
+    return error;
   }
 }

@@ -1,35 +1,47 @@
 import { stagger } from '../../common/stagger.ts';
 import type { Place } from '../cursor.ts';
 import { DrainingError } from '../errors.ts';
-import type { FollowOptions } from '../log.ts';
+import type { FollowOptions, Watcher } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Source } from '../source.ts';
+import type { EventTopics } from '../topics.ts';
 import { Feed } from './feed.ts';
 import { Follower } from './follower.ts';
+import { Watch } from './watch.ts';
 
 /** All followers of the process: one feed per client that anybody follows. */
 export class Hub {
   readonly #source: Source;
   readonly #metrics: EventMetrics;
+  readonly #topics: EventTopics;
   readonly #feeds = new Map<string, Feed>();
   #followers = 0;
   #stopped = false;
 
-  constructor(source: Source, metrics: EventMetrics) {
+  constructor(source: Source, metrics: EventMetrics, topics: EventTopics) {
     this.#source = source;
     this.#metrics = metrics;
+    this.#topics = topics;
   }
 
   /** Resolves once attached. Throws what `EventLog.follow` throws. */
   async follow(
     clientId: string,
     after: Place | undefined,
-    options: Pick<FollowOptions, 'signal' | 'readers'>,
+    options: Omit<FollowOptions, 'after'>,
   ): Promise<Follower> {
     if (this.#stopped) throw new DrainingError();
     const follower = new Follower(this.#feed(clientId), this.#metrics, options);
     await follower.open(after);
     return follower;
+  }
+
+  /** Resolves once attached. Throws what `EventLog.watch` throws. */
+  async watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<Watch> {
+    if (this.#stopped) throw new DrainingError();
+    const watch = new Watch(this.#feed(clientId), this.#metrics, topics, watcher);
+    await watch.open();
+    return watch;
   }
 
   /** Ends the followers one after another; resolves once the last one is. */
@@ -42,7 +54,7 @@ export class Hub {
   #feed(clientId: string): Feed {
     const known = this.#feeds.get(clientId);
     if (known !== undefined) return known;
-    const feed = new Feed(clientId, this.#source, {
+    const feed = new Feed(clientId, this.#source, this.#topics, {
       sized: (change) => {
         this.#followers += change;
         this.#metrics.subscribers(this.#followers);

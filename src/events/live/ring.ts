@@ -3,7 +3,7 @@ import type { Entry } from '../entry.ts';
 /** How much may wait for one follower, and how much of the recent past a feed remembers. */
 export const QUEUE_LIMIT = { entries: 256, size: 1024 * 1024 } as const;
 /** How much of that a follower may be given at once, so that there is room for what comes while it reads. */
-const AT_ONCE = { entries: 128, size: 512 * 1024 } as const;
+export const AT_ONCE = { entries: 128, size: 512 * 1024 } as const;
 
 /** What a follower missed: as much of it as it can be given at once, and whether that was all. */
 export interface Missed {
@@ -31,8 +31,8 @@ export class Ring {
     return this.#entries.get(entry.position)?.prev === entry.prev;
   }
 
-  /** What comes after a position, or undefined when that reaches back too far. */
-  since(position: string): Missed | undefined {
+  /** What comes after a position, as much as is allowed at once; undefined when that reaches back too far. */
+  since(position: string, atOnce: typeof AT_ONCE | typeof QUEUE_LIMIT = QUEUE_LIMIT): Missed | undefined {
     const entries = [...this.#entries.values()];
     const known = entries.findLastIndex((entry) => entry.position === position);
     if (known < 0 && entries[0]?.prev !== position) return undefined;
@@ -40,7 +40,7 @@ export class Ring {
     let size = 0;
     const fitting = missed.filter((entry, index) => {
       size += entry.size;
-      return index < AT_ONCE.entries && size <= AT_ONCE.size;
+      return index < atOnce.entries && size <= atOnce.size;
     });
     return { entries: fitting, all: fitting.length === missed.length };
   }

@@ -8,6 +8,7 @@ import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import { LogReader } from '../reader.ts';
 import type { RemoteLog } from '../spool/spooled-log.ts';
+import type { EventTopics } from '../topics.ts';
 import { RedisChannels } from './channels.ts';
 import { redisKeys, seenKey } from './keys.ts';
 import { list, word } from './reply.ts';
@@ -45,6 +46,8 @@ export interface RedisLogOptions {
   readonly retention: number;
   readonly logger: Logger;
   readonly metrics: EventMetrics;
+  /** Whom events concern; without it, those who wait for their type. */
+  readonly topics?: EventTopics | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -79,7 +82,7 @@ export class RedisLog extends LogReader implements RemoteLog {
       logger,
       metrics,
     );
-    super(new RedisSource(reader, channels, now), metrics);
+    super(new RedisSource(reader, channels, now), metrics, options.topics);
     this.#options = options;
     const writes = new DurableWrites(redisUrl, REPLICA_TIMEOUT_MS);
     this.#writers = new RedisWriters({ connect, redisUrl, writes, logger, deadlineMs: TIMEOUT_MS });

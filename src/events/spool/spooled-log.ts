@@ -6,9 +6,11 @@ import type {
   EventLog,
   EventLogHealth,
   EventPage,
+  EventStream,
+  EventWatch,
   FollowOptions,
   NewEvent,
-  StoredEvent,
+  Watcher,
 } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Quarantine } from '../quarantine.ts';
@@ -104,8 +106,12 @@ export class SpooledLog implements EventLog {
     return this.#log.head(clientId);
   }
 
-  follow(clientId: string, options: FollowOptions): Promise<AsyncIterableIterator<StoredEvent, undefined>> {
+  follow(clientId: string, options?: FollowOptions): Promise<EventStream> {
     return this.#log.follow(clientId, options);
+  }
+
+  watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<EventWatch> {
+    return this.#log.watch(clientId, topics, watcher);
   }
 
   async health(): Promise<EventLogHealth> {

@@ -8,6 +8,7 @@ import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, EventLog, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import { LogReader } from '../reader.ts';
+import type { EventTopics } from '../topics.ts';
 import { SqliteBatch } from './batch.ts';
 import { openExclusive, PROBE_SCHEMA, probe, text } from './file.ts';
 import { positionOf, SqliteSource } from './source.ts';
@@ -39,6 +40,8 @@ export interface SqliteLogOptions {
   /** Events kept per client. */
   readonly retention: number;
   readonly metrics: EventMetrics;
+  /** Whom events concern; without it, those who wait for their type. */
+  readonly topics?: EventTopics | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds by a clock that nobody sets; for how long messages are recognised. */
@@ -72,7 +75,7 @@ export class SqliteLog extends LogReader implements EventLog {
     }
     addRunColumns(database);
     const store = new SqliteSource(database, options.now());
-    super(store, options.metrics);
+    super(store, options.metrics, options.topics);
     this.#clock = new RunningClock(database, options.now, options.monotonic);
     this.#options = options;
     this.#database = database;

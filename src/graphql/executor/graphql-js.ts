@@ -4,16 +4,29 @@ import {
   type ExecutionResult,
   execute,
   executeSubscriptionEvent,
-  mapSourceToResponseEvent,
+  GraphQLError,
   validate,
   validateSubscriptionArgs,
 } from 'graphql';
-import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import type { Plugin } from 'graphql-yoga';
+import { MappedStream, PushStream } from '../../common/push-stream.ts';
 import type { IdentifiedContext } from '../plugins/prepared-operation.ts';
 import { createPlannedExecution } from './planned-queries.ts';
 
-/** On each result of a stream of events: the cursor of the event that it was made from. Not part of what is sent. */
-export const CURSOR: unique symbol = Symbol('cursor');
+/** The event that a result of a stream was made from. */
+export interface Origin {
+  readonly type: string;
+  /** RFC 3339, when the gateway received it. */
+  readonly receivedAt: string;
+  /** Where the stream goes on after it; undefined for a stream that begins with the state of things instead. */
+  readonly cursor: string | undefined;
+}
+
+/** On each result that was made from an event. Not part of what is sent. */
+export const ORIGIN: unique symbol = Symbol('origin');
+
+/** The event that a result was made from. */
+export const originOf = (result: ExecutionResult): Origin | undefined => Reflect.get(result, ORIGIN);
 
 export interface GraphQLJsOptions {
   /** Whether errors leave out the names that were nearly hit, those of a document as well as of a variable. */
@@ -51,26 +64,52 @@ export function useGraphQLJs({ hideSuggestions }: GraphQLJsOptions): Plugin {
   };
 }
 
-/** graphql-js' own `subscribe`, but for the cursor that each result carries. */
-async function subscribe(
-  args: ExecutionArgs,
-): Promise<ExecutionResult | AsyncGenerator<ExecutionResult, void>> {
+type MaybePromise<T> = T | Promise<T>;
+
+/** What this plugin needs of an operation's context. */
+interface StreamContext {
+  /** Nothing is left to do until the next event. */
+  endSession(): void;
+}
+
+/** graphql-js' own `subscribe`, but for streams that push, and for the event that each result carries. */
+async function subscribe(args: ExecutionArgs): Promise<ExecutionResult | PushStream<ExecutionResult>> {
   const validated = validateSubscriptionArgs(args);
   if (!('schema' in validated)) return { errors: validated };
   const source = await createSourceEventStream(validated);
-  if (!isAsyncIterable(source)) return source;
-  return mapSourceToResponseEvent(validated, source, (eventArgs) => {
-    const cursor = cursorOf(eventArgs.rootValue);
-    const result = executeSubscriptionEvent(eventArgs);
-    if (cursor === undefined) return result;
-    return result instanceof Promise
-      ? result.then((made) => ({ ...made, [CURSOR]: cursor }))
-      : { ...result, [CURSOR]: cursor };
-  });
+  if (source instanceof PushStream) return new MappedStream(source, executionOf(args));
+  if (!(Symbol.asyncIterator in source)) return source;
+  throw new GraphQLError('A field of Subscription gave another stream than one that pushes.');
 }
 
-/** The source of `moneyIn` and `events` yields the events themselves; that of `cepStatus` yields what has no cursor. */
-function cursorOf(event: unknown): string | undefined {
-  const cursor = typeof event === 'object' && event !== null && 'cursor' in event ? event.cursor : undefined;
-  return typeof cursor === 'string' ? cursor : undefined;
+/** Executes an operation for each event. What it is validated to is as large as a socket: it is let go of in between. */
+function executionOf(args: ExecutionArgs): (rootValue: unknown) => MaybePromise<ExecutionResult> {
+  // The operation's own context: plugins that stand before this one have put it there.
+  const context = args.contextValue as StreamContext;
+  return (rootValue) => {
+    const validated = validateSubscriptionArgs(args);
+    if (!('schema' in validated)) return { errors: validated };
+    const origin = eventOf(rootValue);
+    const made = (result: ExecutionResult): ExecutionResult => {
+      context.endSession();
+      return origin === undefined ? result : Object.assign(result, { [ORIGIN]: origin });
+    };
+    const result = executeSubscriptionEvent({ ...validated, rootValue });
+    return result instanceof Promise ? result.then(made) : made(result);
+  };
 }
+
+/** `moneyIn` and `events` give the events themselves; `cepStatus` gives what names the event that it was made from. */
+function eventOf(rootValue: unknown): Origin | undefined {
+  if (typeof rootValue !== 'object' || rootValue === null) return undefined;
+  if (isOrigin(rootValue)) return rootValue;
+  const event = Reflect.get(rootValue, 'event');
+  return isOrigin(event) ? { type: event.type, receivedAt: event.receivedAt, cursor: undefined } : undefined;
+}
+
+const isOrigin = (value: unknown): value is Origin =>
+  typeof value === 'object' &&
+  value !== null &&
+  'cursor' in value &&
+  'type' in value &&
+  'receivedAt' in value;

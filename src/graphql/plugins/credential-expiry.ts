@@ -1,4 +1,5 @@
-import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import type { Plugin } from 'graphql-yoga';
+import { PushStream, type Sink } from '../../common/push-stream.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface ExpiringContext {
@@ -19,56 +20,44 @@ export function useCredentialExpiry(): Plugin<ExpiringContext> {
       if (context.endsWithSocket) return {};
       return {
         onSubscribeResult({ result, setResult }) {
-          if (isAsyncIterable(result)) setResult(endAt(result, (signal) => context.untilExpiry(signal)));
+          if (!(result instanceof PushStream)) return;
+          setResult(new EndingStream(result, (signal) => context.untilExpiry(signal)));
         },
       };
     },
   };
 }
 
-/** The results of a source until it ends, or a failure comes first; leaving ends both. Read one by one. */
-function endAt<T>(
-  source: AsyncIterable<T>,
-  failure: (signal: AbortSignal) => Promise<Error | undefined>,
-): AsyncIterableIterator<T> {
-  const iterator = source[Symbol.asyncIterator]();
-  const left = new AbortController();
-  let failed: Error | undefined;
-  // One reaction for the life of the stream: a race for each result would pile up as many.
-  let fail: (error: Error) => void = () => undefined;
-  failure(left.signal).then(
-    (error) => {
-      failed = error;
-      if (error !== undefined) fail(error);
-    },
+/** What another stream gives until it ends, or a failure comes first; leaving ends both. */
+class EndingStream<T> extends PushStream<T> {
+  readonly #source: PushStream<T>;
+  readonly #left = new AbortController();
+  readonly #failure: Promise<Error | undefined>;
+
+  constructor(source: PushStream<T>, failure: (signal: AbortSignal) => Promise<Error | undefined>) {
+    super();
+    this.#source = source;
     // Nobody is streamed to who could not be identified to begin with.
-    () => undefined,
-  );
-  const leave = async (): Promise<void> => {
-    left.abort();
-    await iterator.return?.();
-  };
-  return {
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    async next() {
-      try {
-        const step = await new Promise<IteratorResult<T>>((resolve, reject) => {
-          fail = reject;
-          if (failed === undefined) iterator.next().then(resolve, reject);
-          else reject(failed);
-        });
-        if (step.done === true) left.abort();
-        return step;
-      } catch (error) {
-        await leave();
-        throw error;
-      }
-    },
-    async return() {
-      await leave();
-      return { done: true, value: undefined };
-    },
-  };
+    this.#failure = failure(this.#left.signal).catch(() => undefined);
+  }
+
+  override connect(sink: Sink<T>): void {
+    this.#source.connect({
+      take: (item) => sink.take(item),
+      finish: (error) => {
+        this.#left.abort();
+        sink.finish(error);
+      },
+    });
+    void this.#failure.then((error) => {
+      if (error === undefined || this.#left.signal.aborted) return;
+      this.stop();
+      sink.finish(error);
+    });
+  }
+
+  override stop(): void {
+    this.#left.abort();
+    this.#source.stop();
+  }
 }

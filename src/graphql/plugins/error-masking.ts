@@ -1,5 +1,6 @@
 import { type ExecutionResult, GraphQLError, type GraphQLErrorOptions } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { MappedStream, PushStream } from '../../common/push-stream.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface ErrorContext {
@@ -51,16 +52,12 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
     return { ...result, errors: left === 0 ? given : [...given, leftOut(left, requestId)] };
   };
 
-  async function* maskStream(
-    results: AsyncIterable<ExecutionResult>,
-    requestId: string,
-  ): AsyncGenerator<ExecutionResult, void> {
-    try {
-      for await (const result of results) yield maskResult(result, requestId);
-    } catch (error) {
-      yield { errors: [publicForm(toGraphQLError(error), requestId)] };
-    }
-  }
+  const maskStream = (results: PushStream<ExecutionResult>, requestId: string) =>
+    new MappedStream(
+      results,
+      (result: ExecutionResult) => maskResult(result, requestId),
+      (error) => ({ errors: [publicForm(toGraphQLError(error), requestId)] }),
+    );
 
   return {
     onValidate() {
@@ -83,13 +80,11 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
       return {
         onSubscribeResult({ result, setResult }) {
           setResult(
-            isAsyncIterable(result)
-              ? withPromptReturn(maskStream(result, requestId), result)
-              : maskResult(result, requestId),
+            // What executes makes no other streams.
+            result instanceof PushStream
+              ? maskStream(result, requestId)
+              : maskResult(result as ExecutionResult, requestId),
           );
-        },
-        onSubscribeError({ error, setError }) {
-          setError(publicForm(toGraphQLError(error), requestId));
         },
       };
     },
@@ -102,20 +97,3 @@ const toGraphQLError = (error: unknown): GraphQLError =>
     : new GraphQLError('Unexpected error', {
         originalError: error instanceof Error ? error : new Error(String(error)),
       });
-
-/**
- * A generator's `return()` waits for its pending `next()`, which a quiet stream may never settle: the source is ended
- * first, and that settles it.
- */
-function withPromptReturn<T>(
-  mapped: AsyncGenerator<T, void>,
-  source: AsyncIterable<unknown>,
-): AsyncGenerator<T, void> {
-  const end = mapped.return.bind(mapped);
-  mapped.return = async (value) => {
-    // The iterator is the source itself: graphql-js and its executors hand out generators.
-    await (source as Partial<AsyncIterator<unknown>>).return?.();
-    return end(value);
-  };
-  return mapped;
-}

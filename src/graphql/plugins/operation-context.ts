@@ -4,7 +4,7 @@ import type { Plugin } from 'graphql-yoga';
  * Gives every operation the context made for it, and nothing else: the server's own is what it is made from. Must be the
  * first plugin.
  *
- * @param release called with the context of a query or mutation once it has its result.
+ * @param release called with the context once a query or mutation has its result, or a subscription has begun.
  */
 export function useOperationContext<TInitial extends object, TContext extends object>(
   create: (initial: TInitial) => TContext,
@@ -23,6 +23,7 @@ export function useOperationContext<TInitial extends object, TContext extends ob
       const contextValue = create(args.contextValue);
       Object.assign(args, { contextValue });
       setSubscribeFn((given) => subscribeFn({ ...given, contextValue }));
+      return { onSubscribeResult: () => release(contextValue) };
     },
   };
 }

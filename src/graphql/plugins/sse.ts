@@ -1,7 +1,9 @@
 import type { ExecutionResult } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { endUnread, NOT_ACCEPTABLE } from '../../common/undelivered.ts';
-import { CURSOR } from '../executor/graphql-js.ts';
+import type { DeliveryMetrics } from '../../observability/metrics.ts';
+import { originOf } from '../executor/graphql-js.ts';
+import { countDelivery } from './deliveries.ts';
 
 const EVENT_STREAM = 'text/event-stream';
 /** A comment this often keeps proxies from closing a quiet stream, in milliseconds. */
@@ -26,7 +28,7 @@ export interface CuttableConnection {
  *
  * A stream that is not delivered is ended: where the client does not accept it, or has gone before it began.
  */
-export function useServerSentEvents(): Plugin<object, CuttableConnection> {
+export function useServerSentEvents(metrics: DeliveryMetrics): Plugin<object, CuttableConnection> {
   return {
     onResultProcess({ request, result, serverContext, setResultProcessor }) {
       const accept = request.headers.get('accept');
@@ -50,7 +52,7 @@ export function useServerSentEvents(): Plugin<object, CuttableConnection> {
       }
       setResultProcessor((_, fetchAPI) => {
         // Only subscriptions give iterables here, and those are of results.
-        const body = encode(result as AsyncIterable<ExecutionResult>, serverContext);
+        const body = encode(result as AsyncIterable<ExecutionResult>, serverContext, metrics);
         return new fetchAPI.Response(body, {
           headers: {
             'content-type': EVENT_STREAM,
@@ -68,7 +70,9 @@ export function useServerSentEvents(): Plugin<object, CuttableConnection> {
 function encode(
   results: AsyncIterable<ExecutionResult>,
   { cut, incoming }: CuttableConnection,
+  metrics: DeliveryMetrics,
 ): ReadableStream<Uint8Array> {
+  const since = Date.now();
   const waiters = incoming?.waiters;
   const encoder = new TextEncoder();
   const iterator = results[Symbol.asyncIterator]();
@@ -101,8 +105,12 @@ function encode(
         controller.close();
         return;
       }
-      if (goesOn(step.value)) cut?.();
-      else controller.enqueue(encoder.encode(eventOf(step.value)));
+      if (goesOn(step.value)) {
+        cut?.();
+        return;
+      }
+      countDelivery(metrics, step.value, 1, since);
+      controller.enqueue(encoder.encode(eventOf(step.value)));
     },
     cancel: leave,
   });
@@ -126,7 +134,7 @@ const goesOn = ({ errors }: ExecutionResult): boolean =>
   errors?.some(({ extensions }) => RESUMED_AFTER.includes(extensions['code'])) === true;
 
 function eventOf(result: ExecutionResult): string {
-  const cursor: unknown = Reflect.get(result, CURSOR);
-  const id = typeof cursor === 'string' ? `id: ${cursor}\n` : '';
+  const cursor = originOf(result)?.cursor;
+  const id = cursor === undefined ? '' : `id: ${cursor}\n`;
   return `event: next\n${id}data: ${JSON.stringify(result)}\n\n`;
 }

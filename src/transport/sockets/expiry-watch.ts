@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import type { Incoming } from '../../operation/context.ts';
+import { Alarm, type AlarmClock, Alarms } from '../../common/alarms.ts';
 
 /** A socket whose credential may end. */
 export interface Watched {
+  /** When its credential ends, in milliseconds since the epoch, once that is known; undefined when it does not say. */
+  expiresAt: number | undefined;
   /** Called when it has ended. */
   lapsed(): void;
 }
@@ -20,50 +21,125 @@ export interface ExpiryWatch {
   leave(socket: Watched, authorization: string | undefined): void;
 }
 
-interface Credential {
-  readonly sockets: Set<Watched>;
-  readonly left: AbortController;
+/** What a credential has been found to stand for. */
+interface Identified {
+  /** When it ends, in milliseconds since the epoch; undefined when it does not say. */
+  readonly expiresAt: number | undefined;
 }
 
-/** @param untilExpiry resolves with the reason when a credential holds no longer; rejects when it never held. */
-export function createExpiryWatch(
-  untilExpiry: (incoming: Incoming, signal: AbortSignal) => Promise<Error | undefined>,
-): ExpiryWatch {
-  const credentials = new Map<string | undefined, Credential>();
+export interface LapseWatchOptions {
+  readonly clock: AlarmClock;
+  /**
+   * Finds out whom a credential stands for. Rejects when it stands for nobody, or that cannot be found out now.
+   *
+   * @param again true to ask anew, whatever was found before.
+   */
+  identify(authorization: string | undefined, again: boolean): Promise<Identified>;
+  /** Whether an error says that the credential holds no longer. */
+  isRefusal(error: unknown): boolean;
+}
 
-  function begin(authorization: string | undefined): Credential {
-    const credential: Credential = { sockets: new Set(), left: new AbortController() };
+/** How often a credential without an end is asked about again, in milliseconds. */
+const ASK_AGAIN_MS = 60_000;
+
+class Credential extends Alarm {
+  readonly authorization: string | undefined;
+  /** One socket alone, as most credentials have, stands without a set of its own. */
+  sockets: Watched | Set<Watched>;
+  expiresAt: number | undefined;
+  readonly #isDue: (credential: Credential) => void;
+
+  constructor(authorization: string | undefined, first: Watched, isDue: (credential: Credential) => void) {
+    super();
+    this.authorization = authorization;
+    this.sockets = first;
+    this.#isDue = isDue;
+  }
+
+  override ring(): void {
+    this.#isDue(this);
+  }
+
+  get all(): readonly Watched[] {
+    return this.sockets instanceof Set ? [...this.sockets] : [this.sockets];
+  }
+
+  add(socket: Watched): void {
+    socket.expiresAt = this.expiresAt;
+    if (this.sockets instanceof Set) this.sockets.add(socket);
+    else if (this.sockets !== socket) this.sockets = new Set([this.sockets, socket]);
+  }
+
+  /** Whether it was the last one. */
+  remove(socket: Watched): boolean {
+    if (!(this.sockets instanceof Set)) return this.sockets === socket;
+    this.sockets.delete(socket);
+    return this.sockets.size === 0;
+  }
+}
+
+/** One timer serves the credentials of all sockets. */
+export function createExpiryWatch({ clock, identify, isRefusal }: LapseWatchOptions): ExpiryWatch {
+  const credentials = new Map<string | undefined, Credential>();
+  const alarms = new Alarms(clock);
+
+  const isWatched = (credential: Credential): boolean =>
+    credentials.get(credential.authorization) === credential;
+
+  function forget(credential: Credential): void {
+    alarms.clear(credential);
+    if (isWatched(credential)) credentials.delete(credential.authorization);
+  }
+
+  function lapse(credential: Credential): void {
+    forget(credential);
+    for (const socket of credential.all) socket.lapsed();
+  }
+
+  function found(credential: Credential, { expiresAt }: Identified): void {
+    if (!isWatched(credential)) return;
+    credential.expiresAt = expiresAt;
+    for (const socket of credential.all) socket.expiresAt = expiresAt;
+    alarms.set(credential, expiresAt ?? clock.now() + ASK_AGAIN_MS);
+  }
+
+  function due(credential: Credential): void {
+    if (credential.expiresAt !== undefined) {
+      lapse(credential);
+      return;
+    }
+    identify(credential.authorization, true).then(
+      (identified) => found(credential, identified),
+      (error: unknown) => {
+        if (!isWatched(credential)) return;
+        // What cannot be found out now is asked again later.
+        if (isRefusal(error)) lapse(credential);
+        else alarms.set(credential, clock.now() + ASK_AGAIN_MS);
+      },
+    );
+  }
+
+  function begin(authorization: string | undefined, socket: Watched): Credential {
+    const credential = new Credential(authorization, socket, due);
     credentials.set(authorization, credential);
-    const forget = (): void => {
-      if (credentials.get(authorization) === credential) credentials.delete(authorization);
-    };
-    const incoming = {
-      requestId: randomUUID(),
-      authorization,
-      apiKey: undefined,
-      lastEventId: undefined,
-      waiters: undefined,
-      closeSocket: undefined,
-    };
-    untilExpiry(incoming, credential.left.signal).then((reason) => {
-      forget();
-      if (reason !== undefined) for (const socket of credential.sockets) socket.lapsed();
-    }, forget);
+    identify(authorization, false).then(
+      (identified) => found(credential, identified),
+      () => forget(credential),
+    );
     return credential;
   }
 
   return {
     watch(socket, authorization) {
-      (credentials.get(authorization) ?? begin(authorization)).sockets.add(socket);
+      (credentials.get(authorization) ?? begin(authorization, socket)).add(socket);
     },
     end(authorization) {
-      for (const socket of credentials.get(authorization)?.sockets ?? []) socket.lapsed();
+      const credential = credentials.get(authorization);
+      if (credential !== undefined) lapse(credential);
     },
     leave(socket, authorization) {
       const credential = credentials.get(authorization);
-      if (credential?.sockets.delete(socket) !== true || credential.sockets.size > 0) return;
-      credentials.delete(authorization);
-      credential.left.abort();
+      if (credential?.remove(socket) === true) forget(credential);
     },
   };
 }

@@ -1,14 +1,20 @@
 import type { ExecutionResult } from 'graphql';
-import { CURSOR } from '../../graphql/executor/graphql-js.ts';
+import { PushStream, type Sink } from '../../common/push-stream.ts';
+import { originOf } from '../../graphql/executor/graphql-js.ts';
+import { countDelivery } from '../../graphql/plugins/deliveries.ts';
 import type { FanOutMetrics } from '../../observability/metrics.ts';
 
-type Results = AsyncIterableIterator<ExecutionResult, unknown>;
+type Results = PushStream<ExecutionResult>;
 
 /** The outcome of subscribing: a stream, or the reason why there is none. */
 export type Subscribed = ExecutionResult | Results;
 
 /** One operation of one socket. */
 export interface Outlet {
+  /** Whether its credential still holds: where it does not, the socket is closed, and nothing more may be sent. */
+  holds(): boolean;
+  /** Its caller is about to be told of an event: what it asks from now on must not be older. */
+  tells(): void;
   /**
    * Sends the JSON of one result.
    *
@@ -23,22 +29,24 @@ interface Subscription {
   /** The same for all whom every event gives the same result. */
   readonly key: string;
   readonly outlet: Outlet;
-  /** Subscribes for all, from now on. `readers` tells how many read along. */
-  readonly open: (readers: () => number) => Promise<Subscribed>;
+  /** Subscribes for all, from now on. */
+  readonly open: () => Promise<Subscribed>;
   /** Subscribes for this one alone, from where it left off; undefined when it begins now. */
   readonly resume: (() => Promise<Subscribed>) | undefined;
 }
 
-/** How much may wait for one reader (docs/events.md, "A slow reader hurts nobody else"). */
+/** How much may wait for one reader: a slow one hurts nobody else. */
 const QUEUE = { results: 256, characters: 1024 * 1024 } as const;
 
-/** Executes a subscription once for all who ask the same, and sends all the same text. */
+/**
+ * Executes a subscription once for all who ask the same, and sends all the same text. Results do not come through the
+ * iterators given, which only end when the stream does: they are sent.
+ */
 export interface FanOut {
-  /**
-   * What a socket is to be given. Results of the group do not come through its iterator, which only ends when the group
-   * does: they are sent. A socket that resumes reads alone until it has seen what the group has seen last.
-   */
-  subscribe(subscription: Subscription): Promise<Subscribed>;
+  /** What a socket is to be given. Whoever resumes reads alone until it has seen what the others have seen last. */
+  subscribe(subscription: Subscription): Promise<ExecutionResult | AsyncIterableIterator<ExecutionResult>>;
+  /** Sends a stream that nobody shares. */
+  alone(outlet: Outlet, stream: Results): AsyncIterableIterator<ExecutionResult>;
 }
 
 export function createFanOut(metrics: FanOutMetrics): FanOut {
@@ -59,12 +67,12 @@ export function createFanOut(metrics: FanOutMetrics): FanOut {
       const { outlet, resume } = subscription;
       if (resume !== undefined) {
         const own = await resume();
-        return isStream(own) ? new Reader(outlet, enter(subscription), own) : own;
+        return own instanceof PushStream ? new Reader(outlet, metrics, enter(subscription), own) : own;
       }
       const group = enter(subscription);
       try {
         const refused = await group.opened;
-        if (refused === undefined) return new Reader(outlet, group, undefined);
+        if (refused === undefined) return new Reader(outlet, metrics, group, undefined);
         group.leave();
         return refused;
       } catch (error) {
@@ -72,21 +80,23 @@ export function createFanOut(metrics: FanOutMetrics): FanOut {
         throw error;
       }
     },
+    alone: (outlet, stream) => new Reader(outlet, metrics, undefined, stream),
   };
 }
 
-const isStream = (subscribed: Subscribed): subscribed is Results => Symbol.asyncIterator in subscribed;
+const hasCode = ({ errors }: ExecutionResult, code: string): boolean =>
+  errors?.some(({ extensions }) => extensions['code'] === code) === true;
 
-const fellBehind = ({ errors }: ExecutionResult): boolean =>
-  errors?.some(({ extensions }) => extensions['code'] === 'SLOW_CONSUMER') === true;
+const fellBehind = (result: ExecutionResult): boolean => hasCode(result, 'SLOW_CONSUMER');
 
 /** One stream that is read for many. */
-class Group {
+class Group implements Sink<ExecutionResult> {
   /** Resolves with what there is instead of a stream; with undefined once there is one. */
   readonly opened: Promise<ExecutionResult | undefined>;
-  readonly metrics: FanOutMetrics;
+  readonly #metrics: FanOutMetrics;
   /** That of the last result. */
-  cursor: unknown;
+  cursor: string | undefined;
+  readonly #since = Date.now();
   readonly #forget: () => void;
   readonly #members = new Set<Reader>();
   readonly #resuming = new Set<Reader>();
@@ -94,41 +104,46 @@ class Group {
   #stream: Results | undefined;
   #ended = false;
 
-  constructor(
-    open: (readers: () => number) => Promise<Subscribed>,
-    metrics: FanOutMetrics,
-    forget: () => void,
-  ) {
-    this.metrics = metrics;
+  constructor(open: () => Promise<Subscribed>, metrics: FanOutMetrics, forget: () => void) {
+    this.#metrics = metrics;
     this.#forget = forget;
     this.opened = this.#open(open);
     // Who waits for it is told; who resumes has a stream of its own.
     this.opened.catch(() => this.#end());
   }
 
-  async #open(open: (readers: () => number) => Promise<Subscribed>): Promise<ExecutionResult | undefined> {
-    const subscribed = await open(() => this.#members.size);
-    if (!isStream(subscribed)) {
+  async #open(open: () => Promise<Subscribed>): Promise<ExecutionResult | undefined> {
+    const subscribed = await open();
+    if (!(subscribed instanceof PushStream)) {
       this.#end();
       return subscribed;
     }
+    if (this.#ended) {
+      // Everybody has left while it was being opened.
+      subscribed.stop();
+      return undefined;
+    }
     this.#stream = subscribed;
-    this.metrics.sharing(-1);
-    void this.#pump(subscribed);
+    this.#metrics.sharing(-1);
+    subscribed.connect(this);
     return undefined;
   }
 
   /** A stream that fails says so in its last result (plugins/error-masking.ts). */
-  async #pump(stream: Results): Promise<void> {
-    if (this.#ended) await stream.return?.();
-    for await (const result of stream) {
-      this.cursor = Reflect.get(result, CURSOR) ?? this.cursor;
-      if (fellBehind(result)) for (const member of this.#members) member.drop();
-      const payload = JSON.stringify(result);
-      for (const member of this.#members) member.take(payload);
-      for (const reader of this.#resuming) reader.stepOver();
-    }
-    this.metrics.sharing(1);
+  take(result: ExecutionResult): void {
+    this.cursor = originOf(result)?.cursor ?? this.cursor;
+    if (fellBehind(result)) for (const member of this.#members) member.drop();
+    const payload = JSON.stringify(result);
+    let readers = 0;
+    for (const member of this.#members) if (member.deliver(payload)) readers += 1;
+    countDelivery(this.#metrics, result, readers, this.#since);
+    for (const reader of this.#resuming) reader.stepOver();
+  }
+
+  finish(): void {
+    if (this.#stream === undefined) return;
+    this.#stream = undefined;
+    this.#metrics.sharing(1);
     this.#end();
   }
 
@@ -140,11 +155,11 @@ class Group {
   join(reader: Reader): void {
     this.#resuming.delete(reader);
     if (this.#ended) {
-      reader.finish();
+      reader.end();
       return;
     }
     this.#members.add(reader);
-    this.metrics.sharing(1);
+    this.#metrics.sharing(1);
   }
 
   /** Tells a reader of each result, so that it may see that it has come as far. */
@@ -154,45 +169,52 @@ class Group {
 
   leave(reader?: Reader): void {
     if (reader !== undefined) {
-      if (this.#members.delete(reader)) this.metrics.sharing(-1);
+      if (this.#members.delete(reader)) this.#metrics.sharing(-1);
       this.#resuming.delete(reader);
     }
     this.#readers -= 1;
     if (this.#readers > 0) return;
     this.#end();
-    void this.#stream?.return?.();
+    this.#stream?.stop();
+    this.finish();
   }
 
   #end(): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#forget();
-    for (const member of this.#members) member.finish();
+    for (const member of this.#members) member.end();
   }
 }
 
-/** One who reads with a group, or on its own until it has seen what the group has seen last. */
-class Reader implements AsyncIterableIterator<ExecutionResult, undefined> {
+/** One who reads a stream of its own, or with a group, or the one until it has seen what the other has seen last. */
+class Reader implements AsyncIterableIterator<ExecutionResult, undefined>, Sink<ExecutionResult> {
   readonly #outlet: Outlet;
-  readonly #group: Group;
+  readonly #metrics: FanOutMetrics;
+  readonly #group: Group | undefined;
   #own: Results | undefined;
+  readonly #since = Date.now();
   /** Of the last result of its own. */
-  #cursor: unknown;
-  /** Whether everything of its own has been sent. */
-  #idle = false;
+  #cursor: string | undefined;
   #settle: ((step: IteratorResult<ExecutionResult, undefined>) => void) | undefined;
   #left = false;
-  #finishing = false;
+  /** Whether it ends once what waits has been sent. */
+  #ending = false;
   #sending = false;
   #queue: string[] | undefined;
   #queued = 0;
 
-  constructor(outlet: Outlet, group: Group, own: Results | undefined) {
+  constructor(outlet: Outlet, metrics: FanOutMetrics, group: Group | undefined, own: Results | undefined) {
     this.#outlet = outlet;
+    this.#metrics = metrics;
     this.#group = group;
     this.#own = own;
-    if (own === undefined) group.join(this);
-    else group.tell(this);
+    if (own === undefined) {
+      group?.join(this);
+    } else {
+      group?.tell(this);
+      own.connect(this);
+    }
   }
 
   [Symbol.asyncIterator](): this {
@@ -200,63 +222,78 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined> {
   }
 
   next(): Promise<IteratorResult<ExecutionResult, undefined>> {
-    if (this.#left && !this.#finishing) return Promise.resolve(DONE);
-    return new Promise((resolve, reject) => {
+    if (this.#left && !this.#ending) return Promise.resolve(DONE);
+    return new Promise((resolve) => {
       this.#settle = resolve;
-      this.#idle = true;
-      this.stepOver();
-      if (this.#own !== undefined) this.#pull(this.#own).catch(reject);
-      else if (this.#finishing) this.#finished();
+      if (this.#ending) this.#endIfSent();
     });
   }
 
   async return(): Promise<IteratorResult<ExecutionResult, undefined>> {
     this.#leave();
-    await this.#own?.return?.();
     this.#settle?.(DONE);
     return DONE;
   }
 
-  async #pull(own: Results): Promise<void> {
-    const step = await own.next();
-    // The group's are its results from here on.
-    if (this.#own !== own) return;
-    this.#idle = false;
-    if (step.done === true) this.#leave();
-    else this.#cursor = Reflect.get(step.value, CURSOR) ?? this.#cursor;
-    this.#settle?.(step.done === true ? DONE : step);
+  /** Takes a result of its own stream. The next one comes once the socket has taken this one. */
+  take(result: ExecutionResult): void | Promise<void> {
+    if (this.#left) return undefined;
+    if (fellBehind(result)) return this.drop();
+    // The socket is about to be closed, once what else it carries has been answered.
+    if (hasCode(result, 'DRAINING')) return new Promise(() => undefined);
+    if (!this.#outlet.holds()) return undefined;
+    this.#outlet.tells();
+    this.#cursor = originOf(result)?.cursor ?? this.#cursor;
+    countDelivery(this.#metrics, result, 1, this.#since);
+    return new Promise((resolve) => {
+      this.#sending = true;
+      this.#outlet.send(JSON.stringify(result), () => {
+        this.#sending = false;
+        this.stepOver();
+        this.#endIfSent();
+        resolve();
+      });
+    });
+  }
+
+  finish(): void {
+    this.end();
   }
 
   /** Goes on with the group, where both have come as far. */
   stepOver(): void {
     const own = this.#own;
-    if (own === undefined || !this.#idle || this.#left) return;
+    if (own === undefined || this.#group === undefined || this.#sending || this.#left) return;
     if (this.#cursor === undefined || this.#cursor !== this.#group.cursor) return;
     this.#own = undefined;
+    own.stop();
     this.#group.join(this);
-    void own.return?.();
   }
 
-  take(payload: string): void {
+  /** Sends a text of the group. Says whether it may be sent at all. */
+  deliver(payload: string): boolean {
+    if (!this.#outlet.holds()) return false;
+    this.#outlet.tells();
     if (!this.#sending) {
       this.#sending = true;
       this.#outlet.send(payload, () => this.#sent());
-      return;
+      return true;
     }
     this.#queue ??= [];
     this.#queue.push(payload);
     this.#queued += payload.length;
     if (this.#queue.length > QUEUE.results || this.#queued > QUEUE.characters) {
-      this.#group.metrics.slowConsumerDisconnect();
+      this.#metrics.slowConsumerDisconnect();
       this.drop();
     }
+    return true;
   }
 
   #sent(): void {
     const next = this.#queue?.shift();
     if (next === undefined) {
       this.#sending = false;
-      if (this.#finishing) this.#finished();
+      this.#endIfSent();
       return;
     }
     this.#queued -= next.length;
@@ -273,22 +310,25 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined> {
   }
 
   /** Ends it once what waits has been sent. */
-  finish(): void {
+  end(): void {
+    this.#ending = true;
     this.#leave();
-    this.#finishing = true;
-    if (!this.#sending) this.#finished();
+    this.#endIfSent();
   }
 
-  #finished(): void {
-    if (this.#sending) return;
-    this.#finishing = false;
-    this.#settle?.(DONE);
+  #endIfSent(): void {
+    // Before it is asked for, there is nobody to be told.
+    if (!this.#ending || this.#sending || this.#settle === undefined) return;
+    this.#ending = false;
+    this.#settle(DONE);
   }
 
   #leave(): void {
     if (this.#left) return;
     this.#left = true;
-    this.#group.leave(this);
+    this.#own?.stop();
+    this.#own = undefined;
+    this.#group?.leave(this);
   }
 }
 

@@ -7,6 +7,14 @@ import type { StreamPlace } from './open-streams.ts';
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
 
+/** What all sockets share. */
+export interface PeerOptions {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Called with a caller's credential before it is told of an event. */
+  onTold(credential: string): void;
+}
+
 /** How much may wait for a peer to read it when it is to be sent more, in bytes. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
@@ -15,15 +23,23 @@ export class Peer implements ProtocolSocket, Watched {
   readonly protocol: string;
   /** What its caller presents: the header of the upgrade request, until the socket is initialised. */
   authorization: string | undefined;
+  expiresAt: number | undefined;
   readonly place: StreamPlace;
   readonly #socket: WebSocket;
+  readonly #options: PeerOptions;
 
   /** @param authorization the header of the upgrade request. */
-  constructor(socket: WebSocket, authorization: string | undefined, place: StreamPlace) {
+  constructor(
+    socket: WebSocket,
+    authorization: string | undefined,
+    place: StreamPlace,
+    options: PeerOptions,
+  ) {
     this.place = place;
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;
+    this.#options = options;
   }
 
   get isOpen(): boolean {
@@ -55,6 +71,17 @@ export class Peer implements ProtocolSocket, Watched {
     this.close(CloseCode.Forbidden, 'Forbidden');
   }
 
+  /** Whether its credential has not ended by now, whatever a timer has still to say. */
+  holds(): boolean {
+    if (this.expiresAt === undefined || this.expiresAt > this.#options.now()) return true;
+    this.lapsed();
+    return false;
+  }
+
+  tells(): void {
+    this.#options.onTold(this.authorization ?? '');
+  }
+
   /** Resolves once the socket is closed. */
   closed(): Promise<void> {
     return new Promise((resolve) => this.#socket.once('close', () => resolve()));
@@ -62,18 +89,28 @@ export class Peer implements ProtocolSocket, Watched {
 
   /** Where one of its operations sends results to, beside the protocol's own way. */
   outlet(operationId: string): Outlet {
-    return new SocketOutlet(this.#socket, operationId);
+    return new SocketOutlet(this, this.#socket, operationId);
   }
 }
 
 class SocketOutlet implements Outlet {
+  readonly #peer: Peer;
   readonly #socket: WebSocket;
   /** A `next` message up to its payload (graphql-transport-ws). */
   readonly #head: string;
 
-  constructor(socket: WebSocket, operationId: string) {
+  constructor(peer: Peer, socket: WebSocket, operationId: string) {
+    this.#peer = peer;
     this.#socket = socket;
     this.#head = `{"id":${JSON.stringify(operationId)},"type":"next","payload":`;
+  }
+
+  holds(): boolean {
+    return this.#peer.holds();
+  }
+
+  tells(): void {
+    this.#peer.tells();
   }
 
   send(payload: string, sent: () => void): void {

@@ -1,11 +1,14 @@
-import { Kind, OperationTypeNode, visit } from 'graphql';
+import { getNamedType, isCompositeType, Kind, OperationTypeNode, visit } from 'graphql';
 import type { PreparedOperation } from '../../graphql/plugins/prepared-operation.ts';
+import { dependsOnValueAlone } from './event-only.ts';
 
 /** What a subscription asks, and of whom. */
 export interface StreamRequest {
   readonly operation: PreparedOperation;
   readonly variables: Readonly<Record<string, unknown>> | null | undefined;
   readonly credential: string;
+  /** The same for callers who may see the same of the client; undefined where the caller is not known. */
+  readonly visibility: string | undefined;
 }
 
 /** A stream that others may ask for as well. */
@@ -14,23 +17,43 @@ export interface StreamKey {
   readonly key: string;
   /** Whether it continues from a place of its own, the field's argument `after`. */
   readonly resumes: boolean;
+  /** Whether it may be shared with other credentials, as nothing in it is read under one. */
+  readonly ofAnyCredential: boolean;
 }
 
 /** Name of the variable that says where to continue; null when the document leaves `after` out. */
 type After = string | null;
 
 /**
- * Tells which subscriptions are the same but for where they continue: those of one credential, one document and one set
- * of variables, whose field says in its extensions, as `fansOut`, that an event is all that its results depend on.
+ * Tells which subscriptions are the same but for where they continue: those of one document and one set of variables,
+ * whose field says in its extensions, as `fansOut`, that what it shows begins with an event. Where the selection follows
+ * from the event alone, they are the same for all callers who may see the same; otherwise for one credential.
  */
-export function streamKey({ operation, variables, credential }: StreamRequest): StreamKey | undefined {
+export function streamKey({
+  operation,
+  variables,
+  credential,
+  visibility,
+}: StreamRequest): StreamKey | undefined {
   const after = operation.derived(afterOf);
   if (after === undefined) return undefined;
   const { [after ?? '']: place, ...others } = variables ?? {};
+  const ofAnyCredential = visibility !== undefined && operation.derived(isOfEvent);
+  const whose = ofAnyCredential ? `for ${visibility}` : `by ${credential}`;
   return {
-    key: `${operation.id} ${JSON.stringify(others)} ${credential}`,
+    key: `${operation.id} ${JSON.stringify(others)} ${whose}`,
     resumes: place !== undefined && place !== null,
+    ofAnyCredential,
   };
+}
+
+/** Whether what is selected follows from the event alone. */
+function isOfEvent({ node, document }: PreparedOperation): boolean {
+  const [root] = node.selectionSet.selections;
+  if (root?.kind !== Kind.FIELD || root.selectionSet === undefined) return false;
+  const field = document.schema.getSubscriptionType()?.getFields()[root.name.value];
+  const type = field && getNamedType(field.type);
+  return isCompositeType(type) && dependsOnValueAlone(document, type, root.selectionSet);
 }
 
 /** Undefined when the operation cannot be shared, or where it continues is not said by a variable of its own. */

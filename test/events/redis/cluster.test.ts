@@ -56,7 +56,7 @@ describe('a Cluster of three', () => {
     expect(nodes.size).toBeGreaterThan(1);
     await Promise.all(
       clients.map(async (client) => {
-        const events = await one.follow(client, { signal: new AbortController().signal });
+        const events = await one.follow(client);
         const sent = Array.from({ length: 20 }, () => moneyIn());
         for (const event of sent) await other.append(client, event);
         expect(ids(await take(events, 20))).toEqual(sent.map((event) => event.id));
@@ -71,9 +71,8 @@ describe('a Cluster of three', () => {
     const node = await cluster.nodeOf(client);
     let elsewhere = randomUUID();
     while ((await cluster.nodeOf(elsewhere)) === node) elsewhere = randomUUID();
-    const { signal } = new AbortController();
-    const events = await one.follow(client, { signal });
-    const others = await one.follow(elsewhere, { signal });
+    const events = await one.follow(client);
+    const others = await one.follow(elsewhere);
     const sent: string[] = [];
     const send = async (count: number): Promise<void> => {
       for (let made = 0; made < count; made += 1) {
@@ -100,8 +99,7 @@ describe('a Cluster of three', () => {
       const log = await open();
       logs.push(log);
       const clients = [...(await clientsOnEachNode())];
-      const { signal } = new AbortController();
-      const streams = await Promise.all(clients.map((client) => log.follow(client, { signal })));
+      const streams = await Promise.all(clients.map((client) => log.follow(client)));
       const outages = [
         () => Promise.all(cluster.nodes.map((node) => node.kill())),
         // One after another, with time for the others to notice.
@@ -145,7 +143,7 @@ describe('a Cluster of three', () => {
       logger: recordingLogger(),
     });
     logs.push(log);
-    const events = await log.follow(client, { signal: new AbortController().signal });
+    const events = await log.follow(client);
     const sent = Array.from({ length: 6 }, () => moneyIn());
     for (const event of sent.slice(0, 2)) await log.append(client, event);
     await primary.kill();
@@ -159,7 +157,7 @@ describe('a Cluster of three', () => {
     const log = await open();
     logs.push(log);
     const client = randomUUID();
-    const events = await log.follow(client, { signal: new AbortController().signal });
+    const events = await log.follow(client);
     const before = moneyIn();
     await log.append(client, before);
     expect(ids(await take(events, 1))).toEqual([before.id]);

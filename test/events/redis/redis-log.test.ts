@@ -83,23 +83,22 @@ describe('two processes on one Redis', () => {
   it('accept each other’s cursors at once when the log has started over, and only one has noticed', async () => {
     const client = randomUUID();
     const [one, other] = await pair();
-    const { signal } = new AbortController();
     const old = await other.head(client);
-    const events = await other.follow(client, { signal });
+    const events = await other.follow(client);
     await redis.admin.del(`{${client}}:meta`, `{${client}}:log`);
     const fresh = await one.head(client);
-    const resumed = await other.follow(client, { after: fresh, signal });
+    const resumed = await other.follow(client, { after: fresh });
     const event = moneyIn();
     await one.append(client, event);
     expect(ids(await take(resumed, 1))).toEqual([event.id]);
     expect(await failure(events)).toBeInstanceOf(EventsGapError);
-    await expect(other.follow(client, { after: old, signal })).rejects.toThrow(EventsGapError);
+    await expect(other.follow(client, { after: old })).rejects.toThrow(EventsGapError);
   });
 
   it('hand on to each other’s followers', async () => {
     const client = randomUUID();
     const [one, other] = await pair();
-    const events = await one.follow(client, { signal: new AbortController().signal });
+    const events = await one.follow(client);
     const event = moneyIn();
     await other.append(client, event);
     expect(ids(await take(events, 1))).toEqual([event.id]);
@@ -109,7 +108,7 @@ describe('two processes on one Redis', () => {
     const client = randomUUID();
     const metrics = countingMetrics();
     const [one, other] = await pair(metrics);
-    const events = await one.follow(client, { signal: new AbortController().signal });
+    const events = await one.follow(client);
     const channelDecodeError = [
       '',
       'x',
@@ -129,7 +128,7 @@ describe('two processes on one Redis', () => {
   it('settle a false entry by the log, which alone is believed about what follows', async () => {
     const client = randomUUID();
     const [one, other] = await pair();
-    const events = await one.follow(client, { signal: new AbortController().signal });
+    const events = await one.follow(client);
     const epoch = await redis.admin.hget(`{${client}}:meta`, 'epoch');
     const stored = '{"id":"false","type":"CEP","receivedAt":"2026-01-01T00:00:00Z","payload":1}';
     await redis.admin.publish(`{${client}}:events`, `${epoch}|5-5|6-6|${stored}`);
@@ -151,7 +150,7 @@ describe('a Redis that comes back', () => {
       await own.start();
       await until(async () => (await log.health()).available);
       const event = moneyIn({ spoolable: false });
-      const events = await log.follow(client, { signal: new AbortController().signal });
+      const events = await log.follow(client);
       await log.append(client, event);
       appended.push(event.id);
       expect(ids(await take(events, 1))).toEqual([event.id]);
@@ -167,9 +166,8 @@ describe('a Redis that lost what it held', () => {
     const client = randomUUID();
     await using own = await startRedis();
     const log = await open({ redisUrl: own.url });
-    const { signal } = new AbortController();
     const empty = await log.head(client);
-    const live = await log.follow(client, { signal });
+    const live = await log.follow(client);
     await log.append(client, moneyIn());
     const [seen] = await take(live, 1);
     await own.admin.flushall();
@@ -178,10 +176,10 @@ describe('a Redis that lost what it held', () => {
     const error = await failure(live);
     expect(error).toBeInstanceOf(EventsGapError);
     for (const after of [seen?.cursor, empty]) {
-      await expect(log.follow(client, { after, signal })).rejects.toThrow(EventsGapError);
+      await expect(log.follow(client, { after })).rejects.toThrow(EventsGapError);
       await expect(log.readAfter(client, after ?? '', 5)).rejects.toThrow(EventsGapError);
     }
-    const again = await log.follow(client, { after: (error as EventsGapError).oldest, signal });
+    const again = await log.follow(client, { after: (error as EventsGapError).oldest });
     expect(ids(await take(again, 1))).toEqual([event.id]);
     await log.stop();
   });

@@ -37,8 +37,7 @@ describe('a primary that Sentinel fails over', { timeout: TIMEOUT_MS }, () => {
       logger: recordingLogger(),
     });
     const client = randomUUID();
-    const { signal } = new AbortController();
-    const events = await log.follow(client, { signal });
+    const events = await log.follow(client);
     const sent: string[] = [];
     const send = async (count: number): Promise<void> => {
       for (let made = 0; made < count; made += 1) {
@@ -68,8 +67,7 @@ describe('a primary that Sentinel fails over', { timeout: TIMEOUT_MS }, () => {
       logger: recordingLogger(),
     });
     const client = randomUUID();
-    const { signal } = new AbortController();
-    const events = await log.follow(client, { signal });
+    const events = await log.follow(client);
     const kept = moneyIn();
     await log.append(client, kept);
     expect(ids(await take(events, 1))).toEqual([kept.id]);
@@ -86,11 +84,11 @@ describe('a primary that Sentinel fails over', { timeout: TIMEOUT_MS }, () => {
 
     const error = await failure(events);
     expect(error).toBeInstanceOf(EventsGapError);
-    await expect(log.follow(client, { after: seen?.cursor, signal })).rejects.toThrow(EventsGapError);
+    await expect(log.follow(client, { after: seen?.cursor })).rejects.toThrow(EventsGapError);
     await available(log);
     const later = moneyIn();
     await log.append(client, later);
-    const again = await log.follow(client, { after: (error as EventsGapError).oldest, signal });
+    const again = await log.follow(client, { after: (error as EventsGapError).oldest });
     expect(ids(await take(again, 3))).toEqual([kept.id, lost.id, later.id]);
     await log.stop();
   });

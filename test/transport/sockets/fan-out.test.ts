@@ -1,50 +1,54 @@
 import fc from 'fast-check';
 import type { ExecutionResult } from 'graphql';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CURSOR } from '../../../src/graphql/executor/graphql-js.ts';
+import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
+import { ORIGIN } from '../../../src/graphql/executor/graphql-js.ts';
 import { createFanOut, type FanOut, type Subscribed } from '../../../src/transport/sockets/fan-out.ts';
 import { until } from '../../helpers/until.ts';
 
 /** A stream of results whose end and items a test decides on. */
-class Source implements AsyncIterableIterator<ExecutionResult, undefined> {
+class Source extends PushStream<ExecutionResult> {
   readonly #items: ExecutionResult[] = [];
-  #wake: (() => void) | undefined;
+  #sink: Sink<ExecutionResult> | undefined;
+  #busy = false;
   ended = false;
 
   push(...numbers: readonly number[]): void {
-    for (const number of numbers)
-      this.pushResult({ data: { number }, [CURSOR]: `c${number}` } as ExecutionResult);
+    for (const number of numbers) {
+      const origin = { type: 'MONEY_IN', receivedAt: new Date().toISOString(), cursor: `c${number}` };
+      this.pushResult({ data: { number }, [ORIGIN]: origin } as ExecutionResult);
+    }
   }
 
   pushResult(result: ExecutionResult): void {
     this.#items.push(result);
-    this.#wake?.();
+    void this.#pump();
   }
 
   end(): void {
     this.ended = true;
-    this.#wake?.();
+    void this.#pump();
   }
 
-  async next(): Promise<IteratorResult<ExecutionResult, undefined>> {
-    for (;;) {
-      const value = this.#items.shift();
-      if (value !== undefined) return { done: false, value };
-      if (this.ended) return { done: true, value: undefined };
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+  override connect(sink: Sink<ExecutionResult>): void {
+    this.#sink = sink;
+    void this.#pump();
   }
 
-  async return(): Promise<IteratorResult<ExecutionResult, undefined>> {
+  override stop(): void {
     this.#items.length = 0;
-    this.end();
-    return { done: true, value: undefined };
+    this.#sink = undefined;
+    this.ended = true;
   }
 
-  [Symbol.asyncIterator](): this {
-    return this;
+  async #pump(): Promise<void> {
+    if (this.#busy) return;
+    this.#busy = true;
+    for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) {
+      await this.#sink?.take(item);
+    }
+    this.#busy = false;
+    if (this.ended) this.#sink?.finish();
   }
 }
 
@@ -54,7 +58,9 @@ class Client {
   closed = false;
   completed = false;
   stalled = false;
-  #stream: Subscribed | undefined;
+  lapsed = false;
+  told = 0;
+  #stream: Awaited<ReturnType<FanOut['subscribe']>> | undefined;
 
   async subscribe(
     key: string,
@@ -64,6 +70,10 @@ class Client {
     this.#stream = await fanOut.subscribe({
       key,
       outlet: {
+        holds: () => !this.lapsed,
+        tells: () => {
+          this.told += 1;
+        },
         send: (payload, sent) => {
           this.seen.push(JSON.parse(payload).data?.number ?? payload);
           if (!this.stalled) setImmediate(sent);
@@ -78,7 +88,7 @@ class Client {
     void this.#read(this.#stream);
   }
 
-  async #read(stream: Subscribed): Promise<void> {
+  async #read(stream: Awaited<ReturnType<FanOut['subscribe']>>): Promise<void> {
     if (!(Symbol.asyncIterator in stream)) {
       this.seen.push(stream.errors?.[0]?.message);
       return;
@@ -97,6 +107,7 @@ class Client {
 
 let sharing: number;
 let slowCloses: number;
+let delivered: number;
 let fanOut: FanOut;
 let opened: Source[];
 const open = async (): Promise<Subscribed> => {
@@ -108,6 +119,7 @@ const open = async (): Promise<Subscribed> => {
 beforeEach(() => {
   sharing = 0;
   slowCloses = 0;
+  delivered = 0;
   opened = [];
   fanOut = createFanOut({
     sharing: (change) => {
@@ -116,6 +128,10 @@ beforeEach(() => {
     slowConsumerDisconnect: () => {
       slowCloses += 1;
     },
+    delivered: (_type, readers) => {
+      delivered += readers;
+    },
+    lag: () => undefined,
   });
 });
 
@@ -134,6 +150,8 @@ describe('subscriptions that are the same', () => {
     for (const { seen } of all) expect(seen).toEqual([1, 2]);
     // Two more read than the log has followers.
     expect(sharing).toBe(2);
+    expect(delivered).toBe(6);
+    for (const { told } of all) expect(told).toBe(2);
   });
 
   it('are told alike why there is no stream, and the next one tries anew', async () => {
@@ -164,6 +182,17 @@ describe('subscriptions that are the same', () => {
     await clients(1);
     expect(opened).toHaveLength(2);
     await until(() => sharing === 0);
+  });
+
+  it('send nothing to one whose credential has ended, whatever a timer has still to say', async () => {
+    const [one, other] = await clients(2);
+    if (one === undefined || other === undefined) throw new Error('there are two');
+    opened[0]?.push(1);
+    await until(() => one.seen.length === 1);
+    one.lapsed = true;
+    opened[0]?.push(2);
+    await until(() => other.seen.length === 2);
+    expect([one.seen, delivered]).toEqual([[1], 3]);
   });
 
   it('are apart from those with another key', async () => {

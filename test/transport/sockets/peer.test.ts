@@ -18,7 +18,7 @@ it('a socket whose client reads nothing is ended before much waits in it', async
   client.pause();
   const place = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1 }).enter(undefined);
   if (typeof place === 'string') throw new Error('nobody else has a place');
-  const peer = new Peer(socket, undefined, place);
+  const peer = new Peer(socket, undefined, place, { now: Date.now, onTold: () => undefined });
   const largest = { waiting: 0 };
   await until(() => {
     if (!peer.isOpen) return true;

@@ -10,7 +10,12 @@ const FOLLOW = parse(
 );
 
 const key = (
-  changes: { document?: ReturnType<typeof parse>; variables?: object; credential?: string } = {},
+  changes: {
+    document?: ReturnType<typeof parse>;
+    variables?: object;
+    credential?: string;
+    visibility?: string;
+  } = {},
 ) => {
   const operation = preparedOperation({ schema, document: changes.document ?? FOLLOW });
   if (operation === undefined) throw new Error('the document has one operation');
@@ -18,6 +23,7 @@ const key = (
     operation,
     variables: { ...changes.variables },
     credential: changes.credential ?? 'Bearer one',
+    visibility: changes.visibility ?? 'client',
   });
 };
 

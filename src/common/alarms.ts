@@ -1,0 +1,124 @@
+/** Time, as an {@link Alarms} measures it. */
+export interface AlarmClock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Something that is to happen at a time. It carries its own place in the order, so that thousands of them cost little. */
+export abstract class Alarm {
+  /** In milliseconds since the epoch; where it is set. */
+  due = 0;
+  /** Its index in the heap; -1 while it is not set. */
+  place = -1;
+  abstract ring(): void;
+}
+
+/** Longer waits than a timer can take are taken in parts. */
+const LONGEST_SLEEP_MS = 3_600_000;
+
+/** Many alarms on one timer, in a binary heap by the time when they are due. */
+export class Alarms {
+  readonly #clock: AlarmClock;
+  readonly #heap: Alarm[] = [];
+  /** Ends the sleep under way, which lasts until `#wakesAt`. */
+  #asleep: AbortController | undefined;
+  #wakesAt = Number.POSITIVE_INFINITY;
+
+  constructor(clock: AlarmClock) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds since the epoch. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /** Sets an alarm, or moves one that is set. `due` is in milliseconds since the epoch. */
+  set(alarm: Alarm, due: number): void {
+    this.#remove(alarm);
+    alarm.due = due;
+    this.#rise(alarm, this.#heap.length);
+    this.#sleep();
+  }
+
+  clear(alarm: Alarm): void {
+    this.#remove(alarm);
+    if (this.#heap.length === 0) this.#wake();
+  }
+
+  #sleep(): void {
+    const [first] = this.#heap;
+    if (first === undefined || first.due >= this.#wakesAt) return;
+    this.#wake();
+    const asleep = new AbortController();
+    this.#asleep = asleep;
+    const now = this.#clock.now();
+    const ms = Math.min(Math.max(0, first.due - now), LONGEST_SLEEP_MS);
+    this.#wakesAt = now + ms;
+    this.#clock.sleep(ms, asleep.signal).then(
+      () => this.#ring(),
+      // An earlier one was set, or none is left.
+      () => undefined,
+    );
+  }
+
+  #wake(): void {
+    this.#asleep?.abort();
+    this.#asleep = undefined;
+    this.#wakesAt = Number.POSITIVE_INFINITY;
+  }
+
+  #ring(): void {
+    this.#asleep = undefined;
+    this.#wakesAt = Number.POSITIVE_INFINITY;
+    const now = this.#clock.now();
+    for (let [first] = this.#heap; first !== undefined && first.due <= now; [first] = this.#heap) {
+      this.#remove(first);
+      first.ring();
+    }
+    this.#sleep();
+  }
+
+  #remove(alarm: Alarm): void {
+    const { place } = alarm;
+    if (place < 0) return;
+    alarm.place = -1;
+    const last = this.#heap.pop();
+    if (last === undefined || last === alarm) return;
+    // It belongs above or below the gap.
+    this.#rise(last, place);
+    this.#sink(last, last.place);
+  }
+
+  #rise(alarm: Alarm, from: number): void {
+    let place = from;
+    while (place > 0) {
+      const above = (place - 1) >> 1;
+      const parent = this.#heap[above];
+      if (parent === undefined || parent.due <= alarm.due) break;
+      this.#put(parent, place);
+      place = above;
+    }
+    this.#put(alarm, place);
+  }
+
+  #sink(alarm: Alarm, from: number): void {
+    let place = from;
+    for (;;) {
+      const [left, right] = [this.#heap[2 * place + 1], this.#heap[2 * place + 2]];
+      const child = right !== undefined && left !== undefined && right.due < left.due ? right : left;
+      if (child === undefined || child.due >= alarm.due) break;
+      const below = child.place;
+      this.#put(child, place);
+      place = below;
+    }
+    this.#put(alarm, place);
+  }
+
+  #put(alarm: Alarm, place: number): void {
+    this.#heap[place] = alarm;
+    alarm.place = place;
+  }
+}

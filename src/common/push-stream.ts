@@ -1,0 +1,167 @@
+/** Takes what a stream gives. */
+export interface Sink<T> {
+  /** Takes an item. The next one comes once the promise, where there is one, has settled. */
+  take(item: T): void | Promise<void>;
+  /**
+   * The stream has ended; with an error where it has failed. Called once, and never after `stop`; it may come while the last
+   * item is still being taken.
+   */
+  finish(error?: unknown): void;
+}
+
+/**
+ * A stream that hands its items on by itself, so that one which waits for hours holds neither a generator nor a promise.
+ * A transport that can be written to connects a sink. Any other reads it as an iterator; each stream is used in one of
+ * the two ways.
+ */
+export abstract class PushStream<T> implements AsyncIterableIterator<T, undefined> {
+  #puller: Puller<T> | undefined;
+
+  /** Begins to hand items to a sink. Called once. */
+  abstract connect(sink: Sink<T>): void;
+
+  /** Ends the stream at once; its sink hears nothing more. */
+  abstract stop(): void;
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    if (this.#puller === undefined) {
+      this.#puller = new Puller();
+      this.connect(this.#puller);
+    }
+    return this.#puller.pull();
+  }
+
+  async return(): Promise<IteratorResult<T, undefined>> {
+    this.#puller ??= new Puller();
+    this.stop();
+    this.#puller.stop();
+    return { done: true, value: undefined };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+}
+
+/** Holds an item until somebody asks for it; one more where the stream ends with one before that. */
+class Puller<T> implements Sink<T> {
+  readonly #held: { readonly item: T; readonly taken: () => void }[] = [];
+  #waiting: PromiseWithResolvers<IteratorResult<T, undefined>>[] = [];
+  #ended = false;
+  #error: unknown;
+
+  take(item: T): void | Promise<void> {
+    const waiting = this.#waiting.shift();
+    if (waiting !== undefined) {
+      waiting.resolve({ done: false, value: item });
+      return undefined;
+    }
+    return new Promise((taken) => {
+      this.#held.push({ item, taken });
+    });
+  }
+
+  finish(error?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#error = error;
+    for (const waiting of this.#waiting.splice(0)) this.#end(waiting);
+  }
+
+  /** Forgets what is held: nobody asks for it any more. */
+  stop(): void {
+    this.#held.length = 0;
+    this.finish();
+  }
+
+  pull(): Promise<IteratorResult<T, undefined>> {
+    const waiting = Promise.withResolvers<IteratorResult<T, undefined>>();
+    const held = this.#held.shift();
+    if (held !== undefined) {
+      waiting.resolve({ done: false, value: held.item });
+      held.taken();
+    } else if (this.#ended) {
+      this.#end(waiting);
+    } else {
+      this.#waiting.push(waiting);
+    }
+    return waiting.promise;
+  }
+
+  #end(waiting: PromiseWithResolvers<IteratorResult<T, undefined>>): void {
+    const error = this.#error;
+    this.#error = undefined;
+    if (error === undefined) waiting.resolve({ done: true, value: undefined });
+    else waiting.reject(error);
+  }
+}
+
+/** What a mapped stream makes of an item; undefined leaves it out. */
+export type Mapping<In, Out> = (item: In) => Out | undefined | Promise<Out | undefined>;
+
+/** A stream of what is made of another's items. A mapping that throws ends both. */
+export class MappedStream<In, Out> extends PushStream<Out> implements Sink<In> {
+  readonly #source: PushStream<In>;
+  readonly #map: Mapping<In, Out>;
+  readonly #failed: ((error: unknown) => Out) | undefined;
+  #sink: Sink<Out> | undefined;
+
+  /** @param failed makes a last item of the error that ends the stream; without it the error is passed on. */
+  constructor(source: PushStream<In>, map: Mapping<In, Out>, failed?: (error: unknown) => Out) {
+    super();
+    this.#source = source;
+    this.#map = map;
+    this.#failed = failed;
+  }
+
+  override connect(sink: Sink<Out>): void {
+    this.#sink = sink;
+    this.#source.connect(this);
+  }
+
+  override stop(): void {
+    this.#sink = undefined;
+    this.#source.stop();
+  }
+
+  take(item: In): void | Promise<void> {
+    try {
+      const made = this.#map(item);
+      if (made instanceof Promise)
+        return made.then((out) => this.#give(out)).catch((error) => this.#fail(error));
+      return this.#give(made);
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
+  finish(error?: unknown): void {
+    const sink = this.#sink;
+    if (sink === undefined) return;
+    if (error === undefined || this.#failed === undefined) {
+      this.#sink = undefined;
+      sink.finish(error);
+      return;
+    }
+    const taken = sink.take(this.#failed(error));
+    const finish = (): void => {
+      this.#sink?.finish();
+      this.#sink = undefined;
+    };
+    if (taken instanceof Promise) taken.then(finish, finish);
+    else finish();
+  }
+
+  #give(out: Out | undefined): void | Promise<void> {
+    return out === undefined ? undefined : this.#sink?.take(out);
+  }
+
+  #fail(error: unknown): void {
+    this.#source.stop();
+    this.finish(error);
+  }
+}

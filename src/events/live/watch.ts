@@ -1,0 +1,62 @@
+import type { Entry } from '../entry.ts';
+import { EventsGapError } from '../errors.ts';
+import type { EventWatch, StoredEvent, Watcher } from '../log.ts';
+import type { EventMetrics } from '../metrics.ts';
+import type { Feed } from './feed.ts';
+import type { Member } from './router.ts';
+
+/** One who is told of a few events as they come, and of nothing before. It has no queue: whoever watches never makes it wait. */
+export class Watch implements Member, EventWatch {
+  readonly #feed: Feed;
+  readonly #metrics: EventMetrics;
+  readonly #watcher: Watcher;
+  #topics: readonly string[];
+  #since = '';
+  #ended = false;
+
+  constructor(feed: Feed, metrics: EventMetrics, topics: readonly string[], watcher: Watcher) {
+    this.#feed = feed;
+    this.#metrics = metrics;
+    this.#topics = topics;
+    this.#watcher = watcher;
+    feed.enter(this);
+  }
+
+  get topics(): readonly string[] {
+    return this.#topics;
+  }
+
+  /** Attaches. Throws what `EventLog.watch` throws. */
+  async open(): Promise<void> {
+    try {
+      const tail = await this.#feed.attach();
+      if (!this.#ended) this.#since = this.#feed.watch(this) ?? tail.position;
+    } catch (error) {
+      this.stop();
+      throw error;
+    }
+  }
+
+  add(topics: readonly string[]): readonly StoredEvent[] | undefined {
+    if (this.#ended) return [];
+    this.#topics = [...this.#topics, ...topics];
+    this.#feed.addTopics(this, topics);
+    return this.#feed.recent(this.#since, new Set(this.#topics))?.map(({ event }) => event);
+  }
+
+  stop(): void {
+    this.#ended = true;
+    this.#feed.leave(this);
+  }
+
+  push(entry: Entry): void {
+    if (!this.#ended) this.#watcher.event(entry.event);
+  }
+
+  fail(error: Error): void {
+    if (this.#ended) return;
+    this.stop();
+    if (error instanceof EventsGapError) this.#metrics.gap();
+    this.#watcher.end(error);
+  }
+}

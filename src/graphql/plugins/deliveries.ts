@@ -1,0 +1,22 @@
+import type { ExecutionResult } from 'graphql';
+import type { DeliveryMetrics } from '../../observability/metrics.ts';
+import { originOf } from '../executor/graphql-js.ts';
+
+/**
+ * Counts a result that is sent to subscribers, where it was made from an event.
+ *
+ * @param since when they subscribed, in milliseconds since the epoch: the age of history says nothing of how fast events
+ * travel.
+ */
+export function countDelivery(
+  metrics: DeliveryMetrics,
+  result: ExecutionResult,
+  readers: number,
+  since: number,
+): void {
+  const origin = originOf(result);
+  if (origin === undefined || readers === 0) return;
+  metrics.delivered(origin.type, readers);
+  const arrived = Date.parse(origin.receivedAt);
+  if (arrived >= since) metrics.lag(Date.now() - arrived);
+}

@@ -1,0 +1,44 @@
+import type { EventType, StoredEvent } from '../events/log.ts';
+import type { EventTopics } from '../events/topics.ts';
+import type { ReceiptOwner } from '../operation/context.ts';
+import { decodeEvent } from './event.ts';
+
+/** Events of one type, whomever they concern. */
+export const typeTopic = (type: EventType): string => type;
+
+/** Events of one type that concern an owner: credits to it, receipts of what it has paid. */
+export const ownerTopic = (type: EventType, ownerId: string): string =>
+  `${type} owner ${ownerId.toLowerCase()}`;
+
+/** Events of one type that name a transaction or, by the same field, something of it. */
+export const idTopic = (type: EventType, id: string): string => `${type} id ${id.toLowerCase()}`;
+
+/** Receipts that name a tracking key. */
+export const trackingTopic = (trackingKey: string): string => `CEP tracking ${trackingKey}`;
+
+function topicsOf(stored: StoredEvent): readonly string[] {
+  const event = decodeEvent(stored);
+  const topics = [typeTopic(event.type)];
+  if (event.type === 'MONEY_IN') {
+    if (event.ownerId !== null) topics.push(ownerTopic(event.type, event.ownerId));
+    topics.push(idTopic(event.type, event.transactionId));
+  } else if (event.type === 'CEP') {
+    if (event.bodyId !== null) topics.push(idTopic(event.type, event.bodyId));
+    if (event.trackingKey !== null) topics.push(trackingTopic(event.trackingKey));
+  }
+  return topics;
+}
+
+/**
+ * Whom events concern. From the event alone follow its type, the owner and the transaction of a credit, the body's id and
+ * the tracking key of a receipt. Whose receipt it is, has to be asked for.
+ */
+export const createEventTopics = (ownerOf: ReceiptOwner): EventTopics => ({
+  of: topicsOf,
+  askedFor: (clientId, stored) => {
+    const event = decodeEvent(stored);
+    return event.type === 'CEP'
+      ? ownerOf(clientId, event).then((owner) => (owner === null ? [] : [ownerTopic('CEP', owner)]))
+      : undefined;
+  },
+});
