@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { ConfigError } from '../app/config.ts';
+import { ConfigError } from './config.ts';
 
 /**
  * Makes the folder of the log, the records and the spool where there is none.
