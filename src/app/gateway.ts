@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { GraphQLError } from 'graphql';
-import type { Authenticator, RestFor } from '../auth/authenticator.ts';
 import { type Clock, isRefusal, systemClock } from '../auth/credential-expiry.ts';
-import { createPassthrough } from '../auth/passthrough.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
 import type { ServiceOptions } from '../auth/service.ts';
 import { createClientAddress } from '../common/client-address.ts';
 import type { Logger } from '../common/logger.ts';
-import { isAnswerable } from '../common/request-line.ts';
 import type { Secret } from '../common/secret.ts';
-import { Waiters } from '../common/waiters.ts';
 import { openEventLog } from '../events/open.ts';
 import { createDrain } from '../graphql/plugins/drain.ts';
 import { createQueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
@@ -31,7 +26,9 @@ import { createEventTopics } from '../resolvers/topics.ts';
 import { createUnattributed } from '../resolvers/unattributed.ts';
 import { createConnections, STALL_MS } from '../transport/connections.ts';
 import { createGraphHttp } from '../transport/http.ts';
+import { incomingOf } from '../transport/incoming.ts';
 import { readiness } from '../transport/readiness.ts';
+import { createRouter } from '../transport/router.ts';
 import { createOpenStreams, type StreamLimits } from '../transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
 import { ACCOUNTS } from '../upstream/accounts.ts';
@@ -45,16 +42,15 @@ import { type Authorize, createRest, type Rest } from '../upstream/rest.ts';
 import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
 import { createWorkbench, type WorkbenchOptions } from '../workbench/workbench.ts';
+import { createAuthenticator } from './authenticator.ts';
+import { shutDown } from './shutdown.ts';
 
 const GRAPHQL_PATH = '/graphql';
-const WEBHOOKS_PATH = '/webhooks/';
 /** How long a client may take to send its headers, and its whole request, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 15_000;
 /** How often connections are looked at for it; Node's own half minute would let them be as late. */
 const TIMEOUT_CHECK_MS = 500;
-/** How long requests in flight may take once the server is stopping, in milliseconds. */
-const DRAIN_TIMEOUT_MS = 10_000;
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
 
@@ -111,11 +107,8 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-const GRAPHQL_METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST'];
 /** Connections that may be open beside those that carry streams. */
 const OTHER_CONNECTIONS = 10_000;
-
-const REQUEST_ID = /^[\w-]{8,64}$/;
 
 /**
  * Builds a gateway that is not listening yet. `main` and every test make theirs here.
@@ -234,9 +227,9 @@ export function buildServer(
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
     const serveGraph = createGraphHttp(graph, config, { logger, shared });
 
-    const incomingOf = (request: IncomingMessage, response: ServerResponse): Incoming => {
+    const incoming = (request: IncomingMessage, response: ServerResponse): Incoming => {
       const addressOf = () => addressOfClient(request);
-      return requestOf(request, response, addressOf, (caller) => {
+      return incomingOf(request, response, addressOf, (caller) => {
         const place = openStreams.enter(addressOf());
         if (typeof place === 'string') return false;
         response.once('close', place.leave);
@@ -244,65 +237,33 @@ export function buildServer(
       });
     };
 
-    /** What becomes of a request; nothing that fails unexpectedly reaches the client. */
-    const serve = (response: ServerResponse, work: Promise<unknown>): void => {
-      work.catch((error: unknown) => {
-        logger.error({ err: error }, 'A request failed unexpectedly');
-        if (response.headersSent) response.destroy();
-        else
-          send(response, 500, {
-            errors: [{ message: 'Unexpected error', extensions: { code: 'INTERNAL' } }],
-          });
-      });
-    };
-    const page = createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench);
-
-    const answer = (request: IncomingMessage, response: ServerResponse): void => {
-      connections.watch(response);
-      if (!isAnswerable(request)) {
-        send(response, 400, { error: 'The address of this request, or its Host, is malformed.' });
-        return;
-      }
-      const [path = '/'] = (request.url ?? '/').split('?');
-      if (page.handle(request, response, path)) return;
-      if (path === GRAPHQL_PATH) {
-        if (!GRAPHQL_METHODS.includes(request.method ?? '')) {
-          response.setHeader('allow', GRAPHQL_METHODS.join(', '));
-          send(response, 405, { error: 'The graph is asked with GET or POST.' });
-          return;
-        }
+    const route = createRouter({
+      graphPath: GRAPHQL_PATH,
+      graph(request, response) {
         const cut = () => void response.destroy();
-        const run = () => serveGraph(request, response, { incoming: incomingOf(request, response), cut });
-        serve(response, tracing === undefined ? run() : tracing.within(request.headers, run));
-      } else if (path.startsWith(WEBHOOKS_PATH)) {
+        const run = () => serveGraph(request, response, { incoming: incoming(request, response), cut });
+        return tracing === undefined ? run() : tracing.within(request.headers, run);
+      },
+      webhook(request, response, path) {
         const take = () => ingress.handle(request, response);
-        serve(response, tracing === undefined ? take() : tracing.webhook(path, response, take));
-      } else if (path === '/healthz') {
-        send(response, 200, { status: 'alive' });
-      } else if (path === '/readyz') {
-        const health = events.health().then(({ writable, available, spooled, unreadableSpools = [] }) => {
-          const { status, body } = readiness({
-            draining: drain.draining,
-            writable,
-            eventsAvailable: available,
-            upstreamAvailable: !breaker.isOpen(),
-            spooled,
-            unreadableSpools,
-          });
-          send(response, status, body);
+        return tracing === undefined ? take() : tracing.webhook(path, response, take);
+      },
+      page: createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench),
+      showsPage: config.workbench !== undefined,
+      readiness: async () => {
+        const { writable, available, spooled, unreadableSpools = [] } = await events.health();
+        return readiness({
+          draining: drain.draining,
+          writable,
+          eventsAvailable: available,
+          upstreamAvailable: !breaker.isOpen(),
+          spooled,
+          unreadableSpools,
         });
-        serve(response, health);
-      } else if (path === '/metrics') {
-        const written = metrics.registry.metrics().then((text) => {
-          response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text);
-        });
-        serve(response, written);
-      } else if (path === '/' && config.workbench !== undefined) {
-        response.writeHead(302, { location: GRAPHQL_PATH }).end();
-      } else {
-        send(response, 404, { error: `Nothing is served at this path. The graph is at ${GRAPHQL_PATH}.` });
-      }
-    };
+      },
+      metrics: metrics.registry,
+      logger,
+    });
 
     const server = createServer(
       {
@@ -310,7 +271,10 @@ export function buildServer(
         requestTimeout: REQUEST_TIMEOUT_MS,
         connectionsCheckingInterval: TIMEOUT_CHECK_MS,
       },
-      answer,
+      (request, response) => {
+        connections.watch(response);
+        route(request, response);
+      },
     );
     server.timeout = STALL_MS;
     server.maxConnections = config.streams.total + OTHER_CONNECTIONS;
@@ -335,20 +299,16 @@ export function buildServer(
       },
     });
 
-    stopGateway = async () => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      connections.end();
-      const expired = sleep(DRAIN_TIMEOUT_MS, undefined, { ref: false });
-      // What is under way is answered while its socket is still open: webhooks, then payments.
-      await Promise.race([Promise.all([drain.begin(), ingress.drain()]), expired]);
-      await sockets.stop();
-      await events.stop();
-      await Promise.race([closed, expired.then(() => server.closeAllConnections())]);
-      // A payment whose request was cut off goes on, and its record is written before the store closes.
-      await money.stop();
-      await auth.stop();
-      await http.close();
-    };
+    stopGateway = () =>
+      shutDown({
+        server,
+        connections,
+        drain,
+        ingress,
+        sockets,
+        events,
+        last: [money, auth, { stop: () => http.close() }],
+      });
 
     try {
       await new Promise<void>((resolve, reject) => {
@@ -374,64 +334,12 @@ export function buildServer(
   };
 }
 
-/** What only one of the two ways to be known needs is loaded where it is used. */
-async function createAuthenticator(
-  config: ServerConfig,
-  restFor: RestFor,
-  logger: Logger,
-): Promise<Authenticator> {
-  const { service, redisUrl } = config;
-  if (service === undefined) return createPassthrough(config.tokenClientClaims);
-  const { createService } = await import('../auth/service.ts');
-  const share =
-    redisUrl &&
-    (await import('../auth/shared-token-store.ts')).openSharedTokenStore({
-      redisUrl: redisUrl.reveal(),
-      clientId: service.clientId,
-      clientSecret: service.clientSecret,
-      logger,
-    });
-  return createService({ ...service, utcOffset: config.upstreamUtcOffset }, restFor, share);
-}
-
 const countedAndTraced =
   (metrics: Metrics, tracing: Tracing): Metrics['upstreamCall'] =>
   (call) => {
     metrics.upstreamCall(call);
     tracing.call(call);
   };
-
-/** A request brings its own id where it is a plain one, so that logs of both sides can be joined. */
-function requestOf(
-  request: IncomingMessage,
-  response: ServerResponse,
-  addressOf: Incoming['addressOf'],
-  openStream: Incoming['openStream'],
-): Incoming {
-  const given = request.headers['x-request-id'];
-  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
-  response.setHeader('x-request-id', requestId);
-  const waiters = new Waiters();
-  response.once('close', () => {
-    if (!response.writableFinished) waiters.remove();
-  });
-  const apiKey = request.headers['x-api-key'];
-  const lastEventId = request.headers['last-event-id'];
-  return {
-    requestId,
-    authorization: request.headers.authorization,
-    apiKey: typeof apiKey === 'string' ? apiKey : undefined,
-    lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
-    waiters,
-    addressOf,
-    openStream,
-    closeSocket: undefined,
-  };
-}
-
-function send(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-}
 
 function addressOf({ address, family, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;

@@ -1,0 +1,34 @@
+import type { Authenticator, RestFor } from '../auth/authenticator.ts';
+import { createPassthrough } from '../auth/passthrough.ts';
+import type { ServiceOptions } from '../auth/service.ts';
+import type { Logger } from '../common/logger.ts';
+import type { Secret } from '../common/secret.ts';
+
+/** What decides how callers are known. */
+interface AuthenticatorConfig {
+  /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */
+  readonly service: Omit<ServiceOptions, 'utcOffset'> | undefined;
+  readonly tokenClientClaims: readonly string[];
+  readonly upstreamUtcOffset: string;
+  readonly redisUrl: Secret | undefined;
+}
+
+/** Chooses the way in which callers are known (docs/authentication.md). What only one of the two needs is loaded where it is used. */
+export async function createAuthenticator(
+  config: AuthenticatorConfig,
+  restFor: RestFor,
+  logger: Logger,
+): Promise<Authenticator> {
+  const { service, redisUrl } = config;
+  if (service === undefined) return createPassthrough(config.tokenClientClaims);
+  const { createService } = await import('../auth/service.ts');
+  const share =
+    redisUrl &&
+    (await import('../auth/shared-token-store.ts')).openSharedTokenStore({
+      redisUrl: redisUrl.reveal(),
+      clientId: service.clientId,
+      clientSecret: service.clientSecret,
+      logger,
+    });
+  return createService({ ...service, utcOffset: config.upstreamUtcOffset }, restFor, share);
+}

@@ -1,0 +1,34 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Waiters } from '../common/waiters.ts';
+import type { Incoming } from '../operation/context.ts';
+
+const REQUEST_ID = /^[\w-]{8,64}$/;
+
+/** What an HTTP request brings to its operation. It keeps its own id where that is a plain one, so that logs of both sides can be joined. */
+export function incomingOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+  addressOf: Incoming['addressOf'],
+  openStream: Incoming['openStream'],
+): Incoming {
+  const given = request.headers['x-request-id'];
+  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+  response.setHeader('x-request-id', requestId);
+  const waiters = new Waiters();
+  response.once('close', () => {
+    if (!response.writableFinished) waiters.remove();
+  });
+  const apiKey = request.headers['x-api-key'];
+  const lastEventId = request.headers['last-event-id'];
+  return {
+    requestId,
+    authorization: request.headers.authorization,
+    apiKey: typeof apiKey === 'string' ? apiKey : undefined,
+    lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
+    waiters,
+    addressOf,
+    openStream,
+    closeSocket: undefined,
+  };
+}
