@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { EventsGapError } from '../../../src/events/errors.ts';
+import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
@@ -136,6 +136,35 @@ describe('two processes on one Redis', () => {
     const event = moneyIn();
     await other.append(client, event);
     expect(ids(await take(events, 1))).toEqual([event.id]);
+  });
+});
+
+describe('a Redis with a replica', () => {
+  it('seals cursors with no key that the replica may not have', async () => {
+    await using primary = await startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
+    await using replica = await startRedis();
+    await replica.admin.replicaof('127.0.0.1', primary.port);
+    await until(async () => (await primary.admin.info('replication')).includes('state=online'));
+    const [one, other] = [await open({ redisUrl: primary.url }), await open({ redisUrl: primary.url })];
+    const client = randomUUID();
+    // Both learn of the replica.
+    for (const log of [one, other]) await until(() => log.append(client, moneyIn()).catch(() => undefined));
+    replica.freeze();
+    // The first one makes the key; the other finds it.
+    for (const log of [one, other]) {
+      await expect(log.sealKey(client)).rejects.toThrow(StoreUnavailableError);
+    }
+    replica.thaw();
+    const [key] = await until(() =>
+      Promise.all([one.sealKey(client), other.sealKey(client)]).catch(() => undefined),
+    );
+    expect(await replica.admin.hget(`{${client}}:meta`, 'seal')).toBe(key.toString('base64url'));
+
+    // What is known to stay is not proved again.
+    replica.freeze();
+    expect(await one.sealKey(client)).toEqual(key);
+    expect(await other.sealKey(client)).toEqual(key);
+    await Promise.all([one.stop(), other.stop()]);
   });
 });
 
