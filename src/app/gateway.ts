@@ -226,17 +226,21 @@ export function buildServer(
       } else if (path === '/healthz') {
         send(response, 200, { status: 'alive' });
       } else if (path === '/readyz') {
-        const health = events.health().then(({ writable, available, spooled, unreadableSpools = [] }) => {
-          const { status, body } = readiness({
-            draining: drain.draining,
-            writable,
-            eventsAvailable: available,
-            upstreamAvailable: !breaker.isOpen(),
-            spooled,
-            unreadableSpools,
-          });
-          send(response, status, body);
-        });
+        const looks = Promise.all([events.health(), money.isAvailable()]);
+        const health = looks.then(
+          ([{ writable, available, spooled, unreadableSpools = [] }, paymentsAvailable]) => {
+            const { status, body } = readiness({
+              draining: drain.draining,
+              writable,
+              eventsAvailable: available,
+              paymentsAvailable,
+              upstreamAvailable: !breaker.isOpen(),
+              spooled,
+              unreadableSpools,
+            });
+            send(response, status, body);
+          },
+        );
         serve(response, health);
       } else if (path === '/metrics') {
         const written = metrics.registry.metrics().then((text) => {
