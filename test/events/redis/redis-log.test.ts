@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { cp, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
@@ -212,6 +214,43 @@ describe('a Redis that lost what it held', () => {
     }
     const again = await log.follow(client, { after: (error as EventsGapError).oldest, signal });
     expect(ids(await take(again, 1))).toEqual([event.id]);
+    await log.stop();
+  });
+
+  it('tells readers that were ahead of an earlier copy to which it was put back, however much came since', async () => {
+    const client = randomUUID();
+    await using own = await startRedis();
+    const log = await open({ redisUrl: own.url });
+    const { signal } = new AbortController();
+    const append = async (count: number): Promise<string> => {
+      let cursor: string | null = null;
+      for (let made = 0; made < count; made += 1) ({ cursor } = await log.append(client, moneyIn()));
+      return cursor ?? '';
+    };
+    const copied = await append(5);
+    const [kept, copy] = [join(own.dir, 'appendonlydir'), join(own.dir, 'copy')];
+    // Each answer was on disk before it came.
+    await cp(kept, copy, { recursive: true });
+    const ahead = await append(5);
+    const live = await log.follow(client, { signal, after: copied });
+    await take(live, 5);
+    await own.kill();
+    await rm(kept, { recursive: true });
+    await rename(copy, kept);
+    await own.start();
+    await until(async () => (await log.health()).available);
+
+    const isTold = async () => {
+      await expect(log.readAfter(client, ahead, 100)).rejects.toThrow(EventsGapError);
+      await expect(log.readBefore(client, ahead, 100)).rejects.toThrow(EventsGapError);
+      await expect(log.follow(client, { after: ahead, signal })).rejects.toThrow(EventsGapError);
+    };
+    expect(await failure(live)).toBeInstanceOf(EventsGapError);
+    await isTold();
+    await append(10);
+    await isTold();
+    // Who was not ahead goes on.
+    expect((await log.readAfter(client, copied, 100)).events).toHaveLength(10);
     await log.stop();
   });
 
