@@ -251,11 +251,13 @@ export function buildServer(
       page: createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench),
       showsPage: config.workbench !== undefined,
       readiness: async () => {
-        const { writable, available, spooled, unreadableSpools = [] } = await events.health();
+        const [health, paymentsAvailable] = await Promise.all([events.health(), money.isAvailable()]);
+        const { writable, available, spooled, unreadableSpools = [] } = health;
         return readiness({
           draining: drain.draining,
           writable,
           eventsAvailable: available,
+          paymentsAvailable,
           upstreamAvailable: !breaker.isOpen(),
           spooled,
           unreadableSpools,

@@ -4,7 +4,15 @@ import type { EventLog, EventPage, EventStream, StoredEvent } from './log.ts';
 import { openCursor, type SealHolder, sealCursor } from './seal.ts';
 
 /** What readers do with a log. */
-export type EventReads = Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'follow' | 'watch'>;
+export interface EventReads extends Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'follow' | 'watch'> {
+  /**
+   * Another cursor for the place of an event, to give to a reader who does not see that event: no two are alike. Absent where
+   * cursors are given out as they are.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  hidePlace?(clientId: string, cursor: string): Promise<string>;
+}
 
 /**
  * A log as a caller reads it who is narrowed to one customer: every cursor that comes out is sealed, and none goes in that
@@ -51,6 +59,10 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
       read(clientId, cursor, (opened) => log.readBefore(clientId, opened, limit)),
     async head(clientId) {
       return sealCursor(await holderFor(clientId), await log.head(clientId), 'fresh');
+    },
+    async hidePlace(clientId, cursor) {
+      const holder = await holderFor(clientId);
+      return sealCursor(holder, openCursor(holder, cursor), 'fresh');
     },
     async follow(clientId, options = {}) {
       const holder = await holderFor(clientId);

@@ -23,6 +23,8 @@ export interface Money {
    * @throws {StoreUnavailableError} when the record cannot be reached: this call has sent nothing.
    */
   execute(order: MoneyOrder, limits: Limits): Promise<MoneyResult>;
+  /** Whether the record could be kept now, so that an order would be sent. Never fails. */
+  isAvailable(): Promise<boolean>;
   /** Resolves when every running call has ended, and every answer is stored or was tried a last time. */
   stop(): Promise<void>;
 }
@@ -128,6 +130,7 @@ export function createMoney(options: {
       running.add(call);
       return call;
     },
+    isAvailable: () => records.isAvailable(),
     stop: async () => {
       await Promise.allSettled(running);
       await persistence.stop();

@@ -19,6 +19,7 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   const money = createMoney({ records, logger: options.logger });
   return {
     execute: money.execute,
+    isAvailable: money.isAvailable,
     async stop() {
       await money.stop();
       await records.stop();

@@ -75,7 +75,7 @@ export type Claimed =
  * - Anything once the store lost acknowledged writes: a Redis without `appendfsync always`, one that was flushed or put back
  *   to an earlier copy, or a failover to a replica that had been taken for lost (docs/operations.md says when that is).
  *
- * Every method rejects with {@link StoreUnavailableError}, and with nothing else, when the store cannot be reached or
+ * Every other method rejects with {@link StoreUnavailableError}, and with nothing else, when the store cannot be reached or
  * written.
  */
 export interface MoneyRecords {
@@ -97,6 +97,8 @@ export interface MoneyRecords {
    * that comes late never frees what somebody else has taken over.
    */
   release(name: RecordName, owner: string): Promise<void>;
+  /** Whether a request could be noted as sent now, as far as is known. Never fails. */
+  isAvailable(): Promise<boolean>;
   /** Closes the store. */
   stop(): Promise<void>;
 }

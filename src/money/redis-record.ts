@@ -129,6 +129,11 @@ export async function openRedisRecords(url: string, logger: Logger): Promise<Mon
     release: async (name, owner) => {
       await run('release', RELEASE, name, owner);
     },
+    isAvailable: () =>
+      writes.look(redis).then(
+        () => writes.isDurable,
+        () => false,
+      ),
     stop: async () => {
       clearInterval(looking);
       redis.disconnect();

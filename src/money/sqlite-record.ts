@@ -15,6 +15,9 @@ import {
 /** How long a step waits for another process that is writing, in ms. The wait blocks this process. */
 const BUSY_TIMEOUT_MS = 500;
 
+/** As much as a request and its answer take, in bytes, with room to spare. */
+const PROBE_BYTES = 16 * 1024;
+
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS intent (
     client_id   TEXT NOT NULL,
@@ -32,6 +35,7 @@ const SCHEMA = `
     PRIMARY KEY (client_id, hash)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS intent_expiry ON intent (expires_at);
+  CREATE TABLE IF NOT EXISTS probes (filler BLOB NOT NULL) STRICT;
 `;
 
 /** A clock that shows less than when a request was sent, by more than this, in ms, has been set back: nothing tells how long ago that was. */
@@ -95,6 +99,11 @@ export function openSqliteRecords(
   const release = db.prepare(`
     DELETE FROM intent WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
 
+  // Other bytes each time: SQLite does not write a page that stays as it was, so that a full disk would not be noticed.
+  const probe = db.prepare(
+    `INSERT OR REPLACE INTO probes (rowid, filler) VALUES (1, randomblob(${PROBE_BYTES}))`,
+  );
+
   const claim = ({ clientId, hash }: RecordName, { owner, inputHash, leaseMs }: Claim): Claimed => {
     const at = clock.now();
     const leaseUntil = leaseEnd(at, leaseMs);
@@ -152,6 +161,11 @@ export function openSqliteRecords(
       step('release', () => {
         release.run(clientId, hash, owner);
       }),
+    isAvailable: () =>
+      step('probe', () => probe.run()).then(
+        () => true,
+        () => false,
+      ),
     stop: async () => {
       if (db.isOpen) db.close();
     },

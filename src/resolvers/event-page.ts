@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventType } from '../events/log.ts';
-import type { Context } from '../operation/context.ts';
+import type { EventReads } from '../events/sealed-reads.ts';
 import { type PageInfo, pageSize } from './connection.ts';
 import { BadInputError } from './errors.ts';
 import { decodeEvent, type Event } from './event.ts';
@@ -49,8 +49,11 @@ export function eventFilter(
     isVisible(event);
 }
 
+/** What of an operation's context a page needs. */
+type Reader = Viewer & { readonly events: EventReads };
+
 /** A page of the retained log: onwards from `after`, or back from `before`. */
-export async function eventPage(args: EventPageArgs, context: Context): Promise<EventPage> {
+export async function eventPage(args: EventPageArgs, context: Reader): Promise<EventPage> {
   const forward = args.first != null || args.after != null;
   const backward = args.last != null || args.before != null;
   if (forward && backward) {
@@ -66,8 +69,9 @@ async function readOn(
   size: number,
   after: string | null,
   matches: (event: Event) => MaybePromise<boolean>,
-  { events, caller }: Context,
+  context: Reader,
 ): Promise<EventPage> {
+  const { events, caller } = context;
   const nodes: Event[] = [];
   let position = after;
   for (let scanned = 0; ; ) {
@@ -83,8 +87,19 @@ async function readOn(
     scanned += page.events.length;
     if (!page.hasMore) return forwardPage(nodes, after, nodes.at(-1)?.cursor ?? null, false);
     // What has been looked through need not be again: the page ends where reading ended.
-    if (scanned >= MAX_SCANNED) return forwardPage(nodes, after, position, true);
+    if (scanned >= MAX_SCANNED)
+      return forwardPage(nodes, after, await reached(nodes, position, context), true);
   }
+}
+
+/** Where reading ended: an event of the page, or one that the caller may not see and must not recognise. */
+async function reached(
+  nodes: readonly Event[],
+  position: string | null,
+  { events, caller }: Reader,
+): Promise<string | null> {
+  if (position === null || position === nodes.at(-1)?.cursor) return position;
+  return (await events.hidePlace?.(caller.clientId, position)) ?? position;
 }
 
 const forwardPage = (
@@ -106,8 +121,9 @@ async function readBack(
   size: number,
   before: string | null,
   matches: (event: Event) => MaybePromise<boolean>,
-  { events, caller }: Context,
+  context: Reader,
 ): Promise<EventPage> {
+  const { events, caller } = context;
   const nodes: Event[] = [];
   let position = before;
   for (let scanned = 0; ; ) {
@@ -122,7 +138,8 @@ async function readBack(
     }
     scanned += page.events.length;
     if (!page.hasMore) return backwardPage(nodes, before, nodes.at(-1)?.cursor ?? null, false);
-    if (scanned >= MAX_SCANNED) return backwardPage(nodes, before, position, true);
+    if (scanned >= MAX_SCANNED)
+      return backwardPage(nodes, before, await reached(nodes, position, context), true);
   }
 }
 

@@ -5,6 +5,8 @@ export interface Condition {
   readonly writable: boolean;
   /** Whether the event log itself answers. */
   readonly eventsAvailable: boolean;
+  /** Whether the record of payments can be kept. */
+  readonly paymentsAvailable: boolean;
   readonly upstreamAvailable: boolean;
   /** Events waiting for the log to come back. */
   readonly spooled: number;
@@ -13,18 +15,19 @@ export interface Condition {
 }
 
 /**
- * The answer of `/readyz`. An upstream or a Redis that is away, or a spool that cannot be read, is `degraded`, never unready: a gateway taken out of
- * rotation could not even keep what arrives meanwhile.
+ * The answer of `/readyz`. An upstream or a Redis that is away, a spool that cannot be read, or a record of payments that cannot be
+ * kept is `degraded`, never unready: a gateway taken out of rotation could not even keep what arrives meanwhile.
  */
 export function readiness(condition: Condition): { readonly status: 200 | 503; readonly body: object } {
-  const { draining, writable, eventsAvailable, upstreamAvailable, spooled, unreadableSpools } = condition;
+  const { draining, writable, spooled, unreadableSpools } = condition;
   if (draining || !writable) {
     return { status: 503, body: { status: draining ? 'draining' : 'unready' } };
   }
   const degraded = [
-    ...(eventsAvailable ? [] : ['events']),
+    ...(condition.eventsAvailable ? [] : ['events']),
     ...(unreadableSpools.length === 0 ? [] : ['spool']),
-    ...(upstreamAvailable ? [] : ['upstream']),
+    ...(condition.paymentsAvailable ? [] : ['payments']),
+    ...(condition.upstreamAvailable ? [] : ['upstream']),
   ];
   const body = {
     status: degraded.length > 0 ? 'degraded' : 'ready',

@@ -1,5 +1,9 @@
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, sendQuery, startGateway } from '../helpers/gateway.ts';
@@ -280,4 +284,18 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
       expect(response.headers.get('access-control-allow-origin')).toBeNull();
     });
   });
+});
+
+it('says of a record of payments that cannot be written that it is degraded, and of nothing else', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
+  await using gateway = await startGateway({ config: { dataDir } });
+  const readiness = async () => (await fetch(`${gateway.url}/readyz`)).json();
+  expect(await readiness()).toEqual({ status: 'ready', degraded: [], spooled: 0 });
+  const other = new DatabaseSync(join(dataDir, 'money.sqlite'));
+  other.exec('BEGIN IMMEDIATE');
+  expect(await readiness()).toEqual({ status: 'degraded', degraded: ['payments'], spooled: 0 });
+  other.exec('ROLLBACK');
+  other.close();
+  expect(await readiness()).toEqual({ status: 'ready', degraded: [], spooled: 0 });
+  await rm(dataDir, { recursive: true, force: true });
 });

@@ -134,6 +134,29 @@ it('finds a folder that cannot be written', async () => {
   );
 });
 
+it('finds spools that cannot be read, in the folder and by what the gateway says', async () => {
+  await using redis = await startRedis();
+  const dataDir = await mkdtemp(join(folder, 'damaged-'));
+  await writeFile(join(dataDir, 'spool-0.sqlite'), 'no database at all '.repeat(100));
+  await using damaged = await startGateway({
+    sandbox: gateway.sandbox,
+    webhooks: false,
+    config: { dataDir, redisUrl: new Secret(redis.url) },
+  });
+  expect(await (await fetch(`${damaged.url}/readyz`)).json()).toEqual({
+    status: 'degraded',
+    degraded: ['spool'],
+    spooled: 0,
+    unreadableSpools: ['spool-0.sqlite'],
+  });
+  const port = new URL(damaged.url).port;
+  const found = await wrongs({ DATA_DIR: dataDir, PORT: port, REDIS_URL: redis.url });
+  expect(found).toMatchObject([
+    { check: 'folder', status: 'failure', message: expect.stringContaining('spool-0.sqlite') },
+    { check: 'gateway', status: 'failure', message: expect.stringContaining('cannot read spool-0.sqlite') },
+  ]);
+});
+
 it('finds another program on the port', () =>
   expectOnly(
     { PORT: new URL(gateway.sandbox.url).port },

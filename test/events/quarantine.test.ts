@@ -26,14 +26,18 @@ it('keeps the evidence of one client and reason from the junk of others', () => 
   put('merchant', 'conflict', 'evidence');
   put('victim', 'unreadable', 'evidence');
   for (let index = 0; index < 1_100; index += 1) put('merchant', 'unreadable', String(index));
+  const database = new DatabaseSync(join(dataDir, 'quarantine.sqlite'), { readOnly: true });
+  const rowsNow = () =>
+    database
+      .prepare('SELECT client_id, reason, CAST(body AS TEXT) AS body FROM quarantine ORDER BY number')
+      .all();
+  // Long before all together are too many.
+  expect(rowsNow()).toHaveLength(200 + 2);
   for (let client = 0; client < 60; client += 1)
     for (let index = 0; index < 40; index += 1) put(`client-${client}`, 'incomplete', String(index));
   quarantine.close();
 
-  const database = new DatabaseSync(join(dataDir, 'quarantine.sqlite'), { readOnly: true });
-  const rows = database
-    .prepare('SELECT client_id, reason, CAST(body AS TEXT) AS body FROM quarantine ORDER BY number')
-    .all();
+  const rows = rowsNow();
   database.close();
   const bodiesOf = (clientId: string, reason: string) =>
     rows.filter((row) => row['client_id'] === clientId && row['reason'] === reason).map(({ body }) => body);

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { startNetwork, TEST_ADDRESS } from './network.ts';
 import { DURABLE, type RedisServer, startRedis } from './redis.ts';
 import { until } from './until.ts';
 
@@ -109,11 +110,11 @@ export async function failOver(replica: RedisServer): Promise<void> {
   });
 }
 
-/** Resolves once a replica has all that its primary has, and would still have it after its end. */
-async function inStep(primary: RedisServer, replica: RedisServer): Promise<void> {
+/** Resolves once a replica, and as many as there are, have all that their primary has, and would still have it after their end. */
+async function inStep(primary: RedisServer, replica: RedisServer, replicas = 1): Promise<void> {
   await until(async () => {
     const info = await replica.admin.info('replication');
-    return info.includes('master_link_status:up') && (await primary.admin.wait(1, 100)) === 1;
+    return info.includes('master_link_status:up') && (await primary.admin.wait(replicas, 100)) === replicas;
   });
   // A replica writes its append-only file anew after the first synchronisation. Killed before that is done, it has nothing.
   await until(async () => {
@@ -152,8 +153,70 @@ export async function startWithSentinel(): Promise<RedisWithSentinel> {
   };
 }
 
-async function startSentinel(primaryPort: number): Promise<RedisServer> {
-  return startRedis([], async (dir) => {
+/** Sentinel and its Redis, on a network that can be parted. `test` is the process that calls. */
+export interface PartableSentinel extends AsyncDisposable {
+  readonly url: string;
+  readonly primary: RedisServer;
+  readonly replicas: readonly RedisServer[];
+  readonly sentinel: RedisServer;
+  /** Nothing passes any more between the one side and the other; what is on neither reaches both. */
+  part(one: readonly (RedisServer | 'test')[], other: readonly (RedisServer | 'test')[]): void;
+  join(): void;
+}
+
+/**
+ * A primary, its replicas and one Sentinel. The tests' own connections (`admin`) reach each of them whatever is parted.
+ *
+ * @param args for each Redis
+ */
+export async function startPartable(
+  replicaCount: number,
+  args: readonly string[] = [],
+): Promise<PartableSentinel> {
+  const network = startNetwork();
+  const addresses = new Map<RedisServer | 'test', string>([['test', TEST_ADDRESS]]);
+  const startAt = async (start: (args: readonly string[]) => Promise<RedisServer>) => {
+    const address = network.address();
+    const server = await start(['--bind-source-addr', address]);
+    addresses.set(server, address);
+    return { server, port: await network.expose(address, server.port) };
+  };
+  const startOne = async () => {
+    const started = await startAt((own) =>
+      startRedis([...DURABLE, '--repl-diskless-sync-delay', '0', ...args, ...own]),
+    );
+    const { admin } = started.server;
+    await admin.config('SET', 'replica-announce-port', started.port);
+    return started;
+  };
+  const primary = await startOne();
+  const replicas = await Promise.all(Array.from({ length: replicaCount }, startOne));
+  for (const { server } of replicas) await server.admin.replicaof('127.0.0.1', primary.port);
+  for (const { server } of replicas) await inStep(primary.server, server, replicaCount);
+  const sentinel = await startAt((own) => startSentinel(primary.port, own));
+  await until(async () => {
+    const known = await sentinel.server.admin.call('SENTINEL', 'REPLICAS', 'events');
+    return Array.isArray(known) && known.length === replicaCount;
+  });
+  const addressesOf = (side: readonly (RedisServer | 'test')[]) =>
+    side.map((member) => addresses.get(member) ?? '');
+  return {
+    url: `redis+sentinel://127.0.0.1:${sentinel.port}/events`,
+    primary: primary.server,
+    replicas: replicas.map(({ server }) => server),
+    sentinel: sentinel.server,
+    part: (one, other) => network.part(addressesOf(one), addressesOf(other)),
+    join: () => network.join(),
+    async [Symbol.asyncDispose]() {
+      const servers = [primary, ...replicas, sentinel].map(({ server }) => server);
+      await Promise.all(servers.map((server) => server.stop()));
+      await network[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function startSentinel(primaryPort: number, args: readonly string[] = []): Promise<RedisServer> {
+  return startRedis(args, async (dir) => {
     const path = join(dir, 'sentinel.conf');
     await writeFile(
       path,

@@ -1,6 +1,7 @@
 /**
  * A process of its own that marks payments as sent, `intent-0`, `intent-1` and so on, until the store takes no more. Its one
- * argument is the folder. Writes how many were marked, and the codes of what failed then, as JSON to standard output.
+ * argument is the folder. Writes how many were marked, the codes of what failed then, and
+ * whether the record was available before and after, as JSON to standard output.
  */
 import { silentLogger } from '../../src/common/logger.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
@@ -12,6 +13,7 @@ const records = await openMoneyRecords({
   logger: silentLogger,
 });
 const body = JSON.stringify({ filler: 'x'.repeat(20_000) });
+const wasAvailable = await records.isAvailable();
 const codes: unknown[] = [];
 let marked = 0;
 while (codes.length < 3) {
@@ -24,4 +26,6 @@ while (codes.length < 3) {
     codes.push(error instanceof Error && 'code' in error ? error.code : String(error));
   }
 }
-process.stdout.write(JSON.stringify({ marked, codes }));
+process.stdout.write(
+  JSON.stringify({ marked, codes, wasAvailable, isAvailable: await records.isAvailable() }),
+);

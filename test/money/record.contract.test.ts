@@ -383,7 +383,8 @@ describe('the record over node:sqlite', () => {
     // No file of the process may grow past 512 blocks of 512 bytes.
     const limited = ['-c', 'ulimit -f 512; exec "$@"', 'sh', process.execPath, script, dataDir];
     const { stdout } = await promisify(execFile)('sh', limited, { timeout: 30_000 });
-    const { marked, codes }: { marked: number; codes: string[] } = JSON.parse(stdout);
+    const { marked, codes, ...told }: { marked: number; codes: string[] } = JSON.parse(stdout);
+    expect(told).toEqual({ wasAvailable: true, isAvailable: false });
     expect(marked).toBeGreaterThan(0);
     expect(new Set(codes)).toEqual(new Set(['STORE_UNAVAILABLE']));
     const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
@@ -488,9 +489,11 @@ describe('the record over Redis', () => {
     await replica.admin.call('REPLICAOF', 'NO', 'ONE');
     await until(async () => !(await isFollowed()));
     await expect(markOne()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(await records.isAvailable()).toBe(false);
 
     await replica.admin.call('REPLICAOF', '127.0.0.1', primary.port);
     expect(await until(() => markOne().catch(() => undefined))).toBe(true);
+    expect(await records.isAvailable()).toBe(true);
     await records.stop();
   });
 

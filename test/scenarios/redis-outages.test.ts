@@ -76,7 +76,7 @@ it('what arrives while Redis is down is delivered in the order of its arrival', 
     sent.push(id_msg);
   }
   const ready = await (await fetch(`${gateway.url}/readyz`)).json();
-  expect(ready).toMatchObject({ status: 'degraded', degraded: ['events'], spooled: 100 });
+  expect(ready).toMatchObject({ status: 'degraded', degraded: ['events', 'payments'], spooled: 100 });
   expect(await gateway.metric('pasarela_spooled_events')).toBe(100);
   expect(await gateway.query('{ eventCursor }')).toMatchObject({
     errors: [{ extensions: { code: 'STORE_UNAVAILABLE', retryable: true } }],

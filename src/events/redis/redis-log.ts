@@ -82,10 +82,11 @@ export class RedisLog extends LogReader implements RemoteLog {
       logger,
       metrics,
     );
-    super(new RedisSource(reader, channels, now), metrics, options.topics);
-    this.#options = options;
     const writes = new DurableWrites(redisUrl, REPLICA_TIMEOUT_MS);
-    this.#writers = new RedisWriters({ connect, redisUrl, writes, logger, deadlineMs: TIMEOUT_MS });
+    const writers = new RedisWriters({ connect, redisUrl, writes, logger, deadlineMs: TIMEOUT_MS });
+    super(new RedisSource(reader, writers, channels, now), metrics, options.topics);
+    this.#options = options;
+    this.#writers = writers;
     this.#channels = channels;
     this.#reader = reader;
     this.#publish = reader instanceof Cluster ? 'SPUBLISH' : 'PUBLISH';

@@ -91,10 +91,13 @@ export const READ = script(`
 `);
 
 /**
- * Keys: meta. Arguments: a key to keep where there is none. Returns `{key}`. It lies beside the epoch, so that it ends with the
- * log, and what makes a replica have a later event makes it have the key.
+ * Keys: meta. Arguments: a key to keep where there is none. Returns `{key}`. It stands beside the epoch, so that it ends with the
+ * log.
+ *
+ * A key that is there is written again, so that WAIT after it proves that a replica has it.
  */
-export const SEAL_KEY = script(`
-  redis.call('HSETNX', KEYS[1], 'seal', ARGV[1])
-  return {redis.call('HGET', KEYS[1], 'seal')}
+export const SEAL_KEY = durableScript(`
+  local key = redis.call('HGET', KEYS[1], 'seal') or ARGV[1]
+  redis.call('HSET', KEYS[1], 'seal', key)
+  return {key}
 `);

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { RedisClient } from '../../redis/connection.ts';
 import { runScript, type Script, withoutCommand } from '../../redis/script.ts';
 import { newEpoch, type Place } from '../cursor.ts';
@@ -10,15 +11,23 @@ import type { RedisChannels } from './channels.ts';
 import { redisKeys } from './keys.ts';
 import { list, word } from './reply.ts';
 import { BOUNDS, HEAD, READ, SEAL_KEY } from './scripts.ts';
+import type { RedisWriters } from './writers.ts';
+
+/** A client whose key is not among these has it proved once more. */
+const MOST_SEAL_KEYS = 1000;
 
 /** Reads of the log in Redis. A position is a stream id. */
 export class RedisSource implements Source {
   readonly #redis: RedisClient;
+  readonly #writers: RedisWriters;
   readonly #channels: RedisChannels;
   readonly #now: () => number;
+  /** By client: the key of which this process knows that it stays. */
+  readonly #sealKeys = new LRUCache<string, string>({ max: MOST_SEAL_KEYS });
 
-  constructor(redis: RedisClient, channels: RedisChannels, now: () => number) {
+  constructor(redis: RedisClient, writers: RedisWriters, channels: RedisChannels, now: () => number) {
     this.#redis = redis;
+    this.#writers = writers;
     this.#channels = channels;
     this.#now = now;
   }
@@ -55,13 +64,17 @@ export class RedisSource implements Source {
 
   async sealKey(clientId: string): Promise<Buffer> {
     const { meta } = redisKeys(clientId);
-    const proposed = randomBytes(SEAL_KEY_BYTES).toString('base64url');
-    try {
-      const [key] = list(await runScript(this.#redis, SEAL_KEY, [meta], [proposed]));
-      return Buffer.from(word(key), 'base64url');
-    } catch (cause) {
+    const current = await this.#redis.hget(meta, 'seal').catch((cause: unknown) => {
       throw new StoreUnavailableError('The event log could not be read.', { cause: withoutCommand(cause) });
+    });
+    let key = this.#sealKeys.get(clientId);
+    if (key === undefined || key !== current) {
+      // A key that is there may be one that a failover is about to lose, with every cursor that it sealed.
+      const proposed = randomBytes(SEAL_KEY_BYTES).toString('base64url');
+      key = word((await this.#writers.run(SEAL_KEY, [meta], [proposed]))[0]);
+      this.#sealKeys.set(clientId, key);
     }
+    return Buffer.from(key, 'base64url');
   }
 
   attach(clientId: string, listener: Listener): Promise<void> {

@@ -37,6 +37,9 @@ const LONGEST_NAME = 128;
 /** For each token that is allowed: of 2,000 tokens as many as take graphql-js a tenth of a second to compare. */
 const PAIRS_PER_TOKEN = 30;
 
+/** Fields of one object among the variables. Each error of graphql-js shows them all; no input of the graph has ten. */
+const MOST_FIELDS = 100;
+
 const costsOf = ({ document }: PreparedOperation): Costs => ({
   sizes: pageSizeVariables(document.node),
   measured: new Map(),
@@ -144,8 +147,12 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
       const errors = beyond(document);
       if (errors.length > 0) setResult(errors);
     },
-    // As a result like any other, so that errors get their public form and are counted.
+    // As results like any other, so that errors get their public form and are counted.
     onExecute({ args, setExecuteFn }) {
+      if (isTooWide(Object.values(args.variableValues ?? {}))) {
+        setExecuteFn(() => ({ errors: [tooWide()] }));
+        return undefined;
+      }
       const { cost, pages, learn } = costOf(args);
       const errors = refuse('cost', cost, adviceOn(pages));
       if (errors.length > 0) setExecuteFn(() => ({ errors }));
@@ -157,9 +164,29 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
       };
     },
     onSubscribe({ args, setSubscribeFn }) {
+      if (isTooWide(Object.values(args.variableValues ?? {}))) {
+        setSubscribeFn(() => ({ errors: [tooWide()] }));
+        return;
+      }
       const { cost, pages } = costOf(args);
       const errors = refuse('cost', cost, adviceOn(pages));
       if (errors.length > 0) setSubscribeFn(() => ({ errors }));
     },
   };
+}
+
+const tooWide = (): GraphQLError =>
+  tooComplex(`An object of the variables has more than the ${MOST_FIELDS} fields that are allowed.`);
+
+/** Whether an object, anywhere in values of JSON, has more than {@link MOST_FIELDS} fields. */
+function isTooWide(values: readonly unknown[]): boolean {
+  const waiting = [...values];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    const parts: unknown[] = Array.isArray(value) ? value : Object.values(value);
+    if (!Array.isArray(value) && parts.length > MOST_FIELDS) return true;
+    for (const part of parts) if (typeof part === 'object' && part !== null) waiting.push(part);
+  }
+  return false;
 }

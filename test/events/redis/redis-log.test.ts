@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { cp, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { EventsGapError } from '../../../src/events/errors.ts';
+import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
@@ -138,6 +140,35 @@ describe('two processes on one Redis', () => {
   });
 });
 
+describe('a Redis with a replica', () => {
+  it('seals cursors with no key that the replica may not have', async () => {
+    await using primary = await startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
+    await using replica = await startRedis();
+    await replica.admin.replicaof('127.0.0.1', primary.port);
+    await until(async () => (await primary.admin.info('replication')).includes('state=online'));
+    const [one, other] = [await open({ redisUrl: primary.url }), await open({ redisUrl: primary.url })];
+    const client = randomUUID();
+    // Both learn of the replica.
+    for (const log of [one, other]) await until(() => log.append(client, moneyIn()).catch(() => undefined));
+    replica.freeze();
+    // The first one makes the key; the other finds it.
+    for (const log of [one, other]) {
+      await expect(log.sealKey(client)).rejects.toThrow(StoreUnavailableError);
+    }
+    replica.thaw();
+    const [key] = await until(() =>
+      Promise.all([one.sealKey(client), other.sealKey(client)]).catch(() => undefined),
+    );
+    expect(await replica.admin.hget(`{${client}}:meta`, 'seal')).toBe(key.toString('base64url'));
+
+    // What is known to stay is not proved again.
+    replica.freeze();
+    expect(await one.sealKey(client)).toEqual(key);
+    expect(await other.sealKey(client)).toEqual(key);
+    await Promise.all([one.stop(), other.stop()]);
+  });
+});
+
 describe('a Redis that comes back', () => {
   it('is available once every question can be asked, and not before', async () => {
     await using own = await startRedis();
@@ -181,6 +212,43 @@ describe('a Redis that lost what it held', () => {
     }
     const again = await log.follow(client, { after: (error as EventsGapError).oldest });
     expect(ids(await take(again, 1))).toEqual([event.id]);
+    await log.stop();
+  });
+
+  it('tells readers that were ahead of an earlier copy to which it was put back, however much came since', async () => {
+    const client = randomUUID();
+    await using own = await startRedis();
+    const log = await open({ redisUrl: own.url });
+    const { signal } = new AbortController();
+    const append = async (count: number): Promise<string> => {
+      let cursor: string | null = null;
+      for (let made = 0; made < count; made += 1) ({ cursor } = await log.append(client, moneyIn()));
+      return cursor ?? '';
+    };
+    const copied = await append(5);
+    const [kept, copy] = [join(own.dir, 'appendonlydir'), join(own.dir, 'copy')];
+    // Each answer was on disk before it came.
+    await cp(kept, copy, { recursive: true });
+    const ahead = await append(5);
+    const live = await log.follow(client, { after: copied });
+    await take(live, 5);
+    await own.kill();
+    await rm(kept, { recursive: true });
+    await rename(copy, kept);
+    await own.start();
+    await until(async () => (await log.health()).available);
+
+    const isTold = async () => {
+      await expect(log.readAfter(client, ahead, 100)).rejects.toThrow(EventsGapError);
+      await expect(log.readBefore(client, ahead, 100)).rejects.toThrow(EventsGapError);
+      await expect(log.follow(client, { after: ahead })).rejects.toThrow(EventsGapError);
+    };
+    expect(await failure(live)).toBeInstanceOf(EventsGapError);
+    await isTold();
+    await append(10);
+    await isTold();
+    // Who was not ahead goes on.
+    expect((await log.readAfter(client, copied, 100)).events).toHaveLength(10);
     await log.stop();
   });
 

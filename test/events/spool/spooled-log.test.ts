@@ -92,11 +92,15 @@ describe('while Redis is away', () => {
     await replica.admin.replicaof('NO', 'ONE');
     await until(async () => !(await isFollowed()));
     expect((await log.append(client, meanwhile)).answer).toEqual({ status: 201 });
-    expect(await log.health()).toMatchObject({ available: true, spooled: 1 });
+    // Redis answers and its events are read, but nothing written there stays: an answer of a decider could not be kept.
+    expect(await log.health()).toMatchObject({ writable: true, available: false, spooled: 1 });
+    const decided = log.append(randomUUID(), moneyIn({ spoolable: false }));
+    await expect(decided).rejects.toThrow(StoreUnavailableError);
     expect(ids(await take(events, 2))).toEqual([before.id, meanwhile.id]);
 
     await follow();
     await drained(log);
+    expect(await log.health()).toMatchObject({ available: true, spooled: 0 });
     await log.append(client, after);
     expect(ids(await take(events, 1))).toEqual([after.id]);
   });

@@ -509,8 +509,8 @@ describe('events of a caller narrowed to a customer', () => {
     await receiptOf(randomUUID());
     await receiptOf('no UUID');
     await credit(one, '9.00');
-    const variables = { after: after.one };
-    await using live = subscribeOverSse(gateway.graphql, tokens.one, { ...FOLLOWED, variables });
+    const followed = { ...FOLLOWED, variables: { after: after.one } };
+    await using live = subscribeOverSse(gateway.graphql, tokens.one, followed);
     await live.received(1);
     expect(live.results.map((result) => result.data.events.__typename)).toEqual(['MoneyInEvent']);
     for (const who of ['one', 'other'] as const) {
