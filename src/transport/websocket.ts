@@ -79,7 +79,6 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const identify = (authorization: string | undefined, again: boolean): Promise<Caller> =>
     options.identify(incomingOf(authorization), again);
   const expiries = createExpiryWatch({ clock, identify, isRefusal });
-  const peerOptions = { now: () => clock.now(), onTold };
   const fanOut = createFanOut(options.metrics);
   const keyOf = createStreamKeys();
 
@@ -168,7 +167,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   sockets.on('connection', (socket, request) => {
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', () => undefined);
-    const peer = new Peer(socket, request.headers.authorization, peerOptions);
+    const peer = new Peer(socket, request.headers.authorization, onTold);
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => void closed(code, String(reason)));
   });

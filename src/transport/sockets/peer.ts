@@ -6,13 +6,8 @@ import type { Outlet } from './fan-out.ts';
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 const TRY_AGAIN_LATER = 1013;
 
-/** What all sockets share. */
-export interface PeerOptions {
-  /** Milliseconds since the epoch. */
-  now(): number;
-  /** Called with a caller's credential before it is told of an event. */
-  onTold(credential: string): void;
-}
+/** Called with a caller's credential before it is told of an event. */
+type OnTold = (credential: string) => void;
 
 /** A socket as the protocol needs it. Thousands of them wait for events: each holds as little as may be. */
 export class Peer implements ProtocolSocket, Watched {
@@ -22,13 +17,13 @@ export class Peer implements ProtocolSocket, Watched {
   expiresAt: number | undefined;
   credential = '';
   readonly #socket: WebSocket;
-  readonly #options: PeerOptions;
+  readonly #onTold: OnTold;
 
-  constructor(socket: WebSocket, authorization: string | undefined, options: PeerOptions) {
+  constructor(socket: WebSocket, authorization: string | undefined, onTold: OnTold) {
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;
-    this.#options = options;
+    this.#onTold = onTold;
   }
 
   send(data: string): Promise<void> {
@@ -53,14 +48,14 @@ export class Peer implements ProtocolSocket, Watched {
   }
 
   /** Whether its credential has not ended by now, whatever a timer has still to say. */
-  holds(): boolean {
-    if (this.expiresAt === undefined || this.expiresAt > this.#options.now()) return true;
+  holds(now: number): boolean {
+    if (this.expiresAt === undefined || this.expiresAt > now) return true;
     this.lapsed();
     return false;
   }
 
   tells(): void {
-    this.#options.onTold(this.credential);
+    this.#onTold(this.credential);
   }
 
   /** Resolves once the socket is closed. */
@@ -86,8 +81,8 @@ class SocketOutlet implements Outlet {
     this.#head = `{"id":${JSON.stringify(operationId)},"type":"next","payload":`;
   }
 
-  holds(): boolean {
-    return this.#peer.holds();
+  holds(now: number): boolean {
+    return this.#peer.holds(now);
   }
 
   tells(): void {
