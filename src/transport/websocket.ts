@@ -22,6 +22,7 @@ import type { Incoming } from '../operation/context.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type FanOutMetrics, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
+import { Pace } from './sockets/pace.ts';
 import { Peer } from './sockets/peer.ts';
 import { createStreamKeys } from './sockets/stream-key.ts';
 
@@ -79,6 +80,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const identify = (authorization: string | undefined, again: boolean): Promise<Caller> =>
     options.identify(incomingOf(authorization), again);
   const expiries = createExpiryWatch({ clock, identify, isRefusal });
+  const peerOptions = { onTold, pace: new Pace() };
   const fanOut = createFanOut(options.metrics);
   const keyOf = createStreamKeys();
 
@@ -167,7 +169,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   sockets.on('connection', (socket, request) => {
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', () => undefined);
-    const peer = new Peer(socket, request.headers.authorization, onTold);
+    const peer = new Peer(socket, request.headers.authorization, peerOptions);
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => void closed(code, String(reason)));
   });

@@ -2,12 +2,18 @@ import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import type { Watched } from './expiry-watch.ts';
 import type { Outlet } from './fan-out.ts';
+import type { Pace } from './pace.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 const TRY_AGAIN_LATER = 1013;
 
-/** Called with a caller's credential before it is told of an event. */
-type OnTold = (credential: string) => void;
+/** What all sockets share. */
+export interface PeerOptions {
+  /** Called with a caller's credential before it is told of an event. */
+  onTold(credential: string): void;
+  /** When a message is taken. */
+  readonly pace: Pace;
+}
 
 /** A socket as the protocol needs it. Thousands of them wait for events: each holds as little as may be. */
 export class Peer implements ProtocolSocket, Watched {
@@ -17,13 +23,13 @@ export class Peer implements ProtocolSocket, Watched {
   expiresAt: number | undefined;
   credential = '';
   readonly #socket: WebSocket;
-  readonly #onTold: OnTold;
+  readonly #options: PeerOptions;
 
-  constructor(socket: WebSocket, authorization: string | undefined, onTold: OnTold) {
+  constructor(socket: WebSocket, authorization: string | undefined, options: PeerOptions) {
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;
-    this.#onTold = onTold;
+    this.#options = options;
   }
 
   send(data: string): Promise<void> {
@@ -38,8 +44,11 @@ export class Peer implements ProtocolSocket, Watched {
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
+    const failed = () => this.close(CloseCode.InternalServerError, 'Internal server error');
     this.#socket.on('message', (data) => {
-      take(String(data)).catch(() => this.close(CloseCode.InternalServerError, 'Internal server error'));
+      const turn = this.#options.pace.turn();
+      if (turn === undefined) take(String(data)).catch(failed);
+      else turn.then(() => take(String(data))).catch(failed);
     });
   }
 
@@ -55,7 +64,7 @@ export class Peer implements ProtocolSocket, Watched {
   }
 
   tells(): void {
-    this.#onTold(this.credential);
+    this.#options.onTold(this.credential);
   }
 
   /** Resolves once the socket is closed. */
