@@ -8,7 +8,7 @@ import { decodeEvent, type Event, type MoneyInEvent } from './event.ts';
 import { type EventFilter, eventFilter } from './event-page.ts';
 import { argumentId } from './ids.ts';
 import type { CepUpdate } from './receipt.ts';
-import { ownerTopic, typeTopic } from './topics.ts';
+import { OWNER_UNKNOWN, ownerTopic, typeTopic } from './topics.ts';
 
 interface After {
   readonly after?: string | null | undefined;
@@ -62,8 +62,9 @@ export function followEvents(
     return follow(args.after, context, { topics }, (event) => event, matches);
   }
   const own = (types ?? OF_CUSTOMERS).filter((type) => OF_CUSTOMERS.includes(type));
-  const topics = own.map((type) => ownerTopic(type, customerId));
-  return follow(args.after, context, { topics, asks: own.includes('CEP') }, (event) => event, matches);
+  const asks = own.includes('CEP');
+  const topics = [...own.map((type) => ownerTopic(type, customerId)), ...(asks ? [OWNER_UNKNOWN] : [])];
+  return follow(args.after, context, { topics, asks }, (event) => event, matches);
 }
 
 /** Credits as they arrive, of one owner or of all. */

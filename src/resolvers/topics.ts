@@ -15,8 +15,11 @@ export const idTopic = (type: EventType, id: string): string => `${type} id ${id
 /** Receipts that name a tracking key. */
 export const trackingTopic = (trackingKey: string): string => `CEP tracking ${trackingKey}`;
 
-/** Finds the owner of what a receipt is about; null where it is nobody's. */
-export type ReceiptOwner = (clientId: string, event: StoredEvent) => Promise<string | null>;
+/** Receipts of which it cannot be found out whose they are: whoever waits for some owner's decides for itself. */
+export const OWNER_UNKNOWN = 'CEP owner unknown';
+
+/** Finds the owner of what a receipt is about: null where it is nobody's, undefined where it cannot be found out. */
+export type ReceiptOwner = (clientId: string, event: StoredEvent) => Promise<string | null | undefined>;
 
 function topicsOf(stored: StoredEvent): readonly string[] {
   const event = decodeEvent(stored);
@@ -38,7 +41,10 @@ function topicsOf(stored: StoredEvent): readonly string[] {
 export const createEventTopics = (ownerOf: ReceiptOwner): EventTopics => ({
   of: topicsOf,
   askedFor: (clientId, event) =>
-    event.type === 'CEP'
-      ? ownerOf(clientId, event).then((owner) => (owner === null ? [] : [ownerTopic('CEP', owner)]))
-      : undefined,
+    event.type === 'CEP' ? ownerOf(clientId, event).then(topicsOfOwner) : undefined,
 });
+
+function topicsOfOwner(owner: string | null | undefined): readonly string[] {
+  if (owner === undefined) return [OWNER_UNKNOWN];
+  return owner === null ? [] : [ownerTopic('CEP', owner)];
+}
