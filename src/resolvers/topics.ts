@@ -21,6 +21,7 @@ export const OWNER_UNKNOWN = 'CEP owner unknown';
 /** Finds the owner of what a receipt is about: null where it is nobody's, undefined where it cannot be found out. */
 export type ReceiptOwner = (clientId: string, event: StoredEvent) => Promise<string | null | undefined>;
 
+/** Of a STATUS_UPDATE nothing but its type: what it names is not documented. Whoever follows a payment by it adds topics here. */
 function topicsOf(stored: StoredEvent): readonly string[] {
   const event = decodeEvent(stored);
   const topics = [typeTopic(event.type)];
