@@ -27,10 +27,13 @@ export async function w12(): Promise<Section> {
   });
   const found = await withGateway(stub, {}, async (server) => {
     let back = 0;
+    let refused = 0;
     const firstAnswerMs: number[] = [];
     const started = performance.now();
     const cpuBefore = server.cpuMs();
     const meanwhile = asking(server, other, () => back < MANY, 0);
+    // It is awaited at the end; what fails before that is told first.
+    meanwhile.catch(() => undefined);
     const phones = await Promise.all(
       tokens.map(async (authorization, index) => {
         await pause((index / MANY) * COME_BACK_MS);
@@ -40,14 +43,21 @@ export async function w12(): Promise<Section> {
           back += 1;
           firstAnswerMs.push(performance.now() - connecting);
         };
-        return subscribe({ url: server.url, authorization, query: CEP_STATUS, variables, onNext });
+        const phone = { url: server.url, authorization, query: CEP_STATUS, variables, onNext };
+        for (;;) {
+          const subscriber = await subscribe(phone).catch(() => undefined);
+          if (subscriber !== undefined) return subscriber;
+          // As a client does whom a gateway at its limit has cut off.
+          refused += 1;
+          await pause(Math.random() * 1_000);
+        }
       }),
     );
     await until(() => back >= MANY, 60_000, 'an answer for each phone');
     const wallMs = performance.now() - started;
     const others = await meanwhile;
     for (const phone of phones) phone.close();
-    return { wallMs, firstAnswerMs, others, cpuEachMs: (server.cpuMs() - cpuBefore) / MANY };
+    return { wallMs, firstAnswerMs, others, refused, cpuEachMs: (server.cpuMs() - cpuBefore) / MANY };
   });
   const work = 'W12';
   const [p99, othersP95] = [percentile(found.firstAnswerMs, 0.99), p95(found.others)];
@@ -55,6 +65,7 @@ export async function w12(): Promise<Section> {
     title: 'W12, phones that come back',
     method: `${number(MANY)} phones, each with a token and a receipt of its own, connect within ${COME_BACK_MS / 1_000} s to a gateway that has just started, in front of an upstream with ${LATENCY_MS} ms of latency. Meanwhile another caller asks for one transaction after another.`,
     columns: [
+      'connections lost on the way',
       'all have an answer after, s',
       'first answer, p50 ms',
       'p99 ms',
@@ -64,6 +75,7 @@ export async function w12(): Promise<Section> {
     ],
     rows: [
       [
+        number(found.refused),
         number(found.wallMs / 1_000),
         number(percentile(found.firstAnswerMs, 0.5)),
         number(p99),

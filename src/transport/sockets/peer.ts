@@ -11,7 +11,7 @@ const TRY_AGAIN_LATER = 1013;
 export interface PeerOptions {
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
-  /** When a message is taken. */
+  /** When a message is taken, but for the first one of a socket. */
   readonly pace: Pace;
 }
 
@@ -24,6 +24,7 @@ export class Peer implements ProtocolSocket, Watched {
   credential = '';
   readonly #socket: WebSocket;
   readonly #options: PeerOptions;
+  #isGreeted = false;
 
   constructor(socket: WebSocket, authorization: string | undefined, options: PeerOptions) {
     this.#socket = socket;
@@ -46,7 +47,9 @@ export class Peer implements ProtocolSocket, Watched {
   onMessage(take: (data: string) => Promise<void>): void {
     const failed = () => this.close(CloseCode.InternalServerError, 'Internal server error');
     this.#socket.on('message', (data) => {
-      const turn = this.#options.pace.turn();
+      // The first one says who is there, and is waited for no longer than a moment.
+      const turn = this.#isGreeted ? this.#options.pace.turn() : undefined;
+      this.#isGreeted = true;
       if (turn === undefined) take(String(data)).catch(failed);
       else turn.then(() => take(String(data))).catch(failed);
     });
