@@ -9,10 +9,12 @@ WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY src ./src
+COPY workbench/dist ./workbench/dist
+COPY docs/sandbox.md ./docs/sandbox.md
 USER node
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 DATA_DIR=/home/node/data NODE_COMPILE_CACHE=/home/node/compiled
 # Compiled here, once: otherwise every start would do so, and could keep none of it on a root filesystem that is read-only.
-RUN mkdir -p /home/node/data && node --eval "for (const part of ['server', 'demo', 'tracing', 'events/redis-log', 'money/redis-record', 'auth/service', 'auth/token-share', 'cli/serve', 'cli/doctor']) import('./src/' + part + '.ts')"
+RUN mkdir -p /home/node/data && node --eval "for (const part of ['app/gateway', 'app/demo', 'observability/tracing', 'events/redis/redis-log', 'money/redis-record', 'auth/service', 'auth/shared-token-store', 'cli/serve', 'cli/doctor']) import('./src/' + part + '.ts')"
 # Events that wait for Redis, and the embedded log: they must outlive the container.
 VOLUME /home/node/data
 EXPOSE 4000

@@ -8,9 +8,11 @@ import { goalsTable, report, sectionText } from './lib/report.ts';
 import type { Section } from './lib/section.ts';
 import { w12 } from './workloads/come-back.ts';
 import { w10 } from './workloads/credits.ts';
+import { w15 } from './workloads/fairness.ts';
 import { w4 } from './workloads/fan-out.ts';
 import { w1, w1c, w1l, w1n, w2, w3 } from './workloads/http.ts';
 import { w5 } from './workloads/ingest.ts';
+import { w13, w14 } from './workloads/lists.ts';
 import { w11 } from './workloads/own-credits.ts';
 import { w8 } from './workloads/processes.ts';
 import { w9 } from './workloads/receipts.ts';
@@ -36,6 +38,9 @@ const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
   ['W10', w10],
   ['W11', w11],
   ['W12', w12],
+  ['W13', w13],
+  ['W14', w14],
+  ['W15', w15],
 ]);
 
 /** Those that start a Redis; found missing at once, not after minutes. */

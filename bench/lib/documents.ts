@@ -83,3 +83,61 @@ export const transaction: Work = {
   variables: { id: TRANSACTION_ID },
   floorPath: `/transaction?id=${TRANSACTION_ID}`,
 };
+
+/** A page of the client's accounts, from its first or from a cursor. */
+export const accountPage = (first: number, after?: string): Work => ({
+  query: `query Page($first: Int!, $after: String) {
+  client {
+    accounts(first: $first, after: $after) {
+      totalCount
+      nodes {
+        id
+        clabe
+        availableBalance {
+          amount
+          currency
+        }
+      }
+    }
+  }
+}`,
+  variables: { first, ...(after === undefined ? {} : { after }) },
+  floorPath: `/accounts?first=${first}`,
+});
+
+/** One account by its id. */
+export const account = (id: string): Work => ({
+  query: `query One($id: ID!) {
+  account(by: { id: $id }) {
+    id
+    clabe
+    availableBalance {
+      amount
+      currency
+    }
+  }
+}`,
+  variables: { id },
+  floorPath: '',
+});
+
+/** One customer by its id, with its accounts. */
+export const customer = (id: string): Work => ({
+  query: `query One($id: ID!) {
+  customer(id: $id) {
+    id
+    name
+    accounts(first: 10) {
+      nodes {
+        id
+        availableBalance {
+          amount
+          currency
+        }
+      }
+    }
+  }
+}`,
+  variables: { id },
+  floorPath: '',
+});

@@ -7,7 +7,12 @@ export interface Stub extends AsyncDisposable {
   readonly url: string;
   /** REST calls answered so far. */
   calls(): Promise<number>;
-  configure(settings: { latencyMs?: number; instruments?: number; customers?: number }): Promise<void>;
+  configure(settings: {
+    latencyMs?: number;
+    instruments?: number;
+    customers?: number;
+    largestPage?: number | null;
+  }): Promise<void>;
 }
 
 /** Path of a program of the bench, for Node. */

@@ -73,6 +73,17 @@ const accountsOf = (account: Account | undefined): object[] =>
         },
       ];
 
+async function accountPage(rest: Rest, first: number): Promise<object> {
+  const read = await rest.get<Items<Account> & { totalItem: number }>(
+    `/v1/clients/${rest.clientId}/accounts?page=1&per_page=${first}`,
+  );
+  return {
+    client: {
+      accounts: { totalCount: read.totalItem, nodes: read.data.flatMap((account) => accountsOf(account)) },
+    },
+  };
+}
+
 async function transaction(rest: Rest, id: string): Promise<object> {
   const read = await rest.get<Transaction>(`/v1/clients/${rest.clientId}/transactions/${id}`);
   const { sourceInstrument: source, destinationInstrument: destination } = read;
@@ -95,6 +106,8 @@ function answer(rest: Rest, path: string): Promise<object> | object {
   switch (pathname) {
     case '/join':
       return join(rest, Number(searchParams.get('first')));
+    case '/accounts':
+      return accountPage(rest, Number(searchParams.get('first')));
     case '/client':
       return { client: { id: rest.clientId } };
     default:

@@ -6,6 +6,8 @@ export interface Sizes {
   readonly customers: number;
 }
 
+const seeds = new Map<string, number>();
+
 export const CLIENT_ID = '0f0e0d0c-0b0a-4908-8706-050403020100';
 export const TRANSACTION_ID = uuid('transaction', 0);
 /** A list that needs no client. */
@@ -13,10 +15,29 @@ export const BANKS_PATH = '/v1/banks';
 const BANKS = 100;
 const CREATED_AT = '2026-03-02 10:15:30.123456-06:00';
 
-/** A UUID (version 4 in form) that follows from its name, so that every run serves the same bytes. */
+/** One of the 32-bit words that follow from a name and a number. */
+function word(seed: number, index: number): string {
+  let value = Math.imul(seed ^ index, 0x9e3779b1);
+  value = Math.imul(value ^ (value >>> 15), 0x85ebca6b);
+  value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
+  return ((value ^ (value >>> 16)) >>> 0).toString(16).padStart(8, '0');
+}
+
+function seedOf(kind: string): number {
+  let seed = seeds.get(kind);
+  if (seed === undefined) {
+    seed = createHash('sha256').update(kind).digest().readUInt32BE();
+    seeds.set(kind, seed);
+  }
+  return seed;
+}
+
+/** A UUID (version 4 in form) that follows from its name and number, so that every run serves the same bytes. */
 export function uuid(kind: string, index: number): string {
-  const hex = createHash('sha256').update(`${kind} ${index}`).digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  const seed = seedOf(kind);
+  const [one, two, three] = [word(seed, index), word(seed + 1, index), word(seed + 2, index)];
+  // The first word alone differs for each number: the mixing is a bijection.
+  return `${one}-${two.slice(0, 4)}-4${two.slice(5)}-8${three.slice(1, 4)}-${three.slice(4)}${word(seed + 3, index)}`;
 }
 
 const digits = (prefix: string, index: number, length: number): string =>
@@ -32,9 +53,12 @@ export const banks = Array.from({ length: BANKS }, (_, index) => ({
   short_name: `B${index}`,
 }));
 
+const range = <T>(from: number, to: number, make: (index: number) => T): T[] =>
+  Array.from({ length: Math.max(0, to - from) }, (_, index) => make(from + index));
+
 /** Instruments that follow each other in turn through the customers (docs/upstream-api.md, "Instrument", card form). */
-export const instruments = (sizes: Sizes) =>
-  Array.from({ length: sizes.instruments }, (_, index) => {
+export const instruments = (sizes: Sizes, from = 0, to = sizes.instruments) =>
+  range(from, Math.min(to, sizes.instruments), (index) => {
     const owner = uuid('customer', index % sizes.customers);
     return {
       id: uuid('instrument', index),
@@ -55,8 +79,8 @@ export const instruments = (sizes: Sizes) =>
   });
 
 /** Customers (docs/upstream-api.md, "Customer"). */
-export const customers = (sizes: Sizes) =>
-  Array.from({ length: sizes.customers }, (_, index) => ({
+export const customers = (sizes: Sizes, from = 0, to = sizes.customers) =>
+  range(from, Math.min(to, sizes.customers), (index) => ({
     id: uuid('customer', index),
     clientId: CLIENT_ID,
     name: `Comercializadora ${index} S.A. de C.V.`,
@@ -73,8 +97,8 @@ export const customers = (sizes: Sizes) =>
   }));
 
 /** One account for each customer (docs/upstream-api.md, "PrivateAccount"). */
-export const accounts = (sizes: Sizes) =>
-  Array.from({ length: sizes.customers }, (_, index) => ({
+export const accounts = (sizes: Sizes, from = 0, to = sizes.customers) =>
+  range(from, Math.min(to, sizes.customers), (index) => ({
     id: uuid('account', index),
     bankId: uuid('bank', index % BANKS),
     clientId: CLIENT_ID,

@@ -1,6 +1,7 @@
 /**
  * The upstream that is measured against: a process of its own that answers every GET of the work at once, or after a
- * given latency, from bytes made beforehand. `POST /bench` sets latency and sizes; `GET /bench` counts what was asked.
+ * given latency, from bytes made beforehand where they are few. `POST /bench` sets latency and sizes; `GET /bench` counts
+ * what was asked. A POST of money is answered, too, with the one transaction.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import { announce } from '../lib/announce.ts';
@@ -18,9 +19,15 @@ import {
 
 interface Settings extends Sizes {
   readonly latencyMs: number;
+  /** The largest page of customers and accounts; null for all of them in one answer, whatever is asked for. */
+  readonly largestPage: number | null;
 }
 
-let settings: Settings = { instruments: 1_000, customers: 20, latencyMs: 0 };
+/** Answers of lists this long are not kept: there are too many pages. */
+const LARGE = 10_000;
+const DEFAULT_PAGE = 50;
+
+let settings: Settings = { instruments: 1_000, customers: 20, latencyMs: 0, largestPage: null };
 let answers = new Map<string, Buffer>();
 let requests = 0;
 
@@ -42,7 +49,7 @@ function answerOf(path: string): Buffer | undefined {
     const body = bodyOf(new URL(path, 'http://stub'));
     if (body === undefined) return undefined;
     answer = Buffer.from(JSON.stringify(body));
-    answers.set(path, answer);
+    if (settings.customers < LARGE) answers.set(path, answer);
   }
   return answer;
 }
@@ -52,26 +59,28 @@ function bodyOf({ pathname, searchParams }: URL): object | undefined {
     case BANKS_PATH:
       return { total_banks: banks.length, page: 1, page_size: banks.length, banks };
     case `${CLIENT}/customers`: {
-      const data = customers(settings);
-      return { currentPage: 1, perPage: data.length, totalItems: data.length, data };
+      const { page, perPage, from } = pageOf(searchParams);
+      const data = customers(settings, from, from + perPage);
+      return { currentPage: page, perPage, totalItems: settings.customers, data };
     }
     case `${CLIENT}/accounts`: {
-      const data = accounts(settings);
-      return { currentPage: 1, perPage: data.length, totalItem: data.length, data };
+      const { page, perPage, from } = pageOf(searchParams);
+      const data = accounts(settings, from, from + perPage);
+      return { currentPage: page, perPage, totalItem: settings.customers, data };
     }
     case `${CLIENT}/instruments`: {
       const page = Number(searchParams.get('page') ?? 1);
       const perPage = Number(searchParams.get('per_page') ?? 100);
-      const data = instruments(settings);
       return {
-        data: data.slice((page - 1) * perPage, page * perPage),
+        data: instruments(settings, (page - 1) * perPage, page * perPage),
         currentPage: page,
         perPage,
-        totalItems: data.length,
+        totalItems: settings.instruments,
       };
     }
     case `${CLIENT}/auth/credential-tokens`:
       return TOKEN;
+    case '/v1/transactions/internal_transaction':
     case `${TRANSACTIONS}${transaction.id}`:
       return transaction;
     default:
@@ -79,6 +88,15 @@ function bodyOf({ pathname, searchParams }: URL): object | undefined {
         ? { data: [], currentPage: 1, perPage: 1, totalItems: 0 }
         : undefined;
   }
+}
+
+/** The page of customers or accounts that is asked for. */
+function pageOf(query: URLSearchParams): { page: number; perPage: number; from: number } {
+  const { largestPage, customers: perPage } = settings;
+  if (largestPage === null) return { page: 1, perPage, from: 0 };
+  const page = Number(query.get('page') ?? 1);
+  const size = Math.min(largestPage, Number(query.get('per_page') ?? DEFAULT_PAGE));
+  return { page, perPage: size, from: (page - 1) * size };
 }
 
 function send(response: ServerResponse, body: Buffer | undefined): void {

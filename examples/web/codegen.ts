@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { CodegenConfig } from '@graphql-codegen/cli';
+import { scalars } from '@pasarela/client/schema';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** Types for every document in src/, and the list of documents that a gateway with TRUSTED_DOCUMENTS is to accept. */
 const config: CodegenConfig = {
   schema: '../../schema.graphql',
-  documents: ['src/**/*.{ts,tsx}', '!src/gql/**'],
+  documents: ['src/**/*.{ts,tsx}', '!src/gql/**', 'node_modules/@pasarela/client/documents.graphql'],
   generates: {
     './src/gql/': {
       preset: 'client',
@@ -15,17 +16,7 @@ const config: CodegenConfig = {
         useTypeImports: true,
         enumsAsTypes: true,
         strictScalars: true,
-        scalars: {
-          Clabe: 'string',
-          CurrencyCode: 'string',
-          Cursor: 'string',
-          Date: 'string',
-          DateTime: 'string',
-          JSON: 'unknown',
-          JSONObject: 'Record<string, unknown>',
-          MoneyAmount: 'string',
-          URL: 'string',
-        },
+        scalars,
       },
     },
   },

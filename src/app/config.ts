@@ -4,7 +4,7 @@ import { Secret } from '../common/secret.ts';
 
 /**
  * Every variable that Pasarela reads, and the only place that reads them. An empty variable counts as unset. What a
- * variable means is its description here; README and docs repeat it for people.
+ * variable means is its description here; docs/configuration.md explains it to people.
  */
 const integer = (min: number, max: number) =>
   z
@@ -75,6 +75,10 @@ const variables = z.object({
   UPSTREAM_URL: origin.optional(),
   UPSTREAM_TIMEOUT_MS: integer(1, 600_000).default(10_000),
   OPERATION_TIMEOUT_MS: integer(1, 600_000).default(30_000),
+  UPSTREAM_ANSWER_BYTES: integer(65_536, 1_073_741_824).default(67_108_864),
+  UPSTREAM_CALLS_PER_CALLER: integer(1, 128).default(16),
+  OPERATIONS_QUEUE: integer(0, 100_000).default(500),
+  LISTS_MAX_AGE: integer(0, 3_600).default(5),
   UPSTREAM_POLLS_PER_SECOND: integer(1, 10_000).default(20),
   UPSTREAM_UTC_OFFSET: z
     .string()
@@ -144,10 +148,11 @@ const variables = z.object({
     .transform(Number)
     .refine((value) => value <= 100_000)
     .describe('how many times faster than real time, from 0 (stands still) to 100000')
-    .default(60),
+    .default(5),
   SANDBOX_SEED: integer(0, Number.MAX_SAFE_INTEGER).default(1),
   SANDBOX_HOSTS: list(host).describe(HOST_NAMES).default([]),
   SANDBOX_WEBHOOK_HOSTS: list(host).describe(HOST_NAMES).default([]),
+  SANDBOX_CUSTOMERS: integer(0, 10_000_000).default(0),
 });
 
 export type Variables = z.output<typeof variables>;
@@ -199,6 +204,18 @@ export function readVariables(environment: Readonly<Record<string, string | unde
     problems.set(
       'WEBHOOK_SECRET',
       `WEBHOOK_SECRET: is not set, and UPSTREAM_URL is; wants ${wants('WEBHOOK_SECRET')}, the same in every process.`,
+    );
+  }
+  const ports = [read.data?.PORT, read.data?.SANDBOX_PORT];
+  if (
+    given['UPSTREAM_URL'] === undefined &&
+    ports[0] !== 0 &&
+    ports[0] !== undefined &&
+    ports[0] === ports[1]
+  ) {
+    problems.set(
+      'SANDBOX_PORT',
+      `PORT, SANDBOX_PORT: both are ${ports[0]}; wants two ports, as the embedded sandbox listens beside the gateway.`,
     );
   }
   if (given['REUSE_PORT'] === 'true' && given['REDIS_URL'] === undefined) {
@@ -278,3 +295,44 @@ function wants(name: string): string {
 
 /** The configuration of this process. */
 export const readEnvironment = (): Variables => readVariables(process.env);
+
+/** The distance at which a name is taken for another: one slip in a short name, two in a long one. */
+const slipsIn = (name: string): number => (name.length < 6 ? 1 : 2);
+
+/**
+ * Variables that nothing reads and that are all but spelt like one that Pasarela reads, as sentences for the operator.
+ *
+ * @param environment such as `process.env`
+ */
+export function misspellingsIn(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const known = Object.keys(variables.shape);
+  return Object.keys(environment).flatMap((name) => {
+    if (known.includes(name)) return [];
+    const meant = known.find(
+      (other) => distance(name, other) <= slipsIn(other) && environment[other] === undefined,
+    );
+    return meant === undefined ? [] : [`${name} is set, and nothing reads it. Is ${meant} meant?`];
+  });
+}
+
+/** Letters to add, to leave out, to change, or to swap with the next one, until one word is the other. */
+function distance(one: string, other: string): number {
+  let [before, last]: [number[], number[]] = [
+    [],
+    Array.from({ length: other.length + 1 }, (_, index) => index),
+  ];
+  for (let i = 1; i <= one.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j += 1) {
+      const changed = (last[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
+      const isSwapped = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : changed;
+      row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, changed, swapped));
+    }
+    [before, last] = [last, row];
+  }
+  return last[other.length] ?? 0;
+}
+
+/** Those of this process. */
+export const readMisspellings = (): readonly string[] => misspellingsIn(process.env);

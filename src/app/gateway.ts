@@ -34,13 +34,17 @@ import { createGraphHttp } from '../transport/http.ts';
 import { readiness } from '../transport/readiness.ts';
 import { createOpenStreams, type StreamLimits } from '../transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
+import { ACCOUNTS } from '../upstream/accounts.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { CepPolls } from '../upstream/cep-polls.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
+import { CUSTOMERS } from '../upstream/customers.ts';
 import { createHttp } from '../upstream/http.ts';
+import { createClientLists } from '../upstream/lists/client-lists.ts';
 import { type Authorize, createRest, type Rest } from '../upstream/rest.ts';
 import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
+import { createWorkbench, type WorkbenchOptions } from '../workbench/workbench.ts';
 
 const GRAPHQL_PATH = '/graphql';
 const WEBHOOKS_PATH = '/webhooks/';
@@ -54,6 +58,9 @@ const DRAIN_TIMEOUT_MS = 10_000;
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
 
+/** Whose REST calls those are that the gateway makes for itself. */
+const GATEWAY = 'gateway';
+
 /** What one gateway process is made from. Times are milliseconds. */
 export interface ServerConfig extends GraphConfig {
   readonly host: string;
@@ -65,6 +72,10 @@ export interface ServerConfig extends GraphConfig {
   readonly upstreamUrl: string;
   readonly upstreamTimeoutMs: number;
   readonly operationTimeoutMs: number;
+  /** How long what is known of a list is believed: that it holds all items, or none of an id. */
+  readonly listsMaxAgeMs: number;
+  /** The longest answer of the REST service that is read, in bytes. */
+  readonly upstreamAnswerBytes: number;
   readonly upstreamUtcOffset: string;
   readonly tokenClientClaims: readonly string[];
   /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */
@@ -84,6 +95,8 @@ export interface ServerConfig extends GraphConfig {
   readonly streams: StreamLimits;
   /** Proxies in front, as addresses and networks: what they say of a client's address is believed. */
   readonly trustedProxies: readonly string[];
+  /** What the page for people has to know; undefined for no page. */
+  readonly workbench: WorkbenchOptions | undefined;
 }
 
 export interface Gateway {
@@ -119,7 +132,12 @@ export function buildServer(
   const { tracing } = config;
   const metrics = createMetrics(undocumentedValues);
   const breaker = createBreaker(() => performance.now());
-  const http = createHttp(config.upstreamUrl, breaker, Math.min(5_000, config.upstreamTimeoutMs / 2));
+  const http = createHttp(config.upstreamUrl, breaker, {
+    connectTimeoutMs: Math.min(5_000, config.upstreamTimeoutMs / 2),
+    maxAnswerBytes: config.upstreamAnswerBytes,
+    callsPerCaller: config.upstreamCallsPerCaller,
+    onWaiting: metrics.callsWaiting,
+  });
   let publicUrl = config.publicUrl === 'self' ? undefined : config.publicUrl;
   const [signingSecret, ...olderSecrets] = config.webhookSecrets;
   const signing = signingSecret.reveal();
@@ -136,6 +154,8 @@ export function buildServer(
     createRest({
       http,
       clientId,
+      caller: GATEWAY,
+      identity: clientId,
       authorize,
       headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
       timeoutMs: config.upstreamTimeoutMs,
@@ -161,6 +181,13 @@ export function buildServer(
       logger,
     });
     const events = tracing?.log(log) ?? log;
+    const money = await open({ redisUrl, dataDir: config.dataDir, logger });
+    const auth = await createAuthenticator(config, gatewayRest, logger);
+    const monotonic = () => performance.now();
+    const reads = createCoalescer(monotonic);
+    const forgetReads = (credential: string) => reads.forget(auth.upstreamIdentity(credential));
+    const shared = createQueryDeduplication(monotonic, forgetReads);
+    const lists = createClientLists({ maxAgeMs: config.listsMaxAgeMs, now: monotonic, logger });
     const ingress = createIngress({
       log: events,
       secrets: accepted,
@@ -169,16 +196,22 @@ export function buildServer(
       dataDir: config.dataDir,
       metrics: metrics.events,
       logger,
+      onKept: (clientId, { credited }) => {
+        if (credited === undefined) return;
+        // Balances have changed, and perhaps the lists: an owner or an account that they do not have is new.
+        if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity(''));
+        lists.announce(clientId, ACCOUNTS, 'clabeNumber', credited.account);
+        if (credited.ownerId !== clientId) lists.announce(clientId, CUSTOMERS, 'id', credited.ownerId);
+      },
     });
-    const money = await open({ redisUrl, dataDir: config.dataDir, logger });
-    const auth = await createAuthenticator(config, gatewayRest, logger);
-    const monotonic = () => performance.now();
-    const reads = createCoalescer(monotonic);
-    const shared = createQueryDeduplication(monotonic, reads.forget);
     const createContext = createContextFactory({
       http,
       auth,
       banks: createBankCache(BANKS_TTL_MS, monotonic),
+      lists,
+      listsMaxAgeMs: config.listsMaxAgeMs,
+      maxItems: config.limits.cost,
+      now: monotonic,
       events,
       money,
       ingress: addresses,
@@ -222,6 +255,7 @@ export function buildServer(
           });
       });
     };
+    const page = createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench);
 
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       connections.watch(response);
@@ -230,6 +264,7 @@ export function buildServer(
         return;
       }
       const [path = '/'] = (request.url ?? '/').split('?');
+      if (page.handle(request, response, path)) return;
       if (path === GRAPHQL_PATH) {
         if (!GRAPHQL_METHODS.includes(request.method ?? '')) {
           response.setHeader('allow', GRAPHQL_METHODS.join(', '));
@@ -262,7 +297,7 @@ export function buildServer(
           response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text);
         });
         serve(response, written);
-      } else if (path === '/' && config.graphiql !== undefined) {
+      } else if (path === '/' && config.workbench !== undefined) {
         response.writeHead(302, { location: GRAPHQL_PATH }).end();
       } else {
         send(response, 404, { error: `Nothing is served at this path. The graph is at ${GRAPHQL_PATH}.` });

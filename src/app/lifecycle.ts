@@ -3,16 +3,34 @@ import { ConfigError } from './config.ts';
 /** Something that is open and must be closed when the process ends. */
 export type Closer = () => Promise<unknown>;
 
+/** How long a close may take before it is told what it waits for, in milliseconds. */
+const PATIENCE_MS = 300;
+
+interface Opened {
+  readonly close: Closer;
+  /** What closing it waits for, for people. */
+  readonly waitsFor: string | undefined;
+}
+
 /**
  * Runs a program until a signal: what it opens is closed last opened first, at SIGINT and SIGTERM as well as when its
  * start fails. A second signal ends the process at once. A failed start is explained in one message, with exit code 1.
  *
- * @param start opens things, handing each one's closer to `opened`.
+ * @param start opens things, handing each one's closer to `opened`, and what closing it waits for where that may take long.
  */
-export async function runProgram(start: (opened: (closer: Closer) => void) => Promise<void>): Promise<void> {
-  const closers: Closer[] = [];
+export async function runProgram(
+  start: (opened: (close: Closer, waitsFor?: string) => void) => Promise<void>,
+): Promise<void> {
+  const everything: Opened[] = [];
   const close = async (): Promise<void> => {
-    for (const closer of closers.splice(0).reverse()) await closer();
+    for (const { close, waitsFor } of everything.splice(0).reverse()) {
+      const tell = setTimeout(() => {
+        if (waitsFor === undefined) return;
+        process.stderr.write(`\nEnding. Waiting for ${waitsFor}. Ctrl-C again ends it at once.\n`);
+      }, PATIENCE_MS);
+      await close();
+      clearTimeout(tell);
+    }
   };
   let stopping = false;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -23,7 +41,7 @@ export async function runProgram(start: (opened: (closer: Closer) => void) => Pr
     });
   }
   try {
-    await start((closer) => closers.push(closer));
+    await start((close, waitsFor) => everything.push({ close, waitsFor }));
   } catch (error) {
     process.exitCode = 1;
     process.stderr.write(`${explain(error)}\n`);
@@ -35,14 +53,18 @@ export async function runProgram(start: (opened: (closer: Closer) => void) => Pr
 /** Says what a person can do about an error of the start. */
 function explain(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
-  if (error instanceof Error && 'code' in error && 'port' in error) {
-    const { code, port } = error;
-    const address = 'address' in error ? `${String(error.address)}:${String(port)}` : String(port);
-    if (code === 'EADDRINUSE') {
-      return `${address} is in use by another process. Choose other ports with PORT and SANDBOX_PORT.`;
+  if (error instanceof Error && 'syscall' in error && 'code' in error) {
+    const host = 'hostname' in error ? error.hostname : 'address' in error ? error.address : undefined;
+    const port = 'port' in error ? String(error.port) : '';
+    if (error.code === 'EADDRINUSE') {
+      return `${String(host)}:${port} is in use by another process. Choose other ports with PORT and SANDBOX_PORT.`;
     }
-    if (code === 'EACCES') return `${address} needs rights that this process lacks. Choose a port over 1023.`;
-    if (code === 'EADDRNOTAVAIL') return `${address} is no address of this machine. Choose another HOST.`;
+    if (error.syscall === 'listen' && error.code === 'EACCES') {
+      return `PORT: got ${port}, which needs rights that this process lacks. Choose a port over 1023.`;
+    }
+    if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN') {
+      return `HOST: got "${String(host)}", which is no address of this machine. Choose another, such as 127.0.0.1 or 0.0.0.0.`;
+    }
   }
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -4,13 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../common/secret.ts';
 import { createLogger } from '../observability/logger.ts';
-import { readEnvironment, serviceOf, type Variables, weaknessesOf } from './config.ts';
+import { readEnvironment, readMisspellings, serviceOf, type Variables, weaknessesOf } from './config.ts';
+import { prepareDataFolder } from './data-folder.ts';
 import type { Demo } from './demo.ts';
 import { buildServer, type ServerConfig } from './gateway.ts';
 import { type Closer, runProgram } from './lifecycle.ts';
 import { readTrustedDocuments } from './trusted-documents-file.ts';
 
-type Opened = (closer: Closer) => void;
+type Opened = (close: Closer, waitsFor?: string) => void;
+
+const IN_FLIGHT = 'requests and payments in flight, 10 seconds at most';
 
 /** What the gateway is made from when there is a REST service to stand in front of. */
 function configure(variables: Variables, upstreamUrl: string): ServerConfig {
@@ -22,6 +25,10 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     upstreamUrl,
     upstreamTimeoutMs: variables.UPSTREAM_TIMEOUT_MS,
     operationTimeoutMs: variables.OPERATION_TIMEOUT_MS,
+    upstreamAnswerBytes: variables.UPSTREAM_ANSWER_BYTES,
+    upstreamCallsPerCaller: variables.UPSTREAM_CALLS_PER_CALLER,
+    operationsQueue: variables.OPERATIONS_QUEUE,
+    listsMaxAgeMs: variables.LISTS_MAX_AGE * 1_000,
     upstreamUtcOffset: variables.UPSTREAM_UTC_OFFSET,
     tokenClientClaims: variables.UPSTREAM_TOKEN_CLIENT_CLAIM,
     service: serviceOf(variables),
@@ -36,7 +43,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     allowsOrigin: (origin) => origins.includes(origin),
     introspection: variables.INTROSPECTION ?? false,
     upstreamReport: variables.UPSTREAM_REPORT ?? false,
-    graphiql: variables.GRAPHIQL === true ? { title: 'Pasarela' } : undefined,
+    workbench: variables.GRAPHIQL === true ? { sandbox: undefined, auth: variables.AUTH_MODE } : undefined,
     limits: {
       tokens: variables.LIMIT_TOKENS,
       depth: variables.LIMIT_DEPTH,
@@ -73,7 +80,13 @@ async function configureDemo(variables: Variables, demo: Demo, opened: Opened): 
     allowsOrigin: variables.CORS_ORIGINS === undefined ? isLocalhost : config.allowsOrigin,
     introspection: variables.INTROSPECTION ?? true,
     upstreamReport: variables.UPSTREAM_REPORT ?? true,
-    graphiql: variables.GRAPHIQL === false ? undefined : demo.graphiql,
+    workbench:
+      variables.GRAPHIQL === false
+        ? undefined
+        : {
+            sandbox: { sandboxUrl: demo.upstreamUrl, isOwnHost: demo.isOwnHost },
+            auth: variables.AUTH_MODE,
+          },
   };
 }
 
@@ -101,12 +114,14 @@ const isLocalhost = (origin: string): boolean =>
 await runProgram(async (opened) => {
   const variables = readEnvironment();
   const logger = createLogger(variables.LOG_LEVEL);
-  for (const weakness of weaknessesOf(variables)) logger.warn({}, weakness);
+  for (const hint of [...weaknessesOf(variables), ...readMisspellings()]) logger.warn({}, hint);
   const tracing = await openTracing(variables, opened);
 
   if (variables.UPSTREAM_URL !== undefined) {
-    const server = buildServer({ ...configure(variables, variables.UPSTREAM_URL), tracing }, logger);
-    opened(() => server.stop());
+    const config = configure(variables, variables.UPSTREAM_URL);
+    await prepareDataFolder(config.dataDir);
+    const server = buildServer({ ...config, tracing }, logger);
+    opened(() => server.stop(), IN_FLIGHT);
     logger.info({ url: await server.start(), upstream: variables.UPSTREAM_URL }, 'Pasarela is listening');
     return;
   }
@@ -122,10 +137,13 @@ await runProgram(async (opened) => {
     seed: variables.SANDBOX_SEED,
     hosts: variables.SANDBOX_HOSTS,
     webhookHosts: webhookHostsOf(variables),
+    customers: variables.SANDBOX_CUSTOMERS,
   });
   opened(() => demo.stop());
-  const server = buildServer({ ...(await configureDemo(variables, demo, opened)), tracing }, logger);
-  opened(() => server.stop());
+  const config = await configureDemo(variables, demo, opened);
+  await prepareDataFolder(config.dataDir);
+  const server = buildServer({ ...config, tracing }, logger);
+  opened(() => server.stop(), IN_FLIGHT);
   const url = await server.start();
   await demo.registerWebhooks(server.ingress);
   process.stdout.write(demo.welcome(url));

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../upstream/list-loader.ts';
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Authorize, Rest } from '../upstream/rest.ts';
 import type { Caller } from './caller.ts';
 
@@ -23,6 +23,14 @@ export interface Authenticator {
   identify(token: string, restFor: RestFor, fresh: boolean): MaybePromise<Caller>;
   /** The credential of the REST calls made for the bearer of this token. */
   authorize(token: string): Authorize;
+  /**
+   * Who the REST service takes the bearer of a credential for: those with the same may share what it answers.
+   *
+   * @param credential all that tells who is calling.
+   */
+  upstreamIdentity(credential: string): string;
+  /** Whether all callers are one to the REST service. */
+  readonly sharesIdentity: boolean;
   /** Whether callers reach the upstream's bootstrap, credentials and token issue, with an API key of their own. */
   readonly servesBootstrap: boolean;
   stop(): Promise<void>;

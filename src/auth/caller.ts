@@ -15,6 +15,8 @@ export interface Caller {
   readonly clientId: string;
   /** When set, the caller sees and moves only what belongs to this customer. */
   readonly customerId: string | undefined;
+  /** Whom the operator's identity provider names; undefined in passthrough, and where its token names nobody. */
+  readonly subject: string | undefined;
   readonly scopes: ReadonlySet<Scope>;
   /** When the credential ends, in milliseconds since the epoch; undefined when it does not say. */
   readonly expiresAt: number | undefined;

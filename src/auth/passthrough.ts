@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose/jwt/decode';
 import { LRUCache } from 'lru-cache';
+import { SingleFlight } from '../common/single-flight.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { readInstrumentPage } from '../upstream/instruments.ts';
 import { isUuid } from '../upstream/path.ts';
@@ -42,7 +43,7 @@ const credentialOf = (token: string) => fixedCredential({ authorization: `Bearer
  */
 export function createPassthrough(claims: readonly string[]): Authenticator {
   const remembered = new LRUCache<string, Caller>({ max: REMEMBERED_TOKENS, ttlResolution: CLOCK_MS });
-  const asking = new Map<string, Promise<Caller>>();
+  const asking = new SingleFlight<Caller>();
 
   async function ask(token: string, restFor: RestFor): Promise<Caller> {
     const { candidates, expiresAt } = readToken(token, claims);
@@ -65,16 +66,11 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
         'The access token names more than one client that the service accepts it for.',
       );
     }
-    return { clientId, customerId: undefined, scopes: SCOPES, expiresAt };
+    return { clientId, customerId: undefined, subject: undefined, scopes: SCOPES, expiresAt };
   }
 
   async function askOnce(token: string, restFor: RestFor): Promise<Caller> {
-    let pending = asking.get(token);
-    if (pending === undefined) {
-      pending = ask(token, restFor).finally(() => asking.delete(token));
-      asking.set(token, pending);
-    }
-    const caller = await pending;
+    const caller = await asking.run(token, () => ask(token, restFor));
     // A token without `exp`, or whose clock is not ours, is still asked about every minute.
     const untilExpiry = caller.expiresAt === undefined ? REMEMBERED_MS : caller.expiresAt - Date.now();
     if (untilExpiry > 0) remembered.set(token, caller, { ttl: Math.min(REMEMBERED_MS, untilExpiry) });
@@ -83,6 +79,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
 
   return {
     servesBootstrap: true,
+    sharesIdentity: false,
+    upstreamIdentity: (credential) => credential,
     authorize: credentialOf,
     async stop() {},
     identify(token, restFor, fresh) {

@@ -41,6 +41,8 @@ export function createService(
   const bearerOf = createTokenVerifier(options);
   return {
     servesBootstrap: false,
+    sharesIdentity: true,
+    upstreamIdentity: () => clientId,
     authorize: () => authorize,
     async identify(token) {
       return { clientId, ...(await bearerOf(token)) };

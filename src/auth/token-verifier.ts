@@ -99,6 +99,7 @@ function bearerOf(payload: JWTPayload): Bearer {
   const granted = new Set(wordsOf(payload['scope'] ?? payload['scp']));
   return {
     customerId: customerId?.toLowerCase(),
+    subject: payload.sub,
     scopes: new Set([...SCOPES].filter((scope) => granted.has(scope))),
     expiresAt: payload.exp === undefined ? undefined : payload.exp * 1000,
   };

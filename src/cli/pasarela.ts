@@ -1,5 +1,7 @@
 #!/usr/bin/env node
+import { readFile } from 'node:fs/promises';
 import { ConfigError } from '../app/config.ts';
+import { requireNode } from '../common/node-version.js';
 import { type Command, CommandError, EXIT, remark, UsageError } from './command.ts';
 
 /** Each subcommand is loaded when it is asked for: `--help` should not wait for a GraphQL schema. */
@@ -30,23 +32,36 @@ const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Comma
   },
 };
 
+requireNode('npx pasarela');
+
 const HELP = `Usage: pasarela <command> [options]
+       pasarela --version
 
 ${Object.entries(COMMANDS)
   .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
   .join('\n')}
 
-pasarela <command> --help says more. Every command reads the variables of the README's table; secrets come from there
+pasarela <command> --help says more. Every command reads the variables of docs/configuration.md; secrets come from there
 alone, never from the command line, and none is printed.
 
 Exit codes: 0 done; 1 something is wrong, and the message says what; 2 the command line is not understood.`;
 
 const isHelp = (word: string | undefined): boolean => word === '--help' || word === '-h' || word === 'help';
 
+async function readVersion(): Promise<string> {
+  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
+  const { version }: { version?: unknown } = JSON.parse(text);
+  return String(version);
+}
+
 async function main(args: readonly string[]): Promise<number | undefined> {
   const [name, ...rest] = args;
   if (isHelp(name)) {
     process.stdout.write(`${HELP}\n`);
+    return EXIT.done;
+  }
+  if (name === '--version' || name === '-v') {
+    process.stdout.write(`pasarela ${await readVersion()} (Node ${process.versions.node})\n`);
     return EXIT.done;
   }
   const entry = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;

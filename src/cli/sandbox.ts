@@ -5,8 +5,8 @@ import { startSandbox } from '../sandbox/index.ts';
 
 await runProgram(async (opened) => {
   const variables = readEnvironment();
-  const { SANDBOX_PORT, SANDBOX_SPEED, SANDBOX_SEED, SANDBOX_HOSTS, SANDBOX_WEBHOOK_HOSTS, PUBLIC_URL } =
-    variables;
+  const { SANDBOX_PORT, SANDBOX_SPEED, SANDBOX_SEED, SANDBOX_CUSTOMERS } = variables;
+  const { SANDBOX_HOSTS, SANDBOX_WEBHOOK_HOSTS, PUBLIC_URL } = variables;
   const sandbox = await startSandbox({
     port: SANDBOX_PORT,
     speed: SANDBOX_SPEED,
@@ -16,12 +16,14 @@ await runProgram(async (opened) => {
       ...SANDBOX_WEBHOOK_HOSTS,
       ...(PUBLIC_URL === undefined ? [] : [new URL(PUBLIC_URL).hostname]),
     ],
+    customers: SANDBOX_CUSTOMERS,
     run: randomUUID(),
   });
   opened(() => sandbox.stop());
   process.stdout.write(`
 The sandbox is ready: the transfer-and-account service, its clock ${SANDBOX_SPEED} times faster.
 
+  A page          ${sandbox.url}
   What is there   ${sandbox.url}/sandbox
   Client          ${sandbox.clientId}
   Access token    ${sandbox.accessToken}

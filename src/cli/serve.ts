@@ -9,7 +9,7 @@ export const serve: Command = {
 Starts the gateway, as npm start does, until SIGINT or SIGTERM. It then takes no new work, finishes what is in flight and
 ends; a second signal ends it at once.
 
-It takes no options: the variables of the README's table configure it. Without UPSTREAM_URL an embedded sandbox of the
+It takes no options: the variables of docs/configuration.md configure it. Without UPSTREAM_URL an embedded sandbox of the
 REST service runs beside it, and no real money moves.
 
 Exit codes: 0 ended by a signal; 1 it could not start, and the message says why.`,

@@ -35,12 +35,18 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
   const http = createHttp(
     origin,
     createBreaker(() => performance.now()),
-    Math.min(5_000, timeoutMs / 2),
+    {
+      connectTimeoutMs: Math.min(5_000, timeoutMs / 2),
+      maxAnswerBytes: variables.UPSTREAM_ANSWER_BYTES,
+      callsPerCaller: variables.UPSTREAM_CALLS_PER_CALLER,
+    },
   );
   const restFor = (clientId: string, authorize: Authorize): Rest =>
     createRest({
       http,
       clientId,
+      caller: clientId,
+      identity: clientId,
       authorize,
       headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
       timeoutMs,

@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql';
-import { createYoga, type GraphiQLOptions, type YogaServerInstance } from 'graphql-yoga';
+import { createYoga, type YogaServerInstance } from 'graphql-yoga';
 import type { Logger } from '../common/logger.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
@@ -7,6 +7,7 @@ import type { Context, Incoming } from '../operation/context.ts';
 import { forgetRights } from '../schema/builder.ts';
 import { buildSchema } from '../schema/index.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
+import { useAdmission } from './plugins/admission.ts';
 import { useCredentialExpiry } from './plugins/credential-expiry.ts';
 import { useCsrfPrevention } from './plugins/csrf-prevention.ts';
 import { useDisableIntrospection } from './plugins/disable-introspection.ts';
@@ -33,10 +34,12 @@ export interface GraphConfig {
   /** Without it no error suggests a name either. */
   readonly introspection: boolean;
   readonly upstreamReport: boolean;
-  /** What GraphiQL opens with; undefined for no GraphiQL. */
-  readonly graphiql: GraphiQLOptions | ((request: Request) => GraphiQLOptions) | undefined;
   /** What one operation may ask for at most. */
   readonly limits: Limits;
+  /** How many REST calls of one caller may be under way at once, and how many operations. */
+  readonly upstreamCallsPerCaller: number;
+  /** How many operations of one caller may wait for their turn. */
+  readonly operationsQueue: number;
   /** The only documents that run; undefined lets any run. */
   readonly trustedDocuments: TrustedDocuments | undefined;
   /** Where operations, REST calls and webhooks are traced; undefined for nowhere. Its creator stops it. */
@@ -64,12 +67,6 @@ export const MAX_BODY_BYTES = 256 * 1024;
 /** Documents of identified callers that are kept, with all that is derived from them, in bytes. */
 const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
 
-/**
- * GraphiQL leaves the offset of its first layout animation on each tab and applies it while the tab is pressed: the tab
- * moves away from beneath the pointer, and the first click is lost.
- */
-const TAB_FIX = '.graphiql-tab { transform: none !important; }';
-
 /** The executor with its plugins, and HTTP and SSE on top of it. */
 export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
   const { path, logger, metrics, drain, shared, createContext } = parts;
@@ -82,6 +79,12 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
       usePrefetch(),
       shared.plugin,
+      useAdmission({
+        perCaller: config.upstreamCallsPerCaller,
+        queue: config.operationsQueue,
+        onWaiting: metrics.operationsWaiting,
+        onRefused: metrics.operationRefused,
+      }),
       useCsrfPrevention(),
       ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),
       useStreamLimit(),
@@ -120,12 +123,8 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     batching: false,
     multipart: false,
     maxRequestBodySize: MAX_BODY_BYTES,
-    graphiql: config.graphiql ?? false,
-    renderGraphiQL: async (options) => {
-      // 9 MB of page: read when somebody asks for it.
-      const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
-      return renderGraphiQL(options).replace('</head>', `<style>${TAB_FIX}</style></head>`);
-    },
+    // The page is workbench/.
+    graphiql: false,
     // What it says of errors, the masking above has said already, and without what callers had sent.
     logging: false,
   });

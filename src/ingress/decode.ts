@@ -17,6 +17,8 @@ export interface Delivery {
   readonly text: string;
   /** An SPEI credit: the one message whose answer moves money. */
   readonly isSpeiCredit: boolean;
+  /** Who has got money, and in which account; undefined where the message does not say. */
+  readonly credited?: { readonly ownerId: string; readonly account: string } | undefined;
 }
 
 /** Longer than any that is made in earnest: a UUID and a digest take 101 characters. */
@@ -70,6 +72,7 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
           identity: identityOf(messageId ?? `transaction:${body.id}`),
           contents: contentsDigest(member(value, 'body')),
           isSpeiCredit: body.sub_category === 'SPEI_CREDIT',
+          credited: creditedBy(member(value, 'body')),
         },
       };
     }
@@ -108,4 +111,9 @@ function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null
     ? Object.getOwnPropertyDescriptor(value, name)?.value
     : undefined;
+}
+
+function creditedBy(body: unknown): Delivery['credited'] {
+  const [ownerId, account] = [member(body, 'owner_id'), member(body, 'beneficiary_account')];
+  return typeof ownerId === 'string' && typeof account === 'string' ? { ownerId, account } : undefined;
 }

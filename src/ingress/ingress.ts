@@ -21,6 +21,8 @@ export interface IngressOptions {
   readonly dataDir: string;
   readonly metrics?: EventMetrics | undefined;
   readonly logger: Logger;
+  /** Told of each delivery that has been kept. */
+  readonly onKept?: (clientId: string, delivery: Delivery) => void;
 }
 
 export interface Ingress {
@@ -88,6 +90,7 @@ export function createIngress(options: IngressOptions): Ingress {
       putAside('undecided');
       return answer(response, 503, { 'retry-after': RETRY_AFTER });
     }
+    options.onKept?.(clientId, decoded.delivery);
     if (kept.conflict) putAside('conflict');
     answerStored(response, kept);
   };

@@ -31,6 +31,11 @@ export interface Metrics {
   readonly fanOut: FanOutMetrics;
   upstreamCall(call: CallRecord): void;
   operation(type: string, outcome: 'ok' | 'error'): void;
+  /** How many operations wait for their turn. */
+  operationsWaiting(count: number): void;
+  operationRefused(): void;
+  /** How many REST calls wait for their turn, those that move money or the others. */
+  callsWaiting(count: number): void;
 }
 
 /**
@@ -65,6 +70,20 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
       this.reset();
       for (const [name, count] of undocumentedValues()) this.inc({ enum: name }, count);
     },
+  });
+  const operationsWaiting = new Gauge({
+    name: 'pasarela_operations_waiting',
+    help: 'Operations that wait for their turn, as their callers have others under way.',
+    registers,
+  });
+  const operationsRefused = counter(
+    'pasarela_operations_refused_total',
+    'Operations refused as RATE_LIMITED, beyond the queue of their caller.',
+  );
+  const callsWaiting = new Gauge({
+    name: 'pasarela_upstream_calls_waiting',
+    help: 'REST calls that wait for their turn, as their callers have others under way.',
+    registers,
   });
   const appended = counter('pasarela_events_appended_total', 'Events written to the log.', ['type']);
   const duplicates = counter('pasarela_events_duplicates_total', 'Webhooks recognised as delivered before.', [
@@ -143,6 +162,9 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
     },
     operation: (type, outcome) => operations.inc({ type, outcome }),
+    operationsWaiting: (count) => operationsWaiting.set(count),
+    operationRefused: () => operationsRefused.inc(),
+    callsWaiting: (count) => callsWaiting.set(count),
     events: {
       appended: (type) => appended.inc({ type }),
       duplicate: (type, conflict) => duplicates.inc({ type, conflict: String(conflict) }),

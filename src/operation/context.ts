@@ -1,8 +1,10 @@
+import { LRUCache } from 'lru-cache';
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
 import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
@@ -10,7 +12,7 @@ import type { Money } from '../money/execute.ts';
 import type { CepPolls } from '../upstream/cep-polls.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
 import type { UpstreamHttp } from '../upstream/http.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
+import type { ClientLists } from '../upstream/lists/client-lists.ts';
 import type { Patience } from '../upstream/patience.ts';
 import {
   type Authorize,
@@ -20,7 +22,13 @@ import {
   type Rest,
   type RestOptions,
 } from '../upstream/rest.ts';
-import { type BankCache, createSession, type PrefetchList, type Session } from '../upstream/session.ts';
+import {
+  type BankCache,
+  CLIENT_LISTS,
+  createSession,
+  type PrefetchList,
+  type Session,
+} from '../upstream/session.ts';
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
 export interface Context {
@@ -36,6 +44,8 @@ export interface Context {
   identify(again?: boolean): MaybePromise<Caller>;
   /** Whether a root field has asked for the caller, and somebody it is. */
   readonly isIdentified: boolean;
+  /** Whose operation it is, for a fair share of what can be done at once: a verified credential, else the peer. */
+  readonly callerKey: string;
   /** The identified caller. Throws when no root field has asked for it. */
   readonly caller: Caller;
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
@@ -100,6 +110,10 @@ export interface Context {
   shareCalls(calls: readonly CallRecord[]): void;
   /** How many look-ups each list's route has answered so far. */
   lookUps(): ReadonlyMap<string, number>;
+  /** Adds to the items that the answer's pages hold. Returns how many they are by now. */
+  countItems(count: number): number;
+  /** How many they may be. */
+  readonly maxItems: number;
 }
 
 /** An event that tells of a receipt (CEP). */
@@ -161,6 +175,12 @@ export interface ContextOptions {
   readonly http: UpstreamHttp;
   readonly auth: Authenticator;
   readonly banks: BankCache;
+  readonly lists: ClientLists;
+  readonly listsMaxAgeMs: number;
+  /** How many items the pages of one answer may hold. */
+  readonly maxItems: number;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
   readonly events: EventLog;
   readonly money: Money;
   readonly ingress: IngressAddresses;
@@ -179,15 +199,18 @@ export interface ContextOptions {
 }
 
 /** All streams with the same are one caller's. */
-export const callerKey = ({ clientId, customerId }: Caller): string => `${clientId} ${customerId ?? ''}`;
+export const streamOwner = ({ clientId, customerId }: Caller): string => `${clientId} ${customerId ?? ''}`;
+/** Credentials that were verified, and whose they are: in service mode the subject of the token, else the credential. */
+type CallerKeys = LRUCache<string, string>;
+const MAX_CALLER_KEYS = 20_000;
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
 
 /** Makes the contexts of a server's operations. */
-export const createContextFactory =
-  (options: ContextOptions): ((incoming: Incoming) => Context) =>
-  (incoming) =>
-    new OperationContext(incoming, options);
+export const createContextFactory = (options: ContextOptions): ((incoming: Incoming) => Context) => {
+  const keys: CallerKeys = new LRUCache({ max: MAX_CALLER_KEYS });
+  return (incoming) => new OperationContext(incoming, options, keys);
+};
 
 /** A class, because an object literal with accessors costs a hidden class of its own each time one is made. */
 class OperationContext implements Context {
@@ -200,6 +223,9 @@ class OperationContext implements Context {
   readonly #options: ContextOptions;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
+  readonly #keys: CallerKeys;
+  #callerKey: string | undefined;
+  #items = 0;
   #deadline: number;
   #prefetched: readonly PrefetchList[] = [];
   #arrivals: Promise<unknown> | undefined;
@@ -207,7 +233,8 @@ class OperationContext implements Context {
   #caller: Caller | undefined;
   #session: Session | undefined;
 
-  constructor(incoming: Incoming, options: ContextOptions) {
+  constructor(incoming: Incoming, options: ContextOptions, keys: CallerKeys) {
+    this.#keys = keys;
     this.requestId = incoming.requestId;
     this.apiKey = incoming.apiKey;
     this.lastEventId = incoming.lastEventId;
@@ -259,7 +286,7 @@ class OperationContext implements Context {
   }
 
   openStream(): boolean {
-    return this.#incoming.openStream?.(callerKey(this.caller)) ?? true;
+    return this.#incoming.openStream?.(streamOwner(this.caller)) ?? true;
   }
 
   get cepPolls(): CepPolls {
@@ -268,6 +295,12 @@ class OperationContext implements Context {
 
   get deadline(): number {
     return this.#deadline;
+  }
+
+  get callerKey(): string {
+    // A credential counts once it has been verified: a stranger could make up as many as it likes.
+    this.#callerKey ??= this.#token === undefined ? undefined : this.#keys.get(this.#token);
+    return this.#callerKey ?? `address ${this.address ?? ''}`;
   }
 
   get credential(): string {
@@ -296,6 +329,10 @@ class OperationContext implements Context {
 
   #know(caller: Caller): Caller {
     this.#caller = caller;
+    if (this.#callerKey === undefined && this.#token !== undefined) {
+      this.#callerKey = caller.subject === undefined ? this.#token : `subject ${caller.subject}`;
+      this.#keys.set(this.#token, this.#callerKey);
+    }
     return caller;
   }
 
@@ -350,6 +387,7 @@ class OperationContext implements Context {
       throw error;
     }
     this.#options.onInvalidate(this.credential);
+    this.#items = 0;
     this.#deadline = this.#newDeadline();
     this.endSession();
   }
@@ -363,6 +401,7 @@ class OperationContext implements Context {
 
   forgetReads(): void {
     this.#options.onInvalidate(this.credential);
+    this.#options.lists.doubt(this.caller.clientId);
     this.#lookUps = new Map(this.lookUps());
     this.#session = undefined;
   }
@@ -373,6 +412,15 @@ class OperationContext implements Context {
 
   shareCalls(calls: readonly CallRecord[]): void {
     this.sharedCalls = calls;
+  }
+
+  countItems(count: number): number {
+    this.#items += count;
+    return this.#items;
+  }
+
+  get maxItems(): number {
+    return this.#options.maxItems;
   }
 
   lookUps(): ReadonlyMap<string, number> {
@@ -404,13 +452,17 @@ class OperationContext implements Context {
   /** A read that another operation of the same caller has begun serves this one too. */
   #read(call: Pick<CallRecord, 'route' | 'path'>, read: () => Promise<unknown>): Promise<unknown> {
     const start = performance.now();
-    return this.#options.reads.read(this.credential, call.path, read, () => {
+    const { auth, reads, listsMaxAgeMs } = this.#options;
+    const joined = () => {
       const milliseconds = performance.now() - start;
       this.sharedCalls = [
         ...this.sharedCalls,
-        { method: 'GET', ...call, status: 200, milliseconds, cached: false },
+        { method: 'GET', ...call, status: 200, milliseconds, startedAt: start, cached: false },
       ];
-    });
+    };
+    // Where all callers are one to the service, each sees its part of a list that was read a moment ago for another.
+    const keptMs = auth.sharesIdentity && CLIENT_LISTS.has(call.route) ? listsMaxAgeMs : 0;
+    return reads.read(auth.upstreamIdentity(this.credential), call.path, read, joined, keptMs);
   }
 
   #rest(
@@ -422,6 +474,8 @@ class OperationContext implements Context {
     return createRest({
       http: this.#options.http,
       clientId,
+      caller: this.callerKey,
+      identity: this.#options.auth.upstreamIdentity(this.credential),
       authorize,
       headers: { 'x-request-id': this.requestId, accept: 'application/json' },
       timeoutMs: this.#options.upstreamTimeoutMs,
@@ -432,6 +486,7 @@ class OperationContext implements Context {
         this.calls.push(call);
         if (!call.cached) this.#options.onCall(call);
       },
+      onDetachedCall: this.#options.onCall,
     });
   }
 

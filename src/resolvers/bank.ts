@@ -1,7 +1,7 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Bank } from '../upstream/banks.ts';
 import { type Optional, present } from '../upstream/json.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
 import { argumentId } from './ids.ts';
 
 /** The SPEI participant catalog, whole. */

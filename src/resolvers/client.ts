@@ -2,8 +2,9 @@ import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
+import type { ClientList } from '../upstream/lists/list-loader.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
-import { type Page, type PageArgs, pageOf } from './connection.ts';
+import { counted, type Page, type PageArgs, pageOf, windowOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 
@@ -19,14 +20,18 @@ export class Client {
 /** The client that the caller acts for, which is the client of everything that it can see. */
 export const client = (context: Context): Client => new Client(context.caller.clientId);
 
-export async function clientAccounts(args: PageArgs, context: Context): Promise<Page<Account>> {
-  const [accounts] = await Promise.all([context.session.accounts.all(), context.prefetched]);
-  return pageOf(accounts, args);
-}
+export const clientAccounts = (args: PageArgs, context: Context): Promise<Page<Account>> =>
+  windowPage(context.session.accounts, args, context);
 
-export async function clientCustomers(args: PageArgs, context: Context): Promise<Page<Customer>> {
-  const [customers] = await Promise.all([context.session.customers.all(), context.prefetched]);
-  return pageOf(customers, args);
+export const clientCustomers = (args: PageArgs, context: Context): Promise<Page<Customer>> =>
+  windowPage(context.session.customers, args, context);
+
+/** One window of a list of the client's. */
+async function windowPage<T>(list: ClientList<T>, args: PageArgs, context: Context): Promise<Page<T>> {
+  const { offset, limit } = windowOf(args);
+  // Rows that come after what they look up need no promise each.
+  const [{ items, total }] = await Promise.all([list.window(offset, limit), context.prefetched]);
+  return counted({ nodes: items, offset, totalCount: total }, context);
 }
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>

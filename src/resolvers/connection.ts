@@ -1,4 +1,5 @@
-import { BadInputError, PageCursorError } from './errors.ts';
+import type { Context } from '../operation/context.ts';
+import { BadInputError, PageCursorError, TooManyItemsError } from './errors.ts';
 
 export const DEFAULT_PAGE = 50;
 export const MAX_PAGE = 100;
@@ -58,6 +59,19 @@ export function pageSize(name: 'first' | 'last', value: number | null | undefine
 export function windowOf(args: PageArgs): { readonly offset: number; readonly limit: number } {
   const limit = pageSize('first', args.first);
   return { offset: args.after == null ? 0 : decodeOffset(args.after) + 1, limit };
+}
+
+/**
+ * Counts the items of a page as part of the operation's answer.
+ *
+ * @throws TooManyItemsError when they are more than the answer may hold: what pages hold that nobody has sized is known
+ * only here.
+ */
+export function counted<T>(page: Page<T>, context: Context): Page<T> {
+  // A plan that meets an error is executed again, and its pages count twice.
+  if (context.countItems(page.nodes.length) > 2 * context.maxItems)
+    throw new TooManyItemsError(context.maxItems);
+  return page;
 }
 
 /** One window of a list that is already whole. */

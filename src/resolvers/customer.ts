@@ -1,10 +1,10 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
 import { type Optional, present } from '../upstream/json.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
-import { type Page, type PageArgs, pageOf } from './connection.ts';
+import { counted, type Page, type PageArgs, pageOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 import { openEnum } from './open-enum.ts';
@@ -32,7 +32,8 @@ export function customerAccounts(
   context: Context,
 ): MaybePromise<Page<Account>> {
   const accounts = context.session.accounts.where('ownerId', parent.id);
-  return accounts instanceof Promise ? accounts.then((all) => pageOf(all, args)) : pageOf(accounts, args);
+  const page = (all: readonly Account[]) => counted(pageOf(all, args), context);
+  return accounts instanceof Promise ? accounts.then(page) : page(accounts);
 }
 
 export const customerInstruments = (

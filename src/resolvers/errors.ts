@@ -15,6 +15,17 @@ export class BadInputError extends PublicError {
   readonly code = 'BAD_USER_INPUT';
 }
 
+/** The answer turns out to hold more than one operation may. */
+export class TooManyItemsError extends PublicError {
+  override readonly name = 'TooManyItemsError';
+  readonly code = 'TOO_COMPLEX';
+
+  /** @param limit the largest number of items. */
+  constructor(limit: number) {
+    super(`The answer holds more than ${limit} items. Ask for fewer with "first".`);
+  }
+}
+
 /** The position handed back as `after` was not made by the list that it is used in. */
 export class PageCursorError extends PublicError {
   override readonly name = 'PageCursorError';

@@ -1,6 +1,6 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventType } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
 import { type PageInfo, pageSize } from './connection.ts';
 import { BadInputError } from './errors.ts';
 import { decodeEvent, type Event } from './event.ts';

@@ -1,7 +1,7 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventType, MoneyInDecision, StoredEvent } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
 import { isObject, type JsonObject, present } from '../upstream/json.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
 import { isUuid } from '../upstream/path.ts';
 import type { Transaction } from '../upstream/transactions.ts';
 

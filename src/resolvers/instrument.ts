@@ -1,11 +1,11 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { type Optional, present } from '../upstream/json.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
 import { isId } from '../upstream/path.ts';
-import { type Page, type PageArgs, windowOf } from './connection.ts';
+import { counted, type Page, type PageArgs, windowOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 
 /** @throws BadInputError for an id that cannot be one. */
@@ -47,7 +47,7 @@ export async function instrumentPage(
     context.session.instruments.window(offset, limit, customerId),
     context.prefetched,
   ]);
-  return { nodes: items, offset, totalCount: total };
+  return counted({ nodes: items, offset, totalCount: total }, context);
 }
 
 /** The account behind an instrument: the one that names it (docs/assumptions.md, "internal instruments"). */

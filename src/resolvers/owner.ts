@@ -1,7 +1,7 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Customer } from '../upstream/customers.ts';
 import { type Optional, present } from '../upstream/json.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
 import { Client } from './client.ts';
 
 export type Owner = Client | Customer;

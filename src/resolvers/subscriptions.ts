@@ -1,7 +1,7 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import { MappedStream, type PushStream } from '../common/push-stream.ts';
 import type { EventType } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
 import { CallerCepSource } from './cep-source.ts';
 import { CepWatch } from './cep-watch.ts';
 import { decodeEvent, type Event, type MoneyInEvent } from './event.ts';

@@ -1,6 +1,6 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import { customerScope } from '../upstream/customer-scope.ts';
-import type { MaybePromise } from '../upstream/list-loader.ts';
 import { Patience } from '../upstream/patience.ts';
 import type { Event } from './event.ts';
 

@@ -12,13 +12,14 @@ import { bankRoutes } from './routes/banks.ts';
 import { credentialRoutes } from './routes/credentials.ts';
 import { customerRoutes } from './routes/customers.ts';
 import { instrumentRoutes } from './routes/instruments.ts';
+import { pageRoutes } from './routes/pages.ts';
 import { transactionRoutes } from './routes/transactions.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
 import type { Seeded } from './seed.ts';
 import type { World } from './world.ts';
 
 /**
- * The service under /v1, with faults and credentials, and its control under /sandbox, with neither.
+ * The service under /v1, with faults and credentials; its control under /sandbox and its pages for people, with neither.
  *
  * @param hosts names that it answers to, besides those of loopback.
  */
@@ -52,5 +53,6 @@ export function buildApp(world: World, seeded: readonly Seeded[], hosts: readonl
   webhookRoutes(app, world);
 
   controlRoutes(app, world, seeded, faults, counts);
+  pageRoutes(app, world, seeded);
   return app;
 }

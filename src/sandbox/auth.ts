@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { SignJWT } from 'jose/jwt/sign';
+import { jwtVerify } from 'jose/jwt/verify';
 import { otherClient, unauthenticated } from './errors.ts';
 import { type Env, routeTemplate } from './http.ts';
 import type { Client, Credential, Token } from './state.ts';
@@ -18,7 +19,7 @@ export function authenticate(world: World): MiddlewareHandler<Env> {
     if (template === undefined) return next();
     const client = API_KEY_ROUTES.includes(template)
       ? clientOfApiKey(world, c.req.header('x-api-key'))
-      : clientOfToken(world, c.req.header('authorization'));
+      : await clientOfToken(world, c.req.header('authorization'));
     if (client === undefined) throw unauthenticated();
     const named = c.req.path.match(/^\/v1\/clients\/([^/]+)/)?.[1];
     if (named !== undefined && named.toLowerCase() !== client.id) throw otherClient(world.choices);
@@ -70,10 +71,20 @@ function clientOfApiKey(world: World, apiKey: string | undefined): Client | unde
     : world.state.clients.values().find((client) => client.apiKey === apiKey);
 }
 
-// Every valid token was issued here and is kept: looking it up checks signature and revocation at once.
-function clientOfToken(world: World, header: string | undefined): Client | undefined {
+/** Tokens issued since the start are kept; one of an earlier start with the same seed is known by its signature. */
+async function clientOfToken(world: World, header: string | undefined): Promise<Client | undefined> {
+  const { state, choices } = world;
   const jwt = header?.match(/^Bearer +(\S+)$/i)?.[1];
-  const token = jwt === undefined ? undefined : world.state.tokens.get(jwt);
-  if (token === undefined || token.expiresAt <= Date.now()) return undefined;
-  return world.state.clients.get(token.clientId);
+  if (jwt === undefined) return undefined;
+  const token = state.tokens.get(jwt);
+  if (token !== undefined)
+    return token.expiresAt > Date.now() ? state.clients.get(token.clientId) : undefined;
+  // What is not kept has been ended by a newer one.
+  if (choices.newTokenEndsOlder) return undefined;
+  try {
+    const { payload } = await jwtVerify(jwt, world.tokenKey, { algorithms: ['HS256'] });
+    return state.clients.get(String(payload[choices.tokenClaims.client]));
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseCents } from './amounts.ts';
 import { activeCredential, issueToken } from './auth.ts';
+import { refundReceived } from './control-refunds.ts';
 import { viewDelivery, viewLedger, viewSeeded } from './control-views.ts';
 import { dataError, notFound } from './errors.ts';
 import { type Faults, faultRule } from './faults.ts';
@@ -66,6 +67,8 @@ export function controlRoutes(
       201,
     );
   });
+
+  app.post('/sandbox/refunds', async (c) => c.json(await refundReceived(c, world, seeded), 201));
 
   app.post('/sandbox/faults', async (c) => {
     const rule = await readBody(c, faultRule);

@@ -7,9 +7,11 @@ import { alternativeChoices, type Choices, defaultChoices } from './choices.ts';
 import { ClabeIssuer } from './clabe.ts';
 import { Clock } from './clock.ts';
 import { currentToken } from './control.ts';
+import { addCrowd } from './crowd.ts';
 import { Deliveries } from './deliveries.ts';
 import { Ids } from './ids.ts';
 import { Ledger } from './ledger.ts';
+import { ownBankId } from './operations/record.ts';
 import { isOwnHost } from './own-hosts.ts';
 import { OWN_INSTITUTION } from './participants.ts';
 import { seed } from './seed.ts';
@@ -37,6 +39,8 @@ export interface SandboxOptions {
   hosts?: readonly string[];
   /** Hosts that webhooks may be delivered to, besides those of loopback; in lower case. */
   webhookHosts?: readonly string[];
+  /** How many customers the demo client has beyond those of the story, each with an account; default none. */
+  customers?: number;
   /** What differs from `defaultChoices`. */
   choices?: Partial<Choices>;
   logger?: Logger;
@@ -68,6 +72,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const logger = options.logger ?? silentLogger;
   const world = makeWorld(options, choices, logger);
   const seeded = await seed(world);
+  const { customers = 0 } = options;
+  if (customers > 0 && seeded[0] !== undefined)
+    addCrowd(world, seeded[0].client, customers, ownBankId(world));
   if (options.run !== undefined) world.ids.beginRun(options.run);
   const [demo] = seeded;
   if (demo === undefined) throw new Error('the seed data holds no client');
@@ -82,6 +89,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   await listen(server, options.port, options.host ?? '127.0.0.1');
+  world.origin = originOf(server);
   world.clock.start();
 
   const stop = async () => {
@@ -91,7 +99,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     await Promise.all([closed, world.deliveries.stop()]);
   };
   return {
-    url: originOf(server),
+    url: world.origin,
     clientId: client.id,
     apiKey: client.apiKey,
     clientSecret: client.credentials[0]?.secret ?? '',
@@ -119,6 +127,7 @@ function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): W
     webhookHosts,
     logger,
     tokenKey: createHmac('sha256', 'sandbox token key').update(String(options.seed)).digest(),
+    origin: '',
   };
 }
 

@@ -1,6 +1,7 @@
 import type { PageRule } from './choices.ts';
 import { dataError } from './errors.ts';
 import type { Ctx } from './http.ts';
+import type { Sliceable } from './things.ts';
 
 export interface Page<T> {
   page: number;
@@ -10,7 +11,7 @@ export interface Page<T> {
 }
 
 /** Cuts the page that the query asks for. @throws ApiError DATA_ERROR unless the numbers are integers >= 1. */
-export function cutPage<T>(c: Ctx, all: readonly T[], rule: PageRule): Page<T> {
+export function cutPage<T>(c: Ctx, all: Sliceable<T>, rule: PageRule): Page<T> {
   const page = wholeNumber(c, 'page') ?? 1;
   const asked = rule.sizeParameter === null ? undefined : wholeNumber(c, rule.sizeParameter);
   const size = Math.min(asked ?? rule.size, rule.max);

@@ -1,3 +1,5 @@
+import { Things } from './things.ts';
+
 /** When a thing was made and changed: ms since the epoch, undefined where it never happened. */
 export interface Audit {
   createdAt: number;
@@ -136,23 +138,30 @@ export interface Bank {
   name: string;
 }
 
+/** Finds things that follow from a number. */
+export interface Crowd {
+  accountIdOfClabe(clabe: string): string | undefined;
+  instrumentIdOfCustomer(customerId: string): string | undefined;
+}
+
 /** Everything that exists, by id, in the order of making. Money is in the ledger. */
 export class State {
   readonly banks = new Map<string, Bank>();
   readonly clients = new Map<string, Client>();
-  readonly customers = new Map<string, Customer>();
-  readonly accounts = new Map<string, Account>();
-  readonly instruments = new Map<string, Instrument>();
+  readonly customers = new Things<Customer>();
+  readonly accounts = new Things<Account>();
+  readonly instruments = new Things<Instrument>();
   readonly transactions = new Map<string, Transaction>();
-  readonly webhooks = new Map<string, Webhook>();
+  readonly webhooks = new Things<Webhook>();
   /** By the JWT itself. */
   readonly tokens = new Map<string, Token>();
 
-  ofClient<T extends { clientId: string }>(things: Map<string, T>, clientId: string): T[] {
-    return [...things.values()].filter((thing) => thing.clientId === clientId);
-  }
+  /** What finds things that follow from a number (crowd.ts); undefined where there are none. */
+  crowd: Crowd | undefined;
 
   accountByClabe(clabe: string): Account | undefined {
+    const numbered = this.crowd?.accountIdOfClabe(clabe);
+    if (numbered !== undefined) return this.accounts.get(numbered);
     return this.accounts.values().find((account) => account.clabeNumber === clabe);
   }
 
@@ -166,8 +175,10 @@ export class State {
 
   /** Webhooks that would get a message of this type now. */
   activeWebhooks(clientId: string, type: WebhookType): Webhook[] {
-    return this.ofClient(this.webhooks, clientId).filter(
-      (webhook) => webhook.type === type && webhook.status === 'ACTIVE' && webhook.deletedAt === undefined,
-    );
+    return this.webhooks
+      .made(clientId)
+      .filter(
+        (webhook) => webhook.type === type && webhook.status === 'ACTIVE' && webhook.deletedAt === undefined,
+      );
   }
 }

@@ -156,7 +156,7 @@ export function viewNewTransaction(world: World, transaction: Transaction): Json
       : { originalTransactionId: transaction.originalTransactionId }),
     ...(transaction.cep === undefined
       ? {}
-      : { metadata: { dataCep: viewCep(choices, transaction.cep, transaction.cep.status) } }),
+      : { metadata: { dataCep: viewCep(world, transaction.cep, transaction.cep.status) } }),
   };
 }
 
@@ -172,7 +172,7 @@ export function viewTransaction(world: World, transaction: Transaction): Json {
     destinationInstrument: viewEmbedded(choices, transaction.destination),
     ...(transaction.cep === undefined
       ? {}
-      : { metadata: { dataCep: viewCep(choices, transaction.cep, statusOnRead(world, transaction.cep)) } }),
+      : { metadata: { dataCep: viewCep(world, transaction.cep, statusOnRead(world, transaction.cep)) } }),
   };
 }
 
@@ -204,10 +204,10 @@ function statusOnRead({ choices, clock }: World, cep: Cep): string {
   return transient && cep.status === 'PENDING' ? 'INITIALIZED' : cep.status;
 }
 
-function viewCep(choices: Choices, cep: Cep, status: string): Json {
+function viewCep({ choices, origin }: World, cep: Cep, status: string): Json {
   const form = choices.timestamps.cep;
   return {
-    cepUrl: `https://receipts.sandbox.invalid/cep/${cep.validationId}`,
+    cepUrl: `${origin}/cep/${cep.validationId}`,
     validationId: cep.validationId,
     status,
     createdAt: formatTimestamp(cep.createdAt, form),

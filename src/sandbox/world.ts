@@ -21,4 +21,6 @@ export interface World {
   readonly logger: Logger;
   /** Key of the access tokens' HS256 signature. */
   readonly tokenKey: Uint8Array;
+  /** Where it is reached, such as `http://127.0.0.1:4010`; known once it listens, and empty until then. */
+  origin: string;
 }

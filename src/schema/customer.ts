@@ -82,7 +82,7 @@ CustomerType.implement({
       description:
         'The accounts that the service lists with this customer as owner. Null when the list cannot be read.',
       args: pageArgs(),
-      extensions: reads('accounts'),
+      extensions: reads('customers.accounts'),
       resolve: customerAccounts,
     }),
     instruments: t.field({

@@ -1,4 +1,4 @@
-import type { GraphQLSchema } from 'graphql';
+import { GraphQLSchema } from 'graphql';
 import { builder } from './builder.ts';
 import './scalars.ts';
 import './errors.ts';
@@ -17,6 +17,12 @@ import './transaction.ts';
 import './webhook.ts';
 import './webhook-registration.ts';
 
+const DESCRIPTION = `Accounts, instruments, payments and their events, over a service that moves Mexican pesos by SPEI.
+
+Begin at \`Query.client\`: everything of the caller hangs from it. Amounts are decimal strings. What changes money is a
+mutation with an idempotency key of the caller's, and tells done, refused and unknown apart. What happens is a
+subscription, and continues behind the last cursor that was seen.`;
+
 builder.queryType({ description: 'What can be read.' });
 builder.mutationType({
   description:
@@ -28,4 +34,5 @@ builder.subscriptionType({
 });
 
 /** Builds the public graph. Types are printed in the order of their names, so that the committed SDL changes with the graph alone. */
-export const buildSchema = (): GraphQLSchema => builder.toSchema();
+export const buildSchema = (): GraphQLSchema =>
+  new GraphQLSchema({ ...builder.toSchema().toConfig(), description: DESCRIPTION });

@@ -20,7 +20,7 @@ import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
 import type { Graph } from '../graphql/yoga.ts';
 import type { FanOutMetrics } from '../observability/metrics.ts';
-import { callerKey, type Incoming } from '../operation/context.ts';
+import { type Incoming, streamOwner } from '../operation/context.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
@@ -121,7 +121,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
         const caller = await identify(authorization, false);
         // Nobody would end the watch of a socket that has closed meanwhile.
         if (!peer.isOpen) return false;
-        if (!peer.place.claim(callerKey(caller))) {
+        if (!peer.place.claim(streamOwner(caller))) {
           peer.close(TRY_AGAIN_LATER, 'Too many sockets');
           return false;
         }

@@ -1,8 +1,8 @@
 import type { Audit } from './audit.ts';
 import type { Attempt } from './http.ts';
 import { identified, type Optional } from './json.ts';
-import { type Envelope, readWholeList } from './list.ts';
-import type { Rest, RestChanges } from './rest.ts';
+import type { ListDefinition } from './lists/paging.ts';
+import type { RestChanges } from './rest.ts';
 
 /** A private account with its CLABE and balance (docs/upstream-api.md, "PrivateAccount"). */
 export interface Account {
@@ -44,21 +44,20 @@ export const ACCOUNTS = '/v1/clients/{clientId}/accounts';
 export const PRIVATE_ACCOUNTS = '/v1/clients/{clientId}/private_accounts';
 export const CUSTOMER_PRIVATE_ACCOUNTS = '/v1/clients/{clientId}/customers/{customerId}/private_accounts';
 
-const ENVELOPE: Envelope = {
-  items: 'data',
-  total: 'totalItem',
-  page: 'currentPage',
-  size: 'perPage',
-  pageParameter: 'page',
-  sizeParameter: 'per_page',
-};
-
 /** All accounts that the upstream lists for the client (docs/upstream-api.md, endpoint 4). */
-export const readAccounts = (rest: Rest): Promise<readonly Account[]> =>
-  readWholeList(rest, ACCOUNTS, ENVELOPE, (item) => {
-    const account = identified<Account>(item, 'an account');
-    return [account.id, account];
-  });
+export const ACCOUNT_LIST: ListDefinition<Account> = {
+  route: ACCOUNTS,
+  envelope: {
+    items: 'data',
+    total: 'totalItem',
+    page: 'currentPage',
+    size: 'perPage',
+    pageParameter: 'page',
+    sizeParameter: 'per_page',
+  },
+  keys: ['id', 'instrumentId', 'accountNumber', 'clabeNumber', 'ownerId'],
+  identify: (item) => identified<Account>(item, 'an account'),
+};
 
 /** Creates an account of the client (docs/upstream-api.md, endpoint 5). */
 export const createPrivateAccount = (rest: RestChanges, body: PrivateAccountBody): Promise<Attempt> =>

@@ -1,7 +1,6 @@
 import type { Audit } from './audit.ts';
 import { identified, type Optional } from './json.ts';
-import { type Envelope, readWholeList } from './list.ts';
-import type { Rest } from './rest.ts';
+import type { ListDefinition } from './lists/paging.ts';
 
 /** A Business Unit, as endpoint 7 lists it (docs/upstream-api.md, "Customer"). */
 export interface Customer {
@@ -22,18 +21,17 @@ export interface Customer {
 
 export const CUSTOMERS = '/v1/clients/{clientId}/customers';
 
-const ENVELOPE: Envelope = {
-  items: 'data',
-  total: 'totalItems',
-  page: 'currentPage',
-  size: 'perPage',
-  pageParameter: 'page',
-  sizeParameter: 'per_page',
-};
-
 /** All customers of the client (docs/upstream-api.md, endpoint 7). */
-export const readCustomers = (rest: Rest): Promise<readonly Customer[]> =>
-  readWholeList(rest, CUSTOMERS, ENVELOPE, (item) => {
-    const customer = identified<Customer>(item, 'a customer');
-    return [customer.id, customer];
-  });
+export const CUSTOMER_LIST: ListDefinition<Customer> = {
+  route: CUSTOMERS,
+  envelope: {
+    items: 'data',
+    total: 'totalItems',
+    page: 'currentPage',
+    size: 'perPage',
+    pageParameter: 'page',
+    sizeParameter: 'per_page',
+  },
+  keys: ['id'],
+  identify: (item) => identified<Customer>(item, 'a customer'),
+};

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { JsonReader } from './json-reader.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -8,6 +9,14 @@ export interface HttpRequest {
   readonly body?: string;
   /** Milliseconds from dispatch until the last byte of the answer. */
   readonly timeoutMs: number;
+  /** When it must be over, waiting for its turn included, in milliseconds since the epoch. */
+  readonly deadline: number;
+  /** Whose call it is: each has its share of what can be under way at once. */
+  readonly caller: string;
+  /** Whom the service takes it to come from: what it answers to one says nothing of another. */
+  readonly identity: string;
+  /** Whether it moves money, over connections that nothing else takes. */
+  readonly movesMoney?: boolean | undefined;
   /** Aborts the wait. Never given with a request that moves money. */
   readonly signal?: AbortSignal;
 }
@@ -16,6 +25,9 @@ export interface HttpRequest {
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The body parsed as JSON; undefined when it is not JSON. */
+  readonly body: unknown;
+  /** The body as it came; empty for a long one (json-reader.ts). */
   readonly text: string;
 }
 
@@ -29,21 +41,23 @@ export interface NoAnswer {
   readonly dispatched: boolean;
 }
 
-const BYTE_ORDER_MARK = 0xfeff;
-
 /**
  * One HTTP request and its whole answer, on undici's own callbacks: its streams and abort signals cost more than the
  * rest of a call. Given up at its deadline or by its signal; a request that still waits for a connection then is never
  * sent. Never rejects.
  */
-export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<RawAnswer | NoAnswer> {
+export function exchange(
+  dispatcher: Dispatcher,
+  request: Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'signal'>,
+  timeoutMs: number,
+): Promise<RawAnswer | NoAnswer> {
   const { signal } = request;
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | undefined;
     let givenUp: Error | undefined;
     let status = 0;
     let headers: RawAnswer['headers'] = {};
-    const chunks: Buffer[] = [];
+    const reader = new JsonReader();
 
     const settle = (): void => {
       clearTimeout(timer);
@@ -60,7 +74,7 @@ export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<
       fail(reason);
     };
     const onAbort = (): void => giveUp(asError(signal?.reason));
-    const timer = setTimeout(() => giveUp(new CallTimeout()), request.timeoutMs);
+    const timer = setTimeout(() => giveUp(new CallTimeout()), timeoutMs);
     signal?.addEventListener('abort', onAbort, { once: true });
 
     const handler: Dispatcher.DispatchHandler = {
@@ -73,11 +87,11 @@ export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<
         headers = received;
       },
       onResponseData(_controller, chunk) {
-        chunks.push(chunk);
+        reader.push(chunk);
       },
       onResponseEnd() {
         settle();
-        resolve({ status, headers, text: decode(chunks) });
+        resolve({ status, headers, ...reader.end() });
       },
       onResponseError(_controller, error) {
         fail(error);
@@ -90,13 +104,6 @@ export function exchange(dispatcher: Dispatcher, request: HttpRequest): Promise<
       fail(asError(error));
     }
   });
-}
-
-function decode(chunks: readonly Buffer[]): string {
-  const [first] = chunks;
-  if (first === undefined) return '';
-  const text = (chunks.length === 1 ? first : Buffer.concat(chunks)).toString();
-  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
 }
 
 const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));

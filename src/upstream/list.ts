@@ -22,16 +22,15 @@ export interface ListPage {
 
 /** How many further pages are asked for at once, after the second has shown that pages move. */
 const PARALLEL_PAGES = 4;
-/** More pages than any list of one client has; an answer that asks for more is wrong. */
-const MAX_PAGES = 1_000;
 
-const invalid = (route: string, problem: string): UpstreamError =>
+/** The error for a list that is not as it must be. */
+export const invalidList = (route: string, problem: string): UpstreamError =>
   new UpstreamError('UPSTREAM_INVALID', `The service's list GET ${route} ${problem}.`);
 
 function count(envelope: JsonObject, field: string, route: string): number {
   const value = envelope[field];
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) {
-    throw invalid(route, `has no usable "${field}"`);
+    throw invalidList(route, `has no usable "${field}"`);
   }
   return value;
 }
@@ -42,10 +41,10 @@ function count(envelope: JsonObject, field: string, route: string): number {
  * @throws UpstreamError `UPSTREAM_INVALID` when a part that the spec promises is missing.
  */
 export function readPage(route: string, envelope: Envelope, body: unknown): ListPage {
-  if (!isObject(body)) throw invalid(route, 'is no object');
+  if (!isObject(body)) throw invalidList(route, 'is no object');
   const items = body[envelope.items];
   if (!Array.isArray(items) || !items.every(isObject)) {
-    throw invalid(route, `has no list "${envelope.items}"`);
+    throw invalidList(route, `has no list "${envelope.items}"`);
   }
   return {
     items,
@@ -91,22 +90,21 @@ export async function readWholeList<T>(
       await rest.get(route, { query: { [envelope.pageParameter]: page, [envelope.sizeParameter]: size } }),
     );
     if (next.page !== page || take(next.items) === 0) {
-      throw invalid(route, `holds ${total} items and did not move on when asked for page ${page}`);
+      throw invalidList(route, `holds ${total} items and did not move on when asked for page ${page}`);
     }
     total = next.total;
   };
 
   if (found.size < total) {
-    if (size === 0) throw invalid(route, `holds ${total} items and shows none`);
+    if (size === 0) throw invalidList(route, `holds ${total} items and shows none`);
     const last = first.page + Math.ceil((total - found.size) / size);
-    if (last - first.page > MAX_PAGES) throw invalid(route, `claims ${total} items in pages of ${size}`);
     await readOn(first.page + 1);
     for (let page = first.page + 2; page <= last; page += PARALLEL_PAGES) {
       const batch = Array.from({ length: Math.min(PARALLEL_PAGES, last - page + 1) }, (_, i) => page + i);
       await Promise.all(batch.map(readOn));
     }
     if (found.size < total) {
-      throw invalid(route, `holds ${total} items, of which its pages showed ${found.size}`);
+      throw invalidList(route, `holds ${total} items, of which its pages showed ${found.size}`);
     }
   }
   return [...found.values()];

@@ -7,18 +7,29 @@ export interface Cover {
   readonly pages: readonly number[];
 }
 
+/** The sizes that pages may have. */
+interface PageSizes {
+  readonly smallest: number;
+  readonly largest: number;
+}
+
 /**
  * The one or two pages that hold the items from `offset` to `offset + limit - 1`: one page where any size from `limit` to
- * 100 lines up with the window, else the two of size `limit` that it straddles.
+ * 100 lines up with the window, else the two of size `limit` that it straddles. More of them where pages are smaller.
  *
  * @param limit from 1 to 100.
  */
-export function coverWindow(offset: number, limit: number): Cover {
-  for (let size = limit; size <= MAX_PAGE; size += 1) {
+export function coverWindow(
+  offset: number,
+  limit: number,
+  { smallest, largest }: PageSizes = { smallest: 1, largest: MAX_PAGE },
+): Cover {
+  const least = Math.max(limit, smallest);
+  for (let size = least; size <= largest; size += 1) {
     const cover = coverWithSize(offset, limit, size);
     if (cover.pages.length === 1) return cover;
   }
-  return coverWithSize(offset, limit, limit);
+  return coverWithSize(offset, limit, Math.min(least, largest));
 }
 
 /** The pages of a given size that hold the window; for an upstream that answers with a size of its own. */

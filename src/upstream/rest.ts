@@ -18,6 +18,8 @@ export interface CallRecord {
   /** Null when no answer came, and where none was asked for. */
   readonly status: number | null;
   readonly milliseconds: number;
+  /** When it began, in milliseconds of `performance.now()`. */
+  readonly startedAt: number;
   /** Whether an answer that an earlier operation had read served instead, and no call was made. */
   readonly cached: boolean;
 }
@@ -69,13 +71,31 @@ export interface Rest {
       headers?: Readonly<Record<string, string>>;
       /** How the request may be given up; money is sent without one. */
       signal?: AbortSignal;
+      /** Whether it moves money: it then has connections that nothing else takes. */
+      movesMoney?: boolean;
     },
   ): Promise<Attempt>;
+  /**
+   * Waits for something that other operations may wait for too, in the time that this one has.
+   *
+   * @throws UpstreamError `UPSTREAM_TIMEOUT` with this message when the time is over first.
+   */
+  within<T>(work: Promise<T>, message: string): Promise<T>;
+  /**
+   * The same caller's calls, for work that outlives the operation. They are not reported with it, and answers of other
+   * operations do not serve them.
+   *
+   * @param timeoutMs when that work must be over.
+   */
+  detached(timeoutMs: number): Rest;
 }
 
 export interface RestOptions {
   readonly http: UpstreamHttp;
   readonly clientId: string;
+  /** Whose calls they are, and whom the service takes them to come from (http.ts). */
+  readonly caller: string;
+  readonly identity: string;
   readonly authorize: Authorize;
   /** Sent with every call, such as the request id. */
   readonly headers: Readonly<Record<string, string>>;
@@ -85,12 +105,16 @@ export interface RestOptions {
   /** Ends waiting for answers when the caller is gone. */
   readonly signal?: AbortSignal;
   readonly onCall?: (call: CallRecord) => void;
+  /** Told of the calls of work that outlives the operation. */
+  readonly onDetachedCall?: ((call: CallRecord) => void) | undefined;
   /** May give the answer of the same read of another operation of the same caller; without it every GET is a call. */
   readonly coalesce?: (
     call: Pick<CallRecord, 'route' | 'path'>,
     read: () => Promise<unknown>,
   ) => Promise<unknown>;
 }
+
+type Call = Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'signal' | 'movesMoney'>;
 
 /** How often one call may be repeated with a fresher credential: another process may have renewed it meanwhile. */
 const MAX_RENEWALS = 2;
@@ -135,8 +159,9 @@ export function errorOfAnswer(answer: Answered): UpstreamError {
 export function createRest(options: RestOptions): Rest {
   const { http, clientId, timeoutMs, deadline, onCall } = options;
   const timeLeft = () => deadline - Date.now();
+  const whose = { caller: options.caller, identity: options.identity, deadline };
 
-  async function once(route: string, request: Omit<HttpRequest, 'timeoutMs'>): Promise<Attempt> {
+  async function once(route: string, request: Call): Promise<Attempt> {
     const left = timeLeft();
     if (left <= 0) {
       return {
@@ -147,7 +172,7 @@ export function createRest(options: RestOptions): Rest {
       };
     }
     const start = performance.now();
-    const attempt = await http.send({ ...request, timeoutMs: Math.min(timeoutMs, left) });
+    const attempt = await http.send({ ...request, ...whose, timeoutMs: Math.min(timeoutMs, left) });
     onCall?.({
       method: request.method,
       route,
@@ -155,12 +180,13 @@ export function createRest(options: RestOptions): Rest {
       cached: false,
       status: attempt.kind === 'answered' ? attempt.status : null,
       milliseconds: performance.now() - start,
+      startedAt: start,
     });
     return attempt;
   }
 
   /** One call under the credential of the moment. Throws what `authorize` throws. */
-  async function authorized(route: string, request: Omit<HttpRequest, 'timeoutMs'>): Promise<Attempt> {
+  async function authorized(route: string, request: Call): Promise<Attempt> {
     let credential = await options.authorize();
     for (let renewals = 0; ; renewals += 1) {
       const attempt = await once(route, { ...request, headers: { ...request.headers, ...credential } });
@@ -198,13 +224,21 @@ export function createRest(options: RestOptions): Rest {
   return {
     clientId,
     served: (route) =>
-      onCall?.({ method: 'GET', route, path: route, cached: true, status: null, milliseconds: 0 }),
+      onCall?.({
+        method: 'GET',
+        route,
+        path: route,
+        cached: true,
+        status: null,
+        milliseconds: 0,
+        startedAt: performance.now(),
+      }),
     async get(route, { params = {}, query = {} } = {}) {
       const path = expandPath(route, { clientId, ...params }, query);
       const { coalesce } = options;
       return coalesce === undefined ? read(route, path) : coalesce({ route, path }, () => read(route, path));
     },
-    async send(method, route, { params = {}, body, headers = {}, signal } = {}) {
+    async send(method, route, { params = {}, body, headers = {}, signal, movesMoney } = {}) {
       const path = expandPath(route, { clientId, ...params });
       try {
         return await authorized(route, {
@@ -217,11 +251,45 @@ export function createRest(options: RestOptions): Rest {
           },
           ...(body === undefined ? {} : { body }),
           ...(signal ? { signal } : {}),
+          movesMoney,
         });
       } catch (error) {
         if (error instanceof UpstreamError) return { kind: 'failed', error };
         throw error;
       }
     },
+    within: (work, message) => within(work, message, timeLeft(), options.signal),
+    detached(ms) {
+      const { signal: _signal, coalesce: _coalesce, onCall: _onCall, ...others } = options;
+      const { onDetachedCall: onCall } = options;
+      return createRest({
+        ...others,
+        deadline: Date.now() + ms,
+        ...(onCall === undefined ? {} : { onCall }),
+      });
+    },
   };
+}
+
+async function within<T>(
+  work: Promise<T>,
+  message: string,
+  timeLeftMs: number,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const ended = new AbortController();
+  const leave = () => ended.abort();
+  signal?.addEventListener('abort', leave, { once: true });
+  try {
+    const over = sleep(Math.max(0, timeLeftMs), undefined, { signal: ended.signal }).then(
+      () => undefined,
+      () => undefined,
+    );
+    const first = await Promise.race([work.then((value) => ({ value })), over]);
+    if (first !== undefined) return first.value;
+    throw new UpstreamError('UPSTREAM_TIMEOUT', message, { dispatched: false });
+  } finally {
+    signal?.removeEventListener('abort', leave);
+    ended.abort();
+  }
 }

@@ -1,9 +1,12 @@
-import { ACCOUNTS, type Account, readAccounts } from './accounts.ts';
+import { ACCOUNT_LIST, ACCOUNTS, type Account } from './accounts.ts';
 import { BANKS, type Bank, readBanks } from './banks.ts';
 import { customerScope } from './customer-scope.ts';
-import { CUSTOMERS, type Customer, readCustomers } from './customers.ts';
+import { CUSTOMER_LIST, CUSTOMERS, type Customer } from './customers.ts';
 import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from './instruments.ts';
-import { createListLoader, Listing, type ListLoader } from './list-loader.ts';
+import type { ClientLists } from './lists/client-lists.ts';
+import { type ClientList, createListLoader, type ListLoader } from './lists/list-loader.ts';
+import { createOwnedList } from './lists/owned-list.ts';
+import { createWholeListLoader, Listing, type WholeListLoader } from './lists/whole-list-loader.ts';
 import type { Rest, RestChanges } from './rest.ts';
 import { scopeChanges } from './scoped-changes.ts';
 import { createTransactionLoader, type TransactionLoader } from './transactions.ts';
@@ -29,18 +32,24 @@ export interface Session {
   readonly rest: RestChanges;
   /** Offset of upstream timestamps that carry none, such as `-06:00`. */
   readonly utcOffset: string;
-  readonly banks: ListLoader<Bank>;
-  readonly accounts: ListLoader<Account>;
-  readonly customers: ListLoader<Customer>;
-  readonly webhooks: ListLoader<Webhook>;
+  readonly banks: WholeListLoader<Bank>;
+  readonly accounts: ClientList<Account>;
+  readonly customers: ClientList<Customer>;
+  readonly webhooks: WholeListLoader<Webhook>;
   readonly instruments: InstrumentLoader;
   readonly transactions: TransactionLoader;
   /** How many look-ups each list's route has answered so far: many rows share one call. */
   lookUps(): ReadonlyMap<string, number>;
 }
 
-/** The lists that do not depend on what is read before them. */
-export type PrefetchList = 'banks' | 'accounts' | 'customers';
+/**
+ * The lists that do not depend on what is read before them. `customers.accounts` are the accounts of the very customers
+ * that are looked up: they can be read beside them.
+ */
+export type PrefetchList = 'banks' | 'accounts' | 'customers' | 'customers.accounts';
+
+/** Routes of the lists of what belongs to a client. */
+export const CLIENT_LISTS: ReadonlySet<string> = new Set([ACCOUNTS, CUSTOMERS, INSTRUMENTS, WEBHOOKS]);
 
 /** The bank catalog belongs to nobody: once read, it serves all callers for a while. */
 export interface BankCache {
@@ -69,6 +78,10 @@ export function createBankCache(ttlMs: number, now: () => number): BankCache {
 
 export interface SessionOptions {
   readonly banks: BankCache;
+  /** What the process knows of the lists of all clients. */
+  readonly lists: ClientLists;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
   readonly utcOffset: string;
 }
 
@@ -79,16 +92,29 @@ export interface SessionOptions {
  */
 export function createSession(rest: Rest, customerId: string | undefined, options: SessionOptions): Session {
   const scope = customerScope(customerId);
-  const inScope = async <T>(read: Promise<readonly T[]>, isSeen: (item: T) => boolean): Promise<Listing<T>> =>
-    new Listing(scope.wholeClient ? await read : (await read).filter(isSeen));
+  const loaders = {
+    accounts: createListLoader(rest, ACCOUNT_LIST, options.lists, options.now),
+    customers: createListLoader(rest, CUSTOMER_LIST, options.lists, options.now),
+  };
+  const inScope = <T>(
+    loader: ListLoader<T>,
+    owner: keyof T & string,
+    isSeen: (item: T) => boolean,
+  ): ClientList<T> =>
+    scope.customerId === undefined ? loader : createOwnedList(loader, owner, scope.customerId, isSeen);
   const instruments = createInstrumentLoader(rest, scope);
   const transactions = createTransactionLoader(rest, scope, instruments);
   const lists = {
-    banks: createListLoader(() => options.banks.read(rest)),
-    accounts: createListLoader(() => inScope(readAccounts(rest), scope.account)),
-    customers: createListLoader(() => inScope(readCustomers(rest), scope.customer)),
+    banks: createWholeListLoader(() => options.banks.read(rest)),
+    accounts: inScope(loaders.accounts, 'ownerId', scope.account),
+    customers: inScope(loaders.customers, 'id', scope.customer),
   };
-  const webhooks = createListLoader(
+  const begin = (name: PrefetchList): Promise<unknown> => {
+    if (name !== 'customers.accounts') return lists[name].begin();
+    if (scope.wholeClient) loaders.customers.onLookUps((ids) => loaders.accounts.prefetch('ownerId', ids));
+    return lists.accounts.begin();
+  };
+  const webhooks = createWholeListLoader(
     async () => new Listing(scope.wholeClient ? await readWebhooks(rest) : []),
   );
   return {
@@ -101,7 +127,7 @@ export function createSession(rest: Rest, customerId: string | undefined, option
         [WEBHOOKS, webhooks.lookUps()],
         [INSTRUMENTS, instruments.lookUps()],
       ]),
-    prefetch: (names) => Promise.allSettled(names.map((name) => lists[name].begin())),
+    prefetch: (names) => Promise.allSettled(names.map(begin)),
     rest: scope.wholeClient ? rest : scopeChanges(rest, scope, { instruments, transactions }),
     utcOffset: options.utcOffset,
     ...lists,

@@ -108,19 +108,23 @@ export async function readTransaction(
  * @param idempotencyKey a UUID of version 5.
  */
 export const sendMoneyOut = (rest: RestChanges, body: string, idempotencyKey: string): Promise<Attempt> =>
-  rest.send('POST', MONEY_OUT, { body, headers: { 'idempotency-key': idempotencyKey } });
+  rest.send('POST', MONEY_OUT, {
+    body,
+    headers: { 'idempotency-key': idempotencyKey },
+    movesMoney: true,
+  });
 
 /** Sends the bytes of a book transfer (docs/upstream-api.md, endpoint 12). */
 export const sendInternalTransaction = (rest: RestChanges, body: string): Promise<Attempt> =>
-  rest.send('POST', INTERNAL_TRANSACTION, { body });
+  rest.send('POST', INTERNAL_TRANSACTION, { body, movesMoney: true });
 
 /** Sends the bytes of a penny validation (docs/upstream-api.md, endpoint 13). */
 export const sendPennyValidation = (rest: RestChanges, body: string): Promise<Attempt> =>
-  rest.send('POST', PENNY_VALIDATION, { body });
+  rest.send('POST', PENNY_VALIDATION, { body, movesMoney: true });
 
 /** Sends the bytes of a refund (docs/upstream-api.md, endpoint 14). */
 export const sendRefund = (rest: RestChanges, transactionId: string, body: string): Promise<Attempt> =>
-  rest.send('POST', REFUND, { params: { transactionId }, body });
+  rest.send('POST', REFUND, { params: { transactionId }, body, movesMoney: true });
 
 /** Which sides of a transaction are in the caller's scope. */
 interface Sides {

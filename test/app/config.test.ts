@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, readVariables, serviceOf, weaknessesOf } from '../../src/app/config.ts';
+import { ConfigError, misspellingsIn, readVariables, serviceOf, weaknessesOf } from '../../src/app/config.ts';
 
 const SERVICE = {
   AUTH_MODE: 'service',
@@ -27,7 +27,7 @@ describe('the configuration', () => {
       PORT: 4000,
       HOST: '127.0.0.1',
       SANDBOX_PORT: 4010,
-      SANDBOX_SPEED: 60,
+      SANDBOX_SPEED: 5,
       UPSTREAM_TOKEN_CLIENT_CLAIM: ['client_id', 'clientId', 'cid', 'sub'],
     });
   });
@@ -118,5 +118,36 @@ describe('the configuration', () => {
     expect(readVariables({ REUSE_PORT: 'true', REDIS_URL: 'redis://127.0.0.1' })).toMatchObject({
       REUSE_PORT: true,
     });
+  });
+
+  it('wants two ports for two servers, and none but the gateway’s where there is no sandbox', () => {
+    expect(messageOf({ PORT: '4010' })).toContain('PORT, SANDBOX_PORT: both are 4010');
+    expect(readVariables({ PORT: '0', SANDBOX_PORT: '0' })).toMatchObject({ PORT: 0 });
+    const inFront = { PORT: '4010', UPSTREAM_URL: 'http://127.0.0.1:9', WEBHOOK_SECRET: 'x'.repeat(32) };
+    expect(readVariables(inFront)).toMatchObject({ PORT: 4010 });
+  });
+
+  it('points at names that nothing reads and that are all but one that is read', () => {
+    const meant = (name: string) =>
+      misspellingsIn({ [name]: 'x' }).map((text) => /Is (\w+) meant/.exec(text)?.[1]);
+    expect(meant('UPSTREAM_ULR')).toEqual(['UPSTREAM_URL']);
+    expect(meant('WEBHOOK_SECRETS')).toEqual(['WEBHOOK_SECRET']);
+    expect(meant('REDIS_URI')).toEqual(['REDIS_URL']);
+    expect(meant('PROT')).toEqual(['PORT']);
+    for (const name of [
+      'HOME',
+      'PATH',
+      'PWD',
+      'USER',
+      'HOSTNAME',
+      'NODE_ENV',
+      'EDITOR',
+      'SHELL',
+      'REDIS_HOST',
+    ]) {
+      expect(meant(name)).toEqual([]);
+    }
+    // Set beside the right one it is another program's.
+    expect(misspellingsIn({ REDIS_URI: 'x', REDIS_URL: 'redis://127.0.0.1' })).toEqual([]);
   });
 });

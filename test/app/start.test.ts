@@ -1,11 +1,14 @@
+import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { sendQuery } from '../helpers/gateway.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
+import { until } from '../helpers/until.ts';
 
 it('one command with no configuration serves the graph on a sandbox, and says where', async () => {
   await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0' });
@@ -50,6 +53,96 @@ it('wrong variables stop the start with one message that names each', async () =
   expect(program.output()).toContain('UPSTREAM_URL: got "ftp://x"');
   expect(program.output()).toContain('WEBHOOK_SECRET');
   expect(await program.exited()).toBe(1);
+});
+
+it.each([
+  [{ DATA_DIR: '/proc/nowhere' }, 'DATA_DIR: got "/proc/nowhere"'],
+  [{ DATA_DIR: '/etc/hostname' }, 'DATA_DIR: got "/etc/hostname"'],
+  [{ HOST: '192.0.2.1' }, 'HOST: got "192.0.2.1"'],
+  [{ HOST: 'nowhere.invalid' }, 'HOST: got "nowhere.invalid"'],
+  [{ PORT: '5123', SANDBOX_PORT: '5123' }, 'PORT, SANDBOX_PORT: both are 5123'],
+])('%j, which the system refuses, stops the start with its name', async (variables, message) => {
+  await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0', ...variables });
+  expect(await program.exited()).toBe(1);
+  expect(program.output()).toContain(message);
+  expect(program.output()).not.toMatch(/^ +at /m);
+});
+
+it('a variable that nothing reads is pointed at when it is all but the name of another', async () => {
+  await using program = startProgram('src/start.js', {
+    PORT: '0',
+    SANDBOX_PORT: '0',
+    UPSTREAM_ULR: 'http://127.0.0.1:9',
+    EDITOR: 'vi',
+  });
+  await program.says(/UPSTREAM_ULR is set, and nothing reads it\. Is UPSTREAM_URL meant\?/);
+  await demoAddresses(program);
+  expect(program.output()).not.toContain('EDITOR');
+});
+
+it.each([
+  ['src/start.js', 'npm ci && npm start'],
+  ['src/cli/pasarela.ts', 'npx pasarela'],
+])('%s says under an old Node what to type instead', async (file, instead) => {
+  // The version is all that it looks at.
+  const old = "Object.defineProperty(process.versions, 'node', { value: '22.18.0' })";
+  await using program = startProgram(file, {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(old)}`,
+  });
+  expect(await program.exited()).toBe(1);
+  expect(program.output()).toMatch(/^Pasarela runs on Node 26 or later/);
+  expect(program.output()).toContain(instead);
+});
+
+it('what npm start prints can be pasted: a stream, and the credit that makes it speak', async () => {
+  await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0' });
+  await program.says(/Ctrl-C ends it/);
+  const lines = program
+    .output()
+    .split('\n')
+    .map((line) => line.trim());
+  const [token = '', stream = '', clabe = '', credit = ''] = [
+    'export TOKEN',
+    'curl -sN',
+    'export CLABE',
+    'curl -s ',
+  ].map((start) => lines.find((line) => line.startsWith(start)) ?? '');
+  const listening = spawn('sh', [
+    '-c',
+    `${token}\n${stream.replace('curl -sN', 'exec curl -sN --max-time 20')}`,
+  ]);
+  let heard = '';
+  listening.stdout.on('data', (chunk) => {
+    heard += String(chunk);
+  });
+  await until(() => heard.startsWith(':'));
+  const { stdout } = await promisify(execFile)('sh', ['-c', `${clabe}\n${credit}`]);
+  expect(stdout).toContain('"transaction"');
+  await until(() => heard.includes('Ana Torres'));
+  listening.kill();
+});
+
+it('Ctrl-C says what is waited for, where that takes a while', async () => {
+  await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0' });
+  const { gateway, sandbox, token } = await demoAddresses(program);
+  await fetch(`${sandbox}/sandbox/faults`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ match: { path: '/v1/' }, fault: { delayMs: 2_500 } }),
+  });
+  const answer = sendQuery(
+    `${gateway}/graphql`,
+    '{ client { id } }',
+    {},
+    { authorization: `Bearer ${token}` },
+  );
+  await until(async () => Number((await (await fetch(`${sandbox}/sandbox/requests`)).json()).total) > 2);
+  program.process.kill('SIGINT');
+  await program.says(
+    /Ending\. Waiting for requests and payments in flight, 10 seconds at most\. Ctrl-C again/,
+  );
+  expect((await answer).data.client.id).toBeDefined();
+  expect(await program.exited()).toBe(0);
 });
 
 it('the sandbox runs alone', async () => {

@@ -8,6 +8,7 @@ import { until } from '../helpers/until.ts';
 const caller = (expiresAt: number | undefined): Caller => ({
   clientId: 'c',
   customerId: undefined,
+  subject: undefined,
   scopes: SCOPES,
   expiresAt,
 });

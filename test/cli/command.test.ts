@@ -13,6 +13,12 @@ describe('the command line', () => {
     expect(stdout).toContain('Exit codes: 0');
   });
 
+  it('says which version it is, and of Node', async () => {
+    const { code, stdout } = await pasarela(['--version']);
+    expect(stdout).toBe(`pasarela 0.1.0 (Node ${process.versions.node})\n`);
+    expect(code).toBe(0);
+  });
+
   it.each(COMMANDS)('explains %s with --help, and runs nothing', async (command) => {
     const { code, stdout, stderr } = await pasarela([command, '--help']);
     expect(stderr).toBe('');

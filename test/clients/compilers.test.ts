@@ -90,7 +90,8 @@ it('a gateway runs the documents of the manifest that graphql-codegen has writte
     });
     return response.json();
   };
-  const [hash = ''] = Object.entries(manifest).find(([, text]) => text.startsWith('query LogEnd')) ?? [];
+  const [hash = ''] =
+    Object.entries(manifest).find(([, text]) => text.startsWith('query PasarelaEventCursor')) ?? [];
   expect(await ask(hash)).toMatchObject({ data: { eventCursor: expect.any(String) } });
   const other = createHash('sha256').update('{ client { id } }').digest('hex');
   expect(await ask(other)).toMatchObject({ errors: [{ extensions: { code: 'FORBIDDEN' } }] });

@@ -112,7 +112,14 @@ describe('the image, made by hand', () => {
 
   it('holds what runs, and nothing of development', async () => {
     const app = join(image.root, image.workdir);
-    expect((await readdir(app)).sort()).toEqual(['LICENSE', 'node_modules', 'package.json', 'src']);
+    expect((await readdir(app)).sort()).toEqual([
+      'LICENSE',
+      'docs',
+      'node_modules',
+      'package.json',
+      'src',
+      'workbench',
+    ]);
     const packages = await readdir(join(app, 'node_modules'));
     for (const absent of [
       'vitest',

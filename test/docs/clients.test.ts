@@ -5,15 +5,19 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sendQuery } from '../helpers/gateway.ts';
-import { folder, installPackages, run } from '../helpers/packages.ts';
+import { folder, installWithClient, run } from '../helpers/packages.ts';
 import { endWithThisProcess } from '../helpers/redis.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
 
 const PACKAGES = 'test/clients';
-const CLIENTS = ['graphql-ws', 'apollo', 'urql', 'relay', 'graphql-sse', 'event-source'] as const;
+const CLIENTS = ['graphql-ws', 'apollo', 'urql', 'relay', 'server-sent-events'] as const;
 /** What the others import; they follow nothing themselves. */
-const SHARED = ['app', 'socket'];
+const SHARED = ['app', 'store'];
+/** What a program of this test's own runs: a component, and a function. */
+const RUN_BY = ['react', 'pay'];
+/** What an app writes, besides its GraphQL. */
+const LINES = 10;
 /** Long enough to connect with, and short enough to be outlived. */
 const TOKEN_TTL_SECONDS = 6;
 const PATIENCE = { timeout: 25_000 };
@@ -40,7 +44,6 @@ class Client {
 
   async start(): Promise<void> {
     await mkdir(this.#cwd, { recursive: true });
-    await copyFile(join(this.#cwd, '..', 'possible-types.json'), join(this.#cwd, 'possible-types.json'));
     const child = spawn(process.execPath, [this.#program], { cwd: this.#cwd });
     endWithThisProcess(child);
     for (const stream of [child.stdout, child.stderr]) {
@@ -75,7 +78,7 @@ let work: string;
 let clients: Client[];
 
 beforeAll(async () => {
-  await installPackages(PACKAGES);
+  await installWithClient(PACKAGES);
   gateway = await startRestartable({}, { tokenTtlSeconds: TOKEN_TTL_SECONDS });
   work = await mkdtemp(folder(`${PACKAGES}/run-`));
   await prepare();
@@ -96,12 +99,6 @@ async function prepare(): Promise<void> {
       .replaceAll('http://127.0.0.1:4010', gateway.sandbox.url);
     await writeFile(join(work, `${name}.js`), here);
   }
-  const possibleTypes = await run(
-    process.execPath,
-    ['src/cli/pasarela.ts', 'schema', '--possible-types'],
-    folder('.'),
-  );
-  await writeFile(join(work, 'possible-types.json'), possibleTypes);
   await copyFile(folder('schema.graphql'), join(work, 'schema.graphql'));
   const [, relayConfig = ''] = /^```json\n(\{\n {2}"src".*?)^```$/ms.exec(page) ?? [];
   await writeFile(join(work, 'relay.config.json'), relayConfig);
@@ -123,7 +120,21 @@ async function allKeep(...expected: string[]): Promise<void> {
 
 it('every JavaScript block of the page is a file that is run here', () => {
   expect(snippets.size).toBe([...page.matchAll(/^```(js|javascript|jsx|ts|typescript)\b/gm)].length);
-  expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED].toSorted());
+  expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED, ...RUN_BY].toSorted());
+});
+
+it('the README shows the lines that are run here', async () => {
+  const readme = await readFile(folder('README.md'), 'utf8');
+  expect([...readme.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code)).toEqual([
+    snippets.get('graphql-ws'),
+  ]);
+});
+
+it.each([...CLIENTS, ...RUN_BY])('%s takes at most ten lines, besides its GraphQL', (name) => {
+  const code = snippets.get(name)?.replace(/graphql`.*?`|typed\(`.*?`\)/gs, '') ?? '';
+  const lines = code.split('\n').filter((line) => !/^\s*(\/\/.*|[})\];]*)?$/.test(line));
+  expect(lines.length).toBeGreaterThan(3);
+  expect(lines.length).toBeLessThanOrEqual(LINES);
 });
 
 describe('every client of the page', { timeout: 40_000 }, () => {
@@ -169,4 +180,54 @@ describe('every client of the page', { timeout: 40_000 }, () => {
     const before = ['start', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'];
     await allKeep(...before, 'gap', 'ten');
   });
+});
+
+/** Runs a program of the test's own beside the page's files, until it ends by itself. */
+async function runBeside(name: string, code: string): Promise<string> {
+  const file = join(work, `${name}-runner.js`);
+  await writeFile(file, code);
+  return run(process.execPath, [file], work);
+}
+
+it('the component of the page shows what comes in', async () => {
+  const shown = runBeside(
+    'react',
+    `import { createElement } from 'react';
+import { act, create } from 'react-test-renderer';
+import { Credits } from './react.js';
+let tree;
+globalThis.IS_REACT_ACT_ENVIRONMENT = true;
+await act(async () => { tree = create(createElement(Credits)); });
+globalThis.IS_REACT_ACT_ENVIRONMENT = false;
+let isTold = false;
+setInterval(() => {
+  const { props, children } = tree.toJSON();
+  if (props['data-status'] === 'live' && !isTold) isTold = console.log('live') ?? true;
+  if (children?.length === 2) { console.log(children.map((item) => item.children[0]).join()); process.exit(); }
+}, 20);`,
+  );
+  let isOver = false;
+  const over = shown.finally(() => {
+    isOver = true;
+  });
+  // What comes before it is live is not its own to show: credits come until it has shown two of them.
+  for (let number = 0; !isOver; number += 1) await gateway.credit(`credit ${number}`);
+  expect(await over).toMatch(/live\ncredit \d+,credit \d+/);
+});
+
+it('the payment of the page is done once, however often it is asked for', async () => {
+  const { centralizing, clabeInstrumentIds } = gateway.sandbox;
+  const input = {
+    sourceInstrumentId: centralizing.instrumentId,
+    destinationInstrumentId: clabeInstrumentIds[0],
+  };
+  const output = await runBeside(
+    'pay',
+    `import { verify } from './pay.js';
+const input = ${JSON.stringify(input)};
+const both = await Promise.all([verify(input), verify(input)]);
+console.log(new Set(both.map(({ result }) => result.transaction.id)).size);
+process.exit();`,
+  );
+  expect(output).toBe('done\ndone\n1\n');
 });

@@ -1,32 +1,62 @@
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { readPage } from './pages.ts';
 
-/** The names of the variables, as the one schema in `src/app/config.ts` lists them. */
-async function variables(): Promise<readonly string[]> {
-  const [, schema = ''] =
-    /const variables = z\.object\(\{(.*?)^\}\);/ms.exec(await readPage('src/app/config.ts')) ?? [];
-  return [...schema.matchAll(/^ {2}([A-Z_]+):/gm)].map(([, name = '']) => name);
+interface Variable {
+  readonly name: string;
+  /** As the page should write it; undefined for one without a plain default. */
+  readonly byDefault: string | undefined;
 }
 
-it('the README explains every variable, and no other', async () => {
-  const page = await readPage('README.md');
-  const [, table = ''] = /^\| variable \|.*?\n((?:\|.*\n)+)/m.exec(page) ?? [];
-  const names = table.split('\n').flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([A-Z_]+)`/g)]);
-  const explained = names.map(([, name]) => name);
-  expect(explained.length).toBeGreaterThan(30);
-  expect(explained.sort()).toEqual([...(await variables())].sort());
+let variables: readonly Variable[];
+let rows: readonly { readonly names: readonly string[]; readonly byDefault: string }[];
+
+beforeAll(async () => {
+  const [, schema = ''] =
+    /const variables = z\.object\(\{(.*?)^\}\);/ms.exec(await readPage('src/app/config.ts')) ?? [];
+  variables = schema.split(/^ {2}(?=[A-Z_]+:)/m).flatMap((text) => {
+    const [, name] = /^([A-Z_]+):/.exec(text) ?? [];
+    const [, plain] = /\.default\('?([\w.:-]+)'?\)/.exec(text) ?? [];
+    const byDefault = plain !== undefined && /^\d[\d_]*$/.test(plain) ? plain.replaceAll('_', '') : plain;
+    return name === undefined ? [] : [{ name, byDefault }];
+  });
+  const page = await readPage('docs/configuration.md');
+  rows = [...page.matchAll(/^\|([^|]+)\|[^|]+\|([^|]+)\|$/gm)].map(([, first = '', last = '']) => ({
+    names: [...first.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name),
+    byDefault: last,
+  }));
 });
 
-it.each(['docs/operations.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md'])(
+it('docs/configuration.md explains every variable once, and no other', () => {
+  const explained = rows.flatMap(({ names }) => names);
+  expect(explained.length).toBeGreaterThan(45);
+  expect(explained.sort()).toEqual(variables.map(({ name }) => name).sort());
+});
+
+it('docs/configuration.md names the defaults that the variables have', () => {
+  const plain = variables.filter(({ byDefault }) => byDefault !== undefined);
+  expect(plain.length).toBeGreaterThan(20);
+  for (const { name, byDefault } of plain) {
+    const row = rows.find(({ names }) => names.includes(name));
+    expect(row?.byDefault, name).toContain(`\`${byDefault}\``);
+  }
+});
+
+it.each(['docs/operations.md', 'README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', 'SECURITY.md'])(
   '%s names no variable that the gateway does not read',
   async (name) => {
-    const known = await variables();
+    const known = variables.map((variable) => variable.name);
     const page = await readPage(name);
     // Others read these: OpenTelemetry's SDK.
     const foreign = ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES', 'OTEL_EXPORTER_OTLP_HEADERS'];
     const prefix =
       /^(UPSTREAM|AUTH|REDIS|DATA|EVENTS|PUBLIC|WEBHOOK|LOG|SANDBOX|OTEL|PASARELA|TRUSTED|LIMIT|REUSE)_/;
-    const codes = ['EVENTS_GAP', 'UPSTREAM_UNAVAILABLE'];
+    const codes = [
+      'EVENTS_GAP',
+      'UPSTREAM_UNAVAILABLE',
+      'UPSTREAM_RATE_LIMITED',
+      'UPSTREAM_INVALID',
+      'UPSTREAM_TIMEOUT',
+    ];
     for (const [, variable = ''] of page.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)) {
       if (prefix.test(variable) && ![...foreign, ...codes].includes(variable))
         expect(known).toContain(variable);

@@ -106,7 +106,8 @@ it('verifies an account: from the choice to the holder’s name and the receipt,
   expect(await page.locator('.holder .name').textContent()).toBe('ROSA ELENA CASTRO VEGA');
   await page.getByText('Coincide con el nombre registrado').waitFor();
   const receipt = page.getByRole('link', { name: 'Abrir comprobante' });
-  expect(await receipt.getAttribute('href')).toMatch(/^https:\/\/.+\/cep\//);
+  const address = String(await receipt.getAttribute('href'));
+  expect(await (await fetch(address)).text()).toContain('Comprobante Electrónico de Pago');
 });
 
 it('follows a receipt through a restart of the gateway', async () => {
@@ -164,7 +165,7 @@ it('shows what came in while the page was closed, and how much is still to come'
   await page.routeWebSocket(/graphql/, (socket) => {
     const server = socket.connectToServer();
     server.onMessage(async (message) => {
-      if (String(message).includes('"next"')) await released;
+      if (String(message).includes('"moneyIn"')) await released;
       socket.send(message);
     });
   });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createBreaker } from '../../src/upstream/breaker.ts';
-import { createHttp, type UpstreamHttp } from '../../src/upstream/http.ts';
+import { createHttp, type HttpOptions, type UpstreamHttp } from '../../src/upstream/http.ts';
 import { createRest, fixedCredential, type Rest } from '../../src/upstream/rest.ts';
 
 export interface Upstream extends AsyncDisposable {
@@ -14,10 +14,17 @@ export interface Upstream extends AsyncDisposable {
 
 export const CLIENT_ID = '11111111-2222-4333-8444-555555555555';
 
+/** How the gateway's own HTTP is set for tests. */
+export const HTTP: HttpOptions = {
+  connectTimeoutMs: 1_000,
+  maxAnswerBytes: 5 * 1024 * 1024,
+  callsPerCaller: 16,
+};
+
 /** A real HTTP server that answers as a test says, and the gateway's own REST calls bound to it. */
 export async function startUpstream(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
-  options: { timeoutMs?: number; operationTimeoutMs?: number } = {},
+  options: { timeoutMs?: number; operationTimeoutMs?: number; maxAnswerBytes?: number } = {},
 ): Promise<Upstream> {
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -29,11 +36,13 @@ export async function startUpstream(
   const http = createHttp(
     url,
     createBreaker(() => performance.now()),
-    1_000,
+    { ...HTTP, maxAnswerBytes: options.maxAnswerBytes ?? HTTP.maxAnswerBytes },
   );
   const rest = createRest({
     http,
     clientId: CLIENT_ID,
+    caller: 'caller',
+    identity: 'caller',
     authorize: fixedCredential({ authorization: 'Bearer token' }),
     headers: {},
     timeoutMs: options.timeoutMs ?? 5_000,

@@ -22,10 +22,20 @@ export async function installPackages(path: string): Promise<void> {
   });
 }
 
-/** Installs the example's packages and generates its types: later runs of graphql-codegen leave equal files alone. */
-export async function prepareExample(): Promise<void> {
-  await installPackages('examples/web');
-  const inside = folder('examples/web');
+/** Installs the packages of a folder that uses packages/client, as that is now: npm built it when it installed it. */
+export async function installWithClient(path: string): Promise<void> {
+  await installPackages(path);
+  const inside = folder(path);
+  const built = join(inside, 'node_modules/@pasarela/client/dist');
+  await alone(inside, () =>
+    run('npx', ['tsc', '-p', 'packages/client/tsconfig.build.json', '--outDir', built], folder('.')),
+  );
+}
+
+/** Installs an example's packages and generates its types: later runs of graphql-codegen leave equal files alone. */
+export async function prepareExample(path = 'examples/web'): Promise<void> {
+  await installWithClient(path);
+  const inside = folder(path);
   await alone(inside, () => run('npm', ['run', 'codegen'], inside));
 }
 

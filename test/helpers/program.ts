@@ -61,7 +61,7 @@ export async function demoAddresses(
   program: Program,
 ): Promise<{ gateway: string; sandbox: string; token: string }> {
   const [, gateway = ''] = await program.says(/GraphiQL +(http:\S+)\/graphql/);
-  const [, sandbox = ''] = await program.says(/Sandbox +(http:\S+)\/sandbox/);
+  const [, sandbox = ''] = await program.says(/Sandbox +(http:\/\/[^\s/]+)/);
   const [, token = ''] = await program.says(/TOKEN=(\S+)/);
   return { gateway, sandbox, token };
 }

@@ -53,14 +53,14 @@ it('every number about events moves when that happens which it counts, and only 
   await subscriber.received(1);
   expect(await metric('appended_total', 'type="MONEY_IN"')).toBe(1);
   expect(await metric('delivered_total', 'type="MONEY_IN"')).toBe(1);
-  expect(await metric('lag_seconds_count')).toBe(1);
+  expect(await metric('delivery_latency_seconds_count')).toBe(1);
 
   {
     // Who comes later is handed it as well, and how old it is by then says nothing of the way that it took.
     await using late = subscribe(data.eventCursor);
     await late.received(1);
     expect(await metric('delivered_total', 'type="MONEY_IN"')).toBe(2);
-    expect(await metric('lag_seconds_count')).toBe(1);
+    expect(await metric('delivery_latency_seconds_count')).toBe(1);
   }
 
   expect(await deliver('MONEY_IN', credit)).toBe(201);
@@ -82,8 +82,8 @@ it('every number about events moves when that happens which it counts, and only 
   expect(await metric('delivered_total')).toBe(3);
 
   await redis.admin.publish(`{${gateway.sandbox.clientId}}:events`, 'channelDecodeError');
-  await until(async () => (await metric('poison_total')) === 1);
-  expect(await metric('slow_closes_total')).toBe(0);
+  await until(async () => (await metric('channel_decode_errors_total')) === 1);
+  expect(await metric('slow_consumer_disconnects_total')).toBe(0);
   expect(await metric('gaps_total')).toBe(0);
 
   const stalled = new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws');
@@ -95,7 +95,7 @@ it('every number about events moves when that happens which it counts, and only 
   stalled.pause();
   stalled.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query: LARGE } }));
   await until(async () => (await metric('subscribers')) === 2);
-  for (let number = 0; (await metric('slow_closes_total')) === 0; number += 1) {
+  for (let number = 0; (await metric('slow_consumer_disconnects_total')) === 0; number += 1) {
     await deliver('STATUS_UPDATE', { id_msg: `fills-${number}`, filling: 'x'.repeat(60_000) });
   }
   stalled.terminate();
@@ -108,7 +108,7 @@ it('every number about events moves when that happens which it counts, and only 
   await using late = subscribe(data.eventCursor);
   await late.ended;
   expect(await metric('gaps_total')).toBe(1);
-  expect(await metric('slow_closes_total')).toBe(1);
+  expect(await metric('slow_consumer_disconnects_total')).toBe(1);
   await subscriber.leave();
   await until(async () => (await metric('subscribers')) === 0);
 });

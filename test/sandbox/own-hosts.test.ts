@@ -210,14 +210,17 @@ it('the page of the demo holds its token for nobody who asks under another name'
   });
   try {
     const [, url = ''] = await program.says(/GraphiQL {3}(http:\S+)/);
-    const page = (host: string) => send(url, { host, accept: 'text/html' });
     const token = /eyJ[\w-]+\.[\w-]+\.[\w-]+/;
+    // The page asks its own origin for the sandbox, which tells it the token.
+    const sandboxFor = (host: string) => send(`${url}/workbench/sandbox`, { host });
     for (const host of ['localhost:4000', '127.0.0.1', '[::1]', 'demo.internal:4000'])
-      expect((await page(host)).body).toMatch(token);
+      expect((await sandboxFor(host)).body).toMatch(token);
     for (const host of FOREIGN_HOSTS) {
-      const { body, headers } = await page(host);
-      expect(body).not.toMatch(token);
-      expect(headers).not.toHaveProperty('access-control-allow-origin');
+      for (const path of ['', '/workbench/session', '/workbench/sandbox']) {
+        const { body, headers } = await send(`${url}${path}`, { host, accept: 'text/html' });
+        expect(body).not.toMatch(token);
+        expect(headers).not.toHaveProperty('access-control-allow-origin');
+      }
     }
   } finally {
     await program.end('SIGKILL');

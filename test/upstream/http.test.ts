@@ -3,9 +3,11 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createBreaker } from '../../src/upstream/breaker.ts';
 import { createHttp } from '../../src/upstream/http.ts';
-import { json, startUpstream } from '../helpers/http-stub.ts';
+import { HTTP, json, startUpstream } from '../helpers/http-stub.ts';
 import { until } from '../helpers/until.ts';
 
+/** Whose calls they are, where that does not matter. */
+const WHOSE = { caller: 'caller', identity: 'caller', deadline: Date.now() + 600_000 };
 const ROUTE = '/v1/clients/{clientId}/accounts';
 
 describe('a GET to the upstream', () => {
@@ -145,8 +147,15 @@ describe('a POST to the upstream', () => {
   describe('certainly did nothing', () => {
     const post = async (scheme: string, port: number, timeoutMs: number) => {
       const breaker = createBreaker(() => 0);
-      const http = createHttp(`${scheme}://127.0.0.1:${port}`, breaker, 1_000);
-      const attempt = await http.send({ method: 'POST', path: '/', headers: {}, body: '{}', timeoutMs });
+      const http = createHttp(`${scheme}://127.0.0.1:${port}`, breaker, HTTP);
+      const attempt = await http.send({
+        ...WHOSE,
+        method: 'POST',
+        path: '/',
+        headers: {},
+        body: '{}',
+        timeoutMs,
+      });
       await http.close();
       return attempt;
     };
@@ -193,40 +202,109 @@ describe('the circuit breaker', () => {
     let now = 0;
     const breaker = createBreaker(() => now);
     for (let failure = 0; failure < 20; failure += 1) {
-      expect(breaker.admits()).toBe(true);
-      breaker.record(false);
+      expect(breaker.admits('one')).toBe(true);
+      breaker.record('one', 'failed');
     }
     expect(breaker.isOpen()).toBe(true);
-    expect(breaker.admits()).toBe(false);
+    expect(breaker.admits('one')).toBe(false);
     now = 2_000;
-    expect(breaker.admits()).toBe(true);
-    expect(breaker.admits()).toBe(false);
-    breaker.record(false);
-    expect(breaker.admits()).toBe(false);
+    expect(breaker.admits('one')).toBe(true);
+    expect(breaker.admits('one')).toBe(false);
+    breaker.record('one', 'failed');
+    expect(breaker.admits('one')).toBe(false);
     now = 4_000;
-    expect(breaker.admits()).toBe(true);
-    breaker.record(true);
+    expect(breaker.admits('one')).toBe(true);
+    breaker.record('one', 'answered');
     expect(breaker.isOpen()).toBe(false);
-    expect(breaker.admits()).toBe(true);
+    expect(breaker.admits('one')).toBe(true);
   });
 
   it('forgets failures at the first success', () => {
     const breaker = createBreaker(() => 0);
     for (let round = 0; round < 5; round += 1) {
-      for (let failure = 0; failure < 19; failure += 1) breaker.record(false);
-      breaker.record(true);
+      for (let failure = 0; failure < 19; failure += 1) breaker.record('one', 'failed');
+      breaker.record('one', 'answered');
     }
-    expect(breaker.admits()).toBe(true);
+    expect(breaker.admits('one')).toBe(true);
   });
 
   it('tries again when the one call it let through was given up by its caller', () => {
     let now = 0;
     const breaker = createBreaker(() => now);
-    for (let failure = 0; failure < 20; failure += 1) breaker.record(false);
+    for (let failure = 0; failure < 20; failure += 1) breaker.record('one', 'failed');
     now = 2_000;
-    expect(breaker.admits()).toBe(true);
-    breaker.release();
-    expect(breaker.admits()).toBe(true);
+    expect(breaker.admits('one')).toBe(true);
+    breaker.release('one');
+    expect(breaker.admits('one')).toBe(true);
+  });
+
+  it('suspends nobody but the caller whose calls fail', () => {
+    const breaker = createBreaker(() => 0);
+    for (let failure = 0; failure < 100; failure += 1) breaker.record('one', 'failed');
+    expect(breaker.admits('one')).toBe(false);
+    expect(breaker.admits('another')).toBe(true);
+  });
+
+  it('suspends everybody once the calls of several callers fail, and nobody else’s succeed', () => {
+    const breaker = createBreaker(() => 0);
+    for (let failure = 0; failure < 24; failure += 1) breaker.record(`caller ${failure % 4}`, 'failed');
+    expect(breaker.admits('a caller that has not called yet')).toBe(false);
+  });
+
+  it('suspends everybody once the service cannot be reached, whoever tried', () => {
+    const breaker = createBreaker(() => 0);
+    for (let failure = 0; failure < 20; failure += 1) breaker.record('one', 'unreachable');
+    expect(breaker.admits('another')).toBe(false);
+  });
+
+  it('is not opened by answers that are too long, however many', async () => {
+    await using upstream = await startUpstream((_request, response) => {
+      response.end(Buffer.alloc(HTTP.maxAnswerBytes + 1, 'x'));
+    });
+    const send = () =>
+      upstream.http.send({ ...WHOSE, method: 'GET', path: '/', headers: {}, timeoutMs: 5_000 });
+    for (let call = 0; call < 25; call += 1) {
+      expect(await send()).toMatchObject({
+        kind: 'failed',
+        error: { code: 'UPSTREAM_INVALID', message: expect.stringContaining('UPSTREAM_ANSWER_BYTES') },
+      });
+    }
+  });
+});
+
+describe('calls that move money', () => {
+  it('have connections of their own, however many reads wait', async () => {
+    const held: ServerResponse[] = [];
+    await using upstream = await startUpstream((request, response) => {
+      if (request.method === 'GET') held.push(response);
+      else json(response, {});
+    });
+    const reads = Array.from({ length: 300 }, (_, index) =>
+      upstream.http.send({
+        ...WHOSE,
+        caller: `caller ${index % 20}`,
+        method: 'GET',
+        path: '/busy',
+        headers: {},
+        timeoutMs: 20_000,
+      }),
+    );
+    await until(() => held.length === 128);
+    const paid = await upstream.http.send({
+      ...WHOSE,
+      method: 'POST',
+      path: '/pay',
+      headers: {},
+      body: '{}',
+      timeoutMs: 5_000,
+      movesMoney: true,
+    });
+    expect(paid).toMatchObject({ kind: 'answered', status: 200 });
+    while (held.length > 0 || upstream.requests.length < 301) {
+      for (const response of held.splice(0)) json(response, {});
+      await new Promise(setImmediate);
+    }
+    await Promise.all(reads);
   });
 });
 
@@ -238,9 +316,16 @@ describe('a call that is given up while every connection is busy', () => {
       else json(response, {});
     });
     const send = (path: string, timeoutMs: number) =>
-      upstream.http.send({ method: 'GET', path, headers: {}, timeoutMs });
+      upstream.http.send({
+        ...WHOSE,
+        method: 'GET',
+        path,
+        headers: {},
+        timeoutMs,
+        deadline: Date.now() + timeoutMs,
+      });
 
-    const busy = Array.from({ length: 128 }, () => send('/busy', 20_000));
+    const busy = Array.from({ length: HTTP.callsPerCaller }, () => send('/busy', 20_000));
     await until(() => held.length === busy.length);
     const late = await send('/late', 20);
     expect(late).toMatchObject({ kind: 'failed', error: { code: 'UPSTREAM_TIMEOUT' } });

@@ -1,12 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { readAccounts } from '../../src/upstream/accounts.ts';
+import { silentLogger } from '../../src/common/logger.ts';
+import { ACCOUNT_LIST, type Account } from '../../src/upstream/accounts.ts';
 import { bankId, readBanks } from '../../src/upstream/banks.ts';
 import { customerScope } from '../../src/upstream/customer-scope.ts';
 import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
+import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
+import { createListLoader } from '../../src/upstream/lists/list-loader.ts';
+import type { Rest } from '../../src/upstream/rest.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `item-${index}` }));
+
+const silent = silentLogger;
+const freshLists = () => createClientLists({ maxAgeMs: 5_000, now: () => performance.now(), logger: silent });
+
+/** The account of an id, by an operation that knows nothing of the list yet. */
+const findAccount = async (rest: Rest, id: string): Promise<Account | null> =>
+  createListLoader(rest, ACCOUNT_LIST, freshLists(), () => performance.now()).find('id', id);
 
 interface Paging {
   readonly total: number;
@@ -29,22 +40,32 @@ const paged =
 describe('a list without documented paging', () => {
   it('is one call when the first answer holds everything', async () => {
     await using upstream = await startUpstream(paged({ total: 7, defaultSize: 20 }));
-    expect(await readAccounts(upstream.rest)).toHaveLength(7);
+    expect(await findAccount(upstream.rest, 'item-6')).toMatchObject({ id: 'item-6' });
     expect(upstream.requests).toHaveLength(1);
     expect(upstream.requests[0]).not.toContain('?');
   });
 
-  it('is walked by the page size that the answer states until the total is reached', async () => {
-    await using upstream = await startUpstream(paged({ total: 47, defaultSize: 5 }));
-    const accounts = await readAccounts(upstream.rest);
-    expect(accounts.map(({ id }) => id)).toEqual(ids(47).map(({ id }) => id));
-    expect(upstream.requests).toHaveLength(10);
+  it('is gone through in pages, each of them once, where it does not come in one', async () => {
+    await using upstream = await startUpstream(paged({ total: 470, defaultSize: 5 }));
+    expect(await findAccount(upstream.rest, 'item-469')).toMatchObject({ id: 'item-469' });
+    // The first without parameters, five of a hundred, those again to see that nothing moved, and the one of the item.
+    expect(upstream.requests).toHaveLength(12);
+  });
+
+  it('is read whole where it comes in one answer of megabytes', async () => {
+    const data = ids(12_000).map((item) => ({ ...item, padding: 'ñ'.repeat(500) }));
+    const body = JSON.stringify({ data, currentPage: 1, perPage: 12_000, totalItem: 12_000 });
+    await using upstream = await startUpstream((_request, response) => void response.end(body), {
+      maxAnswerBytes: 64 * 1024 * 1024,
+    });
+    expect(Buffer.byteLength(body)).toBeGreaterThan(5 * 1024 * 1024);
+    expect(await findAccount(upstream.rest, 'item-11999')).toEqual(data.at(-1));
+    expect(upstream.requests).toHaveLength(1);
   });
 
   it('fails when its pages do not move, instead of showing a part as the whole', async () => {
-    await using upstream = await startUpstream(paged({ total: 47, defaultSize: 5, honoursPage: false }));
-    await expect(readAccounts(upstream.rest)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
-    expect(upstream.requests).toHaveLength(2);
+    await using upstream = await startUpstream(paged({ total: 470, defaultSize: 5, honoursPage: false }));
+    await expect(findAccount(upstream.rest, 'item-469')).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
   });
 
   it('fails when the pages end before the total is reached', async () => {
@@ -53,7 +74,7 @@ describe('a list without documented paging', () => {
       const data = page <= 2 ? ids(10).slice((page - 1) * 5, page * 5) : [];
       json(response, { data, currentPage: page, perPage: 5, totalItem: 15 });
     });
-    await expect(readAccounts(upstream.rest)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+    await expect(findAccount(upstream.rest, 'item-14')).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
   });
 
   it.each([
@@ -66,7 +87,7 @@ describe('a list without documented paging', () => {
     await using upstream = await startUpstream((_request, response) => {
       response.end(body);
     });
-    await expect(readAccounts(upstream.rest)).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+    await expect(findAccount(upstream.rest, 'item-0')).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
   });
 });
 

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useState } from 'react';
 import { Provider, useQuery } from 'urql';
 import { graphql } from './gql/index.ts';
-import { openGraph } from './graph/graph.ts';
+import { type Graph, openGraph } from './graph/graph.ts';
 import { findSession, forgetSession, type Session } from './graph/session.ts';
-import { MoneyInFeed } from './money-in/feed.ts';
 import { MoneyIn } from './money-in/screen.tsx';
+import { useMoneyIn } from './money-in/use-money-in.ts';
 import { SignIn } from './sign-in.tsx';
 import { Failure, Loading } from './ui/feedback.tsx';
 import { Header } from './ui/header.tsx';
@@ -67,30 +67,28 @@ const CLIENT = graphql(`
   }
 `);
 
-function Screens({
-  session,
-  graph,
-}: {
+interface ScreensProps {
   readonly session: Session;
-  readonly graph: ReturnType<typeof openGraph>;
-}) {
+  readonly graph: Graph;
+}
+
+function Screens({ session, graph }: ScreensProps) {
   const [{ data, error }, again] = useQuery({ query: CLIENT });
-  const clientId = data?.client.id;
-  const feed = useMemo(
-    () => (clientId === undefined ? undefined : new MoneyInFeed(graph, clientId)),
-    [graph, clientId],
-  );
-  useEffect(() => feed?.start(), [feed]);
+  if (data !== undefined) return <ScreensOf clientId={data.client.id} session={session} graph={graph} />;
+  if (error === undefined) return <Loading />;
+  return <Failure error={error} onRetry={() => again({ requestPolicy: 'network-only' })} />;
+}
+
+function ScreensOf({ clientId, session, graph }: ScreensProps & { readonly clientId: string }) {
+  // Followed on either screen.
+  const feed = useMoneyIn(graph, clientId);
   const route = useRoute();
-  if (error !== undefined)
-    return <Failure error={error} onRetry={() => again({ requestPolicy: 'network-only' })} />;
-  if (feed === undefined) return <Loading />;
   return (
     <main id="content">
       {route.screen === 'money-in' ? (
         <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
       ) : (
-        <Verify transactionId={route.transactionId} />
+        <Verify source={graph.source} transactionId={route.transactionId} />
       )}
     </main>
   );

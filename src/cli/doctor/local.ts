@@ -3,7 +3,13 @@ import { access, open, readdir } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { ConfigError, readEnvironment, type Variables, weaknessesOf } from '../../app/config.ts';
+import {
+  ConfigError,
+  readEnvironment,
+  readMisspellings,
+  type Variables,
+  weaknessesOf,
+} from '../../app/config.ts';
 import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
 import { isSpoolName } from '../../events/spool/spool.ts';
 import { gatewayOrigin } from '../address.ts';
@@ -34,6 +40,8 @@ export function lookAtConfiguration(): {
         'Make one with `openssl rand -base64 32`, and rotate to it: docs/operations.md.',
       );
     }
+    for (const misspelling of readMisspellings())
+      found.warning(misspelling, 'Correct its name, or leave it out.');
     return { variables, findings: found.list };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

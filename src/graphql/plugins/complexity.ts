@@ -24,16 +24,23 @@ export interface Measure {
   readonly directives: number;
   /** Objects that the answer may hold: every object field counts 1, times the page sizes above it. */
   readonly cost: number;
+  /** The connections whose pages make the dearest part of it, outermost first, such as `instruments(first: 100)`. */
+  readonly pages: readonly string[];
 }
 
-/** The page size of a connection asked for without one (docs/graph.md). */
+/** The page size of a connection asked for without one. */
 const DEFAULT_PAGE = 50;
+/**
+ * What such a connection counts as beneath a list, where the page is that of each item: most hold a few. An answer that
+ * turns out to hold more than it may is cut off while it is made.
+ */
+const DEFAULT_NESTED_PAGE = 10;
 /** Larger pages are refused where they are asked for, so that they cost nothing more. */
 const MAX_PAGE = 100;
 /** What a list without pages, such as `banks`, is taken to hold. */
 const UNPAGED_LIST = 100;
 
-const NOTHING: Measure = { depth: 0, aliases: 0, directives: 0, cost: 0 };
+const NOTHING: Measure = { depth: 0, aliases: 0, directives: 0, cost: 0, pages: [] };
 
 type Variables = Readonly<Record<string, unknown>>;
 
@@ -41,7 +48,7 @@ type Variables = Readonly<Record<string, unknown>>;
  * Measures what one operation of a document asks for. Each fragment is measured once, however often it is spread, so that
  * a small document cannot cost much to measure; a fragment within itself, which validation refuses, counts once.
  *
- * @param variables values of the operation's variables; a page size that they leave open counts as the default.
+ * @param variables values of the operation's variables; a page size that they leave open counts as one that nobody wrote.
  */
 export function measure(
   schema: GraphQLSchema,
@@ -51,28 +58,35 @@ export function measure(
 ): Measure {
   const measured = new Map<string, Measure>();
 
-  const ofFragment = (name: string): Measure => {
-    const known = measured.get(name);
+  const ofFragment = (name: string, nested: boolean): Measure => {
+    // What a page counts that nobody has sized depends on where the fragment is spread.
+    const key = `${name} ${nested}`;
+    const known = measured.get(key);
     if (known !== undefined) return known;
-    measured.set(name, NOTHING);
+    measured.set(key, NOTHING);
     const fragment = fragments.get(name);
     if (fragment === undefined) return NOTHING;
     const type = schema.getType(fragment.typeCondition.name.value);
     const found = plus(
       { ...NOTHING, directives: fragment.directives?.length ?? 0 },
-      ofSelections(fragment.selectionSet, type, 1),
+      ofSelections(fragment.selectionSet, type, 1, nested),
     );
-    measured.set(name, found);
+    measured.set(key, found);
     return found;
   };
 
-  /** `page` multiplies the lists of a connection, which its own arguments bound. */
-  const ofSelections = (set: SelectionSetNode, type: GraphQLNamedType | undefined, page: number): Measure => {
+  /** `page` multiplies the lists of a connection, which its own arguments bound; `nested` is true beneath a list. */
+  const ofSelections = (
+    set: SelectionSetNode,
+    type: GraphQLNamedType | undefined,
+    page: number,
+    nested: boolean,
+  ): Measure => {
     let sum = NOTHING;
     for (const selection of set.selections) {
       const directives = selection.directives?.length ?? 0;
       if (selection.kind === Kind.FRAGMENT_SPREAD) {
-        const spread = ofFragment(selection.name.value);
+        const spread = ofFragment(selection.name.value, nested);
         sum = plus(sum, { ...spread, directives: spread.directives + directives, cost: spread.cost * page });
         continue;
       }
@@ -82,6 +96,7 @@ export function measure(
           selection.selectionSet,
           name === undefined ? type : schema.getType(name),
           page,
+          nested,
         );
         sum = plus(sum, { ...inner, directives: inner.directives + directives });
         continue;
@@ -89,22 +104,25 @@ export function measure(
       const aliases = selection.alias === undefined ? 0 : 1;
       const field = fieldOf(type, selection.name.value);
       if (selection.selectionSet === undefined || selection.name.value.startsWith('__')) {
-        sum = plus(sum, { depth: 1, aliases, directives, cost: 0 });
+        sum = plus(sum, { depth: 1, aliases, directives, cost: 0, pages: [] });
         continue;
       }
       const named = field && getNamedType(field.type);
       const isConnection = named?.name.endsWith('Connection') === true;
-      const times = isConnection ? 1 : listSize(field, page);
+      const size = isConnection ? pageSize(selection.arguments ?? [], values) : undefined;
       const inner = ofSelections(
         selection.selectionSet,
         named,
-        isConnection ? pageSize(selection.arguments ?? [], values) : 1,
+        isConnection ? (size ?? (nested ? DEFAULT_NESTED_PAGE : DEFAULT_PAGE)) : 1,
+        nested || isListField(field),
       );
+      const times = isConnection ? 1 : listSize(field, page);
       sum = plus(sum, {
         depth: inner.depth + 1,
         aliases: inner.aliases + aliases,
         directives: inner.directives + directives,
         cost: times * (1 + inner.cost),
+        pages: isConnection ? [pageName(selection.name.value, size), ...inner.pages] : inner.pages,
       });
     }
     return sum;
@@ -112,7 +130,7 @@ export function measure(
 
   const values = { ...defaultsOf(operation), ...variables };
   const root = schema.getRootType(operation.operation) ?? undefined;
-  const whole = ofSelections(operation.selectionSet, root, 1);
+  const whole = ofSelections(operation.selectionSet, root, 1, false);
   return { ...whole, directives: whole.directives + (operation.directives?.length ?? 0) };
 }
 
@@ -143,7 +161,15 @@ const plus = (a: Measure, b: Measure): Measure => ({
   aliases: a.aliases + b.aliases,
   directives: a.directives + b.directives,
   cost: a.cost + b.cost,
+  pages: a.cost >= b.cost ? a.pages : b.pages,
 });
+
+const pageName = (field: string, size: number | undefined): string =>
+  size === undefined ? `${field} (no "first")` : `${field}(first: ${size})`;
+
+function isListField(field: GraphQLField<unknown, unknown> | undefined): boolean {
+  return field !== undefined && isListType(isNonNullType(field.type) ? field.type.ofType : field.type);
+}
 
 function fieldOf(
   type: GraphQLNamedType | undefined,
@@ -154,9 +180,7 @@ function fieldOf(
 
 /** A connection's `edges` and `nodes` hold a page; any other list is taken to be a whole one. */
 function listSize(field: GraphQLField<unknown, unknown> | undefined, page: number): number {
-  if (field === undefined) return 1;
-  const type = isNonNullType(field.type) ? field.type.ofType : field.type;
-  if (!isListType(type)) return 1;
+  if (field === undefined || !isListField(field)) return 1;
   return field.name === 'edges' || field.name === 'nodes' ? page : UNPAGED_LIST;
 }
 
@@ -169,13 +193,14 @@ interface Argument {
   };
 }
 
-function pageSize(args: readonly Argument[], variables: Variables): number {
+/** The page size that is written; undefined where none is, and where what is written is none. */
+function pageSize(args: readonly Argument[], variables: Variables): number | undefined {
   for (const { name, value } of args) {
     if (!isPageSize(name)) continue;
     const given = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.value;
     // Anything may stand in a variable; an object is not asked what number it is.
-    const size = typeof given === 'number' || typeof given === 'string' ? Number(given) : DEFAULT_PAGE;
+    const size = typeof given === 'number' || typeof given === 'string' ? Number(given) : Number.NaN;
     if (Number.isInteger(size) && size > 0) return Math.min(size, MAX_PAGE);
   }
-  return DEFAULT_PAGE;
+  return undefined;
 }

@@ -47,6 +47,20 @@ const sizesOf = ({ document }: PreparedOperation) => introspectionSizes(document
 const tooComplex = (message: string): GraphQLError =>
   new GraphQLError(message, { extensions: { code: 'TOO_COMPLEX' } });
 
+/** What an operation costs, and the fields whose pages multiply each other in it. */
+interface Cost {
+  readonly cost: number;
+  readonly pages: readonly string[];
+  /** Keeps the cost for the next time. */
+  readonly learn?: () => void;
+}
+
+/** How an operation that costs too much is made cheaper. */
+const adviceOn = (pages: readonly string[]): string =>
+  pages.length === 0
+    ? ''
+    : ` Its pages multiply each other: ${pages.join(' × ')}. Ask for fewer items with "first".`;
+
 /**
  * Bounds documents over every transport: tokens while parsing, so that a huge one is refused before it costs anything;
  * names, depth, aliases, directives and introspection before validation, whose own cost grows with them; and the cost once
@@ -54,9 +68,9 @@ const tooComplex = (message: string): GraphQLError =>
  * behind plugins that choose what executes.
  */
 export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
-  const refuse = (name: keyof Measure, had: number): GraphQLError[] =>
+  const refuse = (name: keyof Omit<Measure, 'pages'>, had: number, advice = ''): GraphQLError[] =>
     had > limits[name]
-      ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.`)]
+      ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.${advice}`)]
       : [];
 
   const beyond = (document: PreparedDocument): GraphQLError[] => {
@@ -90,18 +104,19 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
     readonly document: PreparedDocument['node'];
     readonly operationName?: string | null | undefined;
     readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
-  }): { readonly cost: number; readonly learn?: () => void } => {
+  }): Cost => {
     const operation = preparedOperation(args);
-    if (operation === undefined) return { cost: 0 };
+    if (operation === undefined) return { cost: 0, pages: [] };
     const { sizes, measured } = operation.derived(costsOf);
     const given = args.variableValues ?? {};
     // A variable that is left out has its default, which one that is null has not.
     const key = JSON.stringify(sizes.map((name) => (Object.hasOwn(given, name) ? [given[name]] : 0)));
     const known = measured.get(key);
-    if (known !== undefined) return { cost: known };
-    const { cost } = measure(args.schema, operation.document.fragments, operation.node, given);
+    if (known !== undefined && known <= limits.cost) return { cost: known, pages: [] };
+    const { cost, pages } = measure(args.schema, operation.document.fragments, operation.node, given);
     return {
       cost,
+      pages,
       learn() {
         if (measured.size < MAX_MEASURED && key.length < MAX_KEY) measured.set(key, cost);
       },
@@ -131,8 +146,8 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
     },
     // As a result like any other, so that errors get their public form and are counted.
     onExecute({ args, setExecuteFn }) {
-      const { cost, learn } = costOf(args);
-      const errors = refuse('cost', cost);
+      const { cost, pages, learn } = costOf(args);
+      const errors = refuse('cost', cost, adviceOn(pages));
       if (errors.length > 0) setExecuteFn(() => ({ errors }));
       if (learn === undefined) return undefined;
       return {
@@ -142,7 +157,8 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
       };
     },
     onSubscribe({ args, setSubscribeFn }) {
-      const errors = refuse('cost', costOf(args).cost);
+      const { cost, pages } = costOf(args);
+      const errors = refuse('cost', cost, adviceOn(pages));
       if (errors.length > 0) setSubscribeFn(() => ({ errors }));
     },
   };

@@ -7,6 +7,8 @@ interface ReportedCall {
   readonly path: string;
   readonly status: number | null;
   readonly milliseconds: number;
+  /** In milliseconds of `performance.now()`. */
+  readonly startedAt: number;
   readonly cached: boolean;
 }
 
@@ -22,13 +24,15 @@ export interface ReportContext {
 }
 
 /**
- * Adds `extensions.upstream` to every result of a caller that sees all of its client: each REST call it took, with its method, path, status and duration;
- * `batched`, how many look-ups of the operation it answered; `coalesced`, whether another operation had made it; and
- * `cached`, whether an answer read earlier served instead.
+ * Adds `extensions.upstream` to every result of a caller that sees all of its client: each REST call it took, with its method,
+ * path, status and duration; `began`, how many milliseconds into the operation (below zero where another operation had begun it earlier); `batched`, how many
+ * look-ups of the operation it answered; `coalesced`, whether another operation had made it; and `cached`, whether an answer
+ * read earlier served instead.
  */
 export function useUpstreamReport(): Plugin<ReportContext> {
   return {
     onExecute({ args }) {
+      const start = performance.now();
       return {
         onExecuteDone({ result, setResult }) {
           if (isAsyncIterable(result) || !args.contextValue.showsCalls) return;
@@ -39,7 +43,8 @@ export function useUpstreamReport(): Plugin<ReportContext> {
             route: call.route,
             path: call.path,
             status: call.status,
-            milliseconds: Math.round(call.milliseconds * 10) / 10,
+            began: toTenths(call.startedAt - start),
+            milliseconds: toTenths(call.milliseconds),
             batched: lookUps.get(call.route) || 1,
             coalesced,
             cached: call.cached,
@@ -51,3 +56,5 @@ export function useUpstreamReport(): Plugin<ReportContext> {
     },
   };
 }
+
+const toTenths = (milliseconds: number): number => Math.round(milliseconds * 10) / 10;

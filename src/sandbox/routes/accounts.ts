@@ -23,9 +23,10 @@ export function accountRoutes(app: App, world: World): void {
   const { state, choices } = world;
 
   app.get('/v1/clients/:clientId/accounts', operation('Accounts', 'ListAccounts'), (c) => {
-    const accounts = state
-      .ofClient(state.accounts, c.get('clientId'))
-      .filter(({ ownerType }) => choices.accountsIncludeCustomers || ownerType === 'CLIENT');
+    const clientId = c.get('clientId');
+    const accounts = choices.accountsIncludeCustomers
+      ? state.accounts.ofClient(clientId)
+      : state.accounts.made(clientId).filter(({ ownerType }) => ownerType === 'CLIENT');
     const { page, size, total, items } = cutPage(c, accounts, choices.openListPage);
     const data = items.map((account) => viewListedAccount(world, account));
     return answer(c, world, { currentPage: page, perPage: size, totalItem: total, data });

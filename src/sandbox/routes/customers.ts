@@ -6,7 +6,7 @@ import type { World } from '../world.ts';
 /** Endpoint 7. */
 export function customerRoutes(app: App, world: World): void {
   app.get('/v1/clients/:clientId/customers', operation('Customers', 'ListCustomers'), (c) => {
-    const customers = world.state.ofClient(world.state.customers, c.get('clientId'));
+    const customers = world.state.customers.ofClient(c.get('clientId'));
     const { page, size, total, items } = cutPage(c, customers, world.choices.openListPage);
     const data = items.map((customer) => viewCustomer(world, customer));
     return answer(c, world, { currentPage: page, perPage: size, totalItems: total, data });

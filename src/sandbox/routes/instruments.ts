@@ -5,7 +5,7 @@ import { type App, answer, check, operation, pathId, readBody, uuid } from '../h
 import { registerInstrument } from '../operations/instruments.ts';
 import { checkOwnClient } from '../operations/requests.ts';
 import { cutPage } from '../paging.ts';
-import type { CardDetail, ClabeDetail } from '../state.ts';
+import type { CardDetail, ClabeDetail, Instrument } from '../state.ts';
 import { viewInstrument } from '../views.ts';
 import type { World } from '../world.ts';
 
@@ -39,9 +39,10 @@ export function instrumentRoutes(app: App, world: World): void {
   app.get('/v1/clients/:clientId/instruments', operation('Instruments', 'ListInstruments'), (c) => {
     const customerId = c.req.query('customer_id');
     if (customerId !== undefined) check(uuid, customerId, 'customer_id');
-    const instruments = state
-      .ofClient(state.instruments, c.get('clientId'))
-      .filter((instrument) => customerId === undefined || instrument.customerId === customerId.toLowerCase());
+    const instruments =
+      customerId === undefined
+        ? state.instruments.ofClient(c.get('clientId'))
+        : ofCustomer(world, c.get('clientId'), customerId.toLowerCase());
     const { page, size, total, items } = cutPage(c, instruments, choices.instrumentPage);
     const data = items.map((instrument) => viewInstrument(world, instrument));
     return answer(c, world, { data, currentPage: page, perPage: size, totalItems: total });
@@ -71,6 +72,12 @@ export function instrumentRoutes(app: App, world: World): void {
     const instrument = registerInstrument(world, { clientId, customerId, bankId, alias, rfc, detail });
     return answer(c, world, viewInstrument(world, instrument), choices.instrumentCreated);
   });
+}
+
+function ofCustomer({ state }: World, clientId: string, customerId: string): Instrument[] {
+  const made = state.instruments.made(clientId).filter((instrument) => instrument.customerId === customerId);
+  const numbered = state.instruments.get(state.crowd?.instrumentIdOfCustomer(customerId) ?? '');
+  return numbered?.clientId === clientId ? [numbered, ...made] : made;
 }
 
 function readReceiver(

@@ -35,8 +35,8 @@ export function webhookRoutes(app: App, world: World): void {
   const one = '/v1/clients/:clientId/webhooks/:id';
 
   app.get('/v1/clients/:clientId/webhooks', operation('Webhooks', 'ListWebhooks'), (c) => {
-    const webhooks = state
-      .ofClient(state.webhooks, c.get('clientId'))
+    const webhooks = state.webhooks
+      .made(c.get('clientId'))
       .filter(({ deletedAt }) => choices.deletedWebhooksListed || deletedAt === undefined);
     const { page, size, total, items } = cutPage(c, webhooks, choices.openListPage);
     const data = items.map((webhook) => viewWebhook(world, webhook));

@@ -7,6 +7,8 @@ interface Reported {
   readonly route: string;
   readonly path: string;
   readonly status: number | null;
+  readonly began: number;
+  readonly milliseconds: number;
   readonly batched: number;
   readonly coalesced: boolean;
   readonly cached: boolean;
@@ -44,6 +46,24 @@ it('names each REST call beneath a result, and how many look-ups it answered', a
     cached: false,
   });
   expect(ofRoute(answer, '/v1/banks')).toMatchObject({ status: 200, batched: 25, cached: false });
+});
+
+it('says when each call began: the look-ups of a join after the list that they are for, within the time of the answer', async () => {
+  const start = performance.now();
+  const answer = await gateway.query(JOIN);
+  const took = performance.now() - start;
+  for (const { began, milliseconds } of reportOf(answer)) {
+    expect(began).toBeGreaterThanOrEqual(0);
+    expect(began + milliseconds).toBeLessThanOrEqual(took);
+  }
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+    match: { path: INSTRUMENTS.replace('{clientId}', '*') },
+    fault: { delayMs: 200 },
+  });
+  const late = await gateway.query('{ client { instruments(first: 1) { nodes { id } } } }');
+  await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+  expect(ofRoute(late, INSTRUMENTS)?.milliseconds).toBeGreaterThanOrEqual(200);
+  expect(ofRoute(late, INSTRUMENTS)?.began).toBeLessThan(200);
 });
 
 it('says of the bank catalog, once it has been read, that no call was made', async () => {

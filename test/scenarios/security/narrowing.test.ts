@@ -503,19 +503,20 @@ describe('events of a caller narrowed to a customer', () => {
 
   it('go on past a receipt of a transaction that nobody knows, which is counted once', async () => {
     const { gateway, tokens, as, one, credit } = world;
-    const { data } = await as('one')('{ eventCursor }');
+    const cursorOf = async (who: 'one' | 'other') => (await as(who)('{ eventCursor }')).data.eventCursor;
+    const after = { one: await cursorOf('one'), other: await cursorOf('other') };
     const before = { unknown: await unattributed('unknown'), unnamed: await unattributed('unnamed') };
     await receiptOf(randomUUID());
     await receiptOf('no UUID');
     await credit(one, '9.00');
-    const variables = { after: data.eventCursor };
+    const variables = { after: after.one };
     await using live = subscribeOverSse(gateway.graphql, tokens.one, { ...FOLLOWED, variables });
     await live.received(1);
     expect(live.results.map((result) => result.data.events.__typename)).toEqual(['MoneyInEvent']);
     for (const who of ['one', 'other'] as const) {
       const page = await as(who)(
         'query ($after: Cursor) { events(after: $after) { nodes { __typename } } }',
-        variables,
+        { after: after[who] },
       );
       expect(page.errors).toBeUndefined();
       expect(page.data.events.nodes).toEqual(who === 'one' ? [{ __typename: 'MoneyInEvent' }] : []);

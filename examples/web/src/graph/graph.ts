@@ -1,39 +1,34 @@
-import { authExchange } from '@urql/exchange-auth';
-import type { Client as Sockets } from 'graphql-ws';
-import { Client, type CombinedError, cacheExchange, fetchExchange, subscriptionExchange } from 'urql';
+import type { Source } from '@pasarela/client';
+import { createSocket } from '@pasarela/client/graphql-ws';
+import { sourceExchange, urqlSource } from '@pasarela/client/urql';
+import { Client, type CombinedError, cacheExchange, mapExchange } from 'urql';
 import type { Session } from './session.ts';
-import { openSockets, resumable } from './sockets.ts';
 
 export interface Graph {
+  /** For what is read once. */
   readonly client: Client;
-  readonly sockets: Sockets;
+  /** For what is followed and paid. */
+  readonly source: Source;
 }
 
-/** Queries and mutations over HTTP, subscriptions over one WebSocket, both under the session's token. */
-export function openGraph(session: Session, onRefused: () => void): Graph {
-  const sockets = openSockets(session.endpoint, session.token);
+/** Everything goes over one WebSocket, under the session's token of the moment. */
+export function openGraph({ endpoint, token }: Session, onRefused: () => void): Graph {
   const client = new Client({
-    url: session.endpoint,
+    url: endpoint,
     preferGetMethod: false,
     exchanges: [
       cacheExchange,
-      authExchange(async (utilities) => ({
-        addAuthToOperation: (operation) =>
-          utilities.appendHeaders(operation, { authorization: `Bearer ${session.token()}` }),
-        didAuthError: (error) => codeOf(error) === 'UNAUTHENTICATED',
-        async refreshAuth() {
-          if (!(await session.renew())) onRefused();
-        },
-      })),
-      fetchExchange,
-      subscriptionExchange({ forwardSubscription: resumable(sockets) }),
+      mapExchange({ onError: (error) => isRefused(error) && onRefused() }),
+      sourceExchange(createSocket({ url: endpoint, token })),
     ],
   });
-  return { client, sockets };
+  return { client, source: urqlSource(client) };
 }
 
-/** `extensions.code` of the first error of a result. */
-export function codeOf(error: CombinedError | undefined): string | undefined {
-  const code = error?.graphQLErrors[0]?.extensions['code'];
-  return typeof code === 'string' ? code : undefined;
+/** The gateway ends a socket with this code whose token holds no longer. */
+const TOKEN_REFUSED = 4403;
+
+function isRefused({ graphQLErrors, networkError }: CombinedError): boolean {
+  const closed: unknown = networkError && 'code' in networkError ? networkError.code : undefined;
+  return closed === TOKEN_REFUSED || graphQLErrors[0]?.extensions['code'] === 'UNAUTHENTICATED';
 }

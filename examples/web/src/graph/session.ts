@@ -3,9 +3,7 @@ export interface Session {
   /** Address of `/graphql`. */
   readonly endpoint: string;
   /** The token to show now. */
-  token(): string;
-  /** Gets another token after the gateway has refused the current one. False when there is no way to. */
-  renew(): Promise<boolean>;
+  token(): string | Promise<string>;
   /** Lets an SPEI credit arrive. Only on the sandbox; undefined elsewhere. */
   readonly simulateCredit?: () => Promise<void>;
 }
@@ -18,7 +16,7 @@ const KEPT = 'pasarela.session';
 export function typedSession(endpoint: string, token: string): Session {
   // Of this tab alone, and gone with it: a token is a key to money.
   sessionStorage.setItem(KEPT, JSON.stringify({ endpoint, token }));
-  return { endpoint, token: () => token, renew: async () => false };
+  return { endpoint, token: () => token };
 }
 
 export function forgetSession(): void {
@@ -34,15 +32,10 @@ export async function findSession(): Promise<Session | undefined> {
   }
   const sandbox = await readSandbox();
   if (sandbox === undefined) return undefined;
-  let token = sandbox.accessToken;
   return {
     endpoint: DEFAULT_ENDPOINT,
-    token: () => token,
-    async renew() {
-      const again = await readSandbox();
-      token = again?.accessToken ?? token;
-      return again !== undefined;
-    },
+    // Asked each time: the sandbox renews its token before it runs out.
+    token: async () => (await readSandbox())?.accessToken ?? sandbox.accessToken,
     simulateCredit: () => simulateCredit(sandbox.accounts),
   };
 }

@@ -24,13 +24,6 @@ graphql(`
   }
 `);
 
-/** Asked before the history is read, so that nothing can fall between the two. */
-export const LOG_END = graphql(`
-  query LogEnd {
-    eventCursor
-  }
-`);
-
 export const RECENT_CREDITS = graphql(`
   query RecentCredits($last: Int!) {
     events(last: $last, types: [MONEY_IN]) {
@@ -38,21 +31,6 @@ export const RECENT_CREDITS = graphql(`
         ... on MoneyInEvent {
           ...Credit
         }
-      }
-    }
-  }
-`);
-
-/** What has arrived since a cursor, to know how far behind the list is. */
-export const MISSED_CREDITS = graphql(`
-  query MissedCredits($after: Cursor!) {
-    events(first: 100, after: $after, types: [MONEY_IN]) {
-      nodes {
-        id
-      }
-      pageInfo {
-        hasNextPage
-        endCursor
       }
     }
   }

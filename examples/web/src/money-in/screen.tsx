@@ -1,32 +1,33 @@
-import { useState, useSyncExternalStore } from 'react';
+import { isGap, Refused } from '@pasarela/client';
+import type { FeedState } from '@pasarela/client/react';
+import { useState } from 'react';
 import { useSpeech } from '../ui/i18n.tsx';
 import type { Credit } from './documents.ts';
-import type { FeedState, MoneyInFeed } from './feed.ts';
 
 interface MoneyInProps {
-  readonly feed: MoneyInFeed;
+  readonly feed: FeedState<Credit>;
   readonly simulateCredit: (() => Promise<void>) | undefined;
 }
 
 export function MoneyIn({ feed, simulateCredit }: MoneyInProps) {
   const { t } = useSpeech();
-  const state = useSyncExternalStore(feed.subscribe, feed.state);
-  const { credits, startedOver, problem } = state;
+  const { items, gap, problem } = feed;
+  const credits = items.filter((item): item is Credit => !isGap(item));
   return (
     <div className="narrow">
       <div className="title-row">
         <h1>{t.credits.title}</h1>
-        <Status state={state} />
+        <Status feed={feed} />
       </div>
       <p className="lead">{t.credits.lead}</p>
-      {startedOver && (
+      {gap !== undefined && (
         <p role="status" className="notice">
           {t.credits.startedOver}
         </p>
       )}
-      {problem !== undefined && (
+      {problem instanceof Refused && (
         <p role="alert" className="notice bad">
-          {problem}
+          {problem.message}
         </p>
       )}
       {simulateCredit !== undefined && <Simulate simulateCredit={simulateCredit} />}
@@ -46,16 +47,17 @@ export function MoneyIn({ feed, simulateCredit }: MoneyInProps) {
   );
 }
 
-function Status({ state: { status, missing } }: { readonly state: FeedState }) {
+function Status({ feed: { status, missing, problem } }: { readonly feed: FeedState<Credit> }) {
   const { t } = useSpeech();
   const text = {
     live: t.credits.live,
-    connecting: t.credits.connecting,
-    offline: t.credits.offline,
-    'catching-up': missing > 0 ? t.credits.catchingUpWith(missing) : t.credits.catchingUp,
+    // Nothing has gone wrong yet.
+    offline: problem === undefined ? t.credits.connecting : t.credits.offline,
+    gap: t.credits.catchingUp,
+    'catching up': missing > 0 ? t.credits.catchingUpWith(missing) : t.credits.catchingUp,
   }[status];
   return (
-    <span role="status" className={`status ${status}`}>
+    <span role="status" className={`status ${status.replace(' ', '-')}`}>
       {text}
     </span>
   );

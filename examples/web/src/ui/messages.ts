@@ -37,8 +37,6 @@ const es = {
     safe: 'Puedes intentarlo de nuevo sin riesgo: la misma clave nunca paga dos veces.',
     unsafe: 'No lo repitas: revisa el estado con tu proveedor.',
   },
-  interrupted:
-    'La conexión se perdió a mitad del envío. Repetirlo es seguro: la misma clave nunca paga dos veces.',
 
   progress: {
     title: 'Verificación en curso',
@@ -125,7 +123,6 @@ const en: Messages = {
     safe: 'It is safe to try again: the same key never pays twice.',
     unsafe: 'Do not repeat it: ask your provider for its state.',
   },
-  interrupted: 'The connection was lost while sending. It is safe to repeat: the same key never pays twice.',
 
   progress: {
     title: 'Verification under way',

@@ -1,26 +1,26 @@
+import { intentStore, pay, type Source } from '@pasarela/client';
 import { type FormEvent, useState } from 'react';
-import { useMutation, useQuery } from 'urql';
+import { useQuery } from 'urql';
 import type { AccountsToVerifyQuery } from '../gql/graphql.ts';
 import { Failure, Loading } from '../ui/feedback.tsx';
 import { useSpeech } from '../ui/i18n.tsx';
 import { verification } from '../ui/route.ts';
 import { ACCOUNTS_TO_VERIFY, type Receiver, START_VERIFICATION } from './documents.ts';
-import { intend, settled } from './intent.ts';
 
 type Client = AccountsToVerifyQuery['client'];
 
-export function Choose() {
+export function Choose({ source }: { readonly source: Source }) {
   const [{ data, error }, again] = useQuery({ query: ACCOUNTS_TO_VERIFY });
-  if (data !== undefined) return <ChooseForm client={data.client} />;
+  if (data !== undefined) return <ChooseForm source={source} client={data.client} />;
   if (error === undefined) return <Loading />;
   return <Failure error={error} onRetry={() => again({ requestPolicy: 'network-only' })} />;
 }
 
-function ChooseForm({ client }: { readonly client: Client }) {
+function ChooseForm({ source, client }: { readonly source: Source; readonly client: Client }) {
   const { t, money } = useSpeech();
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<string>();
-  const { send, sending, problem } = useSending();
+  const { send, sending, problem } = useSending(source);
 
   const receivers = (client.instruments?.nodes ?? []).filter(
     ({ account, detail }) => account === null && 'clabe' in detail,
@@ -32,8 +32,8 @@ function ChooseForm({ client }: { readonly client: Client }) {
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const source = new FormData(event.currentTarget).get('source');
-    if (chosen !== undefined && typeof source === 'string') void send(source, chosen);
+    const from = new FormData(event.currentTarget).get('source');
+    if (chosen !== undefined && typeof from === 'string') void send(from, chosen);
   };
 
   return (
@@ -115,32 +115,29 @@ function matches({ alias, detail }: Receiver, search: string): boolean {
   return plain(text).includes(plain(search.trim()));
 }
 
+/** What this tab has begun to pay; a tab that is closed has given up. */
+const STORE = intentStore(sessionStorage, 'pasarela.intents');
+
 /** Starts a verification; on success the address moves on to it. */
-function useSending() {
+function useSending(source: Source) {
   const { t } = useSpeech();
-  const [{ fetching }, start] = useMutation(START_VERIFICATION);
+  const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string>();
 
-  const send = async (source: string, destination: string): Promise<void> => {
+  const send = async (sourceInstrumentId: string, destinationInstrumentId: string): Promise<void> => {
     setProblem(undefined);
-    const { data, error } = await start({ input: intend(source, destination) });
-    const result = data?.createPennyValidation;
-    if (result === undefined) {
-      setProblem(error?.graphQLErrors[0]?.message ?? t.interrupted);
-      return;
+    setSending(true);
+    const input = { sourceInstrumentId, destinationInstrumentId };
+    const outcome = await pay(source, START_VERIFICATION, input, { store: STORE });
+    setSending(false);
+    if (outcome.status === 'done') {
+      location.hash = verification(outcome.result.transaction.id);
+      await outcome.acknowledge();
+    } else if (outcome.status === 'refused') {
+      setProblem(outcome.message);
+    } else {
+      setProblem(`${t.unknown.title}. ${outcome.safeToRetry ? t.unknown.safe : t.unknown.unsafe}`);
     }
-    if (result.__typename === 'OutcomeUnknown') {
-      setProblem(`${t.unknown.title}. ${result.safeToRetry ? t.unknown.safe : t.unknown.unsafe}`);
-      return;
-    }
-    if (result.__typename !== 'CreatePennyValidationSuccess') {
-      // The key answers the same for ever: another try needs another one, unless the first still runs.
-      if (result.code !== 'IDEMPOTENCY_IN_PROGRESS') settled();
-      setProblem(result.message);
-      return;
-    }
-    settled();
-    location.hash = verification(result.transaction.id);
   };
-  return { send, sending: fetching, problem };
+  return { send, sending, problem };
 }

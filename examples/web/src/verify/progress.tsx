@@ -1,5 +1,7 @@
+import { Refused, type Source } from '@pasarela/client';
+import { useCepStatus } from '@pasarela/client/react';
 import { useEffect, useRef } from 'react';
-import { useQuery, useSubscription } from 'urql';
+import { useQuery } from 'urql';
 import type { VerificationQuery, WatchReceiptSubscription } from '../gql/graphql.ts';
 import { Failure, Loading } from '../ui/feedback.tsx';
 import { useSpeech } from '../ui/i18n.tsx';
@@ -10,15 +12,16 @@ import { VERIFICATION, WATCH_RECEIPT } from './documents.ts';
 type Cep = WatchReceiptSubscription['cepStatus']['cep'];
 type Destination = NonNullable<VerificationQuery['transaction']>['destination'];
 
+interface ProgressProps {
+  readonly source: Source;
+  readonly transactionId: string;
+}
+
 /** One verification, from its cent to its receipt. The address names it, so that it can be left and come back to. */
-export function Progress({ transactionId }: { readonly transactionId: string }) {
+export function Progress({ source, transactionId }: ProgressProps) {
   const { t } = useSpeech();
   const [{ data, error: readError }, again] = useQuery({ query: VERIFICATION, variables: { transactionId } });
-  // Begins with the state of the moment, also after a lost connection: there is no cursor to keep.
-  const [{ data: update, error: streamError }] = useSubscription({
-    query: WATCH_RECEIPT,
-    variables: { transactionId },
-  });
+  const { update, problem } = useCepStatus(source, transactionId, WATCH_RECEIPT);
   const heading = useRef<HTMLHeadingElement>(null);
   const isRead = data !== undefined;
   useEffect(() => {
@@ -30,16 +33,16 @@ export function Progress({ transactionId }: { readonly transactionId: string }) 
     return <Failure error={readError} onRetry={() => again({ requestPolicy: 'network-only' })} />;
   }
   if (data === undefined) return <Loading />;
-  const cep = update?.cepStatus.cep;
+  const cep = update?.cep;
   const destination = data.transaction?.destination ?? null;
   return (
     <div className="narrow">
       <h1 ref={heading} tabIndex={-1}>
         {titleOf(cep, t.progress)}
       </h1>
-      {data.transaction === null || streamError !== undefined ? (
+      {data.transaction === null || problem !== undefined ? (
         <p role="alert" className="notice bad">
-          {streamError?.graphQLErrors[0]?.message ?? t.progress.notFound}
+          {problem instanceof Refused ? problem.message : t.progress.notFound}
         </p>
       ) : (
         <div className="card">

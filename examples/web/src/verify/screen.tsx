@@ -1,11 +1,17 @@
+import type { Source } from '@pasarela/client';
 import { Choose } from './choose.tsx';
 import { Progress } from './progress.tsx';
 
 /** One verification where the address names one; else the choice of an account to verify. */
-export function Verify({ transactionId }: { readonly transactionId: string | undefined }) {
+export function Verify({ source, transactionId }: VerifyProps) {
   return transactionId === undefined ? (
-    <Choose />
+    <Choose source={source} />
   ) : (
-    <Progress key={transactionId} transactionId={transactionId} />
+    <Progress key={transactionId} source={source} transactionId={transactionId} />
   );
+}
+
+interface VerifyProps {
+  readonly source: Source;
+  readonly transactionId: string | undefined;
 }

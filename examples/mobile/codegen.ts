@@ -1,0 +1,22 @@
+import type { CodegenConfig } from '@graphql-codegen/cli';
+import { scalars } from '@pasarela/client/schema';
+
+/** Types for every document in src/, from the gateway's own schema. */
+const config: CodegenConfig = {
+  schema: '../../schema.graphql',
+  documents: ['src/**/*.{ts,tsx}', '!src/gql/**'],
+  generates: {
+    './src/gql/': {
+      preset: 'client',
+      presetConfig: { fragmentMasking: false },
+      config: {
+        useTypeImports: true,
+        enumsAsTypes: true,
+        strictScalars: true,
+        scalars,
+      },
+    },
+  },
+};
+
+export default config;

@@ -1,0 +1,101 @@
+import { createSocket } from '@pasarela/client/graphql-ws';
+import { useEffect, useMemo, useState } from 'react';
+import { StatusBar, View } from 'react-native';
+import { SafeAreaProvider, useSafeAreaInsets } from 'react-native-safe-area-context';
+import { CLIENT } from './documents.ts';
+import { findSession, type Session } from './graph/session.ts';
+import { useQuery } from './graph/use-query.ts';
+import { MoneyIn } from './money-in/screen.tsx';
+import { useMoneyIn } from './money-in/use-money-in.ts';
+import { SignIn } from './sign-in.tsx';
+import { Speaking } from './ui/i18n.tsx';
+import { Failure, Header, Loading, type Tab, Tabs } from './ui/parts.tsx';
+import { useStyles } from './ui/theme.ts';
+import { Verify } from './verify/screen.tsx';
+
+export function App() {
+  return (
+    <SafeAreaProvider>
+      <Speaking>
+        <Frame />
+      </Speaking>
+    </SafeAreaProvider>
+  );
+}
+
+function Frame() {
+  const { styles, isDark } = useStyles();
+  const { top } = useSafeAreaInsets();
+  // Undefined while it is looked for, null when there is none.
+  const [session, setSession] = useState<Session | null>();
+  const [refused, setRefused] = useState(false);
+  useEffect(() => {
+    void findSession().then((found) => setSession(found ?? null));
+  }, []);
+  const refuse = () => {
+    setRefused(true);
+    setSession(null);
+  };
+  return (
+    <View style={[styles.screen, { paddingTop: top }]}>
+      <StatusBar barStyle={isDark ? 'light-content' : 'dark-content'} />
+      <Header />
+      {session === undefined && <Loading />}
+      {session === null && <SignIn refused={refused} onSession={setSession} />}
+      {session && <SignedIn session={session} onRefused={refuse} />}
+    </View>
+  );
+}
+
+interface SignedInProps {
+  readonly session: Session;
+  readonly onRefused: () => void;
+}
+
+const NOTHING = {};
+
+function SignedIn({ session, onRefused }: SignedInProps) {
+  const socket = useMemo(() => createSocket({ url: session.endpoint, token: session.token }), [session]);
+  useEffect(() => () => socket.close(), [socket]);
+  const { data, problem, again } = useQuery(socket, CLIENT, NOTHING);
+  if (data !== undefined) {
+    return <Screens clientId={data.client.id} socket={socket} session={session} onRefused={onRefused} />;
+  }
+  return problem === undefined ? <Loading /> : <Failure problem={problem} onRetry={again} />;
+}
+
+interface ScreensProps extends SignedInProps {
+  readonly clientId: string;
+  readonly socket: ReturnType<typeof createSocket>;
+}
+
+/** The gateway ends a socket with this code whose token holds no longer. */
+const TOKEN_REFUSED = 4403;
+
+function Screens({ clientId, socket, session, onRefused }: ScreensProps) {
+  const { styles } = useStyles();
+  const { bottom } = useSafeAreaInsets();
+  const [tab, setTab] = useState<Tab>('verify');
+  // Followed on either screen.
+  const feed = useMoneyIn(socket, clientId);
+  const { code } = (feed.problem ?? {}) as { readonly code?: unknown };
+  // A token that was typed in cannot be renewed.
+  const isOver =
+    session.simulateCredit === undefined && (code === TOKEN_REFUSED || code === 'UNAUTHENTICATED');
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new callback is no reason to sign out.
+  useEffect(() => {
+    if (isOver) onRefused();
+  }, [isOver]);
+  return (
+    <>
+      <View style={styles.grow}>
+        {tab === 'moneyIn' ? (
+          <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
+        ) : (
+          <Verify source={socket} />
+        )}
+      </View>
+      <Tabs tab={tab} inset={bottom} onTab={setTab} />
+    </>
+  );
+}

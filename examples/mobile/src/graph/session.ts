@@ -1,0 +1,65 @@
+import { Platform } from 'react-native';
+
+/** What the app knows of itself: where the gateway is, and how to get a token for it. */
+export interface Session {
+  /** Address of `/graphql`. */
+  readonly endpoint: string;
+  /** The token to show now. Asked before each connection. */
+  token(): string | Promise<string>;
+  /** Lets an SPEI credit arrive. Only on the sandbox; undefined elsewhere. */
+  readonly simulateCredit?: () => Promise<void>;
+}
+
+/** This machine, as an Android emulator, an iOS simulator and a browser see it. */
+const HOST = Platform.OS === 'android' ? '10.0.2.2' : '127.0.0.1';
+
+export const DEFAULT_ENDPOINT = process.env.EXPO_PUBLIC_GATEWAY ?? `http://${HOST}:4000/graphql`;
+
+/** In a browser the page's own server leads there: the sandbox answers no page of another origin. */
+const SANDBOX = Platform.OS === 'web' ? '' : (process.env.EXPO_PUBLIC_SANDBOX ?? `http://${HOST}:4010`);
+
+/** A session with a token that somebody typed in. An app of yours asks its own backend for one instead. */
+export const typedSession = (endpoint: string, token: string): Session => ({ endpoint, token: () => token });
+
+/** A session on the sandbox, where there is one. */
+export async function findSession(): Promise<Session | undefined> {
+  const sandbox = await readSandbox();
+  if (sandbox === undefined) return undefined;
+  return {
+    endpoint: DEFAULT_ENDPOINT,
+    // The sandbox renews its token before it runs out.
+    token: async () => (await readSandbox())?.accessToken ?? sandbox.accessToken,
+    simulateCredit: () => simulateCredit(sandbox.accounts),
+  };
+}
+
+interface Sandbox {
+  readonly accessToken: string;
+  readonly accounts: readonly { readonly clabe: string; readonly status: string }[];
+}
+
+async function readSandbox(): Promise<Sandbox | undefined> {
+  try {
+    const response = await fetch(`${SANDBOX}/sandbox`, { headers: { accept: 'application/json' } });
+    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    return response.ok && isJson ? ((await response.json()) as Sandbox) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const PAYERS = ['Ana Torres', 'Bruno Salas', 'Carla Núñez', 'Diego Peña', 'Elena Ruiz', 'Fabián Ortega'];
+
+async function simulateCredit(accounts: Sandbox['accounts']): Promise<void> {
+  const pick = <T>(from: readonly T[]) => from[Math.floor(Math.random() * from.length)];
+  await fetch(`${SANDBOX}/sandbox/spei-credits`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      clabe: pick(accounts.filter(({ status }) => status === 'ACTIVE'))?.clabe,
+      amount: `${Math.floor(100 + Math.random() * 20_000)}.${pick(['00', '50', '75'])}`,
+      payerName: pick(PAYERS),
+      concept: `Factura ${Math.floor(1000 + Math.random() * 9000)}`,
+    }),
+  });
+}

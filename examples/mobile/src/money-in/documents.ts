@@ -1,0 +1,45 @@
+import type { CreditFragment } from '../gql/graphql.ts';
+import { graphql } from '../gql/index.ts';
+
+export type Credit = CreditFragment;
+
+graphql(`
+  fragment Credit on MoneyInEvent {
+    id
+    cursor
+    receivedAt
+    amount {
+      amount
+      currency
+    }
+    payer {
+      name
+    }
+    beneficiary {
+      name
+      account
+    }
+    paymentConcept
+    decision
+  }
+`);
+
+export const RECENT_CREDITS = graphql(`
+  query RecentCredits($last: Int!) {
+    events(last: $last, types: [MONEY_IN]) {
+      nodes {
+        ... on MoneyInEvent {
+          ...Credit
+        }
+      }
+    }
+  }
+`);
+
+export const WATCH_MONEY_IN = graphql(`
+  subscription WatchMoneyIn($after: Cursor) {
+    moneyIn(after: $after) {
+      ...Credit
+    }
+  }
+`);

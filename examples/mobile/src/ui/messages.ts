@@ -1,0 +1,168 @@
+const es = {
+  verify: 'Verificar',
+  moneyIn: 'Entradas',
+  language: 'Idioma',
+  signOut: 'Salir',
+  loading: 'Cargando…',
+  tryAgain: 'Intentar de nuevo',
+  connectionLost: 'No se pudo leer del gateway.',
+
+  signIn: {
+    title: 'Conéctate a tu gateway',
+    lead: 'Pega un token de acceso. En el sandbox, `npm start` lo imprime.',
+    endpoint: 'Dirección del gateway',
+    token: 'Token de acceso',
+    submit: 'Conectar',
+    refused: 'El gateway no aceptó ese token.',
+    unreachable: 'No hay respuesta en esa dirección.',
+    note: 'El token queda sólo en la memoria de la app.',
+  },
+
+  choose: {
+    title: 'Verifica de quién es una cuenta',
+    lead: 'Enviamos un centavo a la CLABE. El comprobante de Banxico (CEP) dice el nombre del titular.',
+    instruments: 'Cuenta por verificar',
+    search: 'Buscar por nombre o CLABE',
+    none: 'Ninguna cuenta coincide.',
+    empty: 'Aún no hay cuentas CLABE registradas.',
+    source: 'Pagar desde',
+    available: (amount: string) => `${amount} disponibles`,
+    submit: 'Verificar por $0.01',
+    sending: 'Enviando…',
+  },
+
+  unknown: {
+    title: 'No sabemos si el centavo salió',
+    safe: 'Puedes intentarlo de nuevo sin riesgo: la misma clave nunca paga dos veces.',
+    unsafe: 'No lo repitas: revisa el estado con tu proveedor.',
+  },
+
+  progress: {
+    title: 'Verificación en curso',
+    done: 'Cuenta verificada',
+    failed: 'No llegó el comprobante',
+    steps: 'Avance de la verificación',
+    sent: 'Centavo enviado',
+    sentNote: (alias: string) => `Hacia ${alias}`,
+    requested: 'Comprobante solicitado',
+    waitingNote: 'Suele tardar 90 segundos.',
+    delayedNote: 'Tarda más de lo normal; se sigue intentando hasta por tres horas.',
+    failedNote: 'No se emitió en tres horas. Puedes verificar otra vez.',
+    received: 'Comprobante recibido',
+    holder: 'Titular de la cuenta',
+    rfc: 'RFC',
+    matches: 'Coincide con el nombre registrado',
+    differs: 'No coincide con el nombre registrado',
+    processedAt: 'Procesado',
+    receipt: 'Abrir comprobante',
+    another: 'Verificar otra cuenta',
+    notFound: 'No encontramos esa verificación.',
+  },
+
+  credits: {
+    title: 'Entradas de dinero',
+    lead: 'Cada abono aparece al llegar. La lista sobrevive al modo avión, a cortes y a reinicios, sin huecos ni repetidos.',
+    live: 'En vivo',
+    connecting: 'Conectando…',
+    catchingUp: 'Poniéndose al día…',
+    catchingUpWith: (count: number) => `Poniéndose al día: ${count === 1 ? 'falta 1' : `faltan ${count}`}`,
+    offline: 'Sin conexión: reconectando…',
+    startedOver:
+      'El registro ya no guarda todo lo ocurrido desde tu última visita. La lista empieza de nuevo con lo que sí guarda.',
+    empty: 'Aún no llega dinero.',
+    emptyNote: 'El siguiente abono aparece solo.',
+    simulate: 'Simular un abono',
+    simulated: 'Sólo en el sandbox: no se mueve dinero.',
+    list: 'Abonos, el más reciente primero',
+    anonymous: 'Ordenante sin nombre',
+    to: (account: string) => `a ${account}`,
+    decisions: { ACCEPTED: undefined, INFORMED: 'Interno', REJECTED: 'Rechazado' },
+  },
+};
+
+/** What the app says, in one language. */
+export type Messages = typeof es;
+
+const en: Messages = {
+  verify: 'Verify',
+  moneyIn: 'Money in',
+  language: 'Language',
+  signOut: 'Sign out',
+  loading: 'Loading…',
+  tryAgain: 'Try again',
+  connectionLost: 'The gateway could not be read.',
+
+  signIn: {
+    title: 'Connect to your gateway',
+    lead: 'Paste an access token. On the sandbox, `npm start` prints one.',
+    endpoint: 'Gateway address',
+    token: 'Access token',
+    submit: 'Connect',
+    refused: 'The gateway did not accept that token.',
+    unreachable: 'Nothing answers at that address.',
+    note: 'The token stays in the app’s memory alone.',
+  },
+
+  choose: {
+    title: 'Verify who owns an account',
+    lead: 'We send one cent to the CLABE. The central bank’s receipt (CEP) tells the holder’s name.',
+    instruments: 'Account to verify',
+    search: 'Search by name or CLABE',
+    none: 'No account matches.',
+    empty: 'No CLABE accounts are registered yet.',
+    source: 'Pay from',
+    available: (amount) => `${amount} available`,
+    submit: 'Verify for $0.01',
+    sending: 'Sending…',
+  },
+
+  unknown: {
+    title: 'We do not know whether the cent left',
+    safe: 'It is safe to try again: the same key never pays twice.',
+    unsafe: 'Do not repeat it: ask your provider for its state.',
+  },
+
+  progress: {
+    title: 'Verification under way',
+    done: 'Account verified',
+    failed: 'No receipt came',
+    steps: 'Progress of the verification',
+    sent: 'Cent sent',
+    sentNote: (alias) => `To ${alias}`,
+    requested: 'Receipt requested',
+    waitingNote: 'Usually 90 seconds.',
+    delayedNote: 'It takes longer than usual; it is tried for up to three hours.',
+    failedNote: 'It was not issued within three hours. You can verify again.',
+    received: 'Receipt received',
+    holder: 'Account holder',
+    rfc: 'RFC',
+    matches: 'Matches the registered name',
+    differs: 'Does not match the registered name',
+    processedAt: 'Processed',
+    receipt: 'Open receipt',
+    another: 'Verify another account',
+    notFound: 'We cannot find that verification.',
+  },
+
+  credits: {
+    title: 'Money in',
+    lead: 'Each credit shows as it arrives. The list survives airplane mode, outages and restarts, without gap or repeat.',
+    live: 'Live',
+    connecting: 'Connecting…',
+    catchingUp: 'Catching up…',
+    catchingUpWith: (count) => `Catching up: ${count} to go`,
+    offline: 'Offline: reconnecting…',
+    startedOver:
+      'The log no longer holds everything since your last visit. The list starts over with what it does hold.',
+    empty: 'No money has come in yet.',
+    emptyNote: 'The next credit shows by itself.',
+    simulate: 'Simulate a credit',
+    simulated: 'On the sandbox alone: no money moves.',
+    list: 'Credits, newest first',
+    anonymous: 'Unnamed payer',
+    to: (account) => `to ${account}`,
+    decisions: { ACCEPTED: undefined, INFORMED: 'Internal', REJECTED: 'Rejected' },
+  },
+};
+
+export const messages: Readonly<Record<'es' | 'en', Messages>> = { es, en };

@@ -1,0 +1,74 @@
+import type { FieldPolicy, InMemoryCacheConfig } from '@apollo/client';
+import { possibleTypes } from './possible-types.ts';
+
+interface PageInfo {
+  readonly hasNextPage?: boolean;
+  readonly hasPreviousPage?: boolean;
+  readonly startCursor?: string | null;
+  readonly endCursor?: string | null;
+}
+
+interface Page {
+  readonly nodes?: readonly unknown[];
+  readonly edges?: readonly unknown[];
+  readonly pageInfo?: PageInfo;
+}
+
+/** What the cache keeps of a connection: its pages, one behind the other. */
+interface Pages {
+  readonly pages: readonly Page[];
+}
+
+const PAGING: readonly string[] = ['first', 'after', 'last', 'before'];
+
+/** Keeps the pages of one list together, so that `fetchMore({ variables: { after: endCursor } })` makes it longer. */
+const connection: FieldPolicy<Pages | null, Page | null> = {
+  // Lists with other filters are other lists.
+  keyArgs: (args) => Object.keys(args ?? {}).filter((name) => !PAGING.includes(name)),
+  merge(existing, incoming, { args }) {
+    // A list that could not be read.
+    if (incoming === null) return null;
+    const pages = existing?.pages ?? [];
+    const { after, before } = (args ?? {}) as { after?: string | null; before?: string | null };
+    if (after != null) {
+      const place = pages.findIndex(({ pageInfo }) => pageInfo?.endCursor === after);
+      return { pages: [...pages.slice(0, place + 1), incoming] };
+    }
+    if (before != null) {
+      const place = pages.findIndex(({ pageInfo }) => pageInfo?.startCursor === before);
+      return { pages: place < 0 ? [incoming] : [incoming, ...pages.slice(place)] };
+    }
+    return { pages: [incoming] };
+  },
+  read(existing) {
+    if (existing === undefined || existing === null) return existing;
+    const { pages } = existing;
+    const [first] = pages;
+    const last = pages.at(-1);
+    return {
+      ...first,
+      ...(first?.nodes && { nodes: pages.flatMap(({ nodes = [] }) => nodes) }),
+      ...(first?.edges && { edges: pages.flatMap(({ edges = [] }) => edges) }),
+      ...(first?.pageInfo && {
+        pageInfo: {
+          ...first.pageInfo,
+          ...last?.pageInfo,
+          ...('startCursor' in first.pageInfo && { startCursor: first.pageInfo.startCursor }),
+          ...('hasPreviousPage' in first.pageInfo && { hasPreviousPage: first.pageInfo.hasPreviousPage }),
+        },
+      }),
+    };
+  },
+};
+
+/** For `new InMemoryCache(cacheOptions)`: members of interfaces and unions, and lists that grow by "load more". */
+export const cacheOptions = {
+  possibleTypes,
+  typePolicies: {
+    Query: { fields: { events: connection } },
+    Client: {
+      fields: { accounts: connection, customers: connection, instruments: connection, webhooks: connection },
+    },
+    Customer: { fields: { accounts: connection, instruments: connection } },
+  },
+} satisfies InMemoryCacheConfig;

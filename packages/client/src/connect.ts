@@ -1,0 +1,117 @@
+import { Pause } from './pause.ts';
+import { isFinal, Refused, retryAfterOf, type Source, type TypedDocument } from './source.ts';
+
+/** A connection that was up for so long was a good one: the next try comes at once. In milliseconds. */
+const STEADY_MS = 5_000;
+/** Why an attempt ends that was called off here. */
+const LEFT = Symbol('left');
+
+export interface Observer<Data> {
+  /** The gateway has taken the connection. */
+  opened(): void;
+  next(data: Data): void;
+  /** The connection is gone, and another will be made. */
+  lost(cause: unknown): void;
+  /** Nothing more will come. @param refusal undefined where the gateway has completed the stream. */
+  ended(refusal: Refused | undefined): void;
+}
+
+export interface Connection {
+  /** Leaves, and stays away until `resume`. */
+  suspend(): void;
+  /** Comes back at once; a connection that is open is checked. */
+  resume(): void;
+  close(): void;
+}
+
+/**
+ * Keeps a subscription up: one attempt after another, until the gateway says something final.
+ *
+ * @param variables asked before each attempt, so that a resumed stream begins where the last one stood
+ * @param completes whether a stream that the gateway completes has ended; otherwise it is asked for again
+ */
+export function connect<Data, Variables>(
+  source: Source,
+  document: TypedDocument<Data, Variables>,
+  variables: () => Variables,
+  completes: boolean,
+  observer: Observer<Data>,
+): Connection {
+  const pause = new Pause();
+  let closed = false;
+  let suspended = false;
+  let open = false;
+  let leave = (): void => {};
+
+  const attempt = () =>
+    new Promise<unknown>((resolve) => {
+      let over = false;
+      let openedAt: number | undefined;
+      let off: (() => void) | undefined;
+      const end = (cause?: unknown): void => {
+        if (over) return;
+        over = true;
+        open = false;
+        off?.();
+        if (openedAt !== undefined && Date.now() - openedAt > STEADY_MS) pause.reset();
+        resolve(cause);
+      };
+      leave = () => end(LEFT);
+      off = source.subscribe(document, variables(), {
+        opened() {
+          if (over || open) return;
+          open = true;
+          openedAt = Date.now();
+          observer.opened();
+        },
+        next({ data, errors }) {
+          if (over) return;
+          if (data != null) {
+            pause.reset();
+            observer.next(data);
+          } else if (errors?.[0] !== undefined) {
+            end(new Refused(errors[0]));
+          }
+        },
+        ended: end,
+      });
+      if (over) off();
+    });
+
+  void (async () => {
+    while (!closed) {
+      if (suspended) {
+        await pause.wait();
+        continue;
+      }
+      const cause = await attempt();
+      if (closed) return;
+      if (cause === LEFT) {
+        observer.lost(undefined);
+      } else if (isFinal(cause) || (cause === undefined && completes)) {
+        closed = true;
+        observer.ended(cause);
+      } else {
+        observer.lost(cause);
+        await pause.next(retryAfterOf(cause));
+      }
+    }
+  })();
+
+  return {
+    suspend() {
+      suspended = true;
+      leave();
+    },
+    resume() {
+      suspended = false;
+      if (open) source.check?.();
+      else pause.wake();
+    },
+    close() {
+      closed = true;
+      leave();
+      pause.wake();
+    },
+  };
+}

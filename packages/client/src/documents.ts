@@ -1,0 +1,66 @@
+import { type TypedDocument, typed } from './source.ts';
+
+/** The documents that this package sends by itself: documents.graphql lists them for TRUSTED_DOCUMENTS. */
+
+export const EVENT_CURSOR: TypedDocument<
+  { readonly eventCursor: string },
+  Record<string, never>
+> = typed(`query PasarelaEventCursor {
+  eventCursor
+}`);
+
+export interface Missed {
+  readonly events: {
+    readonly nodes: readonly { readonly cursor: string }[];
+    readonly pageInfo: { readonly hasNextPage: boolean };
+  } | null;
+}
+
+export interface MissedVariables {
+  readonly after: string;
+  readonly types: readonly string[] | null;
+  readonly ownerId: string | null;
+}
+
+/** What has arrived since a cursor, to know how far behind a feed is. */
+export const MISSED: TypedDocument<Missed, MissedVariables> =
+  typed(`query PasarelaMissed($after: Cursor, $types: [EventType!], $ownerId: ID) {
+  events(after: $after, first: 100, types: $types, ownerId: $ownerId) {
+    nodes {
+      cursor
+    }
+    pageInfo {
+      hasNextPage
+    }
+  }
+}`);
+
+/** The first field of an operation, from its text, its parsed form, or what relay-compiler made of it. */
+export function rootField(document: string | object, kind: 'subscription' | 'mutation'): string | undefined {
+  // What it is shows in what it has.
+  const { definitions, params } = document as Compiled;
+  if (definitions === undefined) {
+    const text = params?.text ?? String(document);
+    return new RegExp(`\\b${kind}\\b[^{]*\\{\\s*(?:\\w+\\s*:\\s*)?(\\w+)`).exec(text)?.[1];
+  }
+  const operation = definitions.find((definition) => definition.operation === kind);
+  return operation?.selectionSet?.selections[0]?.name?.value;
+}
+
+interface Compiled {
+  readonly definitions?: readonly {
+    readonly operation?: string;
+    readonly selectionSet?: {
+      readonly selections: readonly { readonly name?: { readonly value: string } }[];
+    };
+  }[];
+  readonly params?: { readonly text?: string | null };
+}
+
+/** The one field of a subscription's data, beside its `__typename`. */
+export function fieldOf<Data>(data: Data): FieldOf<Data> {
+  const [, field] = Object.entries(data as object).find(([name]) => name !== '__typename') ?? [];
+  return field as FieldOf<Data>;
+}
+
+export type FieldOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | undefined>;

@@ -1,0 +1,327 @@
+import { type Connection, connect } from './connect.ts';
+import { EVENT_CURSOR, type FieldOf, fieldOf, MISSED, type MissedVariables, rootField } from './documents.ts';
+import { Pause } from './pause.ts';
+import { type Presence, presence } from './presence.ts';
+import { ask, isFinal, type Refused, retryAfterOf, type Source, type TypedDocument } from './source.ts';
+import { type Gap, memoryStore, type Store } from './stores.ts';
+
+/** How many events wait for the app; past that the connection is left, and taken up again once they are read. */
+const WAITING = 256;
+
+export type Status = 'live' | 'catching up' | 'offline' | 'gap';
+
+/** Variables of a feed besides `after`, which the feed sets. */
+export type Narrowing<Variables> = Omit<Variables, 'after'>;
+
+export interface FollowOptions<Event, Variables> {
+  /** Where the feed keeps its place; a memory without one. */
+  readonly store?: Store<Event>;
+  readonly variables?: Narrowing<Variables>;
+  /**
+   * Loads the list afresh, oldest first: at the first start, and after a gap. The feed goes on behind its last event, or
+   * behind `head`, the log's end as it was before the list was asked for.
+   */
+  readonly getState?: (head: string) => Promise<readonly Event[]>;
+  /** Tells when the app or the network comes and goes; a browser's `online` unless given. */
+  readonly presence?: Presence;
+}
+
+/** Events as they arrive, each once, in order; and a {@link Gap} wherever that could not be kept. */
+export interface Feed<Event> extends AsyncIterable<Event | Gap<Event>> {
+  readonly status: Status;
+  /** How many events are known to be still on their way while catching up. */
+  readonly missing: number;
+  /** Why the feed is offline, until it is live again: a {@link Refused}, or what broke the connection. */
+  readonly problem: unknown;
+  /** Calls back at every change of the three above. @returns stops that. */
+  onChange(listener: () => void): () => void;
+  /** Leaves the gateway, for an app in the background. */
+  suspend(): void;
+  /** Comes back at once; to be called as well when the network has changed. */
+  resume(): void;
+  /** Ends the iteration. */
+  close(): void;
+}
+
+/** Subscriptions whose events carry a cursor. */
+type Followable = Readonly<Record<string, { readonly cursor: string } | string | null | undefined>>;
+
+/**
+ * Follows `moneyIn` or `events` without losing or repeating an event, whatever happens to app, network and gateway. Each
+ * event is saved with its cursor before it is handed out.
+ *
+ * The iteration throws {@link Refused} where the gateway will never serve the request, and what `store` throws.
+ */
+export function follow<Data extends { [Key in keyof Data]: Followable[string] }, Variables>(
+  source: Source,
+  document: TypedDocument<Data, Variables>,
+  options: FollowOptions<EventOf<Data>, Variables> = {},
+): Feed<EventOf<Data>> {
+  return new Follower(source, document, options);
+}
+
+/** What a subscription's events look like. */
+export type EventOf<Data> = FieldOf<Data>;
+
+type State = Pick<Feed<unknown>, 'status' | 'missing' | 'problem'>;
+
+class Follower<Data, Variables> implements Feed<EventOf<Data>> {
+  readonly #source: Source;
+  readonly #document: TypedDocument<Data, Variables>;
+  readonly #options: FollowOptions<EventOf<Data>, Variables>;
+  readonly #store: Store<EventOf<Data>>;
+  readonly #listeners = new Set<() => void>();
+  readonly #pause = new Pause();
+  #state: State = {
+    status: 'offline',
+    missing: 0,
+    problem: undefined,
+  };
+  /** Of the last event received. */
+  #cursor = '';
+  #connection: Connection | undefined;
+  #waiting: EventOf<Data>[] = [];
+  #refusal: Refused | undefined;
+  #wake: (() => void) | undefined;
+  #suspended = false;
+  #closed = false;
+  /** Cursors that were missed and have not arrived yet, and those that arrived while the missed ones are asked for. */
+  #awaited = new Set<string>();
+  #arrived: Set<string> | undefined;
+  /** Whether more were missed than one page told of. */
+  #more = false;
+  /** Whether the connection was left because the app has enough to do. */
+  #full = false;
+  #connections = 0;
+  /** Whether nothing has come since the last gap. */
+  #inGap = false;
+
+  constructor(
+    source: Source,
+    document: TypedDocument<Data, Variables>,
+    options: FollowOptions<EventOf<Data>, Variables>,
+  ) {
+    this.#source = source;
+    this.#document = document;
+    this.#options = options;
+    this.#store = options.store ?? memoryStore();
+  }
+
+  get status(): Status {
+    return this.#state.status;
+  }
+  get missing(): number {
+    return this.#state.missing;
+  }
+  get problem(): unknown {
+    return this.#state.problem;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  suspend(): void {
+    this.#suspended = true;
+    this.#connection?.suspend();
+  }
+
+  resume(): void {
+    this.#suspended = false;
+    this.#pause.wake();
+    if (!this.#full) this.#connection?.resume();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#leave();
+    this.#pause.wake();
+    this.#wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
+    const absent = (this.#options.presence ?? presence)(this);
+    try {
+      const saved = await this.#store.load();
+      if (saved) this.#cursor = saved.cursor;
+      else yield* this.#begin('FIRST_START');
+      while (!this.#closed) {
+        this.#connection ??= this.#connect();
+        const event = this.#waiting.shift();
+        if (event !== undefined) {
+          await this.#store.save(event, cursorOf(event));
+          yield event;
+        } else if (this.#refusal === undefined) {
+          if (this.#full && !this.#suspended) this.#connection.resume();
+          this.#full = false;
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        } else {
+          const { code, extensions } = this.#refusal;
+          if (code !== 'EVENTS_GAP' && code !== 'CURSOR_INVALID') throw this.#refusal;
+          this.#refusal = undefined;
+          this.#connection = undefined;
+          yield* this.#begin(code, extensions);
+        }
+      }
+    } finally {
+      absent();
+      this.close();
+      this.#change({ status: 'offline' });
+    }
+  }
+
+  /** Gives the feed a place in the log, and tells of what may lie before it. */
+  async *#begin(
+    reason: Gap['reason'],
+    bounds: Readonly<Record<string, unknown>> = {},
+  ): AsyncGenerator<Gap<EventOf<Data>>, void> {
+    const { getState } = this.#options;
+    // On a busy log the oldest event may be gone again before the feed is back: then it is still the same gap.
+    const isSame = this.#inGap;
+    const given = bounds[isSame ? 'head' : 'oldest'];
+    if (reason !== 'FIRST_START') {
+      this.#inGap = true;
+      this.#change({ status: 'gap' });
+    }
+    const begun =
+      getState === undefined && typeof given === 'string'
+        ? { cursor: given, events: undefined }
+        : await this.#untilAnswered(async () => {
+            const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
+            const events = await getState?.(eventCursor);
+            const last = events?.at(-1);
+            return { events, cursor: last === undefined ? eventCursor : cursorOf(last) };
+          });
+    if (begun === undefined) return;
+    const { cursor, events } = begun;
+    this.#cursor = cursor;
+    if (events === undefined && (isSame || reason === 'FIRST_START')) {
+      await this.#store.save(undefined, cursor);
+      return;
+    }
+    const gap: Gap<EventOf<Data>> = { gap: true, reason, cursor, ...(events && { events }) };
+    await this.#store.save(gap, cursor);
+    yield gap;
+  }
+
+  /** Asks until it is answered; undefined once the feed is closed. */
+  async #untilAnswered<Value>(work: () => Promise<Value>): Promise<Value | undefined> {
+    while (!this.#closed) {
+      if (this.#suspended) {
+        await this.#pause.wait();
+        continue;
+      }
+      try {
+        return await work();
+      } catch (cause) {
+        if (isFinal(cause)) throw cause;
+        this.#change({ problem: cause });
+        await this.#pause.next(retryAfterOf(cause));
+      }
+    }
+    return undefined;
+  }
+
+  #connect(): Connection {
+    const connection = connect(
+      this.#source,
+      this.#document,
+      // The narrowing and `after` together are what the document declares.
+      () => ({ ...this.#options.variables, after: this.#cursor }) as Variables,
+      false,
+      {
+        opened: () => this.#catchUp(),
+        next: (data) => this.#receive(fieldOf(data)),
+        lost: (problem) => {
+          this.#connections += 1;
+          if (!this.#full) this.#change({ status: 'offline', problem });
+        },
+        ended: (refusal) => {
+          this.#connections += 1;
+          this.#refusal = refusal;
+          this.#wake?.();
+        },
+      },
+    );
+    if (this.#suspended) connection.suspend();
+    return connection;
+  }
+
+  #receive(event: EventOf<Data>): void {
+    const cursor = cursorOf(event);
+    this.#cursor = cursor;
+    this.#inGap = false;
+    this.#waiting.push(event);
+    this.#arrived?.add(cursor);
+    if (this.#awaited.delete(cursor)) this.#settle();
+    if (this.#waiting.length >= WAITING && !this.#full) {
+      this.#full = true;
+      this.#connection?.suspend();
+    }
+    this.#wake?.();
+  }
+
+  /** A connection is up: asks how far behind the feed is, to say so until it has caught up. */
+  #catchUp(): void {
+    this.#connections += 1;
+    this.#awaited.clear();
+    this.#change({ status: 'catching up', missing: 0, problem: undefined });
+    void this.#measure(this.#connections);
+  }
+
+  async #measure(connection: number): Promise<void> {
+    const { types = null, ownerId = null } = (this.#options.variables ?? {}) as Partial<MissedVariables>;
+    const isMoneyIn = rootField(this.#document, 'subscription') === 'moneyIn';
+    for (;;) {
+      const arrived = new Set<string>();
+      this.#arrived = arrived;
+      const variables = { after: this.#cursor, types: isMoneyIn ? ['MONEY_IN'] : types, ownerId };
+      const missed = await ask(this.#source, MISSED, variables).then(
+        ({ events }) => events,
+        () => null,
+      );
+      // A later connection measures for itself.
+      if (this.#connections !== connection) return;
+      if (missed === null) {
+        await this.#pause.next();
+        if (this.#connections !== connection) return;
+        continue;
+      }
+      for (const { cursor } of missed.nodes) if (!arrived.has(cursor)) this.#awaited.add(cursor);
+      this.#more = missed.pageInfo.hasNextPage;
+      this.#arrived = undefined;
+      this.#pause.reset();
+      this.#settle();
+      return;
+    }
+  }
+
+  #settle(): void {
+    if (this.#state.status !== 'catching up' || this.#arrived !== undefined) return;
+    const missing = this.#awaited.size;
+    if (missing > 0) {
+      this.#change({ missing });
+    } else if (this.#more) {
+      // What lies beyond a page is asked for once the page is here.
+      void this.#measure(this.#connections);
+    } else {
+      this.#change({ missing, status: 'live' });
+    }
+  }
+
+  #change(change: Partial<State>): void {
+    this.#state = { ...this.#state, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+
+  #leave(): void {
+    this.#connections += 1;
+    this.#connection?.close();
+    this.#connection = undefined;
+  }
+}
+
+const cursorOf = (event: unknown): string => (event as { readonly cursor: string }).cursor;

@@ -1,0 +1,119 @@
+import { type Client, type ClientOptions, createClient, type FormattedExecutionResult } from 'graphql-ws';
+import { textOf } from './print.ts';
+import type { Answer, Source } from './source.ts';
+
+export interface SocketOptions {
+  /** Address of `/graphql`; asked before each connection where it is a function. */
+  readonly url: string | (() => string);
+  /** The access token to show. Asked before each connection, so that it is never older than it may be. */
+  readonly token: () => string | Promise<string>;
+  /** How often the gateway is pinged, and how long its answer may take, in milliseconds; default 10,000 and 5,000. */
+  readonly heartbeat?: { readonly everyMs: number; readonly withinMs: number };
+  /** Where the platform has no `WebSocket` of its own: Node 20. */
+  readonly webSocketImpl?: ClientOptions['webSocketImpl'];
+}
+
+/** One WebSocket for everything: subscriptions, queries, mutations. It is open while it has something to do. */
+export interface Socket extends Source {
+  readonly client: Client;
+  /** Asks the gateway for a sign of life, and cuts the connection when none comes. */
+  check(): void;
+  close(): void;
+}
+
+const HEARTBEAT = { everyMs: 10_000, withinMs: 5_000 };
+/** How long an idle socket is kept for what may come next, in milliseconds. */
+const IDLE_MS = 1_000;
+
+/** A source over `graphql-transport-ws`, with the client of graphql-ws. */
+export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl }: SocketOptions): Socket {
+  let overdue: ReturnType<typeof setTimeout> | undefined;
+  let socket: { send(text: string): void } | undefined;
+  /** A peer that is gone without a word answers nothing. */
+  const expect = (withinMs = heartbeat.withinMs) => {
+    clearTimeout(overdue);
+    overdue = setTimeout(() => client.terminate(), withinMs);
+  };
+  const heard = () => clearTimeout(overdue);
+  const client = createClient({
+    url: () => (typeof url === 'string' ? url : url()).replace(/^http/, 'ws'),
+    connectionParams: async () => ({ authorization: `Bearer ${await token()}` }),
+    // Whoever subscribes comes back by itself, with what it has seen last.
+    retryAttempts: 0,
+    lazyCloseTimeout: IDLE_MS,
+    keepAlive: heartbeat.everyMs,
+    webSocketImpl,
+    on: {
+      // A slow network takes longer to connect than to answer.
+      connecting: () => expect(2 * heartbeat.withinMs),
+      connected(opened) {
+        heard();
+        socket = opened as { send(text: string): void };
+      },
+      ping: (received) => void (received || expect()),
+      message: heard,
+      closed() {
+        heard();
+        socket = undefined;
+      },
+    },
+  });
+
+  const subscribe: Source['subscribe'] = (document, variables, sink) => {
+    // A source is handed variables by their names; graphql-ws has a type of its own for that.
+    const payload = { query: textOf(document), variables: variables as Record<string, unknown> };
+    const listening = [
+      client.on('connected', () => sink.opened()),
+      client.on('closed', (event) => end(event)),
+    ];
+    const stop = () => {
+      for (const off of listening) off();
+    };
+    const end = (cause?: unknown) => {
+      stop();
+      sink.ended(cause);
+    };
+    if (socket !== undefined) sink.opened();
+    const leave = client.subscribe(payload, {
+      // The type of the data is the document's.
+      next: (result) => sink.next(result as Answer<never>),
+      error(cause) {
+        if (!Array.isArray(cause)) return end(cause);
+        sink.next({ errors: cause as FormattedExecutionResult['errors'] });
+        end();
+      },
+      complete: () => end(),
+    });
+    return () => {
+      stop();
+      // graphql-ws counts a subscription as gone twice that is left while its `complete` is being read.
+      setTimeout(leave);
+    };
+  };
+
+  return {
+    client,
+    subscribe,
+    query: (document, variables, signal) =>
+      new Promise((resolve, reject) => {
+        const leave = subscribe(document, variables, {
+          opened() {},
+          next: resolve,
+          ended(cause) {
+            setTimeout(() => leave());
+            reject(cause ?? new Error('The gateway gave no answer.'));
+          },
+        });
+        signal?.addEventListener('abort', () => {
+          leave();
+          reject(signal.reason);
+        });
+      }),
+    check() {
+      if (socket === undefined) return;
+      expect();
+      socket.send('{"type":"ping"}');
+    },
+    close: () => void client.dispose(),
+  };
+}

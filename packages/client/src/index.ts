@@ -1,0 +1,30 @@
+export {
+  type EventOf,
+  type Feed,
+  type FollowOptions,
+  follow,
+  type Narrowing,
+  type Status,
+} from './follow.ts';
+export { type Intent, type IntentStore, intentStore, memoryIntents } from './intents.ts';
+export { type Outcome, type PayOptions, pay, unsettled } from './pay.ts';
+export type { Presence, Present } from './presence.ts';
+export {
+  type Answer,
+  type Problem,
+  Refused,
+  type Sink,
+  type Source,
+  type TypedDocument,
+  typed,
+} from './source.ts';
+export {
+  type Gap,
+  isGap,
+  type KeyValues,
+  keyValueStore,
+  memoryStore,
+  type Saved,
+  type Store,
+} from './stores.ts';
+export { type Watch, watch } from './watch.ts';

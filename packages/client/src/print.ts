@@ -1,0 +1,14 @@
+import { type DocumentNode, parse, print } from 'graphql';
+
+/** A document as the text that is sent. */
+export function textOf(document: string | object): string {
+  const { kind, params } = document as { kind?: string; params?: { text?: string } };
+  // graphql's own name for a parsed document.
+  if (kind === 'Document') return print(document as DocumentNode);
+  // relay-compiler keeps the text with what it made of it; graphql-codegen's strings are String objects.
+  return params?.text ?? String(document);
+}
+
+/** A document in its parsed form. */
+export const nodeOf = (document: string | object): DocumentNode =>
+  (document as { kind?: string }).kind === 'Document' ? (document as DocumentNode) : parse(textOf(document));

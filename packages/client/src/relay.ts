@@ -1,0 +1,86 @@
+import {
+  type Environment,
+  type GraphQLResponse,
+  type GraphQLTaggedNode,
+  Network,
+  Observable,
+  type OperationType,
+  type RequestParameters,
+  requestSubscription,
+  type Variables,
+} from 'relay-runtime';
+import { textOf } from './print.ts';
+import { FOLLOWED, subscribeFor } from './resume.ts';
+import { type Answer, type Problem, type Source, type TypedDocument, typed } from './source.ts';
+
+/** A network layer over a source. Subscriptions resume by themselves. */
+export function createNetwork(source: Source): ReturnType<typeof Network.create> {
+  return Network.create(
+    async (params, variables) =>
+      // Both describe a result of the GraphQL specification, in types of their own.
+      (await source.query(params.text ?? '', variables)) as GraphQLResponse,
+    (params, variables, { metadata }) =>
+      Observable.create((sink) =>
+        subscribeFor(source, params.text ?? '', variables, metadata?.[FOLLOWED], {
+          opened() {},
+          next: (answer) => sink.next(answer as GraphQLResponse),
+          ended: (cause) => (cause === undefined ? sink.complete() : sink.error(cause as Error)),
+        }),
+      ),
+  );
+}
+
+/** A `graphql` tag with the types that relay-compiler has generated for it. */
+export const relayDocument = <Operation extends OperationType>(
+  node: GraphQLTaggedNode,
+): TypedDocument<Operation['response'], Operation['variables']> => typed(node);
+
+/** An environment whose network is {@link createNetwork}'s as a source: `follow(relaySource(environment), …)`. */
+export function relaySource(environment: Environment): Source {
+  return {
+    async query<Data, DocumentVariables>(
+      document: TypedDocument<Data, DocumentVariables>,
+      variables: DocumentVariables,
+      signal?: AbortSignal,
+    ): Promise<Answer<Data>> {
+      const params: RequestParameters = {
+        id: null,
+        cacheID: '',
+        name: 'Pasarela',
+        operationKind: 'query',
+        text: textOf(document),
+        metadata: {},
+      };
+      const asked = environment.getNetwork().execute(params, variables as Variables, { force: true });
+      return new Promise((resolve, reject) => {
+        const subscription = asked.subscribe({
+          // As above.
+          next: (answer) => resolve(answer as Answer<Data>),
+          error: reject,
+        });
+        signal?.addEventListener('abort', () => {
+          subscription.unsubscribe();
+          reject(signal.reason);
+        });
+      });
+    },
+    subscribe(document, variables, sink) {
+      const { dispose } = requestSubscription(environment, {
+        // A compiled document, as Relay's tag leaves it.
+        subscription: document as GraphQLTaggedNode,
+        variables: variables as Variables,
+        cacheConfig: { metadata: { [FOLLOWED]: () => sink.opened() } },
+        onNext: (data) => sink.next({ data: data as never }),
+        onError(error) {
+          // Relay throws where a result has no data; the errors of the result are in `source`.
+          const { source } = error as { source?: { errors?: readonly Problem[] } };
+          if (source?.errors === undefined) return sink.ended(error);
+          sink.next({ errors: source.errors });
+          sink.ended();
+        },
+        onCompleted: () => sink.ended(),
+      });
+      return dispose;
+    },
+  };
+}

@@ -1,0 +1,100 @@
+/**
+ * A document that carries the types of its result and variables, as graphql-codegen, gql.tada and `typed` make them: a
+ * text, a parsed document, or what a compiler made of it.
+ */
+export type TypedDocument<Data, Variables> = (string | object) & {
+  __apiType?: (variables: Variables) => Data;
+};
+
+/** Gives a plain text, or what relay-compiler made of one, the types that its author knows of it. */
+export const typed = <Data, Variables = Record<string, never>>(
+  document: string | object,
+): TypedDocument<Data, Variables> =>
+  // The types are carried by a member that is never set.
+  document as TypedDocument<Data, Variables>;
+
+/** An entry of a result's `errors`. */
+export interface Problem {
+  readonly message: string;
+  readonly extensions?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A result as the GraphQL specification has it. */
+export interface Answer<Data> {
+  readonly data?: Data | null | undefined;
+  readonly errors?: readonly Problem[] | undefined;
+}
+
+/** What one attempt to subscribe is told. After `ended` it is told nothing more. */
+export interface Sink<Data> {
+  /** The gateway has taken the connection over which results will come. */
+  opened(): void;
+  next(answer: Answer<Data>): void;
+  /** @param cause what broke the connection; undefined where the gateway has completed the stream. */
+  ended(cause?: unknown): void;
+}
+
+/** A way to the graph. A binding translates a GraphQL library to this, and repeats nothing by itself. */
+export interface Source {
+  /** Sends a query or a mutation once. Rejects when no answer came. */
+  query<Data, Variables>(
+    document: TypedDocument<Data, Variables>,
+    variables: Variables,
+    signal?: AbortSignal,
+  ): Promise<Answer<Data>>;
+  /** Subscribes once. @returns leaves. */
+  subscribe<Data, Variables>(
+    document: TypedDocument<Data, Variables>,
+    variables: Variables,
+    sink: Sink<Data>,
+  ): () => void;
+  /** Makes sure that an open connection is not dead, for example after a change of network. */
+  check?(): void;
+}
+
+/** What the gateway refused. `code` is its `extensions.code`. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly code: string;
+  readonly extensions: Readonly<Record<string, unknown>>;
+
+  constructor({ message, extensions = {} }: Problem) {
+    super(message);
+    this.code = String(extensions['code'] ?? 'UNKNOWN');
+    this.extensions = extensions;
+  }
+}
+
+/** Codes that the same request gets again, however often it is sent. */
+const FINAL: readonly string[] = [
+  'EVENTS_GAP',
+  'CURSOR_INVALID',
+  'BAD_USER_INPUT',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'TOO_COMPLEX',
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+];
+
+/** Whether coming back the same way is of no use. */
+export const isFinal = (cause: unknown): cause is Refused =>
+  cause instanceof Refused && FINAL.includes(cause.code);
+
+/** How long the gateway asks to wait, in milliseconds. */
+export function retryAfterOf(cause: unknown): number {
+  const ms = cause instanceof Refused ? Number(cause.extensions['retryAfterMs']) : 0;
+  return Number.isNaN(ms) ? 0 : ms;
+}
+
+/** A query's data. Throws {@link Refused} where it has none. */
+export async function ask<Data, Variables>(
+  source: Source,
+  document: TypedDocument<Data, Variables>,
+  variables: Variables,
+  signal?: AbortSignal,
+): Promise<Data> {
+  const { data, errors } = await source.query(document, variables, signal);
+  if (data != null) return data;
+  throw new Refused(errors?.[0] ?? { message: 'The gateway answered without data.' });
+}

@@ -1,0 +1,90 @@
+import {
+  type Client,
+  type CombinedError,
+  type DocumentInput,
+  type Exchange,
+  type ExecutionResult,
+  subscriptionExchange,
+} from '@urql/core';
+import { onEnd, pipe, subscribe } from 'wonka';
+import { nodeOf } from './print.ts';
+import { FOLLOWED, subscribeFor } from './resume.ts';
+import type { Answer, Problem, Source, TypedDocument } from './source.ts';
+
+/** The last exchange of a client: sends everything over a source. Subscriptions resume by themselves. */
+export const sourceExchange = (source: Source): Exchange =>
+  subscriptionExchange({
+    enableAllOperations: true,
+    forwardSubscription: ({ query = '', variables = {} }, { kind, context }) => ({
+      subscribe(sink) {
+        // Both describe a result of the GraphQL specification, in types of their own.
+        const next = (answer: Answer<unknown>) => sink.next(answer as ExecutionResult);
+        if (kind === 'subscription') {
+          const unsubscribe = subscribeFor(source, query, variables, context[FOLLOWED], {
+            opened() {},
+            next,
+            ended: (cause) => (cause === undefined ? sink.complete() : sink.error(cause)),
+          });
+          return { unsubscribe };
+        }
+        const left = new AbortController();
+        source.query(query, variables, left.signal).then(
+          (answer) => {
+            next(answer);
+            sink.complete();
+          },
+          (cause: unknown) => left.signal.aborted || sink.error(cause),
+        );
+        return { unsubscribe: () => left.abort() };
+      },
+    }),
+  });
+
+/** A client whose last exchange is {@link sourceExchange} as a source: `follow(urqlSource(client), …)`. */
+export function urqlSource(client: Client): Source {
+  return {
+    async query<Data, Variables>(
+      document: TypedDocument<Data, Variables>,
+      variables: Variables,
+      signal?: AbortSignal,
+    ): Promise<Answer<Data>> {
+      const node = nodeOf(document) as DocumentInput<Data, Variables & object>;
+      const named = variables as Variables & object;
+      const isMutation = nodeOf(document).definitions.some(
+        (definition) => 'operation' in definition && definition.operation === 'mutation',
+      );
+      const asked = isMutation
+        ? client.mutation(node, named).toPromise()
+        : client.query(node, named, { requestPolicy: 'network-only' }).toPromise();
+      const { data, error } = await (signal === undefined ? asked : Promise.race([asked, aborted(signal)]));
+      return answerOf(data, error);
+    },
+    subscribe(document, variables, sink) {
+      let last: unknown;
+      const { unsubscribe } = pipe(
+        client.subscription(nodeOf(document), variables as object, { [FOLLOWED]: () => sink.opened() }),
+        onEnd(() => sink.ended()),
+        subscribe(({ data, error }) => {
+          // At the end urql repeats the last result, and beside an error the data of the one before.
+          if (error?.networkError) sink.ended(error.networkError);
+          else if (error !== undefined) sink.next({ errors: error.graphQLErrors });
+          else if (data !== undefined && data !== last) {
+            last = data;
+            sink.next({ data });
+          }
+        }),
+      );
+      return unsubscribe;
+    },
+  };
+}
+
+/** Throws what kept the answer from coming. */
+function answerOf<Data>(data: Data | undefined, error: CombinedError | undefined): Answer<Data> {
+  if (error?.networkError) throw error.networkError;
+  const errors: readonly Problem[] | undefined = error?.graphQLErrors;
+  return { data, errors };
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));

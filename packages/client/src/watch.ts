@@ -1,0 +1,88 @@
+import { connect } from './connect.ts';
+import { type FieldOf, fieldOf } from './documents.ts';
+import { type Presence, presence } from './presence.ts';
+import type { Source, TypedDocument } from './source.ts';
+
+/** The states of one thing, from the one of the moment to the final one, after which the iteration ends. */
+export interface Watch<Update> extends AsyncIterable<Update> {
+  readonly status: 'live' | 'offline';
+  onChange(listener: () => void): () => void;
+  suspend(): void;
+  resume(): void;
+  close(): void;
+}
+
+/**
+ * Watches `cepStatus`, `transactionStatus`, or any subscription that begins with the state of the moment and completes on a
+ * final one. After a lost connection it begins again with the state of that moment: there is no cursor to keep.
+ *
+ * The iteration throws `Refused` where the gateway will never serve the request.
+ */
+export function watch<Data, Variables>(
+  source: Source,
+  document: TypedDocument<Data, Variables>,
+  variables: Variables,
+  present: Presence = presence,
+): Watch<FieldOf<Data>> {
+  const listeners = new Set<() => void>();
+  const updates: FieldOf<Data>[] = [];
+  let status: 'live' | 'offline' = 'offline';
+  let ended = false;
+  let refusal: Error | undefined;
+  let wake = (): void => {};
+  const change = (next: typeof status) => {
+    status = next;
+    for (const listener of listeners) listener();
+  };
+  const connection = connect(source, document, () => variables, true, {
+    opened: () => change('live'),
+    next(data) {
+      updates.push(fieldOf(data));
+      wake();
+    },
+    lost: () => change('offline'),
+    ended(cause) {
+      ended = true;
+      refusal = cause;
+      wake();
+    },
+  });
+  const absent = present(connection);
+  const close = () => {
+    ended = true;
+    absent();
+    connection.close();
+    wake();
+  };
+  return {
+    get status() {
+      return status;
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    suspend: () => connection.suspend(),
+    resume: () => connection.resume(),
+    close,
+    async *[Symbol.asyncIterator]() {
+      try {
+        for (;;) {
+          const update = updates.shift();
+          if (update !== undefined) {
+            yield update;
+          } else if (ended) {
+            if (refusal !== undefined) throw refusal;
+            return;
+          } else {
+            await new Promise<void>((resolve) => {
+              wake = resolve;
+            });
+          }
+        }
+      } finally {
+        close();
+      }
+    },
+  };
+}

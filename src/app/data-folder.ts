@@ -1,0 +1,39 @@
+import { constants } from 'node:fs';
+import { access, mkdir, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { ConfigError } from './config.ts';
+
+/**
+ * Makes the folder of the log, the records and the spool where there is none.
+ *
+ * @throws ConfigError that names `DATA_DIR`, when the operating system does not let this process write there.
+ */
+export async function prepareDataFolder(dataDir: string): Promise<void> {
+  const folder = resolve(dataDir);
+  try {
+    await make(folder);
+    await access(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(/, \w+ '.*'$/, '') : String(error);
+    throw new ConfigError(
+      `The configuration is wrong:\n  DATA_DIR: got ${JSON.stringify(dataDir)}, which cannot be used (${reason}); wants a folder that this process may write to.`,
+      { cause: error },
+    );
+  }
+}
+
+/** One folder after the other: `mkdir` with `recursive` never ends where the system denies that a parent is there, as in /proc. */
+async function make(folder: string): Promise<void> {
+  const found = await stat(folder).catch(absent);
+  if (found?.isDirectory() === false) throw new Error(`ENOTDIR: ${folder} is no folder`);
+  if (found !== undefined) return;
+  await make(dirname(folder));
+  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    // Another process of the same folder was quicker.
+    if (error.code !== 'EEXIST') throw error;
+  });
+}
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}

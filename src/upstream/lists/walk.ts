@@ -1,0 +1,223 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpstreamError } from '../errors.ts';
+import { invalidList } from '../list.ts';
+import type { Rest } from '../rest.ts';
+import { isWhole, type ListDefinition, type Paging, readFirst, readSlice, type Slice } from './paging.ts';
+import { PlaceIndex } from './place-index.ts';
+
+/** Pages that a walk asks for at once. */
+const PARALLEL_PAGES = 8;
+/** How often the list is gone through, at most, until every item has been seen. */
+const MAX_PASSES = 4;
+/** Pages that are read again after a pass, to find out whether the list has changed meanwhile. */
+const SAMPLES = 32;
+/** Pages from each end of the list in which items are looked for that moved past the walk. */
+const CHASED_PAGES = 10;
+/** How often a page is asked for that does not come, and the wait before the second time, in milliseconds. */
+const PAGE_TRIES = 4;
+const PAGE_DELAY_MS = 500;
+
+/** A list that has been gone through. */
+export interface Walked {
+  /** Every item of the list, as it was at `seenAt`. */
+  readonly index: PlaceIndex;
+  /** Size of the pages it came in. */
+  readonly size: number;
+  /** When the last reads of the walk began. */
+  readonly seenAt: number;
+}
+
+export interface WalkOptions {
+  readonly now: () => number;
+  /** Called when the last reads begin: what changes from here on, the index may not have. */
+  readonly onLastReads: () => void;
+  /** Told of the items seen so far, and of how many there are. */
+  readonly onProgress: (seen: number, total: number) => void;
+}
+
+/** The list has become another while it was gone through: what has been seen of it is of no use. */
+class RepagedError extends Error {}
+
+/**
+ * Goes through a list page by page, and keeps where each item stands: keys and places, not the items. A list that changes
+ * meanwhile is gone through until as many items have been seen as the service says that there are: one that moved is found,
+ * one that came or went may be either.
+ *
+ * Counts alone do not tell when one item has gone and another has come between two reads. So a pass is checked by reading
+ * up to 32 of its pages again, which is all of a small list; in a large one such a change can go unnoticed.
+ *
+ * @param rest calls that outlive the operation that asks; their deadline is the walk's.
+ * @throws UpstreamError `UPSTREAM_INVALID` when the list never shows as many items as it says that it holds.
+ */
+export async function walkList<T extends object>(
+  rest: Rest,
+  list: ListDefinition<T>,
+  paging: Paging,
+  options: WalkOptions,
+): Promise<Walked> {
+  let seen: PlaceIndex | undefined;
+  for (let pass = 0; pass < MAX_PASSES; pass += 1) {
+    const before = seen?.size;
+    const going = new Pass(rest, list, paging, options, seen);
+    try {
+      const seenAt = await going.run();
+      if (seenAt !== undefined) return { index: going.index, size: going.size, seenAt };
+      if (going.isStuck(before)) {
+        throw invalidList(
+          list.route,
+          `holds ${going.total} items, of which its pages showed ${going.index.size}`,
+        );
+      }
+      seen = going.isReusable ? going.index : undefined;
+    } catch (error) {
+      if (!(error instanceof RepagedError)) throw error;
+      seen = undefined;
+    }
+  }
+  throw invalidList(list.route, 'changes faster than it can be read');
+}
+
+/** One time through the list. */
+class Pass<T extends object> {
+  index: PlaceIndex;
+  size = 0;
+  /** What the latest answer said. */
+  total = 0;
+  readonly #rest: Rest;
+  readonly #list: ListDefinition<T>;
+  readonly #paging: Paging;
+  readonly #options: WalkOptions;
+  readonly #before: PlaceIndex | undefined;
+  /** The largest total of the answers that have come. */
+  #largestTotal = 0;
+  #hasShrunk = false;
+  #seen = 0;
+
+  /** @param before what an earlier pass has seen, all of which is still in the list. */
+  constructor(
+    rest: Rest,
+    list: ListDefinition<T>,
+    paging: Paging,
+    options: WalkOptions,
+    before: PlaceIndex | undefined,
+  ) {
+    this.#rest = rest;
+    this.#list = list;
+    this.#paging = paging;
+    this.#options = options;
+    this.#before = before;
+    this.index = before ?? new PlaceIndex(list.keys, 0);
+  }
+
+  /** Whether all that was seen is still there, as far as the totals tell. */
+  get isReusable(): boolean {
+    return !this.#hasShrunk && this.index.size <= this.total;
+  }
+
+  /** Whether another pass would see nothing more. */
+  isStuck(before: number | undefined): boolean {
+    return this.isReusable && before === this.index.size;
+  }
+
+  /** @returns when the last reads began, once all items are in the index; undefined when some are not. */
+  async run(): Promise<number | undefined> {
+    const start = this.#options.now();
+    this.#options.onLastReads();
+    if (this.#paging.firstPage === undefined) {
+      const first = await readFirst(this.#rest, this.#list, this.#paging);
+      if (isWhole(first)) return this.#takeWhole(first, start);
+    }
+    const head = await this.#read(0, this.#paging.largest);
+    if (isWhole(head)) return this.#takeWhole(head, start);
+    this.size = head.size;
+    if (this.#before === undefined) this.index = new PlaceIndex(this.#list.keys, head.total);
+    this.#take(head);
+    await this.#readOn();
+    const seenAt = this.#options.now();
+    this.#options.onLastReads();
+    await this.#readAgain(this.#samples());
+    if (this.index.size < this.total) await this.#chase();
+    return !this.#hasShrunk && this.index.size === this.total ? seenAt : undefined;
+  }
+
+  #takeWhole(slice: Slice<T>, start: number): number {
+    this.index = new PlaceIndex(this.#list.keys, slice.total);
+    this.size = slice.size;
+    this.#take(slice);
+    return start;
+  }
+
+  /** Reads from the second page to the last, wherever that is by now. */
+  async #readOn(): Promise<void> {
+    let next = 1;
+    const worker = async (): Promise<void> => {
+      while (next < this.#pages) {
+        const page = next;
+        next += 1;
+        this.#take(await this.#readPage(page));
+      }
+    };
+    // A list that has grown behind the last worker has one more page.
+    while (next < this.#pages) await Promise.all(Array.from({ length: PARALLEL_PAGES }, worker));
+  }
+
+  /** The first page, the last one, and some in between. */
+  #samples(): Set<number> {
+    const last = this.#pages - 1;
+    return new Set(Array.from({ length: SAMPLES }, (_, index) => Math.round((index * last) / (SAMPLES - 1))));
+  }
+
+  async #readAgain(pages: Iterable<number>): Promise<void> {
+    await Promise.all(Array.from(pages, async (page) => this.#take(await this.#readPage(page))));
+  }
+
+  /** Items that are new, or that have just been changed, often stand at one end of the list. */
+  async #chase(): Promise<void> {
+    for (let page = 0; page < Math.min(CHASED_PAGES, this.#pages); page += 1) {
+      await this.#readAgain(new Set([page, this.#pages - 1 - page]));
+      if (this.index.size >= this.total) return;
+    }
+  }
+
+  get #pages(): number {
+    return Math.ceil(this.total / this.size);
+  }
+
+  async #readPage(page: number): Promise<Slice<T>> {
+    const slice = await this.#read(page, this.size);
+    if (isWhole(slice) || slice.size !== this.size) throw new RepagedError();
+    return slice;
+  }
+
+  async #read(page: number, size: number): Promise<Slice<T>> {
+    for (let tries = 1; ; tries += 1) {
+      const largest = this.#largestTotal;
+      try {
+        const slice = await readSlice(this.#rest, this.#list, this.#paging, page, size);
+        // What began before another answer had come may be older than that.
+        if (slice.total < largest) this.#hasShrunk = true;
+        return slice;
+      } catch (error) {
+        if (tries === PAGE_TRIES || !isPassing(error)) throw error;
+        await sleep(error.retryAfterMs ?? PAGE_DELAY_MS * tries);
+      }
+    }
+  }
+
+  #take({ start, items, total }: Slice<T>): void {
+    this.total = total;
+    this.#largestTotal = Math.max(this.#largestTotal, total);
+    for (const [at, item] of items.entries()) this.index.add(start + at, item as Record<string, unknown>);
+    this.#seen += items.length;
+    this.#options.onProgress(Math.min(this.#seen, total), total);
+  }
+}
+
+const PASSING: ReadonlySet<string> = new Set([
+  'UPSTREAM_UNAVAILABLE',
+  'UPSTREAM_TIMEOUT',
+  'UPSTREAM_RATE_LIMITED',
+]);
+
+const isPassing = (error: unknown): error is UpstreamError =>
+  error instanceof UpstreamError && PASSING.has(error.code);

@@ -1,0 +1,45 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { prepareCompiled } from './compiled.ts';
+import { goThroughOutages, judge } from './outages.ts';
+
+let prepared: Awaited<ReturnType<typeof prepareCompiled>>;
+beforeAll(async () => {
+  prepared = await prepareCompiled();
+}, 120_000);
+afterAll(() => rm(prepared.work, { recursive: true, force: true }));
+
+// `npm run soak:clients` goes through a thousand.
+describe.concurrent('every binding, through every kind of outage,', () => {
+  it.for([
+    ['a gateway with its own log', false],
+    ['two gateways behind a Redis', true],
+  ] as const)('loses nothing and repeats nothing from %s', { timeout: 170_000 }, async ([, redis]) => {
+    const work = await mkdtemp(`${prepared.work}/kept-`);
+    const { compiled } = prepared;
+    const options = { redis, disconnects: 50, seed: 7, work, compiled, lifetimeSeconds: 170 };
+    const { kept, outages, events } = await goThroughOutages(options);
+    expect(Object.keys(outages)).toHaveLength(11);
+    expect(events).toBeGreaterThan(1_000);
+    for (const [name, verdict] of Object.entries(kept)) {
+      expect(verdict, name).toMatchObject({ lost: 0, repeated: 0, complete: true });
+      // Each feed was told of the events that its gateways had dropped.
+      expect(verdict.gaps, name).toBeGreaterThan(0);
+    }
+  });
+});
+
+it('the judge sees what is lost, repeated, missing behind a gap that says so, and not there yet', () => {
+  const event = (number: number) => ({ id: String(number), cursor: String(number) });
+  const start = { cursor: 'start' };
+  const gap = { gap: 'EVENTS_GAP', cursor: 'oldest' };
+  expect(judge([start, event(1), event(2)], 2)).toEqual({ lost: 0, repeated: 0, gaps: 0, complete: true });
+  expect(judge([start, event(1), event(4)], 5)).toEqual({ lost: 2, repeated: 0, gaps: 0, complete: false });
+  expect(judge([start, event(1), event(1)], 1)).toMatchObject({ repeated: 1 });
+  expect(judge([start, event(1), gap, event(9)], 9)).toEqual({
+    lost: 0,
+    repeated: 0,
+    gaps: 1,
+    complete: true,
+  });
+});

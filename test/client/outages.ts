@@ -1,0 +1,341 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { randomFrom } from '../helpers/random.ts';
+import { endWithThisProcess } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
+import type { AppOptions, Death, Line } from './app.ts';
+import { BINDINGS } from './bindings.ts';
+import { type Gateways, startGateways } from './gateways.ts';
+import { type Network, startNetwork } from './network.ts';
+
+export interface OutageOptions {
+  /** Two gateways behind a Redis, or one with its own log. */
+  readonly redis: boolean;
+  /** How many lost connections to go through, counted over all bindings. */
+  readonly disconnects: number;
+  readonly seed: number;
+  /** A folder for the app's files. */
+  readonly work: string;
+  /** relay-compiler's module of the subscription. */
+  readonly compiled: string;
+  readonly lifetimeSeconds: number;
+}
+
+export interface OutageReport {
+  /** How often each kind of outage was brought about. */
+  readonly outages: Readonly<Record<string, number>>;
+  /** How often a feed was seen to lose its connection, by what broke it, and how often the app itself was killed. */
+  readonly causes: Readonly<Record<string, number>>;
+  readonly disconnects: number;
+  readonly appKills: number;
+  readonly events: number;
+  /** What each binding has kept. */
+  readonly kept: Readonly<Record<string, Verdict>>;
+  /** From the network's return to the feed being live, in milliseconds, sorted. */
+  readonly backLiveMs: readonly number[];
+}
+
+export interface Verdict {
+  readonly lost: number;
+  readonly repeated: number;
+  readonly gaps: number;
+  readonly complete: boolean;
+}
+
+/** Events that the gateways hold: fewer than come in the outage that makes a gap. */
+const RETENTION = 300;
+const GAP = 700;
+/** What it takes to fill every buffer between a gateway and an app that does not read. */
+const LARGE = 200;
+const FILLING = 'x'.repeat(60_000);
+/** Short enough to run out while nothing else happens. */
+const TOKEN_TTL_SECONDS = 4;
+const EVERY_MS = 10;
+
+/** Follows by every binding at once, breaks what can break, and compares what was kept with what was delivered. */
+export async function goThroughOutages(options: OutageOptions): Promise<OutageReport> {
+  await using gateways = await startGateways({
+    redis: options.redis,
+    choices: { tokenTtlSeconds: TOKEN_TTL_SECONDS },
+    environment: { EVENTS_RETENTION: String(RETENTION) },
+    lifetimeSeconds: options.lifetimeSeconds,
+  });
+  await mkdir(options.work, { recursive: true });
+  const run = new Run(options, gateways);
+  try {
+    await run.begin();
+    await run.breakThings();
+    return await run.conclude();
+  } finally {
+    await run.stop();
+  }
+}
+
+interface Follow {
+  readonly name: string;
+  readonly network: Network;
+  readonly file: string;
+  status: string;
+  /** How often it has lost its connection. */
+  losses: number;
+  /** When its network came back; undefined once it is live again. */
+  restoredAt: number | undefined;
+}
+
+class Run {
+  readonly #options: OutageOptions;
+  readonly #gateways: Gateways;
+  readonly #random: () => number;
+  #follows: Follow[] = [];
+  #app: ChildProcess | undefined;
+  #delivered = 0;
+  #rush = 0;
+  #filling = '';
+  #providing = true;
+  #provider: Promise<void> | undefined;
+  readonly #outages: Record<string, number> = {};
+  readonly #causes: Record<string, number> = {};
+  readonly #backLiveMs: number[] = [];
+  #appKills = 0;
+  #failure: string | undefined;
+
+  constructor(options: OutageOptions, gateways: Gateways) {
+    this.#options = options;
+    this.#gateways = gateways;
+    this.#random = randomFrom(options.seed);
+  }
+
+  async begin(): Promise<void> {
+    for (const name of BINDINGS) {
+      const file = join(this.#options.work, `${name}.jsonl`);
+      const network = await startNetwork();
+      this.#follows.push({ name, network, file, status: 'offline', losses: 0, restoredAt: undefined });
+    }
+    this.#connect();
+    this.#startApp();
+    await this.#allLive();
+    this.#provider = this.#provide();
+  }
+
+  /** Leads every network to a gateway that runs. */
+  #connect(): void {
+    for (const { network } of this.#follows) {
+      const { ports } = this.#gateways;
+      network.route(ports[Math.floor(this.#random() * ports.length)]);
+    }
+  }
+
+  #startApp(): void {
+    const program = fileURLToPath(new URL('app.ts', import.meta.url));
+    const options: AppOptions = {
+      sandbox: this.#gateways.sandbox.url,
+      compiled: this.#options.compiled,
+      follows: this.#follows.map(({ name, network, file }) => ({ name, url: network.graphql, file })),
+    };
+    const app = spawn(process.execPath, [program, JSON.stringify(options)], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    endWithThisProcess(app, this.#options.lifetimeSeconds);
+    this.#app = app;
+    let complaint = '';
+    app.stderr?.on('data', (chunk) => {
+      complaint += String(chunk);
+    });
+    createInterface(app.stdout).on('line', (line) => this.#hear(JSON.parse(line)));
+    app.once('exit', (code) => {
+      if (code !== null) this.#failure = `the app ended with ${code}: ${complaint}`;
+    });
+  }
+
+  #hear({ name, status, at, cause }: { name: string; status: string; at: number; cause?: string }): void {
+    const follow = this.#follows.find((one) => one.name === name);
+    if (follow === undefined) return;
+    if (status === 'offline' && follow.status !== 'offline') {
+      follow.losses += 1;
+      const known = cause ?? 'nothing said';
+      this.#causes[known] = (this.#causes[known] ?? 0) + 1;
+    }
+    if (status === 'live' && follow.restoredAt !== undefined) {
+      this.#backLiveMs.push(at - follow.restoredAt);
+      follow.restoredAt = undefined;
+    }
+    follow.status = status;
+  }
+
+  async #provide(): Promise<void> {
+    while (this.#providing) {
+      await this.#gateways.deliver({ id_msg: String(this.#delivered + 1), filling: this.#filling });
+      this.#delivered += 1;
+      if (this.#rush > 0) this.#rush -= 1;
+      else await pause(EVERY_MS);
+    }
+  }
+
+  /** Resolves once so many more events have been delivered, as fast as they are taken. */
+  async #delivers(count: number): Promise<void> {
+    this.#rush = count;
+    await this.#until(() => this.#rush === 0);
+  }
+
+  async #until(condition: () => boolean): Promise<void> {
+    await until(() => this.#failure !== undefined || condition());
+    if (this.#failure !== undefined) throw new Error(this.#failure);
+  }
+
+  #allLive(): Promise<void> {
+    return this.#until(() => this.#follows.every(({ status }) => status === 'live'));
+  }
+
+  get #disconnects(): number {
+    return this.#follows.reduce((sum, { losses }) => sum + losses, 0) + this.#appKills * BINDINGS.length;
+  }
+
+  readonly #kinds: Readonly<Record<string, () => Promise<void>>> = {
+    cut: async () => {
+      await this.#allLive();
+      await Promise.all(
+        this.#follows.map(async (follow) => {
+          const { network } = follow;
+          await pause(this.#random() * 200);
+          network.route(undefined);
+          network.cut();
+          await pause(this.#random() * 900);
+          const { ports } = this.#gateways;
+          network.route(ports[Math.floor(this.#random() * ports.length)]);
+          follow.restoredAt = Date.now();
+        }),
+      );
+    },
+    'half-open': async () => {
+      const before = this.#follows.map(({ losses }) => losses);
+      for (const { network } of this.#follows) network.halfOpen();
+      await this.#until(() => this.#follows.every(({ losses }, index) => losses > (before[index] ?? 0)));
+    },
+    'gateway kill -9': () => this.#restart('SIGKILL'),
+    'gateway drain': () => this.#restart('SIGTERM'),
+    'token expiry': async () => {
+      const before = this.#follows.map(({ losses }) => losses);
+      await this.#until(() => this.#follows.every(({ losses }, index) => losses > (before[index] ?? 0)));
+    },
+    'slow reader': async () => {
+      const resume = this.#follows.map(({ network }) => network.stall());
+      this.#filling = FILLING;
+      await this.#delivers(LARGE);
+      this.#filling = '';
+      for (const go of resume) go();
+    },
+    gap: async () => {
+      for (const { network } of this.#follows) {
+        network.route(undefined);
+        network.cut();
+      }
+      await this.#delivers(GAP);
+      this.#connect();
+    },
+    'log lost': async () => {
+      await this.#gateways.loseLog();
+      this.#connect();
+    },
+    'app kill -9': () => this.#killApp(),
+    'app dies before it has saved': () => this.#killApp('before save'),
+    'app dies after it has saved': () => this.#killApp('after save'),
+  };
+
+  async #restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    await this.#gateways.restart(signal, async () => this.#connect());
+    this.#connect();
+  }
+
+  async #killApp(step?: Death['step']): Promise<void> {
+    const app = this.#app;
+    if (app === undefined) return;
+    const gone = once(app, 'exit');
+    if (step === undefined) {
+      app.kill('SIGKILL');
+    } else {
+      const { name = '' } = this.#follows[Math.floor(this.#random() * this.#follows.length)] ?? {};
+      app.stdin?.write(`${JSON.stringify({ name, step } satisfies Death)}\n`);
+    }
+    await gone;
+    this.#appKills += 1;
+    for (const follow of this.#follows) Object.assign(follow, { status: 'offline', restoredAt: undefined });
+    this.#startApp();
+  }
+
+  /** Each kind once, in random order, again and again; now and then before the feeds have recovered from the one before. */
+  async breakThings(): Promise<void> {
+    for (;;) {
+      const kinds = Object.keys(this.#kinds)
+        .map((kind) => ({ kind, place: this.#random() }))
+        .sort((one, other) => one.place - other.place);
+      for (const { kind } of kinds) {
+        await this.#kinds[kind]?.();
+        this.#outages[kind] = (this.#outages[kind] ?? 0) + 1;
+        if (this.#random() < 0.8) await this.#allLive();
+      }
+      if (this.#disconnects >= this.#options.disconnects) return;
+    }
+  }
+
+  async conclude(): Promise<OutageReport> {
+    await this.#allLive();
+    this.#providing = false;
+    await this.#provider;
+    const kept = new Map<string, Verdict>();
+    await until(async () => {
+      for (const { name, file } of this.#follows) kept.set(name, judge(await linesOf(file), this.#delivered));
+      return [...kept.values()].every(({ complete }) => complete);
+    });
+    return {
+      outages: this.#outages,
+      causes: this.#causes,
+      disconnects: this.#disconnects,
+      appKills: this.#appKills,
+      events: this.#delivered,
+      kept: Object.fromEntries(kept),
+      backLiveMs: this.#backLiveMs.toSorted((one, other) => one - other),
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#providing = false;
+    this.#app?.removeAllListeners('exit');
+    this.#app?.kill('SIGKILL');
+    await Promise.all(this.#follows.map(({ network }) => network[Symbol.asyncDispose]()));
+  }
+}
+
+async function linesOf(file: string): Promise<readonly Line[]> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line);
+}
+
+/** Compares what was kept with the numbers that were delivered: each once, in order, or a gap where some are missing. */
+export function judge(lines: readonly Line[], delivered: number): Verdict {
+  let last = 0;
+  let lost = 0;
+  let repeated = 0;
+  let gaps = 0;
+  let mayJump = false;
+  for (const { id, gap } of lines) {
+    if (gap !== undefined) {
+      gaps += 1;
+      mayJump = true;
+    }
+    if (id === undefined) continue;
+    const number = Number(id);
+    if (number <= last) repeated += 1;
+    else if (!mayJump) lost += number - last - 1;
+    last = Math.max(last, number);
+    mayJump = false;
+  }
+  return { lost, repeated, gaps, complete: last === delivered };
+}

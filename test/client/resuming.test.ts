@@ -1,0 +1,106 @@
+import { rm } from 'node:fs/promises';
+import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
+import { Client } from '@urql/core';
+import { Environment, type GraphQLTaggedNode, RecordSource, requestSubscription, Store } from 'relay-runtime';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pipe, subscribe } from 'wonka';
+import { createLink } from '../../packages/client/src/apollo.ts';
+import { createFetch } from '../../packages/client/src/fetch.ts';
+import { createSocket } from '../../packages/client/src/graphql-ws.ts';
+import type { Source } from '../../packages/client/src/index.ts';
+import { createNetwork } from '../../packages/client/src/relay.ts';
+import { sourceExchange } from '../../packages/client/src/urql.ts';
+import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
+import { EVENTS } from './bindings.ts';
+import { prepareCompiled } from './compiled.ts';
+import { type Network, startNetwork } from './network.ts';
+
+interface Data {
+  readonly events: { readonly id: string; readonly cursor: string };
+}
+
+let gateway: RunningGateway;
+let network: Network;
+let compiled: GraphQLTaggedNode;
+let number = 0;
+
+beforeAll(async () => {
+  gateway = await startGateway({ webhooks: false });
+  network = await startNetwork();
+  network.route(Number(new URL(gateway.url).port));
+  const prepared = await prepareCompiled();
+  compiled = ((await import(prepared.compiled)) as { default: GraphQLTaggedNode }).default;
+  await rm(prepared.work, { recursive: true });
+}, 120_000);
+afterAll(async () => {
+  await network[Symbol.asyncDispose]();
+  await gateway.stop();
+});
+
+async function deliver(): Promise<string> {
+  number += 1;
+  const address = gateway.ingress.url(gateway.sandbox.clientId, 'STATUS_UPDATE') ?? '';
+  await fetch(address, { method: 'POST', body: JSON.stringify({ id_msg: String(number) }) });
+  return String(number);
+}
+
+/** How an app subscribes with each library, without `follow`. @returns leaves. */
+const LIBRARIES: Readonly<
+  Record<string, (source: Source, after: string, next: (id: string) => void) => () => void>
+> = {
+  'Apollo Client': (source, after, next) => {
+    const client = new ApolloClient({ cache: new InMemoryCache(), link: createLink(source) });
+    const subscription = client
+      .subscribe<Data>({ query: gql(EVENTS), variables: { after } })
+      .subscribe(({ data }) => data && next(data.events.id));
+    return () => subscription.unsubscribe();
+  },
+  urql: (source, after, next) => {
+    const client = new Client({
+      url: network.graphql,
+      preferGetMethod: false,
+      exchanges: [sourceExchange(source)],
+    });
+    return pipe(
+      client.subscription<Data>(EVENTS, { after }),
+      subscribe(({ data, hasNext }) => hasNext && data && next(data.events.id)),
+    ).unsubscribe;
+  },
+  Relay: (source, after, next) => {
+    const environment = new Environment({
+      network: createNetwork(source),
+      store: new Store(new RecordSource()),
+    });
+    return requestSubscription<{ response: Data; variables: { after: string } }>(environment, {
+      subscription: compiled,
+      variables: { after },
+      onNext: (data) => data && next(data.events.id),
+    }).dispose;
+  },
+};
+
+const SOURCES: Readonly<Record<string, () => Source>> = {
+  'a socket': () => createSocket({ url: network.graphql, token: () => gateway.sandbox.accessToken }),
+  fetch: () => createFetch({ url: network.graphql, token: () => gateway.sandbox.accessToken }),
+};
+
+describe.each(Object.keys(LIBRARIES))('a plain subscription of %s', (library) => {
+  it.each(Object.keys(SOURCES))('goes on over %s where it was, however often it is cut', async (over) => {
+    const source = SOURCES[over]?.();
+    if (source === undefined) throw new Error('it is one of these');
+    const { data } = await gateway.query('{ eventCursor }');
+    const seen: string[] = [];
+    const leave = LIBRARIES[library]?.(source, data.eventCursor, (id) => seen.push(id));
+    const sent: string[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      sent.push(await deliver(), await deliver());
+      await until(() => seen.length === sent.length);
+      network.cut();
+      sent.push(await deliver());
+    }
+    await until(() => seen.length === sent.length);
+    expect(seen).toEqual(sent);
+    leave?.();
+  });
+});

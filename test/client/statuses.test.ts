@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buildSchema, parse, validate } from 'graphql';
+import { useServer } from 'graphql-ws/use/ws';
+import { createElement } from 'react';
+import { act, create, type ReactTestRenderer } from 'react-test-renderer';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { WebSocketServer } from 'ws';
+import { createSocket } from '../../packages/client/src/graphql-ws.ts';
+import { type Source, watch } from '../../packages/client/src/index.ts';
+import { useCepStatus, useTransactionStatus } from '../../packages/client/src/react.ts';
+import { CEP_STATUS, TRANSACTION_STATUS } from '../../packages/client/src/schema.ts';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
+import { type Network, startNetwork } from './network.ts';
+
+let gateway: RunningGateway;
+let network: Network;
+let source: Source;
+let rendered: ReactTestRenderer | undefined;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  network = await startNetwork();
+  network.route(Number(new URL(gateway.url).port));
+  source = createSocket({ url: network.graphql, token: () => gateway.sandbox.accessToken });
+});
+afterAll(async () => {
+  rendered?.unmount();
+  await network[Symbol.asyncDispose]();
+  await gateway.stop();
+});
+
+async function startVerification(): Promise<string> {
+  const world = await control(gateway.sandbox, 'GET', '/sandbox');
+  const { data } = await gateway.query(
+    `mutation ($input: CreatePennyValidationInput!) { createPennyValidation(input: $input) {
+      ... on CreatePennyValidationSuccess { transaction { id } } } }`,
+    {
+      input: {
+        idempotencyKey: `verification ${crypto.randomUUID()}`,
+        sourceInstrumentId: world.centralizingInstrumentId,
+        destinationInstrumentId: world.clabeInstrumentIds[0],
+      },
+    },
+  );
+  return data.createPennyValidation.transaction.id;
+}
+
+const advance = (seconds: number) =>
+  control(gateway.sandbox, 'POST', '/sandbox/clock', { advanceSeconds: seconds });
+
+const shows = (text: string) => until(() => JSON.stringify(rendered?.toJSON())?.includes(text) === true);
+
+function Receipt({ transactionId, from }: { readonly transactionId: string; readonly from: Source }) {
+  const { update, status } = useCepStatus(from, transactionId);
+  return createElement('p', null, `${update?.cep.status} ${status}`);
+}
+
+function Transaction({ transactionId, from }: { readonly transactionId: string; readonly from: Source }) {
+  const { update, status, problem } = useTransactionStatus(from, transactionId);
+  return createElement('p', null, `${update?.transaction.status} ${status} ${problem}`);
+}
+
+async function render(element: Parameters<typeof create>[0]): Promise<void> {
+  rendered?.unmount();
+  Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
+  await act(async () => {
+    rendered = create(element);
+  });
+  // What follows comes when it comes, as in an app.
+  Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: false });
+}
+
+it('useCepStatus shows a receipt from pending to final, over a connection that is cut', async () => {
+  const transactionId = await startVerification();
+  await render(createElement(Receipt, { transactionId, from: source }));
+  await shows('PENDING live');
+  network.cut();
+  await shows('PENDING live');
+  await advance(600);
+  await shows('COMPLETED final');
+});
+
+it('watch ends once the state is final', async () => {
+  const transactionId = await startVerification();
+  const states: string[] = [];
+  const watched = watch(source, CEP_STATUS, { transactionId });
+  for await (const { cep } of watched) {
+    states.push(cep.status);
+    if (cep.status === 'PENDING' && states.length === 1) await advance(600);
+  }
+  expect(states.at(0)).toBe('PENDING');
+  expect(states.at(-1)).toBe('COMPLETED');
+});
+
+it('watch throws what the gateway will never serve', async () => {
+  const watched = watch(source, CEP_STATUS, { transactionId: 'no id' });
+  await expect(async () => {
+    for await (const _ of watched);
+  }).rejects.toMatchObject({ code: 'BAD_USER_INPUT' });
+});
+
+/** The part of the graph's contract that tells of a transaction's state. */
+const CONTRACT = buildSchema(`
+  type Query { id: ID }
+  type Subscription { transactionStatus(transactionId: ID!): TransactionUpdate! }
+  type TransactionUpdate { kind: TransactionUpdateKind! transaction: Transaction! }
+  enum TransactionUpdateKind { SNAPSHOT CHANGE }
+  type Transaction { id: ID! status: TransactionStatus! rawStatus: String! amount: Money! }
+  enum TransactionStatus { INITIALIZED LIQUIDATED REFUNDED OTHER }
+  type Money { amount: String! currency: String! }
+`);
+
+it('useTransactionStatus follows what the contract says: the state of the moment, each change, and the end', async () => {
+  expect(validate(CONTRACT, parse(String(TRANSACTION_STATUS)))).toEqual([]);
+  let settle = () => {};
+  const settled = new Promise<void>((resolve) => {
+    settle = resolve;
+  });
+  const update = (kind: string, status: string, id: string) => ({
+    transactionStatus: {
+      kind,
+      transaction: { id, status, rawStatus: status, amount: { amount: '1.00', currency: 'MXN' } },
+    },
+  });
+  const http = createServer().listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const sockets = new WebSocketServer({ server: http, path: '/graphql' });
+  const server = useServer(
+    {
+      schema: CONTRACT,
+      async *subscribe({ variableValues }) {
+        const id = String(variableValues?.['transactionId']);
+        yield { data: update('SNAPSHOT', 'INITIALIZED', id) };
+        await settled;
+        yield { data: update('CHANGE', 'LIQUIDATED', id) };
+      },
+    },
+    sockets,
+  );
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/graphql`;
+  const from = createSocket({ url, token: () => 'token' });
+  await render(createElement(Transaction, { transactionId: 'a transaction', from }));
+  await shows('INITIALIZED live');
+  // A cut connection begins again with the state of that moment.
+  for (const socket of sockets.clients) socket.terminate();
+  await shows('INITIALIZED live');
+  settle();
+  await shows('LIQUIDATED final');
+  rendered?.unmount();
+  rendered = undefined;
+  await server.dispose();
+  http.close();
+});

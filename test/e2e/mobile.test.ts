@@ -1,0 +1,199 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startBrowser } from '../helpers/browser.ts';
+import { folder, prepareExample, run } from '../helpers/packages.ts';
+import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
+import { serveFolder } from '../helpers/static-server.ts';
+import { until } from '../helpers/until.ts';
+
+const EXAMPLE = 'examples/mobile';
+/** Long enough to read a screen with, and short enough to be outlived. */
+const TOKEN_TTL_SECONDS = 8;
+
+let site: Awaited<ReturnType<typeof serveFolder>>;
+let gateway: RestartableGateway;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+const failures: string[] = [];
+const foreign: string[] = [];
+beforeAll(async () => {
+  await prepareExample(EXAMPLE);
+  site = await serveFolder(folder(`${EXAMPLE}/dist`));
+  gateway = await startRestartable({ CORS_ORIGINS: site.origin }, { tokenTtlSeconds: TOKEN_TTL_SECONDS });
+  // The address becomes part of the bundle: nothing of an earlier one may be left.
+  await run('npm', ['run', 'build', '--', '--clear'], folder(EXAMPLE), {
+    EXPO_PUBLIC_GATEWAY: gateway.graphql,
+    EXPO_OFFLINE: '1',
+    EXPO_NO_TELEMETRY: '1',
+  });
+  browser = await startBrowser();
+  context = await browser.newContext({ locale: 'es-MX', viewport: { width: 390, height: 844 } });
+  await context.addInitScript(recordCloses);
+  // As the page's own server does while one develops.
+  await context.route('**/sandbox{,/**}', async (route) => {
+    const { pathname } = new URL(route.request().url());
+    await route.fulfill({ response: await route.fetch({ url: `${gateway.sandbox.url}${pathname}` }) });
+  });
+  page = await context.newPage();
+  page.on('pageerror', (error) => failures.push(error.message));
+  page.on('request', (request) => {
+    const isOurs = [site.origin, gateway.graphql.replace('/graphql', '')].some((address) =>
+      request.url().startsWith(address),
+    );
+    if (/^https?:/.test(request.url()) && !isOurs) foreign.push(request.url());
+  });
+}, 300_000);
+afterAll(async () => {
+  await browser?.close();
+  await gateway?.[Symbol.asyncDispose]();
+  await site?.[Symbol.asyncDispose]();
+});
+
+/** Runs in the page: keeps the codes that sockets are closed with, and lets the test hide the app. */
+function recordCloses(): void {
+  const codes: number[] = [];
+  const Native = WebSocket;
+  class Recorded extends Native {
+    constructor(url: string | URL, protocols?: string | string[]) {
+      super(url, protocols);
+      this.addEventListener('close', ({ code }) => codes.push(code));
+    }
+  }
+  let visibility = 'visible';
+  Object.assign(globalThis, {
+    WebSocket: Recorded,
+    closes: codes,
+    show(next: string) {
+      visibility = next;
+      document.dispatchEvent(new Event('visibilitychange'));
+    },
+  });
+  Object.defineProperty(document, 'visibilityState', { get: () => visibility });
+}
+
+const closes = (): Promise<number[]> =>
+  // Put there by the function above, as is `show`.
+  page.evaluate(() => Reflect.get(globalThis, 'closes') as number[]);
+const show = (visibility: 'hidden' | 'visible'): Promise<void> =>
+  page.evaluate((next) => (Reflect.get(globalThis, 'show') as (next: string) => void)(next), visibility);
+
+const hasStatus = (text: string) => page.getByTestId('status').filter({ hasText: text }).waitFor();
+const tap = (name: string) => page.getByRole('tab', { name }).click();
+
+/** What the credits on the screen were for, oldest first. */
+const concepts = async (): Promise<string[]> =>
+  (await page.getByTestId('concept').allTextContents()).reverse();
+
+/** Waits until just these credits are shown, in this order. */
+async function shows(...expected: string[]): Promise<void> {
+  await expect.poll(concepts, { timeout: 30_000 }).toEqual(expected);
+}
+
+it('verifies an account on a phone: from the choice to the holder’s name, over a restart of the app', async () => {
+  await page.goto(site.origin);
+  await page.getByRole('heading', { name: 'Verifica de quién es una cuenta' }).waitFor();
+  await page.getByLabel('Buscar por nombre o CLABE').fill('bodega');
+  await page.getByRole('radio', { name: 'Renta de bodega' }).click();
+  await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
+  await page.getByRole('heading', { name: 'Verificación en curso' }).waitFor();
+  await page.reload();
+  await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+  expect(await page.getByTestId('holder').textContent()).toBe('ROSA ELENA CASTRO VEGA');
+  await page.getByText('Coincide con el nombre registrado').waitFor();
+  await page.getByRole('link', { name: 'Abrir comprobante' }).waitFor();
+});
+
+it('pays for a verification once, though the gateway is killed while it is sent', async () => {
+  await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
+  await page.getByLabel('Buscar por nombre o CLABE').fill('taller');
+  await page.getByRole('radio', { name: /Taller/ }).click();
+  await gateway.kill();
+  await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
+  await page.getByRole('button', { name: 'Enviando…' }).waitFor();
+  await gateway.start();
+  await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+  await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
+});
+
+it('shows money as it comes in', async () => {
+  await tap('Entradas');
+  await hasStatus('En vivo');
+  await page.getByText('Aún no llega dinero.').waitFor();
+  await gateway.credit('uno');
+  await gateway.credit('dos');
+  await shows('uno', 'dos');
+  await page.getByText('+$1,250.00').first().waitFor();
+});
+
+it('leaves the gateway in the background, and has what was missed when it returns', async () => {
+  await show('hidden');
+  await hasStatus('Conectando');
+  await gateway.credit('tres');
+  await shows('uno', 'dos');
+  await show('visible');
+  await shows('uno', 'dos', 'tres');
+  await hasStatus('En vivo');
+});
+
+it('goes on after airplane mode', async () => {
+  await context.setOffline(true);
+  await gateway.kill();
+  await hasStatus('Sin conexión');
+  await gateway.start();
+  await gateway.credit('cuatro');
+  await context.setOffline(false);
+  await shows('uno', 'dos', 'tres', 'cuatro');
+  await hasStatus('En vivo');
+});
+
+it('goes on with another token when the one that it connected with has expired', async () => {
+  await until(async () => (await closes()).includes(4403));
+  await gateway.credit('cinco');
+  await shows('uno', 'dos', 'tres', 'cuatro', 'cinco');
+  await hasStatus('En vivo');
+});
+
+it('goes on after a restart of the gateway, and of the app', async () => {
+  await gateway.kill();
+  await page.reload();
+  await gateway.start();
+  await gateway.credit('seis');
+  await until(async () => {
+    // Where the gateway was not there yet, the app asks whether to try again.
+    const again = page.getByRole('button', { name: 'Intentar de nuevo' });
+    if (await again.isVisible()) await again.click();
+    return page.getByRole('tab', { name: 'Entradas' }).isVisible();
+  });
+  await tap('Entradas');
+  await shows('uno', 'dos', 'tres', 'cuatro', 'cinco', 'seis');
+});
+
+it('says so when the log has lost what it showed', async () => {
+  await gateway.allDelivered();
+  await gateway.kill();
+  await gateway.loseLog();
+  await gateway.start();
+  await page.getByText('La lista empieza de nuevo con lo que sí guarda.').waitFor();
+  await gateway.credit('siete');
+  await shows('siete');
+});
+
+it('speaks English, is dark at night, and nothing is wider than the screen', async () => {
+  const background = () =>
+    page.getByRole('tablist').evaluate((element) => getComputedStyle(element).backgroundColor);
+  expect(await background()).toBe('rgb(255, 255, 255)');
+  await page.getByRole('button', { name: 'English' }).click();
+  await page.getByRole('heading', { name: 'Money in' }).waitFor();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await expect.poll(background).toBe('rgb(27, 30, 35)');
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+  await tap('Verify');
+  await page.getByRole('radio').first().waitFor();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+});
+
+it('has asked nobody but the gateway and its own server, and nothing has failed', () => {
+  expect(foreign).toEqual([]);
+  expect(failures).toEqual([]);
+});

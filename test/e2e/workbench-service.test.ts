@@ -1,0 +1,84 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { startBrowser } from '../helpers/browser.ts';
+import { folder } from '../helpers/packages.ts';
+import { type Program, startProgram } from '../helpers/program.ts';
+import { play, result, visit } from './workbench-page.ts';
+
+/** In front of a service that it does not know to be a sandbox, as an operator starts it. */
+let service: Sandbox;
+let browser: Browser;
+beforeAll(async () => {
+  service = await startSandbox({ port: 0, speed: 1, seed: 5 });
+  browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+async function startInFront(variables: Readonly<Record<string, string>>) {
+  const program: Program = startProgram('src/start.js', {
+    PORT: '0',
+    UPSTREAM_URL: service.url,
+    WEBHOOK_SECRET: 'a secret for tests that is long enough',
+    DATA_DIR: await mkdtemp(join(tmpdir(), 'pasarela-test-')),
+    ...variables,
+  });
+  const [, url = ''] = await program.says(/"url":"(http:[^"]+)"/);
+  return { url, [Symbol.asyncDispose]: () => program[Symbol.asyncDispose]() };
+}
+
+it('the page asks for a token, keeps it for the session alone, and says that introspection is off and what to do', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true' });
+  await using one = await visit(browser, `${gateway.url}/graphql`);
+  const { page } = one;
+  await page.getByText('This gateway stands in front of a real service.').waitFor();
+  expect(await page.locator('.wb-sandbox, .wb-story').count()).toBe(0);
+  await page.getByText('Introspection is off here').waitFor();
+  expect(await page.locator('.wb-notice').innerText()).toContain('INTROSPECTION=true');
+
+  await page.getByLabel('Access token').fill('no.such.token');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await play(page);
+  await page.getByText('The gateway does not accept this token.').waitFor();
+
+  await page.getByLabel('Access token').fill(service.accessToken);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await play(page);
+  await result(page, /"totalCount": \d+/);
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(service.accessToken);
+  await page.reload();
+  await page.locator('.wb-operation .view-line').first().waitFor();
+  await play(page);
+  await result(page, /"totalCount": \d+/);
+
+  // Without introspection the schema may come from a file.
+  await page.locator('input[type="file"]').setInputFiles(folder('schema.graphql'));
+  await page.getByText('Introspection is off here').waitFor({ state: 'detached' });
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+  expect(one.failures).toEqual([]);
+  expect(one.foreign).toEqual([]);
+});
+
+it('a browser reads one sentence where the page is off', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'false' });
+  await using context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${gateway.url}/graphql`);
+  expect(await page.locator('body').innerText()).toMatch(/^This is a GraphQL endpoint, .*\.\s*$/);
+});
+
+it('what is checked in is what the sources of the page build', { timeout: 300_000 }, async () => {
+  const { stderr } = await promisify(execFile)(process.execPath, ['scripts/workbench.ts', '--check'], {
+    cwd: folder('.'),
+  });
+  expect(stderr).toBe('');
+});

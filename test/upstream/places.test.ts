@@ -1,0 +1,252 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
+import { ACCOUNT_LIST, ACCOUNTS, type Account } from '../../src/upstream/accounts.ts';
+import { UpstreamError } from '../../src/upstream/errors.ts';
+import { type ClientLists, createClientLists } from '../../src/upstream/lists/client-lists.ts';
+import { createListLoader } from '../../src/upstream/lists/list-loader.ts';
+import { PlaceIndex } from '../../src/upstream/lists/place-index.ts';
+import { createRest, fixedCredential } from '../../src/upstream/rest.ts';
+import { CLIENT_ID, json, startUpstream, type Upstream } from '../helpers/http-stub.ts';
+import { until } from '../helpers/until.ts';
+
+const SIZE = 1_000;
+const PAGE = 100;
+const MAX_AGE_MS = 5_000;
+
+const item = (number: number) => ({
+  id: `account-${number}`,
+  instrumentId: `instrument-${number}`,
+  accountNumber: `number-${number}`,
+  clabeNumber: `clabe-${number}`,
+  ownerId: `owner-${Math.floor(number / 2)}`,
+});
+
+let items: ReturnType<typeof item>[];
+let upstream: Upstream;
+let lists: ClientLists;
+let now: number;
+let logged: object[];
+/** Pages wait for this. */
+let gate: Promise<void> | undefined;
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const query = new URL(request.url ?? '', 'http://x').searchParams;
+  if (query.has('per_page')) await gate;
+  const page = Number(query.get('page') ?? 1);
+  const perPage = Math.min(PAGE, Number(query.get('per_page') ?? 50));
+  const data = items.slice((page - 1) * perPage, page * perPage);
+  json(response, { data, currentPage: page, perPage, totalItem: items.length });
+}
+
+const start = async (operationTimeoutMs = 20_000) => {
+  upstream = await startUpstream((request, response) => void answer(request, response), {
+    operationTimeoutMs,
+  });
+};
+beforeEach(async () => {
+  items = Array.from({ length: SIZE }, (_, index) => item(index));
+  now = 0;
+  logged = [];
+  gate = undefined;
+  lists = createClientLists({
+    maxAgeMs: MAX_AGE_MS,
+    now: () => now,
+    logger: { ...silentLogger, info: (fields, message) => void logged.push({ ...fields, message }) },
+  });
+  await start();
+});
+afterEach(() => upstream[Symbol.asyncDispose]());
+
+/** A new operation. */
+const operation = () => createListLoader(upstream.rest, ACCOUNT_LIST, lists, () => now);
+const ids = (found: readonly Account[]) => found.map(({ id }) => id);
+
+/** How many calls something takes. */
+async function callsOf(work: () => unknown): Promise<number> {
+  const before = upstream.requests.length;
+  await work();
+  return upstream.requests.length - before;
+}
+
+describe('where the items of a large list stand', () => {
+  it('is found out once for all who wait', async () => {
+    const found = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => operation().find('id', `account-${index * 50}`)),
+    );
+    expect(found.map((account) => account?.id)).toEqual(
+      Array.from({ length: 20 }, (_, index) => `account-${index * 50}`),
+    );
+    const walked = upstream.requests.filter((request) => request.includes(`per_page=${PAGE}`));
+    // Ten pages, and those again to see that nothing has moved.
+    expect(walked.length).toBe(20);
+  });
+
+  it.each([
+    ['id', 'account-437'],
+    ['instrumentId', 'instrument-437'],
+    ['accountNumber', 'number-437'],
+    ['clabeNumber', 'clabe-437'],
+  ] as const)('makes a look-up by %s one call', async (key, value) => {
+    await operation().find('id', 'account-0');
+    expect(
+      await callsOf(async () =>
+        expect(await operation().find(key, value)).toMatchObject({ id: 'account-437' }),
+      ),
+    ).toBe(1);
+    expect(
+      await callsOf(async () =>
+        expect(ids(await operation().where('ownerId', 'owner-7'))).toEqual(['account-14', 'account-15']),
+      ),
+    ).toBe(1);
+  });
+
+  it('makes many rows as few calls as pages hold them', async () => {
+    await operation().find('id', 'account-0');
+    const loader = operation();
+    const rows = Array.from({ length: 100 }, (_, index) => `account-${250 + index}`);
+    expect(
+      await callsOf(async () =>
+        expect((await Promise.all(rows.map((id) => loader.find('id', id)))).map((row) => row?.id)).toEqual(
+          rows,
+        ),
+      ),
+    ).toBe(2);
+  });
+
+  it('says what is absent without a call while it is believed, with two after that', async () => {
+    await operation().find('id', 'account-0');
+    const absent = () => callsOf(async () => expect(await operation().find('id', 'nobody')).toBeNull());
+    expect(await absent()).toBe(0);
+    now += MAX_AGE_MS + 1;
+    expect(await absent()).toBe(2);
+    expect(await absent()).toBe(0);
+  });
+
+  it('is made new once it is too old to be confirmed', async () => {
+    await operation().find('id', 'account-0');
+    now += 13 * MAX_AGE_MS;
+    expect(await callsOf(() => operation().find('id', 'nobody'))).toBe(20);
+  });
+
+  it.each([
+    ['at its head', () => items.unshift(item(2_000), item(2_001))],
+    ['at its end', () => items.push(item(2_000), item(2_001))],
+  ])('takes few calls to follow a list that grows %s', async (_, grow) => {
+    await operation().find('id', 'account-0');
+    grow();
+    now += MAX_AGE_MS + 1;
+    expect(
+      await callsOf(async () => {
+        expect(ids(await operation().where('ownerId', 'owner-1000'))).toEqual([
+          'account-2000',
+          'account-2001',
+        ]);
+        expect(await operation().find('id', 'account-500')).toMatchObject({ id: 'account-500' });
+        expect(await operation().find('id', 'nobody')).toBeNull();
+      }),
+    ).toBeLessThanOrEqual(8);
+  });
+
+  it('is doubted as soon as a page shows another total', async () => {
+    await operation().find('id', 'account-0');
+    items.splice(500, 0, item(3_000));
+    expect(await operation().find('id', 'account-3')).toMatchObject({ id: 'account-3' });
+    expect(await operation().find('id', 'account-3000')).toMatchObject({ id: 'account-3000' });
+  });
+
+  it('is doubted after a caller’s own write, and when an event speaks of an item that it does not have', async () => {
+    await operation().find('id', 'account-0');
+    items.push(item(5_000));
+    lists.announce(CLIENT_ID, ACCOUNTS, 'clabeNumber', 'clabe-17');
+    expect(await operation().find('id', 'account-5000')).toBeNull();
+    lists.announce(CLIENT_ID, ACCOUNTS, 'clabeNumber', 'clabe-5000');
+    expect(await operation().find('id', 'account-5000')).toMatchObject({ id: 'account-5000' });
+    items.push(item(5_001));
+    lists.doubt(CLIENT_ID);
+    expect(await operation().find('id', 'account-5001')).toMatchObject({ id: 'account-5001' });
+  });
+
+  it('finds what has moved', async () => {
+    await operation().find('id', 'account-0');
+    const [moved] = items.splice(900, 1);
+    if (moved !== undefined) items.splice(50, 0, moved);
+    expect(await operation().find('id', 'account-900')).toMatchObject({ id: 'account-900' });
+    expect(await operation().find('id', 'account-500')).toMatchObject({ id: 'account-500' });
+    items.reverse();
+    expect(await operation().find('id', 'account-1')).toMatchObject({ id: 'account-1' });
+  });
+
+  it('is found out to the end although the operation that began it is over', async () => {
+    await upstream[Symbol.asyncDispose]();
+    await start(300);
+    const opened = Promise.withResolvers<void>();
+    gate = opened.promise;
+    const late = await Promise.resolve(operation().find('id', 'account-0')).catch((error: unknown) => error);
+    expect(late).toBeInstanceOf(UpstreamError);
+    expect(late).toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+    opened.resolve();
+    const rest = createRest({
+      http: upstream.http,
+      clientId: CLIENT_ID,
+      caller: 'caller',
+      identity: 'caller',
+      authorize: fixedCredential({}),
+      headers: {},
+      timeoutMs: 5_000,
+      deadline: Date.now() + 20_000,
+    });
+    await until(() => lists.of(CLIENT_ID, ACCOUNT_LIST).index !== undefined);
+    const next = createListLoader(rest, ACCOUNT_LIST, lists, () => now);
+    expect(
+      await callsOf(async () =>
+        expect(await next.find('id', 'account-5')).toMatchObject({ id: 'account-5' }),
+      ),
+    ).toBe(1);
+  });
+
+  it('is told in the log while it takes long', async () => {
+    const opened = Promise.withResolvers<void>();
+    const found = operation().find('id', 'account-0');
+    await until(() => upstream.requests.length > 3);
+    gate = opened.promise;
+    now += 6_000;
+    opened.resolve();
+    await found;
+    expect(logged).toContainEqual(
+      expect.objectContaining({ message: 'A list is being read', route: ACCOUNTS, total: SIZE }),
+    );
+    expect(JSON.stringify(logged)).not.toContain(CLIENT_ID);
+  });
+});
+
+describe('the index of places', () => {
+  it('holds a million items of five keys in less than 200 bytes each, and finds every one', () => {
+    const count = 1_000_000;
+    const index = new PlaceIndex(ACCOUNT_LIST.keys, count);
+    for (let number = 0; number < count; number += 1) index.add(number, item(number));
+    expect(index.size).toBe(count);
+    expect(index.bytes / count).toBeLessThan(200);
+    for (let number = 0; number < count; number += 997) {
+      const { id, clabeNumber, ownerId } = item(number);
+      expect(index.places('id', id)).toEqual([number]);
+      expect(index.places('clabeNumber', clabeNumber)).toEqual([number]);
+      expect(index.places('ownerId', ownerId)).toContain(number);
+    }
+    expect(index.places('id', 'nobody')).toEqual([]);
+  }, 60_000);
+
+  it('grows beyond what was expected of it, and moves with what is put before it', () => {
+    const index = new PlaceIndex(['id', 'ownerId'], 0);
+    for (let number = 0; number < 5_000; number += 1)
+      index.add(number, { id: `id ${number}`, ownerId: 'one' });
+    expect(index.places('ownerId', 'one')).toHaveLength(5_000);
+    index.shift(2);
+    index.add(0, { id: 'new', ownerId: 'other' });
+    expect(index.placeOf('id 0')).toBe(2);
+    expect(index.placeOf('new')).toBe(0);
+    expect(index.add(77, { id: 'id 0' })).toBe(false);
+    expect(index.placeOf('id 0')).toBe(77);
+    expect(index.bytes / 5_000).toBeLessThan(200);
+  });
+});

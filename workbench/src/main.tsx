@@ -1,0 +1,35 @@
+import '@graphiql/react/setup-workers/vite';
+import '@graphiql/react/style.css';
+import '@graphiql/plugin-doc-explorer/style.css';
+import '@graphiql/plugin-explorer/style.css';
+import '@graphiql/plugin-history/style.css';
+import './style/theme.css';
+import './style/page.css';
+import './style/buttons.css';
+import './style/main.css';
+import './style/results.css';
+import './style/streams.css';
+import './style/sandbox.css';
+import './style/narrow.css';
+import { createRoot } from 'react-dom/client';
+import { useAnswers } from './answers.ts';
+import { App } from './parts/App.tsx';
+import { untilReachable, watchGateway } from './session.ts';
+import { renewKeys } from './storage.ts';
+import { useValidation, validationOf } from './validations.ts';
+
+const root = document.getElementById('root');
+if (root === null) throw new Error('index.html has no #root.');
+
+// GraphiQL asks for the editor once it is there itself: it is made ready while the gateway is asked.
+void import('monaco-graphql/esm/monaco-editor.js');
+renewKeys();
+useAnswers.subscribe((answers, before) => {
+  for (const [tab, answer] of Object.entries(answers)) {
+    const id = answer === before[tab] ? undefined : validationOf(answer.result);
+    if (id !== undefined) useValidation.setState({ id });
+  }
+});
+await untilReachable();
+watchGateway();
+createRoot(root).render(<App />);

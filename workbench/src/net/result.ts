@@ -1,0 +1,44 @@
+/** A result of GraphQL as it comes over the wire. */
+export interface Result {
+  readonly data?: Readonly<Record<string, unknown>> | null;
+  readonly errors?: readonly ResultError[];
+  readonly extensions?: Readonly<Record<string, unknown>>;
+}
+
+export interface ResultError {
+  readonly message: string;
+  readonly extensions?: Readonly<Record<string, unknown>>;
+}
+
+/** What is sent. */
+export interface Operation {
+  readonly query: string;
+  readonly variables?: Readonly<Record<string, unknown>> | undefined;
+  readonly operationName?: string | undefined;
+}
+
+/** One REST call beneath a result, as `extensions.upstream` tells it (src/graphql/plugins/upstream-report.ts). */
+export interface UpstreamCall {
+  readonly method: string;
+  readonly route: string;
+  readonly path: string;
+  readonly status: number | null;
+  /** Milliseconds into the operation. */
+  readonly began: number;
+  readonly milliseconds: number;
+  readonly batched: number;
+  readonly coalesced: boolean;
+  readonly cached: boolean;
+}
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Undefined where the gateway does not report. */
+export function upstreamOf(result: Result): readonly UpstreamCall[] | undefined {
+  const upstream = result.extensions?.['upstream'];
+  // The gateway and its page are built and released together.
+  return Array.isArray(upstream) ? (upstream as readonly UpstreamCall[]) : undefined;
+}
+
+export const codeOf = (result: Result): unknown => result.errors?.[0]?.extensions?.['code'];

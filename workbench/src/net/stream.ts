@@ -1,0 +1,123 @@
+import { createParser } from 'eventsource-parser';
+import { createClient } from 'graphql-ws';
+import { GRAPH_SOCKET_URL, GRAPH_URL } from '../addresses.ts';
+import { withToken } from './execute.ts';
+import { isObject, type Operation, type Result } from './result.ts';
+
+export type Transport = 'SSE' | 'WS';
+
+export interface Connection {
+  readonly operation: Operation;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The cursor of the last event that was received. */
+  readonly lastCursor: string | undefined;
+  readonly signal: AbortSignal;
+  onOpen(): void;
+  onResult(result: Result, cursor: string | undefined): void;
+}
+
+/** The connection was lost, or could not be made: worth another. */
+export class LostError extends Error {}
+
+/**
+ * Carries one subscription over one connection.
+ *
+ * @returns once the gateway has said that it is complete.
+ * @throws LostError
+ */
+export const connect = (transport: Transport, connection: Connection): Promise<void> =>
+  transport === 'WS' ? overSocket(connection) : overEvents(connection);
+
+/** graphql-sse in its distinct connections form. The gateway gives each event its cursor as `id`. */
+async function overEvents({ operation, headers, lastCursor, signal, onOpen, onResult }: Connection) {
+  const response = await fetch(GRAPH_URL, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'text/event-stream',
+      ...(lastCursor === undefined ? {} : { 'last-event-id': lastCursor }),
+      ...withToken(headers),
+    },
+    body: JSON.stringify(operation),
+    signal,
+  }).catch(lost);
+  if (response.status === 503) throw new LostError('The gateway asks to come back later.');
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream') || response.body === null) {
+    onResult((await response.json().catch(lost)) as Result, undefined);
+    return;
+  }
+  onOpen();
+  let isComplete = false;
+  const parser = createParser({
+    onEvent({ event, data, id }) {
+      if (event === 'complete') isComplete = true;
+      else if (event === 'next') onResult(JSON.parse(data) as Result, id);
+    },
+  });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read().catch(lost);
+    if (done) break;
+    parser.feed(value);
+  }
+  if (!isComplete) throw new LostError('The connection was lost.');
+}
+
+function lost(error: unknown): never {
+  throw new LostError('The connection was lost.', { cause: error });
+}
+
+/** graphql-transport-ws. A socket has no `Last-Event-ID`: the cursor goes into the variable that stands for `after`. */
+function overSocket({ operation, headers, lastCursor, signal, onOpen, onResult }: Connection): Promise<void> {
+  const token = withToken(headers)['authorization'];
+  const client = createClient({
+    url: GRAPH_SOCKET_URL,
+    retryAttempts: 0,
+    connectionParams: token === undefined ? {} : { authorization: token },
+    on: { connected: onOpen },
+  });
+  return new Promise<void>((resolve, reject) => {
+    signal.addEventListener('abort', () => client.terminate(), { once: true });
+    client.subscribe(
+      {
+        ...operation,
+        variables: continued(operation, lastCursor) ?? null,
+        operationName: operation.operationName ?? null,
+      },
+      {
+        next: (result) => onResult(result as Result, cursorOf(result as Result)),
+        error: (error) => {
+          if (Array.isArray(error)) {
+            onResult({ errors: error }, undefined);
+            resolve();
+          } else if (error instanceof CloseEvent && (error.code === 4401 || error.code === 4403)) {
+            onResult({ errors: [refusal(error.reason)] }, undefined);
+            resolve();
+          } else reject(new LostError('The connection was lost.', { cause: error }));
+        },
+        complete: resolve,
+      },
+    );
+  }).finally(() => void client.dispose());
+}
+
+const refusal = (reason: string) => ({
+  message: reason === '' ? 'The gateway does not know who is asking.' : reason,
+  extensions: { code: 'UNAUTHENTICATED' },
+});
+
+const AFTER = /\bafter\s*:\s*\$(\w+)/;
+
+function continued({ query, variables }: Operation, cursor: string | undefined): Operation['variables'] {
+  const name = AFTER.exec(query)?.[1];
+  return name === undefined || cursor === undefined ? variables : { ...variables, [name]: cursor };
+}
+
+function cursorOf({ data }: Result): string | undefined {
+  const [payload] = Object.values(data ?? {});
+  return isObject(payload) && typeof payload['cursor'] === 'string' ? payload['cursor'] : undefined;
+}
+
+/** Whether a socket is asked for in the page's address: `?subscriptions=WS`. */
+export const preferredTransport = (): Transport =>
+  new URLSearchParams(location.search).get('subscriptions') === 'WS' ? 'WS' : 'SSE';

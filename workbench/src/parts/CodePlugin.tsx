@@ -1,0 +1,62 @@
+import { type GraphiQLPlugin, useGraphiQL } from '@graphiql/react';
+import { useState } from 'react';
+import { GRAPH_URL } from '../addresses.ts';
+import { FORMATS } from '../code/formats.ts';
+import { kindOf, operationsOf } from '../fetcher.ts';
+import { CopyButton } from './CopyButton.tsx';
+import { CodeIcon } from './icons.tsx';
+
+/** The operation of the open tab, as a program would send it. */
+function Code() {
+  const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
+  const [chosen, choose] = useState('curl');
+  const tab = tabs[activeTabIndex];
+  const query = tab?.query ?? '';
+  const [first] = operationsOf(query);
+  const operationName = tab?.operationName ?? first?.name?.value;
+  const format = FORMATS.find(({ name }) => name === chosen);
+  const kind = kindOf({ query, operationName });
+  if (format === undefined || kind === undefined) {
+    return <p className="wb-empty">Write an operation, and it stands here as code.</p>;
+  }
+  const text = format.write({
+    query,
+    variables: parsed(tab?.variables),
+    operationName,
+    kind,
+    graphUrl: GRAPH_URL,
+  });
+  return (
+    <section className="wb-code" aria-label="Code">
+      <h2>As code</h2>
+      <div className="wb-choices" role="tablist" aria-label="Client">
+        {FORMATS.map(({ name }) => (
+          <button
+            key={name}
+            type="button"
+            role="tab"
+            aria-selected={name === chosen}
+            onClick={() => choose(name)}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <p className="wb-hint">{format.needs}</p>
+      <div className="wb-code-text">
+        <CopyButton text={() => text} label="Copy code" />
+        <pre>{text}</pre>
+      </div>
+    </section>
+  );
+}
+
+function parsed(variables: string | null | undefined): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(variables || '{}') as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+export const CODE_PLUGIN: GraphiQLPlugin = { title: 'Code', icon: CodeIcon, content: Code };

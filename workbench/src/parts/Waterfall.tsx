@@ -1,0 +1,92 @@
+import { useState } from 'react';
+import type { Answer } from '../net/execute.ts';
+import type { UpstreamCall } from '../net/result.ts';
+import { bytes, milliseconds, plural } from './format.ts';
+
+/** The REST calls beneath a result, on the time that the answer took. */
+export function Waterfall({ answer }: { readonly answer: Answer }) {
+  const [isRaw, showRaw] = useState(false);
+  const upstream = answer.upstream?.toSorted((a, b) => a.began - b.began);
+  const total = answer.milliseconds;
+  return (
+    <section className="wb-waterfall" aria-label="REST calls">
+      <header>
+        <strong>{upstream === undefined ? '1 request' : summaryOf(upstream)}</strong>
+        <span>{milliseconds(total)}</span>
+        <span>{bytes(answer.bytes)}</span>
+        {answer.status !== 200 && <span className="wb-badge wb-bad">HTTP {answer.status}</span>}
+        {upstream !== undefined && upstream.length > 0 && (
+          <button type="button" className="wb-button wb-plain" onClick={() => showRaw(!isRaw)}>
+            {isRaw ? 'Show bars' : 'Show JSON'}
+          </button>
+        )}
+      </header>
+      {isRaw ? (
+        <pre>{JSON.stringify(upstream, null, 2)}</pre>
+      ) : (
+        <ol>
+          {upstream?.map((call, index) => (
+            // The report is a list that never changes: a call is known by its place.
+            // biome-ignore lint/suspicious/noArrayIndexKey: see above
+            <Call key={index} call={call} total={total} />
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}
+
+function Call({ call, total }: { readonly call: UpstreamCall; readonly total: number }) {
+  const { method, path, status, began, milliseconds: took, batched, coalesced, cached } = call;
+  const start = Math.min(Math.max(0, began), total);
+  const left = total === 0 ? 0 : (start / total) * 100;
+  const width = total === 0 ? 0 : (Math.min(took, total - start) / total) * 100;
+  const isBad = status === null ? !cached : status >= 400;
+  return (
+    <li data-began={began} data-milliseconds={took}>
+      <span className="wb-call" title={`${method} ${path}`}>
+        <b>{method}</b> {shortened(path)}
+      </span>
+      <span className="wb-badges">
+        {cached ? (
+          <span className="wb-badge">cached</span>
+        ) : (
+          <span className={`wb-badge ${isBad ? 'wb-bad' : 'wb-good'}`}>{status ?? 'no answer'}</span>
+        )}
+        {batched > 1 && (
+          <span className="wb-badge" title={`One call answers ${batched} look-ups`}>
+            batched ×{batched}
+          </span>
+        )}
+        {coalesced && (
+          <span className="wb-badge" title="Another operation made this call">
+            shared
+          </span>
+        )}
+      </span>
+      <span className="wb-lane" aria-hidden="true">
+        {!cached && (
+          <span
+            className={isBad ? 'wb-bar wb-bad' : 'wb-bar'}
+            style={{ left: `${left}%`, width: `max(3px, ${width}%)` }}
+          />
+        )}
+      </span>
+      <span className="wb-time">{cached ? '' : milliseconds(took)}</span>
+    </li>
+  );
+}
+
+/** The client's id is the same in all of them. */
+const shortened = (path: string): string => path.replace(/^\/v1\/clients\/[^/]+/, '…').replace(/^\/v1/, '');
+
+/** "1 request, 4 REST calls, 1.1 round trips": as many as one after the other would have taken the time that they took. */
+function summaryOf(upstream: readonly UpstreamCall[]): string {
+  const made = upstream.filter(({ cached }) => !cached);
+  if (made.length === 0) return '1 request, no REST call';
+  const start = Math.min(...made.map(({ began }) => began));
+  const end = Math.max(...made.map(({ began, milliseconds: took }) => began + took));
+  const longest = Math.max(...made.map(({ milliseconds: took }) => took));
+  const trips = longest === 0 ? 1 : Math.max(1, (end - start) / longest);
+  return `1 request, ${plural(made.length, 'REST call')}, ${plural(Number(trips.toFixed(1)), 'round trip')}`;
+}
