@@ -53,7 +53,7 @@ export async function subscribe(options: SocketOptions): Promise<Subscriber> {
 
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new Error('A socket was not acknowledged in time.')),
+      () => void socket.destroy(new Error('A socket was not acknowledged in time.')),
       OPEN_TIMEOUT_MS,
     );
     const onText = (text: string) => {
@@ -69,8 +69,11 @@ export async function subscribe(options: SocketOptions): Promise<Subscriber> {
         reject(new Error(`A socket got ${text.slice(0, 300)}`));
       }
     };
-    socket.once('error', reject);
-    socket.once('close', () => reject(new Error('A socket was closed.')));
+    socket.on('error', reject);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      reject(new Error('A socket was closed.'));
+    });
     socket.write(
       [
         'GET /graphql HTTP/1.1',

@@ -160,11 +160,11 @@ export function buildServer(
   async function start(): Promise<string> {
     const sourceOwners = createSourceOwners();
     // Asked for in service mode alone, where callers are narrowed, and the gateway has a credential of its own.
-    const receiptOwner = createReceiptOwner({
-      find: (clientId, transactionId, isSettled) =>
+    const receiptOwner = createReceiptOwner(
+      (clientId, transactionId, isSettled) =>
         sourceOwners.find(gatewayRest(clientId, auth.authorize('')), transactionId, isSettled),
-      onUnattributed: createUnattributed(logger, metrics.events.unattributed),
-    });
+      createUnattributed(logger, metrics.events.unattributed),
+    );
     const log = await openEventLog({
       redisUrl,
       dataDir: config.dataDir,

@@ -7,14 +7,15 @@ import type { StoredEvent } from './log.ts';
 export interface EventTopics {
   /** The topics that the event itself names. */
   of(event: StoredEvent): readonly string[];
-  /**
-   * The topics that have to be asked for; undefined where the event has none. The same question at the same time is asked
-   * once.
-   *
-   * @throws what ends the streams that wait for such topics.
-   */
-  askedFor(clientId: string, event: StoredEvent): Promise<readonly string[]> | readonly string[] | undefined;
+  /** Makes what one reader of a client's events asks with: each waits on its own account for a service that fails. */
+  asker(clientId: string): TopicAsker;
 }
 
+/**
+ * Asks for the topics that an event does not name itself; undefined where it can have none. It throws what ends the streams
+ * that wait for such topics.
+ */
+export type TopicAsker = (event: StoredEvent) => Promise<readonly string[]> | undefined;
+
 /** Events by their type alone. */
-export const typeTopics: EventTopics = { of: ({ type }) => [type], askedFor: () => undefined };
+export const typeTopics: EventTopics = { of: ({ type }) => [type], asker: () => () => undefined };

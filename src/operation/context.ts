@@ -13,6 +13,7 @@ import type { CepPolls } from '../upstream/cep-polls.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
 import type { UpstreamHttp } from '../upstream/http.ts';
 import type { ClientLists } from '../upstream/lists/client-lists.ts';
+import type { Patience } from '../upstream/patience.ts';
 import {
   type Authorize,
   type CallRecord,
@@ -38,7 +39,7 @@ export interface Context {
    * an error of code `UNAUTHENTICATED`. Root fields ask through their auth scope, so that below them `caller` and
    * `session` are there.
    *
-   * @param again true to ask anew, whatever was found before.
+   * @param again true to ask again, whatever was found before.
    */
   identify(again?: boolean): MaybePromise<Caller>;
   /** Whether a root field has asked for the caller, and somebody it is. */
@@ -124,8 +125,16 @@ export interface ReceiptEvent {
   readonly bodyId: string | null;
 }
 
-/** Finds the owner of what paid for a receipt; null where that is nobody, or could not be found out in time. */
-export type ReceiptOwner = (clientId: string, event: ReceiptEvent) => Promise<string | null>;
+/**
+ * Finds the owner of what paid for a receipt; null where that is nobody, or could not be found out in time.
+ *
+ * @param patience of the reader that asks.
+ */
+export type ReceiptOwner = (
+  clientId: string,
+  event: ReceiptEvent,
+  patience: Patience,
+) => Promise<string | null>;
 
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */
 export interface IngressAddresses {

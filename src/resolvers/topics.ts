@@ -1,6 +1,7 @@
 import type { EventType, StoredEvent } from '../events/log.ts';
 import type { EventTopics } from '../events/topics.ts';
 import type { ReceiptOwner } from '../operation/context.ts';
+import { Patience } from '../upstream/patience.ts';
 import { decodeEvent } from './event.ts';
 
 /** Events of one type, whomever they concern. */
@@ -35,10 +36,15 @@ function topicsOf(stored: StoredEvent): readonly string[] {
  */
 export const createEventTopics = (ownerOf: ReceiptOwner): EventTopics => ({
   of: topicsOf,
-  askedFor: (clientId, stored) => {
-    const event = decodeEvent(stored);
-    return event.type === 'CEP'
-      ? ownerOf(clientId, event).then((owner) => (owner === null ? [] : [ownerTopic('CEP', owner)]))
-      : undefined;
+  asker(clientId) {
+    const patience = new Patience();
+    return (stored) => {
+      const event = decodeEvent(stored);
+      return event.type === 'CEP'
+        ? ownerOf(clientId, event, patience).then((owner) =>
+            owner === null ? [] : [ownerTopic('CEP', owner)],
+          )
+        : undefined;
+    };
   },
 });

@@ -1,6 +1,7 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import { customerScope } from '../upstream/customer-scope.ts';
+import { Patience } from '../upstream/patience.ts';
 import type { Event } from './event.ts';
 
 /** What of an operation's context the filter needs. */
@@ -17,11 +18,12 @@ export function createVisibility(context: Viewer): (event: Event) => MaybePromis
   const { clientId, customerId } = context.caller;
   const view = customerScope(customerId);
   if (view.wholeClient) return () => true;
+  const patience = new Patience();
   return (event) => {
     if (event.type === 'MONEY_IN') return view.owner(event.ownerId);
     if (event.type !== 'CEP') return false;
     // Nobody waits for the rest of a page whose reader has gone.
     context.signal.throwIfAborted();
-    return context.receiptOwner(clientId, event).then((owner) => view.owner(owner));
+    return context.receiptOwner(clientId, event, patience).then((owner) => view.owner(owner));
   };
 }

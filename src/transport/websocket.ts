@@ -25,6 +25,7 @@ import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
 import type { OpenStreams, StreamPlace } from './sockets/open-streams.ts';
+import { Pace } from './sockets/pace.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
 import { streamKey } from './sockets/stream-key.ts';
 
@@ -84,7 +85,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const identify = (authorization: string | undefined, again: boolean): Promise<Caller> =>
     options.identify(incomingOf(authorization), again);
   const expiries = createExpiryWatch({ clock, identify, isRefusal });
-  const peerOptions = { now: () => clock.now(), onTold };
+  const peerOptions = { onTold, pace: new Pace() };
   const fanOut = createFanOut(options.metrics);
 
   const incomingOf = (authorization: string | undefined, caller?: Caller): Incoming => ({

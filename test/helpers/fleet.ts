@@ -91,11 +91,28 @@ export async function readMetric(url: string, name: string, label = ''): Promise
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }
 
-/** The place after the newest event. */
-export async function headOf(member: Member): Promise<string> {
-  const { data } = await member.query('{ eventCursor }');
+/** The place after the newest event, as the sandbox's own client is told it, or whoever has another token. */
+export async function headOf(member: Member, token?: string): Promise<string> {
+  const { data } =
+    token === undefined
+      ? await member.query('{ eventCursor }')
+      : await sendQuery(member.graphql, '{ eventCursor }', {}, { authorization: `Bearer ${token}` });
   return data.eventCursor;
 }
+
+/** A message of a provider. */
+export interface Delivery {
+  readonly type: EventType;
+  readonly body: object;
+}
+
+const statusUpdate = (id_msg: string): Delivery => ({ type: 'STATUS_UPDATE', body: { id_msg } });
+
+/** A credit to an owner (docs/upstream-api.md, "Events"), as far as it has to be whole. */
+export const creditTo = (owner_id: string, id_msg: string): Delivery => ({
+  type: 'MONEY_IN',
+  body: { id_msg, msg_name: 'MONEY_IN', body: { id: randomUUID(), amount: '1.00', owner_id } },
+});
 
 /** A provider that delivers one message after another until each is answered 201, as steadily as it is answered. */
 export interface Provider {
@@ -107,17 +124,24 @@ export interface Provider {
 /**
  * @param to whom the next delivery goes; one that is not answered 201 goes there again.
  * @param lanes deliveries in flight at once
+ * @param message makes the message of an id
  */
-export function startProvider(to: () => Member, lanes: number, pauseMs = 0): Provider {
+export function startProvider(
+  to: () => Member,
+  lanes: number,
+  pauseMs = 0,
+  message: (id: string) => Delivery = statusUpdate,
+): Provider {
   const answered: string[] = [];
   let running = true;
   const lane = async (): Promise<void> => {
     while (running) {
       const id_msg = randomUUID();
+      const { type, body } = message(id_msg);
       // What is in flight when the provider stops is still delivered to the end.
       for (let status = 0; status !== 201; ) {
         status = await to()
-          .deliver('STATUS_UPDATE', { id_msg })
+          .deliver(type, body)
           .catch(() => 0);
         if (status !== 201) await new Promise((resolve) => setTimeout(resolve, 20));
       }

@@ -148,8 +148,12 @@ export const readOverSse = (options: ReaderOptions): Reader =>
     };
   });
 
-/** `count` readers, one in four of them over SSE. */
-export const startReaders = (count: number, options: ReaderOptions): readonly Reader[] =>
-  Array.from({ length: count }, (_, index) =>
-    index % 4 === 3 ? readOverSse(options) : readOverWebSocket(options),
-  );
+/** `count` readers, one in four of them over SSE; all alike, or each with options of its own. */
+export const startReaders = (
+  count: number,
+  options: ReaderOptions | ((index: number) => ReaderOptions),
+): readonly Reader[] =>
+  Array.from({ length: count }, (_, index) => {
+    const own = typeof options === 'function' ? options(index) : options;
+    return index % 4 === 3 ? readOverSse(own) : readOverWebSocket(own);
+  });

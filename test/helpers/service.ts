@@ -6,6 +6,21 @@ export const ISSUER = 'https://id.example.mx';
 export const AUDIENCE = 'pasarela';
 export const JWT_SECRET = 'the identity provider of the tests signs with this';
 
+/** The same for a gateway in a process of its own. */
+export const serviceEnvironment = (client: {
+  readonly clientId: string;
+  readonly apiKey: string;
+  readonly clientSecret: string;
+}): Readonly<Record<string, string>> => ({
+  AUTH_MODE: 'service',
+  UPSTREAM_CLIENT_ID: client.clientId,
+  UPSTREAM_CLIENT_SECRET: client.clientSecret,
+  UPSTREAM_API_KEY: client.apiKey,
+  AUTH_JWT_SECRET: JWT_SECRET,
+  AUTH_ISSUER: ISSUER,
+  AUTH_AUDIENCE: AUDIENCE,
+});
+
 const ALL_SCOPES = 'graph:read events:read money:move accounts:write webhooks:write';
 
 /** What a gateway in service mode needs to know of the client that it stands for. */
@@ -23,6 +38,8 @@ export const serviceFor = (client: {
 });
 
 export interface CallerClaims {
+  /** Who the token is for; tokens that differ in this alone are different credentials of callers who may see the same. */
+  readonly sub?: string;
   readonly scope?: unknown;
   readonly customer_id?: unknown;
   readonly scp?: unknown;

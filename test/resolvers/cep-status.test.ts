@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type SteppedClock, steppedClock } from '../helpers/clock.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { cep } from '../helpers/ingress.ts';
-import { TRANSPORTS } from '../helpers/subscriber.ts';
+import { callerToken, serviceFor } from '../helpers/service.ts';
+import { subscribeOverWebSocket, TRANSPORTS } from '../helpers/subscriber.ts';
 
 const CEP_STATUS =
   'subscription ($id: ID!) { cepStatus(transactionId: $id) { kind cep { status final beneficiaryName } } }';
@@ -109,5 +110,37 @@ describe.each(TRANSPORTS)('over %s, where webhooks cannot be relied on,', (_, su
       'DELAYED',
       'COMPLETED',
     ]);
+  });
+});
+
+describe('phones with a token each that wait for one receipt', () => {
+  it('are all told what one reading finds, where no message comes', async () => {
+    const phones = 100;
+    const sandbox = gateway.sandbox;
+    const stepped = steppedClock();
+    await using service = await startGateway({
+      sandbox,
+      webhooks: false,
+      clock: stepped,
+      config: { service: serviceFor(sandbox) },
+    });
+    const id = await validate(seeded.clabeInstrumentIds[0]);
+    const tokens = await Promise.all(
+      Array.from({ length: phones }, (_, index) => callerToken({ sub: `phone ${index}` })),
+    );
+    const subscribers = tokens.map((token) =>
+      subscribeOverWebSocket(service.graphql, token, { query: CEP_STATUS, variables: { id } }),
+    );
+    await Promise.all(subscribers.map((subscriber) => subscriber.received(1)));
+    await stepped.asleep(FIRST_POLLS);
+    await advance(200);
+    await control(sandbox, 'DELETE', '/sandbox/requests');
+    await stepped.pass(FIRST_POLLS);
+    for (const { ended } of subscribers) expect(await ended).toBeUndefined();
+    for (const { results } of subscribers) {
+      expect(results.map(({ data }) => data.cepStatus.cep.status)).toEqual(['PENDING', 'COMPLETED']);
+    }
+    const { counts } = await control(sandbox, 'GET', '/sandbox/requests');
+    expect(counts['GET /v1/clients/{clientId}/transactions/{transactionId}']).toBe(1);
   });
 });

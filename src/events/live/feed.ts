@@ -4,7 +4,7 @@ import { encodeCursor, type Place } from '../cursor.ts';
 import type { Entry, Slice } from '../entry.ts';
 import { EventsGapError, StoreUnavailableError } from '../errors.ts';
 import type { Listener, Source } from '../source.ts';
-import type { EventTopics } from '../topics.ts';
+import type { EventTopics, TopicAsker } from '../topics.ts';
 import { Lane } from './lane.ts';
 import { AT_ONCE, type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
 import { type Member, Router } from './router.ts';
@@ -48,7 +48,7 @@ export class Feed implements Listener {
     this.#source = source;
     this.#topics = topics;
     this.#owner = owner;
-    this.#lane = new Lane(clientId, topics);
+    this.#lane = new Lane(topics, this.asker());
   }
 
   get members(): ReadonlySet<Member> {
@@ -109,13 +109,10 @@ export class Feed implements Listener {
    * The same for a follower of topics that have to be asked for. It is live only where it has missed nothing: what it has
    * missed may have to be asked about first.
    */
-  async joinLane(follower: Member, position: string): Promise<Missed | undefined> {
-    while (this.#lane.idle !== undefined) await this.#lane.idle;
-    // It may have left meanwhile.
-    if (!this.#members.has(follower)) return { entries: [], all: false };
+  joinLane(follower: Member, position: string): Missed | undefined {
     const missed = this.#missedSince(position);
     if (missed === undefined || missed.entries.length > 0) return missed && { ...missed, all: false };
-    this.#lane.add(follower);
+    this.#lane.add(follower, position);
     return missed;
   }
 
@@ -131,11 +128,9 @@ export class Feed implements Listener {
     return topics === undefined || this.#topics.of(event).some((topic) => topics.has(topic));
   }
 
-  /** The same, where topics have to be asked for. Throws what asking does. */
-  async concernsWhenAsked(topics: ReadonlySet<string> | undefined, entry: Entry): Promise<boolean> {
-    if (topics === undefined || this.concerns(topics, entry)) return true;
-    const asked = await this.#topics.askedFor(this.clientId, entry.event);
-    return asked?.some((topic) => topics.has(topic)) ?? false;
+  /** Makes what one reader of history asks with for topics that events do not name. */
+  asker(): TopicAsker {
+    return this.#topics.asker(this.clientId);
   }
 
   /** Pushes each new entry of its topics to a member from now on. Returns the place from which on it does. */

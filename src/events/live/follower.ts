@@ -5,6 +5,7 @@ import type { Entry } from '../entry.ts';
 import { EventsGapError, SlowConsumerError, StoreUnavailableError } from '../errors.ts';
 import type { FollowOptions, StoredEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
+import type { TopicAsker } from '../topics.ts';
 import type { Feed } from './feed.ts';
 import { QUEUE_LIMIT } from './ring.ts';
 import type { Member } from './router.ts';
@@ -20,7 +21,8 @@ export class Follower extends PushStream<StoredEvent> implements Member {
   readonly topics: ReadonlySet<string> | undefined;
   readonly #feed: Feed;
   readonly #metrics: EventMetrics;
-  readonly #asks: boolean;
+  /** Where some of its topics have to be asked for. */
+  readonly #ask: TopicAsker | undefined;
   /** Where history has been read to; set by `open`. Of no meaning while it is live. */
   #position = '';
   #queue: Entry[] = [];
@@ -37,7 +39,7 @@ export class Follower extends PushStream<StoredEvent> implements Member {
     this.#feed = feed;
     this.#metrics = metrics;
     this.topics = topics === undefined ? undefined : new Set(topics);
-    this.#asks = asks;
+    this.#ask = asks ? feed.asker() : undefined;
     feed.enter(this);
   }
 
@@ -103,7 +105,7 @@ export class Follower extends PushStream<StoredEvent> implements Member {
       const entry = this.#queue.shift();
       if (entry !== undefined) {
         this.#queued -= entry.size;
-        const taken = this.#sink.take(entry.event);
+        const taken = this.#take(entry);
         if (taken instanceof Promise) this.#wait(taken);
       } else if (this.#failure !== undefined) {
         this.#end(this.#failure);
@@ -128,9 +130,10 @@ export class Follower extends PushStream<StoredEvent> implements Member {
 
   /** Goes live, or queues the next page of history. */
   async #advance(): Promise<void> {
-    const missed = this.#asks
-      ? await this.#feed.joinLane(this, this.#position)
-      : this.#feed.join(this, this.#position);
+    const missed =
+      this.#ask === undefined
+        ? this.#feed.join(this, this.#position)
+        : this.#feed.joinLane(this, this.#position);
     if (missed?.all === true) {
       // What is pushed from now on is queued behind these.
       this.#live = true;
@@ -139,24 +142,22 @@ export class Follower extends PushStream<StoredEvent> implements Member {
     }
     const { entries } = missed ?? (await this.#feed.history(this.#position));
     for (const entry of entries) {
-      if (this.#asks ? await this.#isAskedFor(entry) : this.#feed.concerns(this.topics, entry))
-        this.#enqueue(entry);
-      if (this.#failure !== undefined) return;
+      // Asking takes its time: it is done for one after the other, as they are taken.
+      if (this.#ask !== undefined || this.#feed.concerns(this.topics, entry)) this.#enqueue(entry);
       this.#position = entry.position;
     }
     // The feed has not heard yet of what the log already holds.
     if (entries.length === 0) await this.#feed.settle();
   }
 
-  /** Whether an entry is of its topics, some of which have to be asked for. What asking throws ends it, in the stream. */
-  async #isAskedFor(entry: Entry): Promise<boolean> {
-    try {
-      return await this.#feed.concernsWhenAsked(this.topics, entry);
-    } catch (error) {
-      this.#failure = error instanceof Error ? error : new Error(String(error));
-      this.#feed.leave(this);
-      return false;
+  /** Hands an entry on where it is of the topics. A live one is: the feed has asked. */
+  #take(entry: Entry): void | Promise<void> {
+    if (this.#live || this.#ask === undefined || this.#feed.concerns(this.topics, entry)) {
+      return this.#sink?.take(entry.event);
     }
+    return this.#ask(entry.event)?.then((asked) =>
+      asked.some((topic) => this.topics?.has(topic)) ? this.#sink?.take(entry.event) : undefined,
+    );
   }
 
   /** Once opened, a follower outlives an outage wherever it stands, in the midst of history too. */

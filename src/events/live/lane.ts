@@ -1,11 +1,19 @@
 import type { Entry } from '../entry.ts';
-import type { EventTopics } from '../topics.ts';
+import type { EventTopics, TopicAsker } from '../topics.ts';
 import { QUEUE_LIMIT } from './ring.ts';
 import { type Member, Router } from './router.ts';
 
 interface Waiting {
   readonly entry: Entry;
-  readonly asked: ReturnType<EventTopics['askedFor']>;
+  readonly asked: ReturnType<TopicAsker>;
+}
+
+/** Where a member came that came while entries were waiting: all of those it has seen. */
+interface Joined {
+  /** How many entries had been pushed. */
+  readonly count: number;
+  /** Of the last one. */
+  readonly position: string;
 }
 
 /**
@@ -13,45 +21,45 @@ interface Waiting {
  * order: those after one that is being asked about wait for it. One question serves all members.
  */
 export class Lane<M extends Member> {
-  readonly #clientId: string;
   readonly #topics: EventTopics;
+  readonly #ask: TopicAsker;
   readonly #router = new Router<M>();
+  readonly #joined = new Map<M, Joined>();
   /** The first one is being asked about. */
   readonly #waiting: Waiting[] = [];
   #waitingSize = 0;
   /** Counts up when an answer is of no use any more. */
   #round = 0;
-  #idle: PromiseWithResolvers<void> | undefined;
+  /** How many entries have been pushed. */
+  #count = 0;
 
-  constructor(clientId: string, topics: EventTopics) {
-    this.#clientId = clientId;
+  constructor(topics: EventTopics, ask: TopicAsker) {
     this.#topics = topics;
+    this.#ask = ask;
   }
 
-  /** Resolves once every entry so far has gone through; undefined where that is so already. */
-  get idle(): Promise<void> | undefined {
-    return this.#idle?.promise;
-  }
-
-  /** Adds a member that has seen every entry so far. The lane must be idle. */
-  add(member: M): void {
+  /** Adds a member that has seen every entry so far, up to a position. */
+  add(member: M, position: string): void {
     this.#router.add(member);
+    if (this.#waiting.length > 0) this.#joined.set(member, { count: this.#count, position });
   }
 
   delete(member: M): void {
     this.#router.delete(member);
+    this.#joined.delete(member);
   }
 
   /** Lets an entry through, once those before it are. */
   push(entry: Entry): void {
-    if (this.#router.size === 0 && this.#idle === undefined) return;
-    const asked = this.#topics.askedFor(this.#clientId, entry.event);
+    if (this.#router.size === 0) return;
+    const asked = this.#ask(entry.event);
     // It is awaited later than it may fail: until then the failure must not count as unhandled.
-    if (asked instanceof Promise) asked.catch(() => undefined);
+    asked?.catch(() => undefined);
     this.#waiting.push({ entry, asked });
     this.#waitingSize += entry.size;
+    this.#count += 1;
     if (this.#waiting.length > QUEUE_LIMIT.entries || this.#waitingSize > QUEUE_LIMIT.size) this.#fallBack();
-    else if (this.#idle === undefined) this.#pass();
+    else if (this.#waiting.length === 1) this.#pass();
   }
 
   /** Has those go on from the log that have no room for entries which are about to come, after the one at a position. */
@@ -60,8 +68,9 @@ export class Lane<M extends Member> {
     const coming = [...this.#waiting.map(({ entry }) => entry), ...entries];
     for (const member of [...this.#router.members]) {
       if (member.hasRoomFor?.(coming) !== false) continue;
-      this.#router.delete(member);
-      member.fallBack?.(seen);
+      const from = this.#seenBy(member, seen);
+      this.delete(member);
+      member.fallBack?.(from);
     }
   }
 
@@ -72,17 +81,18 @@ export class Lane<M extends Member> {
     for (const member of members) member.fail(error);
   }
 
+  /** Routes entries up to one that is being asked about, and goes on when that is answered. */
   #pass(): void {
     for (;;) {
       const [first] = this.#waiting;
       if (first === undefined) break;
-      if (first.asked instanceof Promise) {
-        this.#idle ??= Promise.withResolvers();
+      const { entry, asked } = first;
+      if (asked !== undefined) {
         const round = this.#round;
-        first.asked.then(
+        asked.then(
           (topics) => {
             if (round !== this.#round) return;
-            this.#route(first.entry, topics);
+            this.#route(entry, topics);
             this.#pass();
           },
           (error: unknown) => {
@@ -91,36 +101,46 @@ export class Lane<M extends Member> {
         );
         return;
       }
-      this.#route(first.entry, first.asked ?? []);
+      this.#route(entry, []);
     }
-    this.#settle();
+    this.#joined.clear();
   }
 
   #route(entry: Entry, asked: readonly string[]): void {
+    const topics = [...this.#topics.of(entry.event), ...asked];
+    const readers = [...this.#router.readersOf(topics)].filter((member) => !this.#hasSeenFirst(member));
     this.#waiting.shift();
     this.#waitingSize -= entry.size;
-    const topics = [...this.#topics.of(entry.event), ...asked];
-    for (const member of this.#router.readersOf(topics)) member.push(entry);
+    for (const member of readers) member.push(entry);
+  }
+
+  /** Whether a member came after the first one that waits. */
+  #hasSeenFirst(member: M): boolean {
+    const joined = this.#joined.get(member);
+    return joined !== undefined && joined.count > this.#count - this.#waiting.length;
+  }
+
+  /** The position up to which a member has seen everything, where the others have up to another. */
+  #seenBy(member: M, others: string): string {
+    return (this.#hasSeenFirst(member) ? this.#joined.get(member)?.position : undefined) ?? others;
   }
 
   /** More waits than a follower's queue may hold: every member goes on from the log by itself. */
   #fallBack(): void {
     const [first] = this.#waiting;
-    const members = [...this.#router.members];
+    if (first === undefined) return;
+    const behind = [...this.#router.members].map(
+      (member) => [member, this.#seenBy(member, first.entry.prev)] as const,
+    );
     this.#reset();
-    if (first !== undefined) for (const member of members) member.fallBack?.(first.entry.prev);
+    for (const [member, position] of behind) member.fallBack?.(position);
   }
 
   #reset(): void {
     this.#round += 1;
     this.#router.clear();
+    this.#joined.clear();
     this.#waiting.length = 0;
     this.#waitingSize = 0;
-    this.#settle();
-  }
-
-  #settle(): void {
-    this.#idle?.resolve();
-    this.#idle = undefined;
   }
 }

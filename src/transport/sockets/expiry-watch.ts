@@ -5,7 +5,7 @@ export interface Watched {
   /** When its credential ends, in milliseconds since the epoch, once that is known; undefined when it does not say. */
   expiresAt: number | undefined;
   /** Called when it has ended. */
-  lapsed(): void;
+  expired(): void;
 }
 
 /** Watches the credential of sockets, once for all that have the same. */
@@ -27,12 +27,12 @@ interface Identified {
   readonly expiresAt: number | undefined;
 }
 
-export interface LapseWatchOptions {
+export interface ExpiryWatchOptions {
   readonly clock: AlarmClock;
   /**
    * Finds out whom a credential stands for. Rejects when it stands for nobody, or that cannot be found out now.
    *
-   * @param again true to ask anew, whatever was found before.
+   * @param again true to ask again, whatever was found before.
    */
   identify(authorization: string | undefined, again: boolean): Promise<Identified>;
   /** Whether an error says that the credential holds no longer. */
@@ -79,7 +79,7 @@ class Credential extends Alarm {
 }
 
 /** One timer serves the credentials of all sockets. */
-export function createExpiryWatch({ clock, identify, isRefusal }: LapseWatchOptions): ExpiryWatch {
+export function createExpiryWatch({ clock, identify, isRefusal }: ExpiryWatchOptions): ExpiryWatch {
   const credentials = new Map<string | undefined, Credential>();
   const alarms = new Alarms(clock);
 
@@ -91,9 +91,9 @@ export function createExpiryWatch({ clock, identify, isRefusal }: LapseWatchOpti
     if (isWatched(credential)) credentials.delete(credential.authorization);
   }
 
-  function lapse(credential: Credential): void {
+  function expire(credential: Credential): void {
     forget(credential);
-    for (const socket of credential.all) socket.lapsed();
+    for (const socket of credential.all) socket.expired();
   }
 
   function found(credential: Credential, { expiresAt }: Identified): void {
@@ -105,7 +105,7 @@ export function createExpiryWatch({ clock, identify, isRefusal }: LapseWatchOpti
 
   function due(credential: Credential): void {
     if (credential.expiresAt !== undefined) {
-      lapse(credential);
+      expire(credential);
       return;
     }
     identify(credential.authorization, true).then(
@@ -113,7 +113,7 @@ export function createExpiryWatch({ clock, identify, isRefusal }: LapseWatchOpti
       (error: unknown) => {
         if (!isWatched(credential)) return;
         // What cannot be found out now is asked again later.
-        if (isRefusal(error)) lapse(credential);
+        if (isRefusal(error)) expire(credential);
         else alarms.set(credential, clock.now() + ASK_AGAIN_MS);
       },
     );
@@ -135,7 +135,7 @@ export function createExpiryWatch({ clock, identify, isRefusal }: LapseWatchOpti
     },
     end(authorization) {
       const credential = credentials.get(authorization);
-      if (credential !== undefined) lapse(credential);
+      if (credential !== undefined) expire(credential);
     },
     leave(socket, authorization) {
       const credential = credentials.get(authorization);

@@ -11,8 +11,12 @@ export type Subscribed = ExecutionResult | Results;
 
 /** One operation of one socket. */
 export interface Outlet {
-  /** Whether its credential still holds: where it does not, the socket is closed, and nothing more may be sent. */
-  holds(): boolean;
+  /**
+   * Whether its credential still holds: where it does not, the socket is closed, and nothing more may be sent.
+   *
+   * @param now milliseconds since the epoch.
+   */
+  holds(now: number): boolean;
   /** Its caller is about to be told of an event: what it asks from now on must not be older. */
   tells(): void;
   /**
@@ -134,8 +138,9 @@ class Group implements Sink<ExecutionResult> {
     this.cursor = originOf(result)?.cursor ?? this.cursor;
     if (fellBehind(result)) for (const member of this.#members) member.drop();
     const payload = JSON.stringify(result);
+    const now = Date.now();
     let readers = 0;
-    for (const member of this.#members) if (member.deliver(payload)) readers += 1;
+    for (const member of this.#members) if (member.deliver(payload, now)) readers += 1;
     countDelivery(this.#metrics, result, readers, this.#since);
     for (const reader of this.#resuming) reader.stepOver();
   }
@@ -241,7 +246,7 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined>, Sink<
     if (fellBehind(result)) return this.drop();
     // The socket is about to be closed, once what else it carries has been answered.
     if (hasCode(result, 'DRAINING')) return new Promise(() => undefined);
-    if (!this.#outlet.holds()) return undefined;
+    if (!this.#outlet.holds(Date.now())) return undefined;
     this.#outlet.tells();
     this.#cursor = originOf(result)?.cursor ?? this.#cursor;
     countDelivery(this.#metrics, result, 1, this.#since);
@@ -271,8 +276,8 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined>, Sink<
   }
 
   /** Sends a text of the group. Says whether it may be sent at all. */
-  deliver(payload: string): boolean {
-    if (!this.#outlet.holds()) return false;
+  deliver(payload: string, now: number): boolean {
+    if (!this.#outlet.holds(now)) return false;
     this.#outlet.tells();
     if (!this.#sending) {
       this.#sending = true;

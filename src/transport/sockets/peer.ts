@@ -1,18 +1,19 @@
 import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
-import { WebSocket } from 'ws';
+import { type RawData, WebSocket } from 'ws';
 import type { Watched } from './expiry-watch.ts';
 import type { Outlet } from './fan-out.ts';
 import type { StreamPlace } from './open-streams.ts';
+import type { Pace } from './pace.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
 
 /** What all sockets share. */
 export interface PeerOptions {
-  /** Milliseconds since the epoch. */
-  now(): number;
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
+  /** When a message is taken, but for the first one of a socket. */
+  readonly pace: Pace;
 }
 
 /** How much may wait for a peer to read it when it is to be sent more, in bytes. */
@@ -27,6 +28,9 @@ export class Peer implements ProtocolSocket, Watched {
   readonly place: StreamPlace;
   readonly #socket: WebSocket;
   readonly #options: PeerOptions;
+  #isGreeted = false;
+  /** Messages that wait for a turn. */
+  #unread: RawData[] | undefined;
 
   /** @param authorization the header of the upgrade request. */
   constructor(
@@ -62,19 +66,51 @@ export class Peer implements ProtocolSocket, Watched {
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
-    this.#socket.on('message', (data) => {
+    const taken = (data: RawData): void => {
       take(String(data)).catch(() => this.close(CloseCode.InternalServerError, 'Internal server error'));
+    };
+    this.#socket.on('message', (data) => {
+      // The first one says who is there, and is waited for no longer than a moment.
+      if (!this.#isGreeted) {
+        this.#isGreeted = true;
+        taken(data);
+      } else if (this.#unread === undefined) {
+        const turn = this.#options.pace.turn();
+        if (turn === undefined) {
+          taken(data);
+          return;
+        }
+        // Nothing more is read of it meanwhile, but what has come with the same bytes.
+        this.#unread = [data];
+        this.#socket.pause();
+        turn.then(() => this.#takeNext(taken));
+      } else {
+        this.#unread.push(data);
+      }
     });
   }
 
-  lapsed(): void {
+  /** Takes one message that waits. The next one waits for a turn of its own, behind those of other sockets. */
+  #takeNext(taken: (data: RawData) => void): void {
+    const next = this.#unread?.shift();
+    if (next !== undefined && this.isOpen) taken(next);
+    if (this.#unread?.length === 0 || !this.isOpen) {
+      this.#unread = undefined;
+      this.#socket.resume();
+      return;
+    }
+    const turn = this.#options.pace.turn() ?? Promise.resolve();
+    turn.then(() => this.#takeNext(taken));
+  }
+
+  expired(): void {
     this.close(CloseCode.Forbidden, 'Forbidden');
   }
 
   /** Whether its credential has not ended by now, whatever a timer has still to say. */
-  holds(): boolean {
-    if (this.expiresAt === undefined || this.expiresAt > this.#options.now()) return true;
-    this.lapsed();
+  holds(now: number): boolean {
+    if (this.expiresAt === undefined || this.expiresAt > now) return true;
+    this.expired();
     return false;
   }
 
@@ -105,8 +141,8 @@ class SocketOutlet implements Outlet {
     this.#head = `{"id":${JSON.stringify(operationId)},"type":"next","payload":`;
   }
 
-  holds(): boolean {
-    return this.#peer.holds();
+  holds(now: number): boolean {
+    return this.#peer.holds(now);
   }
 
   tells(): void {

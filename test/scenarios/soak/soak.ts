@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { headOf, type Member, startFleet } from '../../helpers/fleet.ts';
+import { creditTo, headOf, type Member, startFleet } from '../../helpers/fleet.ts';
+import { control } from '../../helpers/gateway.ts';
 import { randomFrom } from '../../helpers/random.ts';
-import { startReaders } from '../../helpers/reader.ts';
+import { type ReaderOptions, startReaders } from '../../helpers/reader.ts';
+import { callerToken, serviceEnvironment } from '../../helpers/service.ts';
 import { startChaos } from './chaos.ts';
 import { Tally } from './tally.ts';
 
@@ -12,6 +14,7 @@ const USAGE = `npm run soak -- [--minutes 3] [--readers 40] [--rate 30] [--seed 
 
 Two gateways on one Redis, with readers over WebSocket and SSE that lose their connections at random, and webhooks at a
 steady rate (per second), one in ten delivered twice, while Redis and one of the gateways are killed, stopped and restarted.
+Each reader has a token of its own; for each four of them one more is narrowed to a customer, and hears of its credits alone.
 Ends with 1 where an event is lost, repeated or misplaced, or the gateway that stayed holds more than it began with.`;
 
 const REPORT_EVERY_MS = 5_000;
@@ -29,16 +32,29 @@ const lifetimeSeconds = Math.ceil(options.minutes * 60 + 240);
 const probe = `--import=${fileURLToPath(new URL('probe.ts', import.meta.url))}`;
 
 await using fleet = await startFleet(lifetimeSeconds);
-const steady = await fleet.start({ NODE_OPTIONS: probe });
-let victim = await fleet.start();
-const reading = {
-  graphql: () => (random() < 0.5 ? steady : victim).graphql,
-  token: fleet.sandbox.accessToken,
-  random,
-};
+const service = serviceEnvironment(fleet.sandbox);
+const steady = await fleet.start({ NODE_OPTIONS: probe, ...service });
+let victim = await fleet.start(service);
+const { customerIds }: { customerIds: readonly string[] } = await control(fleet.sandbox, 'GET', '/sandbox');
+
+/** Readers with a token each that lasts as long as everything here. */
+async function startCallers(count: number, customer_id?: string) {
+  const exp = Math.floor(Date.now() / 1_000) + lifetimeSeconds;
+  const tokens = await Promise.all(
+    Array.from({ length: count }, (_, index) =>
+      callerToken({ sub: `reader ${index}`, exp, ...(customer_id === undefined ? {} : { customer_id }) }),
+    ),
+  );
+  const after = await headOf(steady, tokens[0]);
+  const graphql = () => (random() < 0.5 ? steady : victim).graphql;
+  return startReaders(
+    count,
+    (index): ReaderOptions => ({ graphql, token: tokens[index] ?? '', after, random }),
+  );
+}
 
 // What is made once, such as compiled queries and connections to Redis, is made before the first look.
-const first = startReaders(options.readers, { ...reading, after: await headOf(steady) });
+const first = await startCallers(options.readers);
 for (let number = 0; number < 300; number += 1) {
   await steady.deliver('STATUS_UPDATE', { id_msg: `warm-${number}` });
 }
@@ -49,8 +65,16 @@ await eventually(async () => (await steady.metric('pasarela_events_subscribers')
 await pause(KEPT_ALIVE_MS);
 const began = await look(steady);
 
-const readers = startReaders(options.readers, { ...reading, after: await headOf(steady) });
+const readers = await startCallers(options.readers);
 const tally = new Tally(readers);
+const ofEach = Math.max(1, Math.round(options.readers / 4 / customerIds.length));
+const customers = await Promise.all(
+  customerIds.map(async (customer) => {
+    const own = await startCallers(ofEach, customer);
+    return { customer, readers: own, tally: new Tally(own), answered: new Set<string>() };
+  }),
+);
+const everybody = [...readers, ...customers.flatMap((customer) => customer.readers)];
 const answered: string[] = [];
 let sent = 0;
 let failed = 0;
@@ -60,7 +84,7 @@ const chaos = startChaos({
   random,
   victim: () => victim,
   restart: async () => {
-    victim = await fleet.start();
+    victim = await fleet.start(service);
     return victim;
   },
 });
@@ -74,7 +98,7 @@ for (let now = startedAt; now < endsAt; now = Date.now()) {
   while (sent < due) send();
   if (now - droppedAt >= 1000) {
     droppedAt = now;
-    for (const reader of readers) if (random() < DROPS) reader.drop();
+    for (const reader of everybody) if (random() < DROPS) reader.drop();
   }
   if (now - reportedAt >= REPORT_EVERY_MS) {
     reportedAt = now;
@@ -85,10 +109,22 @@ for (let now = startedAt; now < endsAt; now = Date.now()) {
 
 await chaos.stop();
 await Promise.all(inFlight);
-const whole = await eventually(() => tally.update().least === answered.length);
+const whole = await eventually(
+  () =>
+    tally.update().least === answered.length &&
+    customers.every((customer) => customer.tally.update().least === customer.answered.size),
+);
 const final = report();
 const missing = answered.filter((id) => !tally.has(id)).length;
-await Promise.all(readers.map((reader) => reader.leave()));
+/** What a customer was told of others, or not told of its own. */
+const astray = customers.reduce((sum, customer) => {
+  const { least, most, lost, repeated, misplaced } = customer.tally.update();
+  const absent = [...customer.answered].filter((id) => !customer.tally.has(id)).length;
+  return (
+    sum + absent + Math.max(most - customer.answered.size, 0) + (most - least) + lost + repeated + misplaced
+  );
+}, 0);
+await Promise.all(everybody.map((reader) => reader.leave()));
 let ended = await look(steady);
 const letGo = await eventually(async () => {
   ended = await look(steady);
@@ -110,24 +146,31 @@ say(
 );
 say(`repeated                       ${final.repeated}`);
 say(`misplaced                      ${final.misplaced}`);
+say(`the same, of customers         ${astray}`);
 say(`blows                          ${JSON.stringify(chaos.done)}`);
 say(`held at the beginning          ${JSON.stringify(began)}`);
 say(`held at the end                ${JSON.stringify(ended)}${letGo ? '' : ', which is more'}`);
 if (warnings !== undefined) say(`warned                         ${warnings}`);
 const good =
-  whole && letGo && warnings === undefined && final.lost + missing + final.repeated + final.misplaced === 0;
+  whole &&
+  letGo &&
+  warnings === undefined &&
+  final.lost + missing + final.repeated + final.misplaced + astray === 0;
 say(good ? 'Nothing lost, nothing repeated, nothing left behind.' : 'FAILED');
 process.exitCode = good ? 0 : 1;
 
-/** Delivers a message until it is answered 201, to whoever is there; some of them once more. */
+/** Delivers a message until it is answered 201, to whoever is there; some of them once more. Every other one is a credit. */
 function send(): void {
   const id_msg = `${sent}-${randomUUID()}`;
+  const to = sent % 2 === 0 ? undefined : customers[Math.floor(sent / 2) % customers.length];
+  const { type, body } =
+    to === undefined ? { type: 'STATUS_UPDATE' as const, body: { id_msg } } : creditTo(to.customer, id_msg);
   sent += 1;
   const again = random() < DUPLICATES;
   const deliver = async (): Promise<void> => {
     for (;;) {
-      const to = random() < 0.5 ? steady : victim;
-      const status = await to.deliver('STATUS_UPDATE', { id_msg }).catch(() => 0);
+      const gateway = random() < 0.5 ? steady : victim;
+      const status = await gateway.deliver(type, body).catch(() => 0);
       if (status === 201) return;
       failed += 1;
       await pause(50);
@@ -136,6 +179,7 @@ function send(): void {
   const work = (async () => {
     await Promise.all(again ? [deliver(), pause(random() * 2_000).then(deliver)] : [deliver()]);
     answered.push(id_msg);
+    to?.answered.add(id_msg);
   })();
   inFlight.add(work);
   void work.then(() => inFlight.delete(work));
@@ -145,8 +189,8 @@ function report() {
   const count = tally.update();
   const seconds = Math.round((Date.now() - startedAt) / 1000);
   const told: Record<string, number> = {};
-  for (const code of readers.flatMap((reader) => reader.told)) told[code] = (told[code] ?? 0) + 1;
-  const connections = readers.reduce((sum, reader) => sum + reader.connections, 0);
+  for (const code of everybody.flatMap((reader) => reader.told)) told[code] = (told[code] ?? 0) + 1;
+  const connections = everybody.reduce((sum, reader) => sum + reader.connections, 0);
   process.stdout.write(
     `${String(seconds).padStart(4)} s  sent ${sent}, answered ${answered.length}, refused and repeated ${failed}, ` +
       `delivered ${count.least} to ${count.most}, lost ${count.lost}, repeated ${count.repeated}, ` +

@@ -58,7 +58,7 @@ class Client {
   closed = false;
   completed = false;
   stalled = false;
-  lapsed = false;
+  expired = false;
   told = 0;
   #stream: Awaited<ReturnType<FanOut['subscribe']>> | undefined;
 
@@ -70,7 +70,7 @@ class Client {
     this.#stream = await fanOut.subscribe({
       key,
       outlet: {
-        holds: () => !this.lapsed,
+        holds: () => !this.expired,
         tells: () => {
           this.told += 1;
         },
@@ -189,7 +189,7 @@ describe('subscriptions that are the same', () => {
     if (one === undefined || other === undefined) throw new Error('there are two');
     opened[0]?.push(1);
     await until(() => one.seen.length === 1);
-    one.lapsed = true;
+    one.expired = true;
     opened[0]?.push(2);
     await until(() => other.seen.length === 2);
     expect([one.seen, delivered]).toEqual([[1], 3]);

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { createOpenStreams } from '../../../src/transport/sockets/open-streams.ts';
+import { Pace } from '../../../src/transport/sockets/pace.ts';
 import { Peer } from '../../../src/transport/sockets/peer.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -18,7 +19,7 @@ it('a socket whose client reads nothing is ended before much waits in it', async
   client.pause();
   const place = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1 }).enter(undefined);
   if (typeof place === 'string') throw new Error('nobody else has a place');
-  const peer = new Peer(socket, undefined, place, { now: Date.now, onTold: () => undefined });
+  const peer = new Peer(socket, undefined, place, { onTold: () => undefined, pace: new Pace() });
   const largest = { waiting: 0 };
   await until(() => {
     if (!peer.isOpen) return true;

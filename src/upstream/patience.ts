@@ -6,8 +6,8 @@ const PAUSE_MS = 1_000;
 const FORGOTTEN_MS = 30_000;
 
 /**
- * How long a service that fails is waited for: some seconds in all, however many things are asked for meanwhile, so that an
- * outage costs a page of a hundred items no more time than a page of one. Times are milliseconds since the epoch.
+ * How long one reader waits for a service that fails: some seconds in all, however many things are asked for meanwhile, so
+ * that an outage costs a page of a hundred items no more time than a page of one. Times are milliseconds since the epoch.
  */
 export class Patience {
   #failingSince: number | undefined;

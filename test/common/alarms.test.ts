@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { Alarm, type AlarmClock, Alarms } from '../../src/common/alarms.ts';
+
+class Named extends Alarm {
+  readonly name: number;
+  readonly #rung: number[];
+
+  constructor(name: number, rung: number[]) {
+    super();
+    this.name = name;
+    this.#rung = rung;
+  }
+
+  override ring(): void {
+    this.#rung.push(this.name);
+  }
+}
+
+/** A clock that stands still until it is moved. */
+function startClock() {
+  let now = 0;
+  let sleeping: { readonly until: number; wake(): void } | undefined;
+  const clock: AlarmClock = {
+    now: () => now,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        const own = { until: now + ms, wake: resolve };
+        sleeping = own;
+        signal.addEventListener('abort', () => {
+          if (sleeping === own) sleeping = undefined;
+          reject(signal.reason);
+        });
+      }),
+  };
+  return {
+    clock,
+    isAsleep: () => sleeping !== undefined,
+    /** Lets the time pass until then, and every sleep end that does meanwhile. */
+    async pass(until: number) {
+      while (sleeping !== undefined && sleeping.until <= until) {
+        const { until: at, wake } = sleeping;
+        sleeping = undefined;
+        now = at;
+        wake();
+        await Promise.resolve();
+        await Promise.resolve();
+      }
+      now = until;
+    },
+  };
+}
+
+it('alarms ring once each, in the order in which they are due, however they are set, moved and cleared', async () => {
+  const change = fc.record({
+    alarm: fc.nat({ max: 19 }),
+    what: fc.constantFrom<'set' | 'clear' | 'pass'>('set', 'set', 'set', 'clear', 'pass'),
+    ms: fc.integer({ min: 1, max: 50 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { maxLength: 120 }), async (changes) => {
+      const rung: number[] = [];
+      const { clock, pass, isAsleep } = startClock();
+      const alarms = new Alarms(clock);
+      const all = Array.from({ length: 20 }, (_, name) => new Named(name, rung));
+      /** What is to ring, by when; found out without a heap. */
+      const due = new Map<number, number>();
+      for (const { alarm: name, what, ms } of changes) {
+        const alarm = all[name];
+        if (alarm === undefined) throw new Error('there are twenty');
+        if (what === 'set') {
+          alarms.set(alarm, clock.now() + ms);
+          due.set(name, clock.now() + ms);
+        } else if (what === 'clear') {
+          alarms.clear(alarm);
+          due.delete(name);
+        } else {
+          const end = clock.now() + ms;
+          const ringing = [...due].filter(([, at]) => at <= end);
+          for (const [own] of ringing) due.delete(own);
+          rung.length = 0;
+          await pass(end);
+          const times = new Map(ringing);
+          expect(new Set(rung)).toEqual(new Set(times.keys()));
+          expect(rung).toHaveLength(ringing.length);
+          const order = rung.map((own) => times.get(own) ?? 0);
+          expect(order).toEqual([...order].sort((one, other) => one - other));
+        }
+        expect(isAsleep()).toBe(due.size > 0);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+it('a wait that is longer than a timer can take is taken in parts', async () => {
+  const rung: number[] = [];
+  const { clock, pass } = startClock();
+  const alarms = new Alarms(clock);
+  const day = 24 * 60 * 60 * 1_000;
+  alarms.set(new Named(1, rung), 30 * day);
+  await pass(30 * day - 1);
+  expect(rung).toEqual([]);
+  await pass(30 * day);
+  expect(rung).toEqual([1]);
+});

@@ -1,0 +1,75 @@
+import { encodeCursor, type Place } from '../../src/events/cursor.ts';
+import type { Entry, Slice } from '../../src/events/entry.ts';
+import type { EventType } from '../../src/events/log.ts';
+import { SEAL_KEY_BYTES } from '../../src/events/seal.ts';
+import type { Listener, Source } from '../../src/events/source.ts';
+
+const EPOCH = '0mf3k2x9a0123456789ab';
+
+/** How the channel carries an entry: as it should, twice, or not at all, which the listener is told some time later. */
+export type Carried = 'once' | 'twice' | 'lost';
+
+/** A log in memory, whose channel loses and repeats as a test says. */
+export class MemorySource implements Source {
+  readonly entries: Entry[] = [];
+  #listener: Listener | undefined;
+
+  append(clientId: string, type: EventType, payload: object, carried: Carried): Entry {
+    const number = this.entries.length + 1;
+    const position = String(number);
+    const cursor = encodeCursor(clientId, { epoch: EPOCH, position });
+    const event = { cursor, id: `event-${number}`, type, receivedAt: new Date().toISOString(), payload };
+    const entry = { position, prev: this.#head(), event, size: 100 };
+    this.entries.push(entry);
+    if (carried !== 'lost') this.#listener?.receive(entry);
+    if (carried === 'twice') this.#listener?.receive(entry);
+    return entry;
+  }
+
+  /** Tells the listener that something may have been missed. */
+  resync(): void {
+    this.#listener?.resync();
+  }
+
+  isPosition(text: string): boolean {
+    return /^[1-9]\d*$/.test(text);
+  }
+
+  async read(_clientId: string, after: string | null, limit: number): Promise<Slice> {
+    const start = after === null || after === EPOCH ? 0 : Number(after);
+    return this.#slice(this.entries.slice(start, start + limit), this.entries.length > start + limit);
+  }
+
+  async readBack(_clientId: string, upTo: string | null, limit: number): Promise<Slice> {
+    const end = upTo === null ? this.entries.length : upTo === EPOCH ? 0 : Number(upTo);
+    return this.#slice(this.entries.slice(Math.max(0, end - limit), end), end > limit);
+  }
+
+  async head(): Promise<Place> {
+    return { epoch: EPOCH, position: this.#head() };
+  }
+
+  async bounds(): Promise<{ oldest: Place; head: Place }> {
+    return { oldest: { epoch: EPOCH, position: EPOCH }, head: await this.head() };
+  }
+
+  async sealKey(): Promise<Buffer> {
+    return Buffer.alloc(SEAL_KEY_BYTES);
+  }
+
+  async attach(_clientId: string, listener: Listener): Promise<void> {
+    this.#listener = listener;
+  }
+
+  detach(): void {
+    this.#listener = undefined;
+  }
+
+  #head(): string {
+    return this.entries.at(-1)?.position ?? EPOCH;
+  }
+
+  #slice(entries: readonly Entry[], hasMore: boolean): Slice {
+    return { epoch: EPOCH, entries, hasMore, head: this.#head() };
+  }
+}

@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import type { AlarmClock } from '../../../src/common/alarms.ts';
+import { createExpiryWatch, type Watched } from '../../../src/transport/sockets/expiry-watch.ts';
+import { until } from '../../helpers/until.ts';
+
+const MINUTE = 60_000;
+const REFUSED = new Error('refused');
+
+class Socket implements Watched {
+  expiresAt: number | undefined;
+  closed = 0;
+
+  expired(): void {
+    this.closed += 1;
+  }
+}
+
+/** A watch on a clock that is moved by hand. Each credential is found to end as `ends` says, or to be refused. */
+function start(ends: (authorization: string | undefined, asked: number) => number | undefined | Error) {
+  let now = 1_000_000;
+  let timers = 0;
+  let sleeping: { readonly until: number; wake(): void } | undefined;
+  const asked = new Map<string | undefined, number>();
+  const clock: AlarmClock = {
+    now: () => now,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        timers += 1;
+        const own = { until: now + ms, wake: resolve };
+        sleeping = own;
+        signal.addEventListener('abort', () => {
+          timers -= 1;
+          if (sleeping === own) sleeping = undefined;
+          reject(signal.reason);
+        });
+      }),
+  };
+  const watch = createExpiryWatch({
+    clock,
+    isRefusal: (error) => error === REFUSED,
+    async identify(authorization) {
+      const count = (asked.get(authorization) ?? 0) + 1;
+      asked.set(authorization, count);
+      const end = ends(authorization, count);
+      if (end instanceof Error) throw end;
+      return { expiresAt: end };
+    },
+  });
+  return {
+    watch,
+    asked,
+    now: () => now,
+    timers: () => timers,
+    isAsleep: () => sleeping !== undefined,
+    async pass(ms: number) {
+      await until(() => sleeping !== undefined);
+      now += ms;
+      if (sleeping === undefined || sleeping.until > now) return;
+      const { wake } = sleeping;
+      sleeping = undefined;
+      timers -= 1;
+      wake();
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+describe('the credentials of sockets', () => {
+  it('end each at its own time, on one timer, and those of one credential together', async () => {
+    const { watch, now, pass, timers, isAsleep } = start(
+      (authorization) => 1_000_000 + Number(authorization),
+    );
+    const sockets = ['3000', '1000', '2000', '1000'].map((authorization) => {
+      const socket = new Socket();
+      watch.watch(socket, authorization);
+      return socket;
+    });
+    await until(() => sockets.every(({ expiresAt }) => expiresAt !== undefined));
+    expect(timers()).toBe(1);
+    const closed = () => sockets.map((socket) => socket.closed);
+    await pass(1_000);
+    expect([now(), closed()]).toEqual([1_001_000, [0, 1, 0, 1]]);
+    await pass(1_000);
+    expect(closed()).toEqual([0, 1, 1, 1]);
+    await pass(1_000);
+    expect(closed()).toEqual([1, 1, 1, 1]);
+    expect(isAsleep()).toBe(false);
+  });
+
+  it('without an end are asked about again every minute, until they are refused', async () => {
+    const { watch, asked, pass } = start((_authorization, count) => {
+      if (count === 3) return new Error('away');
+      return count === 4 ? REFUSED : undefined;
+    });
+    const socket = new Socket();
+    watch.watch(socket, 'one');
+    await until(() => asked.get('one') === 1);
+    for (const count of [2, 3]) {
+      await pass(MINUTE);
+      await until(() => asked.get('one') === count);
+      expect(socket.closed).toBe(0);
+    }
+    await pass(MINUTE);
+    await until(() => socket.closed === 1);
+  });
+
+  it('that could not be identified are asked about again with the next operation', async () => {
+    const { watch, asked } = start((_authorization, count) => (count === 1 ? new Error('away') : 2_000_000));
+    const socket = new Socket();
+    watch.watch(socket, 'one');
+    await until(() => asked.get('one') === 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    watch.watch(socket, 'one');
+    await until(() => socket.expiresAt === 2_000_000);
+  });
+
+  it('are not waited for once their sockets are gone', async () => {
+    const { watch, isAsleep } = start(() => 2_000_000);
+    const [one, other] = [new Socket(), new Socket()];
+    for (const socket of [one, other]) watch.watch(socket, 'one');
+    await until(() => isAsleep());
+    watch.leave(one, 'one');
+    expect(isAsleep()).toBe(true);
+    watch.leave(other, 'one');
+    expect(isAsleep()).toBe(false);
+  });
+});
