@@ -48,7 +48,7 @@ export interface Source {
     variables: Variables,
     sink: Sink<Data>,
   ): () => void;
-  /** Makes sure that an open connection is not dead, for example after a change of network. */
+  /** The network may be another one: gives up a connection that is being made, and makes sure that an open one lives. */
   check?(): void;
 }
 
