@@ -56,7 +56,7 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
       return (typeof url === 'string' ? url : url()).replace(/^http/, 'ws');
     },
     connectionParams: () => ({ authorization: `Bearer ${given()}` }),
-    // Whoever subscribes comes back by itself, with what it has seen last.
+    // The subscriber connects again by itself, with the cursor of the last event that it saw.
     retryAttempts: 0,
     lazyCloseTimeout: IDLE_MS,
     keepAlive: heartbeat.everyMs,
