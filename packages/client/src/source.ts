@@ -96,5 +96,5 @@ export async function ask<Data, Variables>(
 ): Promise<Data> {
   const { data, errors } = await source.query(document, variables, signal);
   if (data != null) return data;
-  throw new Refused(errors?.[0] ?? { message: 'The gateway answered without data.' });
+  throw new Refused(errors?.[0] ?? { message: 'No data.' });
 }
