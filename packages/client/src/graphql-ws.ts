@@ -25,12 +25,21 @@ const IDLE_MS = 1_000;
 /** How long an answer may take where the network has just changed, in milliseconds. */
 const CHECK_MS = 1_000;
 
+/** What is needed of a `WebSocket`. */
+interface OpenSocket {
+  readonly readyState: number;
+  send(text: string): void;
+}
+
+/** `WebSocket.OPEN`. */
+const OPEN = 1;
+
 /** A source over `graphql-transport-ws`, with the client of graphql-ws. */
 export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl }: SocketOptions): Socket {
   let overdue: ReturnType<typeof setTimeout> | undefined;
   /** The token for the connection that is being made, or why there is none. */
   let given = (): string => '';
-  let socket: { send(text: string): void } | undefined;
+  let socket: OpenSocket | undefined;
   /** A peer that is gone without a word answers nothing. */
   const expect = (withinMs = heartbeat.withinMs) => {
     clearTimeout(overdue);
@@ -66,7 +75,7 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
       connecting: () => expect(2 * heartbeat.withinMs),
       connected(opened) {
         heard();
-        socket = opened as { send(text: string): void };
+        socket = opened as OpenSocket;
       },
       ping: (received) => void (received || expect()),
       message: heard,
@@ -78,6 +87,8 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
   });
 
   const subscribe: Source['subscribe'] = (document, variables, sink) => {
+    // An idle socket that was closed on a dead network waits for an answer that never comes, and graphql-ws waits with it.
+    if (socket !== undefined && socket.readyState !== OPEN) client.terminate();
     // A source is handed variables by their names; graphql-ws has a type of its own for that.
     const payload = { query: textOf(document), variables: variables as Record<string, unknown> };
     const listening = [
