@@ -14,10 +14,10 @@ describe.concurrent('every binding, through every kind of outage,', () => {
   it.for([
     ['a gateway with its own log', false],
     ['two gateways behind a Redis', true],
-  ] as const)('loses nothing and repeats nothing from %s', { timeout: 170_000 }, async ([, redis]) => {
+  ] as const)('loses nothing and repeats nothing from %s', { timeout: 420_000 }, async ([, redis]) => {
     const work = await mkdtemp(`${prepared.work}/kept-`);
     const { compiled } = prepared;
-    const options = { redis, disconnects: 50, seed: 7, work, compiled, lifetimeSeconds: 170 };
+    const options = { redis, disconnects: 50, seed: 7, work, compiled, lifetimeSeconds: 420 };
     const { kept, outages, events } = await goThroughOutages(options);
     expect(Object.keys(outages)).toHaveLength(11);
     expect(events).toBeGreaterThan(1_000);

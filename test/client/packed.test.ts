@@ -6,7 +6,7 @@ import { control, type RunningGateway, startGateway } from '../helpers/gateway.t
 import { folder, installPackages, run } from '../helpers/packages.ts';
 
 const PACKAGES = 'test/packed';
-const CORE_BYTES = 5 * 1024;
+const CORE_BYTES = 5_000;
 
 /** An app: follows a feed by the two bindings that need no framework, and pays. It ends once it has seen a credit by each. */
 const APP = `import { follow, isGap, memoryIntents, memoryStore, pay, typed } from '@pasarela/client';

@@ -6,7 +6,7 @@ import { payOnBadNetworks } from './paying.ts';
 
 // `npm run soak:clients -- --payments 500` makes five hundred.
 it('money moves once, and the app ends knowing what the ledger knows, or saying that it does not', {
-  timeout: 170_000,
+  timeout: 420_000,
 }, async () => {
   const work = await mkdtemp(join(tmpdir(), 'pasarela-paying-'));
   try {
@@ -14,7 +14,7 @@ it('money moves once, and the app ends knowing what the ledger knows, or saying 
       payments: 32,
       seed: 5,
       work,
-      lifetimeSeconds: 170,
+      lifetimeSeconds: 420,
     });
     expect(lies).toEqual([]);
     expect(appKills).toBeGreaterThan(0);

@@ -203,7 +203,7 @@ let isTold = false;
 setInterval(() => {
   const { props, children } = tree.toJSON();
   if (props['data-status'] === 'live' && !isTold) isTold = console.log('live') ?? true;
-  if (children?.length === 2) { console.log(children.map((item) => item.children[0]).join()); process.exit(); }
+  if (children?.length >= 2) { console.log(children.slice(0, 2).map((item) => item.children[0]).join()); process.exit(); }
 }, 20);`,
   );
   let isOver = false;

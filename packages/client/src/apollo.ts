@@ -8,7 +8,7 @@ import {
 } from '@apollo/client';
 import { CombinedGraphQLErrors } from '@apollo/client/errors';
 import { nodeOf } from './print.ts';
-import { FOLLOWED, subscribeFor } from './resume.ts';
+import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
 import type { Answer, Source, TypedDocument } from './source.ts';
 
 export { cacheOptions } from './apollo-cache.ts';
@@ -39,7 +39,9 @@ export function createLink(source: Source): ApolloLink {
 
 /** A client whose link is {@link createLink}'s as a source: `follow(apolloSource(client), …)`. */
 export function apolloSource(client: ApolloClient): Source {
+  let check = (): void => {};
   return {
+    check: () => check(),
     async query<Data, Variables>(
       document: TypedDocument<Data, Variables>,
       variables: Variables,
@@ -58,6 +60,10 @@ export function apolloSource(client: ApolloClient): Source {
       return answerOf(data, error);
     },
     subscribe(document, variables, sink) {
+      const followed: Followed = (given) => {
+        check = given;
+        sink.opened();
+      };
       const subscription = client
         .subscribe({
           query: nodeOf(document),
@@ -65,7 +71,7 @@ export function apolloSource(client: ApolloClient): Source {
           // Events are no entities to be merged: the cache has no use for them.
           fetchPolicy: 'no-cache',
           errorPolicy: 'all',
-          context: { [FOLLOWED]: () => sink.opened() },
+          context: { [FOLLOWED]: followed },
         })
         .subscribe({
           next({ data, error }) {

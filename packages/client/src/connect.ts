@@ -104,9 +104,10 @@ export function connect<Data, Variables>(
       leave();
     },
     resume() {
+      // An attempt that is under way may wait for a network that is gone.
+      if (!suspended) source.check?.();
       suspended = false;
-      if (open) source.check?.();
-      else pause.wake();
+      pause.wake();
     },
     close() {
       closed = true;

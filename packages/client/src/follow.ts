@@ -1,3 +1,4 @@
+import { Backlog } from './backlog.ts';
 import { type Connection, connect } from './connect.ts';
 import { EVENT_CURSOR, type FieldOf, fieldOf, MISSED, type MissedVariables, rootField } from './documents.ts';
 import { Pause } from './pause.ts';
@@ -85,14 +86,9 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #wake: (() => void) | undefined;
   #suspended = false;
   #closed = false;
-  /** Cursors that were missed and have not arrived yet, and those that arrived while the missed ones are asked for. */
-  #awaited = new Set<string>();
-  #arrived: Set<string> | undefined;
-  /** Whether more were missed than one page told of. */
-  #more = false;
+  #backlog: Backlog | undefined;
   /** Whether the connection was left because the app has enough to do. */
   #full = false;
-  #connections = 0;
   /** Whether nothing has come since the last gap. */
   #inGap = false;
 
@@ -236,11 +232,11 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         opened: () => this.#catchUp(),
         next: (data) => this.#receive(fieldOf(data)),
         lost: (problem) => {
-          this.#connections += 1;
+          this.#backlog?.close();
           if (!this.#full) this.#change({ status: 'offline', problem });
         },
         ended: (refusal) => {
-          this.#connections += 1;
+          this.#backlog?.close();
           this.#refusal = refusal;
           this.#wake?.();
         },
@@ -255,8 +251,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#cursor = cursor;
     this.#inGap = false;
     this.#waiting.push(event);
-    this.#arrived?.add(cursor);
-    if (this.#awaited.delete(cursor)) this.#settle();
+    this.#backlog?.arrive(cursor);
     if (this.#waiting.length >= WAITING && !this.#full) {
       this.#full = true;
       this.#connection?.suspend();
@@ -264,52 +259,25 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#wake?.();
   }
 
-  /** A connection is up: asks how far behind the feed is, to say so until it has caught up. */
+  /** A connection is up: finds out how far behind the feed is, to say so until it has caught up. */
   #catchUp(): void {
-    this.#connections += 1;
-    this.#awaited.clear();
+    this.#backlog?.close();
     this.#change({ status: 'catching up', missing: 0, problem: undefined });
-    void this.#measure(this.#connections);
-  }
-
-  async #measure(connection: number): Promise<void> {
-    const { types = null, ownerId = null } = (this.#options.variables ?? {}) as Partial<MissedVariables>;
+    const narrowing = (this.#options.variables ?? {}) as Partial<MissedVariables>;
     const isMoneyIn = rootField(this.#document, 'subscription') === 'moneyIn';
-    for (;;) {
-      const arrived = new Set<string>();
-      this.#arrived = arrived;
-      const variables = { after: this.#cursor, types: isMoneyIn ? ['MONEY_IN'] : types, ownerId };
-      const missed = await ask(this.#source, MISSED, variables).then(
-        ({ events }) => events,
-        () => null,
-      );
-      // A later connection measures for itself.
-      if (this.#connections !== connection) return;
-      if (missed === null) {
-        await this.#pause.next();
-        if (this.#connections !== connection) return;
-        continue;
-      }
-      for (const { cursor } of missed.nodes) if (!arrived.has(cursor)) this.#awaited.add(cursor);
-      this.#more = missed.pageInfo.hasNextPage;
-      this.#arrived = undefined;
-      this.#pause.reset();
-      this.#settle();
-      return;
-    }
-  }
-
-  #settle(): void {
-    if (this.#state.status !== 'catching up' || this.#arrived !== undefined) return;
-    const missing = this.#awaited.size;
-    if (missing > 0) {
-      this.#change({ missing });
-    } else if (this.#more) {
-      // What lies beyond a page is asked for once the page is here.
-      void this.#measure(this.#connections);
-    } else {
-      this.#change({ missing, status: 'live' });
-    }
+    const { types = null, ownerId = null } = narrowing;
+    this.#backlog = new Backlog({
+      missedAfter: async () =>
+        (
+          await ask(this.#source, MISSED, {
+            after: this.#cursor,
+            types: isMoneyIn ? ['MONEY_IN'] : types,
+            ownerId,
+          })
+        ).events,
+      onMissing: (missing) => this.#change({ missing }),
+      onCaughtUp: () => this.#change({ missing: 0, status: 'live' }),
+    });
   }
 
   #change(change: Partial<State>): void {
@@ -318,7 +286,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   #leave(): void {
-    this.#connections += 1;
+    this.#backlog?.close();
     this.#connection?.close();
     this.#connection = undefined;
   }

@@ -15,7 +15,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
     url,
     headers: async () => ({ authorization: `Bearer ${await token()}` }),
     fetchFn: abortedWhenSilent(fetch, silentForMs),
-    // Whoever subscribes comes back by itself, with what it has seen last.
+    // The subscriber connects again by itself, with the cursor of the last event that it saw.
     retryAttempts: 0,
   });
   return {

@@ -16,19 +16,30 @@ export interface SocketOptions {
 /** One WebSocket for everything: subscriptions, queries, mutations. It is open while it has something to do. */
 export interface Socket extends Source {
   readonly client: Client;
-  /** Asks the gateway for a sign of life, and cuts the connection when none comes. */
-  check(): void;
   close(): void;
 }
 
 const HEARTBEAT = { everyMs: 10_000, withinMs: 5_000 };
 /** How long an idle socket is kept for what may come next, in milliseconds. */
 const IDLE_MS = 1_000;
+/** How long an answer may take where the network has just changed, in milliseconds. */
+const CHECK_MS = 1_000;
+
+/** What is needed of a `WebSocket`. */
+interface OpenSocket {
+  readonly readyState: number;
+  send(text: string): void;
+}
+
+/** `WebSocket.OPEN`. */
+const OPEN = 1;
 
 /** A source over `graphql-transport-ws`, with the client of graphql-ws. */
 export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl }: SocketOptions): Socket {
   let overdue: ReturnType<typeof setTimeout> | undefined;
-  let socket: { send(text: string): void } | undefined;
+  /** The token for the connection that is being made, or why there is none. */
+  let given = (): string => '';
+  let socket: OpenSocket | undefined;
   /** A peer that is gone without a word answers nothing. */
   const expect = (withinMs = heartbeat.withinMs) => {
     clearTimeout(overdue);
@@ -36,9 +47,25 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
   };
   const heard = () => clearTimeout(overdue);
   const client = createClient({
-    url: () => (typeof url === 'string' ? url : url()).replace(/^http/, 'ws'),
-    connectionParams: async () => ({ authorization: `Bearer ${await token()}` }),
-    // Whoever subscribes comes back by itself, with what it has seen last.
+    // The token is there before the socket: the gateway does not wait long for one. graphql-ws takes no failure here.
+    async url() {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error('No token came in time.')), 2 * heartbeat.withinMs);
+      });
+      try {
+        const shown = await Promise.race([token(), late]);
+        given = () => shown;
+      } catch (cause) {
+        given = () => {
+          throw cause;
+        };
+      }
+      clearTimeout(timer);
+      return (typeof url === 'string' ? url : url()).replace(/^http/, 'ws');
+    },
+    connectionParams: () => ({ authorization: `Bearer ${given()}` }),
+    // The subscriber connects again by itself, with the cursor of the last event that it saw.
     retryAttempts: 0,
     lazyCloseTimeout: IDLE_MS,
     keepAlive: heartbeat.everyMs,
@@ -48,7 +75,7 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
       connecting: () => expect(2 * heartbeat.withinMs),
       connected(opened) {
         heard();
-        socket = opened as { send(text: string): void };
+        socket = opened as OpenSocket;
       },
       ping: (received) => void (received || expect()),
       message: heard,
@@ -60,6 +87,8 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
   });
 
   const subscribe: Source['subscribe'] = (document, variables, sink) => {
+    // An idle socket that was closed on a dead network waits for an answer that never comes, and graphql-ws waits with it.
+    if (socket !== undefined && socket.readyState !== OPEN) client.terminate();
     // A source is handed variables by their names; graphql-ws has a type of its own for that.
     const payload = { query: textOf(document), variables: variables as Record<string, unknown> };
     const listening = [
@@ -110,8 +139,8 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
         });
       }),
     check() {
-      if (socket === undefined) return;
-      expect();
+      if (socket === undefined) return client.terminate();
+      expect(CHECK_MS);
       socket.send('{"type":"ping"}');
     },
     close: () => void client.dispose(),

@@ -66,9 +66,7 @@ const canonical = (value: unknown): string =>
 /** 128 random bits in hexadecimal. */
 export function randomKey(): string {
   if (globalThis.crypto?.getRandomValues === undefined) {
-    throw new Error(
-      'This platform has no crypto.getRandomValues: pass newKey to pay, such as randomUUID of expo-crypto.',
-    );
+    throw new Error('crypto.getRandomValues is missing here: pass newKey.');
   }
   const bytes = globalThis.crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

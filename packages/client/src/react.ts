@@ -41,9 +41,15 @@ export function useFeed<
   const { store } = options;
   useEffect(() => {
     const feed = follow(source, document, current.current);
+    let isShown = true;
     setState(EMPTY);
-    void run(feed, store, (change) => setState((before) => ({ ...before, ...change(before) })));
-    return () => feed.close();
+    void run(feed, store, (change) => {
+      if (isShown) setState((before) => ({ ...before, ...change(before) }));
+    });
+    return () => {
+      isShown = false;
+      feed.close();
+    };
   }, [source, document, store]);
   return state;
 }
@@ -55,12 +61,10 @@ async function run<Event>(
   store: Store<Event>,
   change: (change: (before: FeedState<Event>) => Partial<FeedState<Event>>) => void,
 ): Promise<void> {
-  let closed = false;
-  const tell = () => {
+  feed.onChange(() => {
     const { status, missing, problem } = feed;
-    if (!closed) change(() => ({ status, missing, problem }));
-  };
-  const off = feed.onChange(tell);
+    change(() => ({ status, missing, problem }));
+  });
   try {
     const saved = await store.load();
     const items = [...(saved?.events ?? [])].reverse();
@@ -74,9 +78,6 @@ async function run<Event>(
     }
   } catch (problem) {
     change(() => ({ problem }));
-  } finally {
-    closed = true;
-    off();
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type Variables,
 } from 'relay-runtime';
 import { textOf } from './print.ts';
-import { FOLLOWED, subscribeFor } from './resume.ts';
+import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
 import { type Answer, type Problem, type Source, type TypedDocument, typed } from './source.ts';
 
 /** A network layer over a source. Subscriptions resume by themselves. */
@@ -37,7 +37,9 @@ export const relayDocument = <Operation extends OperationType>(
 
 /** An environment whose network is {@link createNetwork}'s as a source: `follow(relaySource(environment), …)`. */
 export function relaySource(environment: Environment): Source {
+  let check = (): void => {};
   return {
+    check: () => check(),
     async query<Data, DocumentVariables>(
       document: TypedDocument<Data, DocumentVariables>,
       variables: DocumentVariables,
@@ -65,11 +67,15 @@ export function relaySource(environment: Environment): Source {
       });
     },
     subscribe(document, variables, sink) {
+      const followed: Followed = (given) => {
+        check = given;
+        sink.opened();
+      };
       const { dispose } = requestSubscription(environment, {
         // A compiled document, as Relay's tag leaves it.
         subscription: document as GraphQLTaggedNode,
         variables: variables as Variables,
-        cacheConfig: { metadata: { [FOLLOWED]: () => sink.opened() } },
+        cacheConfig: { metadata: { [FOLLOWED]: followed } },
         onNext: (data) => sink.next({ data: data as never }),
         onError(error) {
           // Relay throws where a result has no data; the errors of the result are in `source`.

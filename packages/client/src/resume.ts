@@ -2,8 +2,14 @@ import { connect } from './connect.ts';
 import { fieldOf } from './documents.ts';
 import type { Sink, Source, TypedDocument } from './source.ts';
 
-/** The name under which an operation's context says that its subscriber comes back by itself. */
+/**
+ * The name under which an operation's context says that its subscriber comes back by itself: a function that is called once
+ * the gateway has taken the connection, with one that checks it.
+ */
 export const FOLLOWED = 'pasarelaFollowed';
+
+/** What stands there. */
+export type Followed = (check: () => void) => void;
 
 /**
  * What a GraphQL library subscribes with. Where `follow` or `watch` asks through it, one attempt; for everybody else, a
@@ -17,7 +23,7 @@ export function subscribeFor<Data, Variables extends object>(
   sink: Sink<Data>,
 ): () => void {
   if (typeof followed === 'function') {
-    return source.subscribe(document, variables, { ...sink, opened: () => followed() });
+    return source.subscribe(document, variables, { ...sink, opened: () => followed(() => source.check?.()) });
   }
   let after: string | undefined;
   const resumes = 'after' in variables;

@@ -48,7 +48,7 @@ export interface Source {
     variables: Variables,
     sink: Sink<Data>,
   ): () => void;
-  /** Makes sure that an open connection is not dead, for example after a change of network. */
+  /** The network may be another one: gives up a connection that is being made, and makes sure that an open one lives. */
   check?(): void;
 }
 
@@ -96,5 +96,5 @@ export async function ask<Data, Variables>(
 ): Promise<Data> {
   const { data, errors } = await source.query(document, variables, signal);
   if (data != null) return data;
-  throw new Refused(errors?.[0] ?? { message: 'The gateway answered without data.' });
+  throw new Refused(errors?.[0] ?? { message: 'No data.' });
 }

@@ -8,7 +8,7 @@ import {
 } from '@urql/core';
 import { onEnd, pipe, subscribe } from 'wonka';
 import { nodeOf } from './print.ts';
-import { FOLLOWED, subscribeFor } from './resume.ts';
+import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
 import type { Answer, Problem, Source, TypedDocument } from './source.ts';
 
 /** The last exchange of a client: sends everything over a source. Subscriptions resume by themselves. */
@@ -42,7 +42,9 @@ export const sourceExchange = (source: Source): Exchange =>
 
 /** A client whose last exchange is {@link sourceExchange} as a source: `follow(urqlSource(client), …)`. */
 export function urqlSource(client: Client): Source {
+  let check = (): void => {};
   return {
+    check: () => check(),
     async query<Data, Variables>(
       document: TypedDocument<Data, Variables>,
       variables: Variables,
@@ -60,9 +62,13 @@ export function urqlSource(client: Client): Source {
       return answerOf(data, error);
     },
     subscribe(document, variables, sink) {
+      const followed: Followed = (given) => {
+        check = given;
+        sink.opened();
+      };
       let last: unknown;
       const { unsubscribe } = pipe(
-        client.subscription(nodeOf(document), variables as object, { [FOLLOWED]: () => sink.opened() }),
+        client.subscription(nodeOf(document), variables as object, { [FOLLOWED]: followed }),
         onEnd(() => sink.ended()),
         subscribe(({ data, error }) => {
           // At the end urql repeats the last result, and beside an error the data of the one before.

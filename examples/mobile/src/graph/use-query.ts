@@ -8,7 +8,10 @@ export interface Query<Data> {
   again(): void;
 }
 
-/** Reads once, and again when asked to. */
+/** How long to wait before a gateway that gave no answer is asked again, in milliseconds. */
+const AGAIN_MS = 1_000;
+
+/** Reads once; again when asked to, and where no answer came. */
 export function useQuery<Data, Variables>(
   source: Source,
   document: TypedDocument<Data, Variables>,
@@ -20,12 +23,20 @@ export function useQuery<Data, Variables>(
   // biome-ignore lint/correctness/useExhaustiveDependencies: another turn is a reason to read again.
   useEffect(() => {
     const left = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
     // It was made of variables just above.
     source.query(document, JSON.parse(text) as Variables, left.signal).then(
       ({ data, errors }) => setState({ data: data ?? undefined, problem: errors?.[0]?.message }),
-      () => left.signal.aborted || setState({ data: undefined, problem: '' }),
+      () => {
+        if (left.signal.aborted) return;
+        setState({ data: undefined, problem: '' });
+        timer = setTimeout(() => setTurn((before) => before + 1), AGAIN_MS);
+      },
     );
-    return () => left.abort();
+    return () => {
+      clearTimeout(timer);
+      left.abort();
+    };
   }, [source, document, text, turn]);
   return { ...state, again: useCallback(() => setTurn((before) => before + 1), []) };
 }
