@@ -219,7 +219,6 @@ describe('a Redis that lost what it held', () => {
     const client = randomUUID();
     await using own = await startRedis();
     const log = await open({ redisUrl: own.url });
-    const { signal } = new AbortController();
     const append = async (count: number): Promise<string> => {
       let cursor: string | null = null;
       for (let made = 0; made < count; made += 1) ({ cursor } = await log.append(client, moneyIn()));
