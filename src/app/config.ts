@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { Secret } from '../common/secret.ts';
+import { BANK_FIELD_NAMES, type BankField, type BankFieldNames } from '../upstream/banks.ts';
 
 /**
  * Every variable that Pasarela reads, and the only place that reads them. An empty variable counts as unset. What a
@@ -69,6 +70,19 @@ const host = z
   .transform((value) => value.toLowerCase())
   .refine((value) => URL.canParse(`http://${value}`) && new URL(`http://${value}`).host === value);
 
+/** The names that were given stand in the place of the known ones. */
+function bankFieldNames(given: readonly (readonly string[])[]): BankFieldNames {
+  const namesOf = (field: BankField): readonly string[] => {
+    const names = given.flatMap(([of, name]) => (of === field && name !== undefined ? [name] : []));
+    return names.length > 0 ? names : BANK_FIELD_NAMES[field];
+  };
+  return {
+    name: namesOf('name'),
+    institutionCode: namesOf('institutionCode'),
+    clabeCode: namesOf('clabeCode'),
+  };
+}
+
 const variables = z.object({
   PORT: integer(0, 65_535).default(4000),
   HOST: z.string().default('127.0.0.1').describe('an address of this machine'),
@@ -87,6 +101,10 @@ const variables = z.object({
   UPSTREAM_TOKEN_CLIENT_CLAIM: list(z.string().min(1))
     .describe('names of JWT claims, comma-separated')
     .default(['client_id', 'clientId', 'cid', 'sub']),
+  UPSTREAM_BANK_FIELDS: list(z.string().regex(/^(name|institutionCode|clabeCode)=[^=\s]+$/))
+    .transform((given) => bankFieldNames(given.map((pair) => pair.split('=', 2))))
+    .describe('such as name=nombre,institutionCode=clave,clabeCode=prefijo')
+    .optional(),
   AUTH_MODE: z.enum(['passthrough', 'service']).describe('passthrough or service').default('passthrough'),
   UPSTREAM_API_KEY: secret("the client's API key").optional(),
   UPSTREAM_CLIENT_ID: z.uuid().describe('the UUID of the client').optional(),

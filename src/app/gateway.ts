@@ -38,6 +38,7 @@ import { readiness } from '../transport/readiness.ts';
 import { createOpenStreams, type StreamLimits } from '../transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
 import { ACCOUNTS } from '../upstream/accounts.ts';
+import type { BankFieldNames } from '../upstream/banks.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
 import { CUSTOMERS } from '../upstream/customers.ts';
@@ -78,6 +79,8 @@ export interface ServerConfig extends GraphConfig {
   /** The longest answer of the REST service that is read, in bytes. */
   readonly upstreamAnswerBytes: number;
   readonly upstreamUtcOffset: string;
+  /** Under which names the service's catalog of banks says what it says. */
+  readonly bankFieldNames: BankFieldNames;
   readonly tokenClientClaims: readonly string[];
   /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */
   readonly service: Omit<ServiceOptions, 'utcOffset'> | undefined;
@@ -183,7 +186,7 @@ export function buildServer(
     const createContext = createContextFactory({
       http,
       auth,
-      banks: createBankCache(BANKS_TTL_MS, monotonic),
+      banks: createBankCache(config.bankFieldNames, BANKS_TTL_MS, monotonic),
       lists,
       listsMaxAgeMs: config.listsMaxAgeMs,
       maxItems: config.limits.cost,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../common/secret.ts';
 import { createLogger } from '../observability/logger.ts';
+import { BANK_FIELD_NAMES } from '../upstream/banks.ts';
 import { readEnvironment, serviceOf, type Variables, weaknessesOf } from './config.ts';
 import type { Demo } from './demo.ts';
 import { buildServer, type ServerConfig } from './gateway.ts';
@@ -27,6 +28,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     operationsQueue: variables.OPERATIONS_QUEUE,
     listsMaxAgeMs: variables.LISTS_MAX_AGE * 1_000,
     upstreamUtcOffset: variables.UPSTREAM_UTC_OFFSET,
+    bankFieldNames: variables.UPSTREAM_BANK_FIELDS ?? BANK_FIELD_NAMES,
     tokenClientClaims: variables.UPSTREAM_TOKEN_CLIENT_CLAIM,
     service: serviceOf(variables),
     redisUrl: variables.REDIS_URL,
