@@ -122,7 +122,9 @@ const variables = z.object({
   LIMIT_STREAMS_PER_ADDRESS: integer(1, 10_000_000).default(1_000),
   LIMIT_STREAMS_PER_CALLER: integer(1, 10_000_000).default(10_000),
   TRUSTED_PROXIES: list(network).default(['127.0.0.0/8', '::1']),
-  TRUSTED_DOCUMENTS: text('a JSON file of SHA-256 hash → document').optional(),
+  TRUSTED_DOCUMENTS: list(z.string().min(1))
+    .describe('JSON files of id → document, comma-separated')
+    .optional(),
   REDIS_URL: z
     .string()
     .regex(/^(rediss?|rediss?\+(sentinel|cluster)):\/\/./)

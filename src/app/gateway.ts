@@ -16,7 +16,7 @@ import { Waiters } from '../common/waiters.ts';
 import { openEventLog } from '../events/open.ts';
 import { createDrain } from '../graphql/plugins/drain.ts';
 import { createQueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
-import { trustedDocument } from '../graphql/plugins/trusted-documents.ts';
+import { documentOf } from '../graphql/plugins/trusted-documents.ts';
 import { placesOf, toDocumentError } from '../graphql/public-errors.ts';
 import { createGraph, type GraphConfig } from '../graphql/yoga.ts';
 import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from '../ingress/addresses.ts';
@@ -299,10 +299,7 @@ export function buildServer(
       untilExpiry: (incoming, signal) => createContext(incoming).untilExpiry(signal),
       openStream: (request) => openStreams.enter(addressOfClient(request)),
       identify: async (incoming) => streamOwner(await createContext(incoming).identify()),
-      documentOf: (request) =>
-        config.trustedDocuments === undefined
-          ? String(request.query)
-          : trustedDocument(config.trustedDocuments, request),
+      documentOf: (request) => documentOf(config.trustedDocuments, request),
       publicForm: (error, requestId) => {
         const { message, extensions } = toDocumentError(error);
         const { http: _status, ...known } = extensions;
@@ -310,7 +307,18 @@ export function buildServer(
       },
     });
 
+    const stopWatching = config.trustedDocuments?.watch?.((problem) => {
+      metrics.trustedDocumentsReload(problem === undefined);
+      if (problem === undefined) logger.info({}, 'The trusted documents have been read again');
+      else
+        logger.error(
+          { error: problem.message },
+          'The trusted documents have changed and cannot be read: those read before stay in force',
+        );
+    });
+
     stopGateway = async () => {
+      stopWatching?.();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       connections.end();
       const expired = sleep(DRAIN_TIMEOUT_MS, undefined, { ref: false });

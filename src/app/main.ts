@@ -9,7 +9,7 @@ import { readEnvironment, serviceOf, type Variables, weaknessesOf } from './conf
 import type { Demo } from './demo.ts';
 import { buildServer, type ServerConfig } from './gateway.ts';
 import { type Closer, runProgram } from './lifecycle.ts';
-import { readTrustedDocuments } from './trusted-documents-file.ts';
+import { openTrustedDocuments } from './trusted-documents-file.ts';
 
 type Opened = (closer: Closer) => void;
 
@@ -58,7 +58,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     trustedDocuments:
       variables.TRUSTED_DOCUMENTS === undefined
         ? undefined
-        : readTrustedDocuments(variables.TRUSTED_DOCUMENTS),
+        : openTrustedDocuments(variables.TRUSTED_DOCUMENTS),
   };
 }
 
