@@ -160,6 +160,7 @@ const variables = z.object({
     .default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')).optional(),
   PASARELA_TOKEN: secret('an access token for the commands to act with').optional(),
+  FORWARD_SECRET: secret('the secret that forwarded events are signed with').optional(),
   SANDBOX_PORT: integer(0, 65_535).default(4010),
   SANDBOX_SPEED: z
     .string()
@@ -184,6 +185,7 @@ const SECRET = new Set<string>([
   'UPSTREAM_CLIENT_SECRET',
   'AUTH_JWT_SECRET',
   'PASARELA_TOKEN',
+  'FORWARD_SECRET',
 ]);
 
 /** What `AUTH_MODE=service` cannot do without. */
