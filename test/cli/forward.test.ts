@@ -141,12 +141,24 @@ it('begins with what comes from now on, goes on when the receiver is back, and s
 });
 
 it('ends with EVENTS_GAP, and says how to start again, where the log no longer holds what follows', async () => {
-  const { data } = await gateway.query('{ events(first: 1) { nodes { cursor } } }');
-  for (let sent = 0; sent < 30; sent += 1) await credit('1.00');
+  await using small = await startGateway({ config: { eventsRetention: 3 } });
+  const { accounts } = await control(small.sandbox, 'GET', '/sandbox');
+  const { data } = await small.query('{ eventCursor }');
+  for (let sent = 0; sent < 5; sent += 1) {
+    await control(small.sandbox, 'POST', '/sandbox/spei-credits', {
+      clabe: accounts[0].clabe,
+      amount: '1.00',
+    });
+  }
   await using receiver = await startReceiver(() => 200);
+  const told = {
+    ...environment(),
+    PORT: new URL(small.url).port,
+    PASARELA_TOKEN: small.sandbox.accessToken,
+  };
   const forwarded = (...args: string[]) =>
-    pasarela(['events', 'forward', '--to', receiver.url, ...args], environment());
-  const { code, stderr } = await forwarded('--from', data.events.nodes[0].cursor);
+    pasarela(['events', 'forward', '--to', receiver.url, ...args], told);
+  const { code, stderr } = await forwarded('--from', data.eventCursor);
   expect(code).toBe(1);
   expect(stderr).toMatch(/EVENTS_GAP.*Start again with --from \S+ .*Delete .*\.cursor first/s);
   expect(receiver.taken).toEqual([]);

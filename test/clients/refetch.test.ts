@@ -53,3 +53,13 @@ it("Relay's runtime refetches every noun by its id with one look-up, and pages a
   expect(refetched.transaction.routes).toEqual(['/v1/clients/{clientId}/transactions/{transactionId}']);
   expect(instruments.toSorted()).toEqual(world.instruments.map(({ id }: { id: string }) => id).toSorted());
 });
+
+it("Apollo Client's persisted-query link sends the text where no documents are listed, and from then on at once", async () => {
+  const written = await run(
+    process.execPath,
+    [folder('test/clients/persisted.js'), gateway.graphql, gateway.sandbox.accessToken],
+    work,
+  );
+  const { clientId } = gateway.sandbox;
+  expect(JSON.parse(written)).toEqual({ ids: [clientId, clientId], texts: [false, true, true] });
+});
