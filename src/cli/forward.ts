@@ -208,13 +208,18 @@ const rest = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   pause(milliseconds, undefined, { signal }).catch(() => undefined);
 
 async function readState(file: string): Promise<string | undefined> {
+  let text: string;
   try {
-    const text = (await readFile(file, 'utf8')).trim();
-    return text === '' ? undefined : text;
+    text = await readFile(file, 'utf8');
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
     throw new CommandError(`${file} cannot be read: ${String(cause)}`, { cause });
   }
+  const cursor = text.trim();
+  // To begin with what comes from now on would leave out what came before, unseen.
+  if (cursor === '')
+    throw new CommandError(`${file} holds no cursor. Delete it, and start again with --from.`);
+  return cursor;
 }
 
 /** Replaces the cursor as a whole: a process that is killed meanwhile leaves the one before. */

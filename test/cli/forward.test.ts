@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -171,6 +171,10 @@ it('says what it misses before it posts anything', async () => {
   expect(await run(['--to', 'ftp://example.mx'])).toMatchObject({ code: 2 });
   const unsigned = await run(['--to', 'http://127.0.0.1:9'], { FORWARD_SECRET: '' });
   expect(unsigned).toMatchObject({ code: 1, stderr: expect.stringContaining('FORWARD_SECRET is not set') });
+  const empty = join(folder, 'empty.cursor');
+  await writeFile(empty, '');
+  const lost = await run(['--to', 'http://127.0.0.1:9', '--state', empty]);
+  expect(lost).toMatchObject({ code: 1, stderr: expect.stringContaining('holds no cursor') });
   const stranger = await run(['--to', 'http://127.0.0.1:9'], { PASARELA_TOKEN: 'nonsense' });
   expect(stranger).toMatchObject({ code: 1, stderr: expect.stringContaining('UNAUTHENTICATED') });
 });
