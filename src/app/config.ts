@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { Secret } from '../common/secret.ts';
+import { BANK_FIELD_NAMES, type BankField, type BankFieldNames } from '../upstream/banks.ts';
 
 /**
  * Every variable that Pasarela reads, and the only place that reads them. An empty variable counts as unset. What a
@@ -69,6 +70,19 @@ const host = z
   .transform((value) => value.toLowerCase())
   .refine((value) => URL.canParse(`http://${value}`) && new URL(`http://${value}`).host === value);
 
+/** The names that were given stand in the place of the known ones. */
+function bankFieldNames(given: readonly (readonly string[])[]): BankFieldNames {
+  const namesOf = (field: BankField): readonly string[] => {
+    const names = given.flatMap(([of, name]) => (of === field && name !== undefined ? [name] : []));
+    return names.length > 0 ? names : BANK_FIELD_NAMES[field];
+  };
+  return {
+    name: namesOf('name'),
+    institutionCode: namesOf('institutionCode'),
+    clabeCode: namesOf('clabeCode'),
+  };
+}
+
 const variables = z.object({
   PORT: integer(0, 65_535).default(4000),
   HOST: z.string().default('127.0.0.1').describe('an address of this machine'),
@@ -88,6 +102,10 @@ const variables = z.object({
   UPSTREAM_TOKEN_CLIENT_CLAIM: list(z.string().min(1))
     .describe('names of JWT claims, comma-separated')
     .default(['client_id', 'clientId', 'cid', 'sub']),
+  UPSTREAM_BANK_FIELDS: list(z.string().regex(/^(name|institutionCode|clabeCode)=[^=\s]+$/))
+    .transform((given) => bankFieldNames(given.map((pair) => pair.split('=', 2))))
+    .describe('such as name=nombre,institutionCode=clave,clabeCode=prefijo')
+    .optional(),
   AUTH_MODE: z.enum(['passthrough', 'service']).describe('passthrough or service').default('passthrough'),
   UPSTREAM_API_KEY: secret("the client's API key").optional(),
   UPSTREAM_CLIENT_ID: z.uuid().describe('the UUID of the client').optional(),
@@ -105,7 +123,9 @@ const variables = z.object({
   LIMIT_STREAMS_PER_ADDRESS: integer(1, 10_000_000).default(1_000),
   LIMIT_STREAMS_PER_CALLER: integer(1, 10_000_000).default(10_000),
   TRUSTED_PROXIES: list(network).default(['127.0.0.0/8', '::1']),
-  TRUSTED_DOCUMENTS: text('a JSON file of SHA-256 hash → document').optional(),
+  TRUSTED_DOCUMENTS: list(z.string().min(1))
+    .describe('JSON files of id → document, comma-separated')
+    .optional(),
   REDIS_URL: z
     .string()
     .regex(/^(rediss?|rediss?\+(sentinel|cluster)):\/\/./)
@@ -141,6 +161,7 @@ const variables = z.object({
     .default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')).optional(),
   PASARELA_TOKEN: secret('an access token for the commands to act with').optional(),
+  FORWARD_SECRET: secret('the secret that forwarded events are signed with').optional(),
   SANDBOX_PORT: integer(0, 65_535).default(4010),
   SANDBOX_SPEED: z
     .string()
@@ -165,6 +186,7 @@ const SECRET = new Set<string>([
   'UPSTREAM_CLIENT_SECRET',
   'AUTH_JWT_SECRET',
   'PASARELA_TOKEN',
+  'FORWARD_SECRET',
 ]);
 
 /** What `AUTH_MODE=service` cannot do without. */

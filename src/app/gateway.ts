@@ -11,7 +11,7 @@ import type { Secret } from '../common/secret.ts';
 import { openEventLog } from '../events/open.ts';
 import { createDrain } from '../graphql/plugins/drain.ts';
 import { createQueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
-import { trustedDocument } from '../graphql/plugins/trusted-documents.ts';
+import { documentOf } from '../graphql/plugins/trusted-documents.ts';
 import { placesOf, toDocumentError } from '../graphql/public-errors.ts';
 import { createGraph, type GraphConfig } from '../graphql/yoga.ts';
 import { ingressToken, ingressUrl, isIngressUrl, maskIngressUrl } from '../ingress/addresses.ts';
@@ -32,6 +32,7 @@ import { createRouter } from '../transport/router.ts';
 import { createOpenStreams, type StreamLimits } from '../transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
 import { ACCOUNTS } from '../upstream/accounts.ts';
+import type { BankFieldNames } from '../upstream/banks.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { CepPolls } from '../upstream/cep-polls.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
@@ -73,6 +74,8 @@ export interface ServerConfig extends GraphConfig {
   /** The longest answer of the REST service that is read, in bytes. */
   readonly upstreamAnswerBytes: number;
   readonly upstreamUtcOffset: string;
+  /** Under which names the service's catalog of banks says what it says. */
+  readonly bankFieldNames: BankFieldNames;
   readonly tokenClientClaims: readonly string[];
   /** The gateway's own credentials and how callers' tokens are verified; undefined for passthrough. */
   readonly service: Omit<ServiceOptions, 'utcOffset'> | undefined;
@@ -200,7 +203,7 @@ export function buildServer(
     const createContext = createContextFactory({
       http,
       auth,
-      banks: createBankCache(BANKS_TTL_MS, monotonic),
+      banks: createBankCache(config.bankFieldNames, BANKS_TTL_MS, monotonic),
       lists,
       listsMaxAgeMs: config.listsMaxAgeMs,
       maxItems: config.limits.cost,
@@ -290,10 +293,7 @@ export function buildServer(
       isRefusal,
       clock,
       onTold: shared.forget,
-      documentOf: (request) =>
-        config.trustedDocuments === undefined
-          ? String(request.query)
-          : trustedDocument(config.trustedDocuments, request),
+      documentOf: (request) => documentOf(config.trustedDocuments, request),
       publicForm: (error, requestId) => {
         const { message, extensions } = toDocumentError(error);
         const { http: _status, ...known } = extensions;
@@ -301,8 +301,19 @@ export function buildServer(
       },
     });
 
-    stopGateway = () =>
-      shutDown({
+    const stopWatching = config.trustedDocuments?.watch?.((problem) => {
+      metrics.trustedDocumentsReload(problem === undefined);
+      if (problem === undefined) logger.info({}, 'The trusted documents have been read again');
+      else
+        logger.error(
+          { error: problem.message },
+          'The trusted documents have changed and cannot be read: those read before stay in force',
+        );
+    });
+
+    stopGateway = () => {
+      stopWatching?.();
+      return shutDown({
         server,
         connections,
         drain,
@@ -311,6 +322,7 @@ export function buildServer(
         events,
         last: [money, auth, { stop: () => http.close() }],
       });
+    };
 
     try {
       await new Promise<void>((resolve, reject) => {

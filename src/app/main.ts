@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../common/secret.ts';
 import { createLogger } from '../observability/logger.ts';
+import { BANK_FIELD_NAMES } from '../upstream/banks.ts';
 import { readEnvironment, readMisspellings, serviceOf, type Variables, weaknessesOf } from './config.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import type { Demo } from './demo.ts';
 import { buildServer, type ServerConfig } from './gateway.ts';
 import { type Closer, runProgram } from './lifecycle.ts';
-import { readTrustedDocuments } from './trusted-documents-file.ts';
+import { openTrustedDocuments } from './trusted-documents-file.ts';
 
 type Opened = (close: Closer, waitsFor?: string) => void;
 
@@ -30,6 +31,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     operationsQueue: variables.OPERATIONS_QUEUE,
     listsMaxAgeMs: variables.LISTS_MAX_AGE * 1_000,
     upstreamUtcOffset: variables.UPSTREAM_UTC_OFFSET,
+    bankFieldNames: variables.UPSTREAM_BANK_FIELDS ?? BANK_FIELD_NAMES,
     tokenClientClaims: variables.UPSTREAM_TOKEN_CLIENT_CLAIM,
     service: serviceOf(variables),
     redisUrl: variables.REDIS_URL,
@@ -60,7 +62,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     trustedDocuments:
       variables.TRUSTED_DOCUMENTS === undefined
         ? undefined
-        : readTrustedDocuments(variables.TRUSTED_DOCUMENTS),
+        : openTrustedDocuments(variables.TRUSTED_DOCUMENTS),
   };
 }
 

@@ -1,37 +1,75 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { hashOf, type TrustedDocuments } from '../graphql/plugins/trusted-documents.ts';
 import { ConfigError } from './config.ts';
 
-const File = z.record(z.string(), z.string());
+/** What Relay's compiler (`persistConfig.file`) and graphql-codegen's client preset write: id → text. */
+const Texts = z.record(z.string(), z.string());
+/** What Apollo's `generate-persisted-query-manifest` writes. */
+const ApolloManifest = z.object({
+  format: z.literal('apollo-persisted-query-manifest'),
+  version: z.literal(1),
+  operations: z.array(z.object({ id: z.string(), body: z.string() })),
+});
+
+/** How often the files are looked at, in milliseconds. */
+const LOOK_EVERY_MS = 5_000;
+const SHA_256 = /^(sha256:)?[0-9a-f]{64}$/i;
 
 /**
- * Reads the file that `TRUSTED_DOCUMENTS` names: a JSON object of SHA-256 (hexadecimal) → document.
+ * Reads the files that `TRUSTED_DOCUMENTS` names. Each holds a JSON object of id → text, or Apollo's manifest.
  *
- * @throws ConfigError when it cannot be read, or a hash is not that of its document: a client that names the true hash would be refused.
+ * @returns text by each document's own id, and by the SHA-256 of the text.
+ * @throws ConfigError when one cannot be read, one id stands for two texts, or a SHA-256 is not that of its document: a
+ * client that names the true hash would be refused.
  */
-export function readTrustedDocuments(path: string): TrustedDocuments {
-  const wrong = (problem: string) =>
-    new ConfigError(`The configuration is wrong:\n  TRUSTED_DOCUMENTS: ${problem}`);
-  let text: string;
+export function readTrustedDocuments(paths: readonly string[]): ReadonlyMap<string, string> {
+  const documents = new Map<string, string>();
+  const add = (id: string, text: string): void => {
+    const known = documents.get(id);
+    if (known !== undefined && known !== text) {
+      throw wrong(`${JSON.stringify(id)} stands for two documents that differ.`);
+    }
+    documents.set(id, text);
+  };
+  for (const path of paths) {
+    for (const [id, text] of documentsIn(path)) {
+      // graphql-codegen can name the algorithm before the hash.
+      if (SHA_256.test(id) && id.toLowerCase().replace(/^sha256:/, '') !== hashOf(text)) {
+        throw wrong(
+          `${JSON.stringify(id)} of ${path} is not the SHA-256 of its document, which is ${hashOf(text)}.`,
+        );
+      }
+      if (!SHA_256.test(id)) add(id, text);
+      add(hashOf(text), text);
+    }
+  }
+  return documents;
+}
+
+const wrong = (problem: string) =>
+  new ConfigError(`The configuration is wrong:\n  TRUSTED_DOCUMENTS: ${problem}`);
+
+/**
+ * The documents of one file, each under the id that the file gives it.
+ *
+ * @throws ConfigError
+ */
+export function documentsIn(path: string): readonly (readonly [id: string, text: string])[] {
+  let content: string;
   try {
-    text = readFileSync(path, 'utf8');
+    content = readFileSync(path, 'utf8');
   } catch {
     throw wrong(`${JSON.stringify(path)} cannot be read.`);
   }
-  const read = File.safeParse(parse(text));
-  if (!read.success) throw wrong(`${JSON.stringify(path)} is no JSON object of hash → document.`);
-  const documents = new Map<string, string>();
-  for (const [hash, document] of Object.entries(read.data)) {
-    // graphql-codegen names the algorithm before the hash.
-    if (hash.toLowerCase().replace(/^sha256:/, '') !== hashOf(document)) {
-      throw wrong(
-        `${JSON.stringify(hash)} is not the SHA-256 of its document, which is ${hashOf(document)}.`,
-      );
-    }
-    documents.set(hashOf(document), document);
-  }
-  return documents;
+  const json = parse(content);
+  const manifest = ApolloManifest.safeParse(json);
+  if (manifest.success) return manifest.data.operations.map(({ id, body }) => [id, body]);
+  const texts = Texts.safeParse(json);
+  if (texts.success) return Object.entries(texts.data);
+  throw wrong(
+    `${JSON.stringify(path)} is neither a JSON object of id → document nor a persisted query manifest of Apollo's.`,
+  );
 }
 
 function parse(text: string): unknown {
@@ -41,3 +79,45 @@ function parse(text: string): unknown {
     return undefined;
   }
 }
+
+/**
+ * The documents of files, which may change while the gateway runs. Files that cannot be taken over leave what was read
+ * before in force.
+ *
+ * @param lookEveryMs how often the files are looked at once watched.
+ * @throws ConfigError as {@link readTrustedDocuments} does.
+ */
+export function openTrustedDocuments(
+  paths: readonly string[],
+  lookEveryMs: number = LOOK_EVERY_MS,
+): Required<TrustedDocuments> {
+  let seen = stateOf(paths);
+  let documents = readTrustedDocuments(paths);
+  return {
+    get: (id) => documents.get(id),
+    watch(onReload) {
+      const timer = setInterval(() => {
+        const state = stateOf(paths);
+        if (state === seen) return;
+        seen = state;
+        try {
+          documents = readTrustedDocuments(paths);
+          onReload(undefined);
+        } catch (error) {
+          onReload(error instanceof Error ? error : new Error(String(error)));
+        }
+      }, lookEveryMs);
+      timer.unref();
+      return () => clearInterval(timer);
+    },
+  };
+}
+
+/** Changes with each file, also where a link now leads to another one, as Kubernetes replaces a ConfigMap. */
+const stateOf = (paths: readonly string[]): string =>
+  paths
+    .map((path) => {
+      const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+      return stat === undefined ? 'none' : `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}`;
+    })
+    .join(' ');

@@ -3,7 +3,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 /** What the `pasarela` command's exit code says. `help` prints the same. */
 export const EXIT = { done: 0, wrong: 1, usage: 2 } as const;
 
-type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** One subcommand. */
 export interface Command {

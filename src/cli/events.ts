@@ -7,6 +7,7 @@ import {
   type Command,
   CommandError,
   EXIT,
+  type ExitCode,
   print,
   printableLine,
   readArguments,
@@ -14,7 +15,8 @@ import {
   remark,
   UsageError,
 } from './command.ts';
-import { describe, type Graph, query, subscribe } from './graph.ts';
+import { forward, stateFileOf } from './forward.ts';
+import { describe, type Graph, GraphError, query, subscribe } from './graph.ts';
 
 /** Errors that stay, however long one waits. */
 const FINAL = [
@@ -35,11 +37,15 @@ const PROGRESS_EVERY = 1_000;
 export const events: Command = {
   help: `Usage: pasarela events tail [--types …] [--after CURSOR] [--url URL] [--json]
        pasarela events replay [--types …] [--after CURSOR] [--url URL] [--json]
+       pasarela events forward --to URL [--types …] [--from CURSOR] [--state FILE] [--url URL]
 
   tail     prints events as they arrive, from now on or since CURSOR, until Ctrl-C. It connects again by itself and goes on
            where it was; where that cannot be kept it ends with EVENTS_GAP and says from where it can start again.
   replay   prints what the log retains, from its beginning or since CURSOR, up to now, and ends. How far it has come is
            told on standard error.
+  forward  posts each event to a receiver, in order and at least once, signed with FORWARD_SECRET. It saves the cursor once the
+           receiver has answered with a 2xx, and goes on after it when it is started again. A receiver or gateway that is away
+           is tried again, with growing pauses; events that are missing end it with EVENTS_GAP.
 
 A line holds the time of arrival, the type, what it says of money or of the receipt, the id and the cursor; no name and
 no account. With --json each line is a JSON object.
@@ -48,6 +54,9 @@ no account. With --json each line is a JSON object.
   --after   the cursor of the last event seen
   --url     address of the graph; default that of the gateway on this machine, from HOST and PORT
   --json    one JSON object per line
+  --to      address of the receiver
+  --from    the cursor to begin after where none was saved; default what comes from now on
+  --state   file that holds the cursor; default one for each receiver in DATA_DIR, else in this folder
 
 PASARELA_TOKEN holds an access token that the gateway accepts: with AUTH_MODE=service one of the identity provider's with
 the scope events:read, otherwise one of the service's.
@@ -56,10 +65,10 @@ Exit codes: 0 done, or ended by a signal; 1 the gateway cannot be asked, or even
 understood.`,
   async run(args) {
     const [verb, ...rest] = args;
+    if (verb === 'forward') return runForward(rest);
     if (verb !== 'tail' && verb !== 'replay') {
-      throw new UsageError(
-        verb === undefined ? 'wants tail or replay' : `there is no "${verb}": wants tail or replay`,
-      );
+      const wants = 'wants tail, replay or forward';
+      throw new UsageError(verb === undefined ? wants : `there is no "${verb}": ${wants}`);
     }
     const { values, positionals } = readArguments(rest, {
       types: { type: 'string' },
@@ -68,14 +77,8 @@ understood.`,
       json: { type: 'boolean' },
     });
     refuseArguments(positionals);
-    const { HOST, PORT, PASARELA_TOKEN } = readEnvironment();
-    if (PASARELA_TOKEN === undefined) {
-      throw new CommandError('PASARELA_TOKEN is not set: it holds an access token that the gateway accepts.');
-    }
-    const url = values.url ?? `${gatewayOrigin(HOST, PORT)}/graphql`;
-    if (!URL.canParse(url)) throw new UsageError(`--url got "${url}", wants the address of a graph`);
     const wanted: Wanted = {
-      graph: { url, token: PASARELA_TOKEN.reveal() },
+      graph: graphAt(values.url),
       types: values.types === undefined ? null : readTypes(values.types),
       after: values.after ?? null,
       show: values.json === true ? (event) => print(JSON.stringify(event)) : (event) => print(lineOf(event)),
@@ -84,6 +87,58 @@ understood.`,
     return EXIT.done;
   },
 };
+
+/** The graph that the options and the environment name. */
+function graphAt(given: string | undefined): Graph {
+  const { HOST, PORT, PASARELA_TOKEN } = readEnvironment();
+  if (PASARELA_TOKEN === undefined) {
+    throw new CommandError('PASARELA_TOKEN is not set: it holds an access token that the gateway accepts.');
+  }
+  const url = given ?? `${gatewayOrigin(HOST, PORT)}/graphql`;
+  if (!URL.canParse(url)) throw new UsageError(`--url got "${url}", wants the address of a graph`);
+  return { url, token: PASARELA_TOKEN.reveal() };
+}
+
+async function runForward(args: readonly string[]): Promise<ExitCode> {
+  const { values, positionals } = readArguments(args, {
+    to: { type: 'string' },
+    types: { type: 'string' },
+    from: { type: 'string' },
+    state: { type: 'string' },
+    url: { type: 'string' },
+  });
+  refuseArguments(positionals);
+  const { to = '' } = values;
+  if (!/^https?:\/\//.test(to) || !URL.canParse(to)) {
+    throw new UsageError(`--to got "${to}", wants the http or https address of a receiver`);
+  }
+  const { FORWARD_SECRET, DATA_DIR = '.' } = readEnvironment();
+  if (FORWARD_SECRET === undefined) {
+    throw new CommandError('FORWARD_SECRET is not set: the receiver tells by it that events are from here.');
+  }
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  const forwarding = {
+    graph: graphAt(values.url),
+    types: values.types === undefined ? null : readTypes(values.types),
+    to,
+    from: values.from ?? null,
+    secret: FORWARD_SECRET.reveal(),
+    stateFile: values.state ?? stateFileOf(DATA_DIR, to),
+    isFinal: (code: string) => FINAL.includes(code),
+  };
+  try {
+    await forward(forwarding, stop.signal);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    const again = error.message.replace('--after', '--from');
+    const isPlace = error instanceof GraphError && ['EVENTS_GAP', 'CURSOR_INVALID'].includes(error.code);
+    remark(isPlace ? `${again}\nDelete ${forwarding.stateFile} first: the cursor in it counts.` : again);
+    process.exit(EXIT.wrong);
+  }
+  // The stream of news may still be open.
+  process.exit(EXIT.done);
+}
 
 interface Wanted {
   readonly graph: Graph;
@@ -103,7 +158,7 @@ const Event = z.object({
   type: z.string(),
   cursor: z.string(),
   receivedAt: z.string(),
-  transactionId: z.string().optional(),
+  transactionId: z.string().nullish(),
   amount: z.object({ amount: z.string(), currency: z.string() }).optional(),
   rawSubCategory: z.string().nullish(),
   decision: z.string().optional(),

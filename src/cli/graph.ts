@@ -33,7 +33,7 @@ const Result = z.object({
  * Asks one query.
  *
  * @returns its `data`, as it came
- * @throws CommandError when the gateway cannot be asked, or answers with an error
+ * @throws CommandError when the gateway cannot be asked, GraphError when it answers with an error
  */
 export async function query(graph: Graph, document: string, variables: object): Promise<unknown> {
   let answer: unknown;
@@ -56,7 +56,7 @@ export async function query(graph: Graph, document: string, variables: object): 
   const result = Result.safeParse(answer).data;
   if (result === undefined) throw new CommandError(`What answers at ${graph.url} is not GraphQL.`);
   const [error] = result.errors ?? [];
-  if (error !== undefined) throw new CommandError(describe(error));
+  if (error !== undefined) throw new GraphError(error);
   return result.data;
 }
 
@@ -68,6 +68,17 @@ export function describe({ message, extensions = {} }: GraphFailure): string {
       ? `\nStart again with --after ${oldest} (oldest retained) or ${String(head)} (newest).`
       : '';
   return `${String(code ?? 'ERROR')}: ${message}${start}`;
+}
+
+/** The gateway has answered with an error. */
+export class GraphError extends CommandError {
+  /** Its `extensions.code`; `ERROR` where it has none. */
+  readonly code: string;
+
+  constructor(failure: GraphFailure) {
+    super(describe(failure));
+    this.code = String(failure.extensions?.['code'] ?? 'ERROR');
+  }
 }
 
 /** What one subscription yields: data, or the errors that end it. */

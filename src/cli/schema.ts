@@ -15,12 +15,22 @@ import {
   separateOperations,
   validate,
 } from 'graphql';
+import { ConfigError } from '../app/config.ts';
+import { documentsIn } from '../app/trusted-documents-file.ts';
 import { buildSchema } from '../schema/index.ts';
-import { type Command, CommandError, EXIT, print, readArguments, UsageError } from './command.ts';
+import {
+  type Command,
+  CommandError,
+  EXIT,
+  type ExitCode,
+  print,
+  readArguments,
+  UsageError,
+} from './command.ts';
 
 /** The graph, in the forms that clients' tools read. */
 export const schema: Command = {
-  help: `Usage: pasarela schema [--json | --possible-types | --persisted-documents FILES…]
+  help: `Usage: pasarela schema [--json | --possible-types | --persisted-documents FILES… | --check FILES…]
 
 Prints the graph as SDL, which is what schema.graphql holds.
 
@@ -30,6 +40,8 @@ Prints the graph as SDL, which is what schema.graphql holds.
   --persisted-documents   a manifest of the operations in FILES (GraphQL documents): the SHA-256 of each operation's
                           text → the text, with the fragments it uses. It is what TRUSTED_DOCUMENTS names; clients send
                           the text, or its hash. Fragments may stand in any of the files.
+  --check                 names every operation in FILES that this version of the graph breaks, and how. FILES are GraphQL
+                          documents, or what TRUSTED_DOCUMENTS names: the JSON of Relay, graphql-codegen or Apollo.
 
 Exit codes: 0 done; 1 a file cannot be read, or an operation does not fit the graph; 2 the command line is not understood.`,
   async run(args) {
@@ -37,6 +49,7 @@ Exit codes: 0 done; 1 a file cannot be read, or an operation does not fit the gr
       json: { type: 'boolean' },
       'possible-types': { type: 'boolean' },
       'persisted-documents': { type: 'boolean' },
+      check: { type: 'boolean' },
     });
     if (Object.keys(values).length > 1) throw new UsageError('takes one of its options at a time');
     if (values['persisted-documents'] === true) {
@@ -44,8 +57,12 @@ Exit codes: 0 done; 1 a file cannot be read, or an operation does not fit the gr
       print(toJson(manifest(buildSchema(), await readDocuments(positionals))));
       return EXIT.done;
     }
+    if (values.check === true) {
+      if (positionals.length === 0) throw new UsageError('--check needs the names of files');
+      return check(buildSchema(), positionals);
+    }
     if (positionals.length > 0)
-      throw new UsageError(`got "${positionals.join(' ')}" without --persisted-documents`);
+      throw new UsageError(`got "${positionals.join(' ')}" without --persisted-documents or --check`);
     const graph = buildSchema();
     if (values.json === true) print(toJson(introspectionFromSchema(graph)));
     else print(values['possible-types'] === true ? toJson(possibleTypes(graph)) : printSchema(graph));
@@ -93,6 +110,52 @@ function manifest(graph: GraphQLSchema, documents: DocumentNode): Readonly<Recor
   if (errors.length > 0) throw new CommandError(errors.map(String).join('\n\n'));
   const texts = Object.values(separateOperations(documents)).map(printDocument);
   return Object.fromEntries(texts.map((text) => [sha256(text), text]));
+}
+
+/** Prints every operation of the files that does not fit the graph, then how many do. */
+async function check(graph: GraphQLSchema, files: readonly string[]): Promise<ExitCode> {
+  const isManifest = (file: string): boolean => file.endsWith('.json');
+  const plain = await readDocuments(files.filter((file) => !isManifest(file)));
+  const fragments = plain.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+  // One by one, as files of several apps may hold operations of the same name.
+  const written = plain.definitions
+    .filter(({ kind }) => kind === Kind.OPERATION_DEFINITION)
+    .flatMap((definition) =>
+      Object.entries(separateOperations({ ...plain, definitions: [definition, ...fragments] })),
+    )
+    .map(([name, document]) => [name === '' ? 'an operation without a name' : name, document] as const);
+  const listed = files
+    .filter(isManifest)
+    .flatMap((file) => listedIn(file).map(([id, text]) => [`${id} of ${file}`, text] as const));
+  const all = [...written, ...listed];
+  if (all.length === 0) throw new CommandError('The files hold no operation.');
+  const broken = all.flatMap(([name, document]) => {
+    const problems = misfitsOf(graph, document);
+    return problems.length === 0 ? [] : [`${name}\n${problems.map((text) => `  ${text}`).join('\n')}`];
+  });
+  for (const text of broken) print(text);
+  print(`${all.length - broken.length} of ${all.length} operations fit the graph.`);
+  return broken.length === 0 ? EXIT.done : EXIT.wrong;
+}
+
+function listedIn(file: string): ReturnType<typeof documentsIn> {
+  try {
+    return documentsIn(file);
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw new CommandError(`${file} holds no documents.`, { cause });
+    throw cause;
+  }
+}
+
+/** What of a document does not fit the graph. */
+function misfitsOf(graph: GraphQLSchema, document: DocumentNode | string): readonly string[] {
+  try {
+    const parsed = typeof document === 'string' ? parse(document) : document;
+    return validate(graph, parsed).map(({ message }) => message);
+  } catch (error) {
+    if (error instanceof GraphQLError) return [error.message];
+    throw error;
+  }
 }
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

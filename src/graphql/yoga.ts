@@ -86,7 +86,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
         onRefused: metrics.operationRefused,
       }),
       useCsrfPrevention(),
-      ...(config.trustedDocuments === undefined ? [] : [useTrustedDocuments(config.trustedDocuments)]),
+      useTrustedDocuments(config.trustedDocuments),
       useStreamLimit(),
       useCredentialExpiry(),
       useErrorMasking({

@@ -34,6 +34,8 @@ export interface Metrics {
   /** How many operations wait for their turn. */
   operationsWaiting(count: number): void;
   operationRefused(): void;
+  /** The files of trusted documents have changed. */
+  trustedDocumentsReload(isTaken: boolean): void;
   /** How many REST calls wait for their turn, those that move money or the others. */
   callsWaiting(count: number): void;
 }
@@ -85,6 +87,11 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     help: 'REST calls that wait for their turn, as their callers have others under way.',
     registers,
   });
+  const documentReloads = counter(
+    'pasarela_trusted_documents_reloads_total',
+    'Times that the files of TRUSTED_DOCUMENTS had changed, by whether they could be taken over.',
+    ['outcome'],
+  );
   const appended = counter('pasarela_events_appended_total', 'Events written to the log.', ['type']);
   const duplicates = counter('pasarela_events_duplicates_total', 'Webhooks recognised as delivered before.', [
     'type',
@@ -143,6 +150,8 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     for (const outcome of ['ok', 'error']) operations.inc({ type, outcome }, 0);
   }
 
+  for (const outcome of ['ok', 'error']) documentReloads.inc({ outcome }, 0);
+
   // Streams that are shared have one follower of the log for all who read them.
   let followers = 0;
   let sharing = 0;
@@ -164,6 +173,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     operation: (type, outcome) => operations.inc({ type, outcome }),
     operationsWaiting: (count) => operationsWaiting.set(count),
     operationRefused: () => operationsRefused.inc(),
+    trustedDocumentsReload: (isTaken) => documentReloads.inc({ outcome: isTaken ? 'ok' : 'error' }),
     callsWaiting: (count) => callsWaiting.set(count),
     events: {
       appended: (type) => appended.inc({ type }),

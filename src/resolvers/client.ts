@@ -4,7 +4,7 @@ import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
 import type { ClientList } from '../upstream/lists/list-loader.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
-import { counted, type Page, type PageArgs, pageOf, windowOf } from './connection.ts';
+import { counted, type Page, type PageArgs, pageOf, readPage } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 
@@ -28,10 +28,10 @@ export const clientCustomers = (args: PageArgs, context: Context): Promise<Page<
 
 /** One window of a list of the client's. */
 async function windowPage<T>(list: ClientList<T>, args: PageArgs, context: Context): Promise<Page<T>> {
-  const { offset, limit } = windowOf(args);
+  const page = readPage(args, (offset, limit) => list.window(offset, limit));
   // Rows that come after what they look up need no promise each.
-  const [{ items, total }] = await Promise.all([list.window(offset, limit), context.prefetched]);
-  return counted({ nodes: items, offset, totalCount: total }, context);
+  const [read] = await Promise.all([page, context.prefetched]);
+  return counted(read, context);
 }
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import { BadInputError, PageCursorError, TooManyItemsError } from './errors.ts';
 
@@ -15,8 +16,11 @@ export interface Page<T> {
 }
 
 export interface PageArgs {
+  /** 50 where the caller gives none: then it stands for nothing beside `last` or `before`. */
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
+  readonly last?: number | null | undefined;
+  readonly before?: string | null | undefined;
 }
 
 export interface PageInfo {
@@ -30,13 +34,13 @@ export interface PageInfo {
 export const encodeOffset = (offset: number): string => Buffer.from(`o1:${offset}`).toString('base64url');
 
 /** @throws PageCursorError for a text that `encodeOffset` has not made. */
-export function decodeOffset(cursor: string): number {
+export function decodeOffset(name: 'after' | 'before', cursor: string): number {
   const offset = Number(
     /^o1:(0|[1-9]\d{0,9})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1],
   );
   if (!Number.isInteger(offset) || offset > MAX_OFFSET || encodeOffset(offset) !== cursor) {
     throw new PageCursorError(
-      'Argument "after" is no cursor of this list: pass an endCursor or an edge\'s cursor as it came.',
+      `Argument "${name}" is no cursor of this list: pass a cursor of a page or an edge as it came.`,
     );
   }
   return offset;
@@ -55,10 +59,58 @@ export function pageSize(name: 'first' | 'last', value: number | null | undefine
   return size;
 }
 
-/** The window that the arguments of a connection ask for. */
-export function windowOf(args: PageArgs): { readonly offset: number; readonly limit: number } {
-  const limit = pageSize('first', args.first);
-  return { offset: args.after == null ? 0 : decodeOffset(args.after) + 1, limit };
+interface Window {
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/**
+ * The window that the arguments of a connection ask for: onwards from `after`, or back from `before`.
+ *
+ * @returns undefined for the end of the list, which lies where its total says: `last` without `before`.
+ */
+export function windowOf(args: PageArgs): Window | undefined {
+  if (args.last == null && args.before == null) {
+    const limit = pageSize('first', args.first);
+    return { offset: args.after == null ? 0 : decodeOffset('after', args.after) + 1, limit };
+  }
+  if (args.after != null || (args.first != null && args.first !== DEFAULT_PAGE)) {
+    throw new BadInputError('Use "first" with "after", or "last" with "before": not both.');
+  }
+  const size = pageSize('last', args.last);
+  if (args.before == null) return undefined;
+  const end = decodeOffset('before', args.before);
+  return { offset: Math.max(0, end - size), limit: Math.min(size, end) };
+}
+
+interface Part<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+}
+
+/**
+ * One page of a list that is read window by window. The end of a list costs a read more, which tells where it is; the
+ * list may have grown meanwhile, and then the page ends where the list ended.
+ */
+export async function readPage<T>(
+  args: PageArgs,
+  read: (offset: number, limit: number) => MaybePromise<Part<T>>,
+): Promise<Page<T>> {
+  const window = windowOf(args);
+  const size = window?.limit ?? pageSize('last', args.last);
+  const offset = window?.offset ?? 0;
+  // Nothing precedes the first item: the read tells the total alone.
+  const { items, total } = await read(offset, Math.max(1, size));
+  const isBackward = args.last != null || args.before != null;
+  if (!isBackward || (window !== undefined && total >= offset + size)) {
+    return { nodes: items.slice(0, size), offset, totalCount: total };
+  }
+  // It ends before the cursor, or where this read has told.
+  const limit = pageSize('last', args.last);
+  const start = Math.max(0, total - limit);
+  if (start === offset) return { nodes: items.slice(0, limit), offset, totalCount: total };
+  const end = await read(start, limit);
+  return { nodes: end.items, offset: start, totalCount: end.total };
 }
 
 /**
@@ -76,8 +128,14 @@ export function counted<T>(page: Page<T>, context: Context): Page<T> {
 
 /** One window of a list that is already whole. */
 export function pageOf<T>(items: readonly T[], args: PageArgs): Page<T> {
-  const { offset, limit } = windowOf(args);
-  return { nodes: items.slice(offset, offset + limit), offset, totalCount: items.length };
+  const window = windowOf(args);
+  if (window !== undefined && (args.before == null || window.offset + window.limit <= items.length)) {
+    const { offset, limit } = window;
+    return { nodes: items.slice(offset, offset + limit), offset, totalCount: items.length };
+  }
+  // The end of the list, also where the list ends before the cursor.
+  const offset = Math.max(0, items.length - pageSize('last', args.last));
+  return { nodes: items.slice(offset), offset, totalCount: items.length };
 }
 
 export function edgesOf<T>(page: Page<T>): { readonly cursor: string; readonly node: T }[] {

@@ -23,7 +23,8 @@ interface EventView {
 export interface MoneyInEvent extends EventView {
   readonly type: 'MONEY_IN';
   readonly messageDate: string | null;
-  readonly transactionId: string;
+  /** Null where the message bears none. */
+  readonly transactionId: string | null;
   readonly subCategory: string | null;
   readonly amount: string;
   /** Messages name no currency; the service's conventions do. */
@@ -103,7 +104,7 @@ function moneyIn(stored: StoredEvent, view: EventView): MoneyInEvent {
     ...view,
     type: 'MONEY_IN',
     messageDate: messageDate(envelope),
-    transactionId: text(body, 'id') ?? '',
+    transactionId: text(body, 'id'),
     subCategory: text(body, 'sub_category'),
     amount: amount(body),
     currency: 'MXN',
@@ -171,4 +172,6 @@ export const moneyInTransaction = (
   event: MoneyInEvent,
   context: Context,
 ): MaybePromise<Transaction | null> =>
-  isUuid(event.transactionId) ? context.session.transactions.get(event.transactionId) : null;
+  event.transactionId !== null && isUuid(event.transactionId)
+    ? context.session.transactions.get(event.transactionId)
+    : null;

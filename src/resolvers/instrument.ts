@@ -5,7 +5,7 @@ import { UpstreamError } from '../upstream/errors.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { type Optional, present } from '../upstream/json.ts';
 import { isId } from '../upstream/path.ts';
-import { counted, type Page, type PageArgs, windowOf } from './connection.ts';
+import { counted, type Page, type PageArgs, readPage } from './connection.ts';
 import { argumentId } from './ids.ts';
 
 /** @throws BadInputError for an id that cannot be one. */
@@ -41,13 +41,12 @@ export async function instrumentPage(
   context: Context,
   customerId?: string,
 ): Promise<Page<Instrument>> {
-  const { offset, limit } = windowOf(args);
-  // Rows that come after what they look up need no promise each.
-  const [{ items, total }] = await Promise.all([
+  const page = readPage(args, (offset, limit) =>
     context.session.instruments.window(offset, limit, customerId),
-    context.prefetched,
-  ]);
-  return counted({ nodes: items, offset, totalCount: total }, context);
+  );
+  // Rows that come after what they look up need no promise each.
+  const [read] = await Promise.all([page, context.prefetched]);
+  return counted(read, context);
 }
 
 /** The account behind an instrument: the one that names it (docs/assumptions.md, "internal instruments"). */

@@ -22,7 +22,7 @@ function topicsOf(stored: StoredEvent): readonly string[] {
   const topics = [typeTopic(event.type)];
   if (event.type === 'MONEY_IN') {
     if (event.ownerId !== null) topics.push(ownerTopic(event.type, event.ownerId));
-    topics.push(idTopic(event.type, event.transactionId));
+    if (event.transactionId !== null) topics.push(idTopic(event.type, event.transactionId));
   } else if (event.type === 'CEP') {
     if (event.bodyId !== null) topics.push(idTopic(event.type, event.bodyId));
     if (event.trackingKey !== null) topics.push(trackingTopic(event.trackingKey));

@@ -9,11 +9,13 @@ import { builder, ENTERS_GRAPH, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { MoneyType } from './money.ts';
+import { NodeInterface } from './node.ts';
 import { OwnerType } from './owner.ts';
 import { AccountType, BankType, InstrumentType } from './refs.ts';
 
 AccountType.implement({
   description: 'A private account of the client or of one of its customers, with a CLABE and a balance.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
     id: t.exposeID('id', { nullable: false, description: 'UUID of the private account.' }),
     accountId: t.exposeID('accountId', {

@@ -1,12 +1,24 @@
 import { bank, banks } from '../resolvers/bank.ts';
 import { builder, ENTERS_GRAPH } from './builder.ts';
+import { NodeInterface } from './node.ts';
 import { BankType } from './refs.ts';
 
 BankType.implement({
   description:
-    'A SPEI participant. The upstream documents no field but the id: what else it sends is in `attributes`.',
+    'A SPEI participant. The upstream documents no field but the id: where it sends a name and codes under names that are known, they stand here; everything that it sends is in `attributes`.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
     id: t.exposeID('id', { nullable: false, description: 'UUID of the participant.' }),
+    name: t.exposeString('name', {
+      description: 'Its name, such as `BBVA MEXICO`; null where the catalog does not say.',
+    }),
+    institutionCode: t.exposeString('institutionCode', {
+      description: 'Its code at Banco de México, such as `"40012"`; null where the catalog does not say.',
+    }),
+    clabeCode: t.exposeString('clabeCode', {
+      description:
+        'The three digits with which its CLABEs begin, such as `"012"`; null where the catalog does not say.',
+    }),
     attributes: t.expose('attributes', {
       type: 'JSONObject',
       nullable: false,

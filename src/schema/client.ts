@@ -10,11 +10,13 @@ import { builder, ENTERS_GRAPH } from './builder.ts';
 import { pageArgs } from './connection.ts';
 import { CustomerConnectionType } from './customer.ts';
 import { InstrumentConnectionType } from './instrument.ts';
+import { NodeInterface } from './node.ts';
 import { ClientType } from './refs.ts';
 import { WebhookConnectionType } from './webhook.ts';
 
 ClientType.implement({
   description: 'The business client (merchant) whose money is moved. Everything in the graph belongs to one.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
     id: t.exposeID('id', { nullable: false, description: 'UUID of the client.' }),
     accounts: t.field({

@@ -29,7 +29,7 @@ export const PageInfoType = builder.objectRef<PageInfo>('PageInfo').implement({
   }),
 });
 
-/** The arguments of every connection that reads forward. */
+/** The arguments of every connection that pages both ways. */
 export const pageArgs = () =>
   builder.args((t) => ({
     first: t.int({
@@ -39,6 +39,13 @@ export const pageArgs = () =>
     after: t.string({
       description:
         "An `endCursor` or an edge's `cursor` of this same list: the page starts behind it. Null starts at the beginning.",
+    }),
+    last: t.int({
+      description: `How many items to return, from 1 to ${MAX_PAGE}, counted back from \`before\`. Not together with \`after\`, nor with a \`first\` of one's own.`,
+    }),
+    before: t.string({
+      description:
+        "A `startCursor` or an edge's `cursor` of this same list: the page ends before it. Null, with `last`, ends with the end of the list.",
     }),
   }));
 

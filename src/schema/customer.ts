@@ -7,6 +7,7 @@ import { AuditType, auditOf } from './audit.ts';
 import { builder, ENTERS_GRAPH, reads } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { InstrumentConnectionType } from './instrument.ts';
+import { NodeInterface } from './node.ts';
 import { ClientType, CustomerType } from './refs.ts';
 
 const CustomerValidationStatusType = builder.enumType('CustomerValidationStatus', {
@@ -33,6 +34,7 @@ const LegalRepresentativeType = builder.objectRef<Customer>('LegalRepresentative
 
 CustomerType.implement({
   description: 'A Business Unit: a legal entity of its own, with its own RFC, CLABEs and balances.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
     id: t.exposeID('id', { nullable: false, description: 'UUID of the customer.' }),
     client: t.field({

@@ -87,7 +87,9 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
       nullable: true,
       description: 'Date that the message bears; null when it bears none.',
     }),
-    transactionId: t.exposeID('transactionId', { nullable: false, description: 'UUID of the transaction.' }),
+    transactionId: t.exposeID('transactionId', {
+      description: 'UUID of the transaction; null when the message bears none.',
+    }),
     subCategory: t.field({
       type: TransactionSubCategoryType,
       nullable: false,

@@ -11,6 +11,7 @@ import './customer.ts';
 import './event.ts';
 import './event-log.ts';
 import './instrument.ts';
+import './node.ts';
 import './owner.ts';
 import './payment.ts';
 import './transaction.ts';

@@ -17,6 +17,7 @@ import { AuditType, auditOf } from './audit.ts';
 import { builder, ENTERS_GRAPH, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
+import { NodeInterface } from './node.ts';
 import { OwnerType } from './owner.ts';
 import { AccountType, BankType, ClientType, CustomerType, InstrumentType } from './refs.ts';
 
@@ -58,6 +59,7 @@ export const InstrumentDetailType = builder.unionType('InstrumentDetail', {
 
 InstrumentType.implement({
   description: 'Where money comes from or goes to: a registered card, or a CLABE account.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
     id: t.exposeID('id', { nullable: false, description: 'Id of the instrument.' }),
     bankId: t.id({ description: 'UUID of the bank behind it.', resolve: optional('bankId') }),

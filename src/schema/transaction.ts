@@ -16,6 +16,7 @@ import { AuditType, auditOf } from './audit.ts';
 import { builder, ENTERS_GRAPH, reads } from './builder.ts';
 import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
+import { NodeInterface } from './node.ts';
 import { BankType, CepType, ClientType, InstrumentType, TransactionType } from './refs.ts';
 
 const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
@@ -96,6 +97,7 @@ const TransactionInstrumentType = builder
 
 TransactionType.implement({
   description: 'A movement of money.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
     id: t.exposeID('id', { nullable: false, description: 'UUID of the transaction.' }),
     amount: t.field({

@@ -2,6 +2,7 @@ import { optional, when } from '../resolvers/values.ts';
 import { webhook, webhookStatus, webhookType } from '../resolvers/webhook.ts';
 import { builder, ENTERS_GRAPH } from './builder.ts';
 import { connectionType } from './connection.ts';
+import { NodeInterface } from './node.ts';
 import { WebhookType } from './refs.ts';
 
 const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
@@ -27,6 +28,7 @@ const WebhookStatusType = builder.enumType('WebhookStatus', {
 
 WebhookType.implement({
   description: 'A registered receiver of notifications. Its token is not readable.',
+  interfaces: [NodeInterface],
   fields: (t) => ({
     id: t.exposeID('id', { nullable: false, description: 'Id of the webhook.' }),
     clientId: t.id({ description: 'UUID of the client that registered it.', resolve: optional('clientId') }),

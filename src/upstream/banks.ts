@@ -1,5 +1,5 @@
 import { UpstreamError } from './errors.ts';
-import type { JsonObject } from './json.ts';
+import { type JsonObject, present } from './json.ts';
 import { type Envelope, readWholeList } from './list.ts';
 import { isUuid } from './path.ts';
 import type { Rest } from './rest.ts';
@@ -7,6 +7,12 @@ import type { Rest } from './rest.ts';
 /** A SPEI participant. The spec shows no field of it but that there is an id. */
 export interface Bank {
   readonly id: string;
+  /** As people know it, such as `BBVA MEXICO`; null where the catalog does not say. */
+  readonly name: string | null;
+  /** Its code at Banco de México, such as `40012`; null where the catalog does not say. */
+  readonly institutionCode: string | null;
+  /** The first three digits of its CLABEs, such as `012`; null where the catalog does not say. */
+  readonly clabeCode: string | null;
   /** Everything that the upstream sent, the id's field included. */
   readonly attributes: JsonObject;
 }
@@ -37,9 +43,50 @@ export function bankId(entry: JsonObject): string {
   );
 }
 
-/** The whole SPEI participant catalog (docs/upstream-api.md, endpoint 3). */
-export const readBanks = (rest: Rest): Promise<readonly Bank[]> =>
+/** What a catalog may say of a participant beside its id. */
+export type BankField = 'name' | 'institutionCode' | 'clabeCode';
+
+/** Under which names a catalog says it, the first that holds something first. */
+export type BankFieldNames = Readonly<Record<BankField, readonly string[]>>;
+
+/** The spellings that catalogs of SPEI participants are seen to use (docs/assumptions.md, "bank fields"). */
+export const BANK_FIELD_NAMES: BankFieldNames = {
+  name: ['name', 'bankName', 'bank_name'],
+  institutionCode: ['institutionCode', 'institution_code', 'legalCode', 'legal_code'],
+  clabeCode: ['clabeCode', 'clabe_code', 'clabePrefix', 'clabe_prefix'],
+};
+
+/** What a value must look like: a field of the right name with something else in it is not what it seems. */
+const FORMS: Readonly<Record<BankField, RegExp>> = {
+  name: /^.{1,200}$/,
+  institutionCode: /^\d{4,5}$/,
+  clabeCode: /^\d{3}$/,
+};
+
+function fieldOf(entry: JsonObject, field: BankField, names: BankFieldNames): string | null {
+  for (const name of names[field]) {
+    const value = Object.hasOwn(entry, name) ? entry[name] : undefined;
+    // A number has lost the zeros that it began with, which a code of a fixed length needs.
+    const text = typeof value === 'string' ? present(value) : null;
+    if (text !== null && FORMS[field].test(text)) return text;
+  }
+  return null;
+}
+
+/**
+ * The whole SPEI participant catalog (docs/upstream-api.md, endpoint 3).
+ *
+ * @param names under which the catalog says what it may say of a participant.
+ */
+export const readBanks = (rest: Rest, names: BankFieldNames): Promise<readonly Bank[]> =>
   readWholeList(rest, BANKS, ENVELOPE, (entry) => {
     const id = bankId(entry);
-    return [id, { id, attributes: entry }];
+    const bank: Bank = {
+      id,
+      name: fieldOf(entry, 'name', names),
+      institutionCode: fieldOf(entry, 'institutionCode', names),
+      clabeCode: fieldOf(entry, 'clabeCode', names),
+      attributes: entry,
+    };
+    return [id, bank];
   });

@@ -1,5 +1,5 @@
 import { ACCOUNT_LIST, ACCOUNTS, type Account } from './accounts.ts';
-import { BANKS, type Bank, readBanks } from './banks.ts';
+import { BANKS, type Bank, type BankFieldNames, readBanks } from './banks.ts';
 import { customerScope } from './customer-scope.ts';
 import { CUSTOMER_LIST, CUSTOMERS, type Customer } from './customers.ts';
 import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from './instruments.ts';
@@ -57,10 +57,11 @@ export interface BankCache {
 }
 
 /**
+ * @param names under which the catalog says what it may say of a bank.
  * @param ttlMs how long a catalog that was read serves.
  * @param now milliseconds of a monotonic clock.
  */
-export function createBankCache(ttlMs: number, now: () => number): BankCache {
+export function createBankCache(names: BankFieldNames, ttlMs: number, now: () => number): BankCache {
   let kept: { readonly banks: Listing<Bank>; readonly until: number } | undefined;
   return {
     async read(rest) {
@@ -69,7 +70,7 @@ export function createBankCache(ttlMs: number, now: () => number): BankCache {
         return kept.banks;
       }
       // Reads in flight are not shared: one caller's refused token must not fail another caller.
-      const banks = new Listing(await readBanks(rest));
+      const banks = new Listing(await readBanks(rest, names));
       kept = { banks, until: now() + ttlMs };
       return banks;
     },

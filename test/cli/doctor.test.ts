@@ -340,13 +340,13 @@ it('finds a decider that is away', async () =>
 
 it('finds trusted documents that the gateway would refuse, and those that do not fit the graph', async () => {
   const file = join(folder, 'documents.json');
-  await writeFile(file, JSON.stringify({ '0123': '{ client { id } }' }));
+  await writeFile(file, JSON.stringify({ ['0123'.repeat(16)]: '{ client { id } }' }));
   await expectOnly(
     { TRUSTED_DOCUMENTS: file },
     {
       check: 'documents',
       status: 'failure',
-      message: /"0123" is not the SHA-256/,
+      message: /"(0123){16}" of .* is not the SHA-256/,
       cure: /--persisted-documents/,
     },
   );

@@ -66,6 +66,33 @@ describe('pasarela schema', () => {
     expect(code).toBe(1);
   });
 
+  it('names every document that the graph breaks, in files of any form', async () => {
+    const plain = await write(
+      'app.graphql',
+      'query Fits { client { ...Id } } query Breaks { client { ...Id wallet } }',
+    );
+    const shared = await write('shared.graphql', 'fragment Id on Client { id } query Fits { banks { id } }');
+    const relay = await write('relay.json', JSON.stringify({ 'one-1': '{ banks { iban } }', 'two-2': '{' }));
+    const apollo = await write(
+      'apollo.json',
+      JSON.stringify({
+        format: 'apollo-persisted-query-manifest',
+        version: 1,
+        operations: [{ id: 'three-3', name: 'Good', type: 'query', body: 'query Good { client { id } }' }],
+      }),
+    );
+    const broken = await pasarela(['schema', '--check', plain, shared, relay, apollo]);
+    expect(broken.code).toBe(1);
+    expect(broken.stdout).toContain('Breaks\n  Cannot query field "wallet" on type "Client".');
+    expect(broken.stdout).toContain(`one-1 of ${relay}\n  Cannot query field "iban"`);
+    expect(broken.stdout).toContain(`two-2 of ${relay}\n  Syntax Error`);
+    expect(broken.stdout).toContain('3 of 6 operations fit the graph.');
+    const fine = await pasarela(['schema', '--check', apollo]);
+    expect([fine.code, fine.stdout]).toEqual([0, '1 of 1 operations fit the graph.\n']);
+    const none = await pasarela(['schema', '--check', await write('list.json', '[]')]);
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('holds no documents')]);
+  });
+
   it('says which file cannot be read', async () => {
     const { stderr, code } = await pasarela([
       'schema',

@@ -1,5 +1,6 @@
 import type { ServerConfig } from '../../src/app/gateway.ts';
 import { Secret } from '../../src/common/secret.ts';
+import { BANK_FIELD_NAMES } from '../../src/upstream/banks.ts';
 
 const WEBHOOK_SECRET = 'a secret for tests that is long enough';
 
@@ -16,6 +17,7 @@ export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfi
   operationsQueue: 500,
   listsMaxAgeMs: 5_000,
   upstreamUtcOffset: '-06:00',
+  bankFieldNames: BANK_FIELD_NAMES,
   tokenClientClaims: ['client_id', 'clientId', 'cid', 'sub'],
   service: undefined,
   redisUrl: undefined,

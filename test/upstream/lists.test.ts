@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { readVariables } from '../../src/app/config.ts';
 import { silentLogger } from '../../src/common/logger.ts';
 import { ACCOUNT_LIST, type Account } from '../../src/upstream/accounts.ts';
-import { bankId, readBanks } from '../../src/upstream/banks.ts';
+import { BANK_FIELD_NAMES, bankId, readBanks } from '../../src/upstream/banks.ts';
 import { customerScope } from '../../src/upstream/customer-scope.ts';
 import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
 import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
@@ -112,7 +113,38 @@ describe('the bank catalog', () => {
     await using upstream = await startUpstream((_request, response) =>
       json(response, { banks: [bank], total_banks: 1, page: 1, page_size: 100 }),
     );
-    expect(await readBanks(upstream.rest)).toEqual([{ id: uuid, attributes: bank }]);
+    expect(await readBanks(upstream.rest, BANK_FIELD_NAMES)).toEqual([
+      { id: uuid, name: null, institutionCode: null, clabeCode: null, attributes: bank },
+    ]);
+  });
+
+  const fieldsOf = async (entry: object, names = BANK_FIELD_NAMES) => {
+    await using upstream = await startUpstream((_request, response) =>
+      json(response, { banks: [{ id: uuid, ...entry }], total_banks: 1, page: 1, page_size: 100 }),
+    );
+    const [bank] = await readBanks(upstream.rest, names);
+    return [bank?.name, bank?.institutionCode, bank?.clabeCode];
+  };
+
+  it.each([
+    ['camel case', { name: 'BBVA MEXICO', institutionCode: '40012', clabeCode: '012' }],
+    ['snake case', { bank_name: 'BBVA MEXICO', institution_code: '40012', clabe_code: '012' }],
+    ['other words', { bankName: 'BBVA MEXICO', legal_code: '40012', clabe_prefix: '012' }],
+  ])('reads name and codes in %s', async (_, entry) => {
+    expect(await fieldsOf(entry)).toEqual(['BBVA MEXICO', '40012', '012']);
+  });
+
+  it('takes nothing for a code that has not the form of one', async () => {
+    const entry = { name: '', bank_name: 'None', institutionCode: 'BBVA', clabeCode: 12 };
+    expect(await fieldsOf(entry)).toEqual([null, null, null]);
+  });
+
+  it('reads them under the names that are configured', async () => {
+    const { UPSTREAM_BANK_FIELDS: names } = readVariables({
+      UPSTREAM_BANK_FIELDS: 'name=nombre, institutionCode=clave',
+    });
+    const entry = { nombre: 'STP', name: 'Sistema', clave: '90646', clabeCode: '646' };
+    expect(await fieldsOf(entry, names)).toEqual(['STP', '90646', '646']);
   });
 });
 

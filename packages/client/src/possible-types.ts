@@ -72,6 +72,15 @@ export const possibleTypes: Record<string, string[]> = {
     'RefusedError',
     'ValidationError',
   ],
+  Node: [
+    'Account',
+    'Bank',
+    'Client',
+    'Customer',
+    'Instrument',
+    'Transaction',
+    'Webhook',
+  ],
   Owner: [
     'Client',
     'Customer',

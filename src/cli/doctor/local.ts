@@ -164,13 +164,13 @@ const Readiness = z.object({
 });
 
 /** Whether each document is filed under its hash, and still fits the graph. */
-export async function lookAtDocuments({ TRUSTED_DOCUMENTS: file }: Variables): Promise<readonly Finding[]> {
+export async function lookAtDocuments({ TRUSTED_DOCUMENTS: files }: Variables): Promise<readonly Finding[]> {
   const found = new Findings('documents');
-  if (file === undefined) return found.list;
+  if (files === undefined) return found.list;
   const cure = 'Make it again: pasarela schema --persisted-documents FILES… > documents.json';
   let documents: ReadonlyMap<string, string>;
   try {
-    documents = readTrustedDocuments(file);
+    documents = readTrustedDocuments(files);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const [, ...problems] = error.message.split('\n');
@@ -179,8 +179,8 @@ export async function lookAtDocuments({ TRUSTED_DOCUMENTS: file }: Variables): P
   }
   const misfits = await misfitsOf(documents);
   if (misfits.length > 0)
-    found.failure(`documents of ${file} do not fit the graph: ${misfits.join('; ')}`, cure);
-  else found.ok(`${documents.size} documents of ${file} fit the graph`);
+    found.failure(`documents of ${files.join(', ')} do not fit the graph: ${misfits.join('; ')}`, cure);
+  else found.ok(`${new Set(documents.values()).size} documents of ${files.join(', ')} fit the graph`);
   return found.list;
 }
 
@@ -188,7 +188,8 @@ async function misfitsOf(documents: ReadonlyMap<string, string>): Promise<readon
   const { parse, validate } = await import('graphql');
   const { buildSchema } = await import('../../schema/index.ts');
   const graph = buildSchema();
-  return [...documents].flatMap(([hash, text]) => {
+  const texts = new Map([...documents].map(([id, text]) => [text, id]));
+  return [...texts].flatMap(([text, hash]) => {
     const [error] = validate(graph, parse(text));
     return error === undefined ? [] : [`${hash.slice(0, 12)}…: ${error.message}`];
   });

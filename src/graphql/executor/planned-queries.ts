@@ -8,7 +8,11 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
-import { type PreparedOperation, preparedOperation } from '../plugins/prepared-operation.ts';
+import {
+  type PreparedOperation,
+  preparedDocument,
+  preparedOperation,
+} from '../plugins/prepared-operation.ts';
 import {
   type Complete,
   conditionsOf,
@@ -261,7 +265,8 @@ class FieldInfo implements GraphQLResolveInfo {
   }
 
   get fragments(): GraphQLResolveInfo['fragments'] {
-    throw new UnplannedError();
+    const { schema, document } = this.#execution.args;
+    return Object.fromEntries(preparedDocument(schema, document).fragments);
   }
 
   get rootValue() {

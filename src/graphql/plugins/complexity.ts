@@ -193,14 +193,15 @@ interface Argument {
   };
 }
 
-/** The page size that is written; undefined where none is, and where what is written is none. */
+/** The page size that is written, the larger of two; undefined where none is, and where what is written is none. */
 function pageSize(args: readonly Argument[], variables: Variables): number | undefined {
+  let written: number | undefined;
   for (const { name, value } of args) {
     if (!isPageSize(name)) continue;
     const given = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.value;
     // Anything may stand in a variable; an object is not asked what number it is.
     const size = typeof given === 'number' || typeof given === 'string' ? Number(given) : Number.NaN;
-    if (Number.isInteger(size) && size > 0) return Math.min(size, MAX_PAGE);
+    if (Number.isInteger(size) && size > 0) written = Math.max(written ?? 0, Math.min(size, MAX_PAGE));
   }
-  return undefined;
+  return written;
 }

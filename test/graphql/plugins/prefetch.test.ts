@@ -81,6 +81,18 @@ it('three levels of fields cost one round trip', async () => {
   expect(listsAsked(running.upstream).sort()).toEqual(['accounts', 'banks', 'customers', 'instruments']);
 });
 
+it('they do beneath the object that a refetch looks for, too', async () => {
+  await using running = await start(['instruments', 'banks', 'customers', 'accounts']);
+  const document = JOIN.replace('client {', `node(id: "${CLIENT_ID}") { ... on Client {`).replace(
+    '}\n',
+    '} }\n',
+  );
+  const { data, errors } = await ask(running.gateway, document);
+  expect(errors).toBeUndefined();
+  expect(data.node.instruments.nodes[1].customer.accounts.nodes).toEqual([{ clabe: '1' }]);
+  expect(listsAsked(running.upstream).sort()).toEqual(['accounts', 'banks', 'customers', 'instruments']);
+});
+
 it('a list that stands under a condition is read only when it is needed', async () => {
   await using running = await start([]);
   const document = JOIN.replace('Join', 'Join($yes: Boolean!)').replace('bank', 'bank @include(if: $yes)');

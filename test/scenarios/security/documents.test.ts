@@ -3,9 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readTrustedDocuments } from '../../../src/app/trusted-documents-file.ts';
+import { openTrustedDocuments, readTrustedDocuments } from '../../../src/app/trusted-documents-file.ts';
+import { readMetric } from '../../helpers/fleet.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { ASKING } from '../../helpers/raw.ts';
+import { until } from '../../helpers/until.ts';
 
 const many = (count: number, part: (index: number) => string, separator = ' ') =>
   Array.from({ length: count }, (_, index) => part(index)).join(separator);
@@ -194,16 +196,87 @@ describe('trusted documents', () => {
     expect(data.client.id).toBe(strict.sandbox.clientId);
   });
 
-  it('are read from a file whose hashes must be those of its documents', async () => {
+  it('are read from files of Relay, graphql-codegen and Apollo, whose hashes must be those of their documents', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'pasarela-documents-'));
+    const write = async (name: string, content: unknown) => {
+      const file = join(folder, name);
+      await writeFile(file, JSON.stringify(content));
+      return file;
+    };
+    const THIRD = 'query Third { banks { id } }';
+    const codegen = await write('codegen.json', {
+      [hash(LISTED)]: LISTED,
+      [`sha256:${hash(OTHER).toUpperCase()}`]: OTHER,
+    });
+    const md5 = createHash('md5').update(OTHER).digest('hex');
+    const relay = await write('relay.json', { [md5]: OTHER, 'Third-1': THIRD });
+    const apollo = await write('apollo.json', {
+      format: 'apollo-persisted-query-manifest',
+      version: 1,
+      operations: [{ id: hash(THIRD), name: 'Third', type: 'query', body: THIRD }],
+    });
+    const documents = readTrustedDocuments([codegen, relay, apollo]);
+    expect(Object.fromEntries(documents)).toEqual({
+      [hash(LISTED)]: LISTED,
+      [hash(OTHER)]: OTHER,
+      [hash(THIRD)]: THIRD,
+      [md5]: OTHER,
+      'Third-1': THIRD,
+    });
+
+    const stale = await write('stale.json', { [hash(LISTED)]: OTHER });
+    expect(() => readTrustedDocuments([stale])).toThrow(/TRUSTED_DOCUMENTS.*is not the SHA-256/s);
+    const clash = await write('clash.json', { 'Third-1': LISTED });
+    expect(() => readTrustedDocuments([relay, clash])).toThrow(/"Third-1" stands for two documents/);
+    const list = await write('list.json', ['not', 'an object']);
+    expect(() => readTrustedDocuments([codegen, list])).toThrow(/neither a JSON object/);
+    expect(() => readTrustedDocuments([join(folder, 'missing.json')])).toThrow(/cannot be read/);
+    await rm(folder, { recursive: true });
+  });
+
+  it('are read again when their files change; a file that cannot be read leaves those before in force', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'pasarela-documents-'));
     const file = join(folder, 'documents.json');
-    await writeFile(file, JSON.stringify({ [hash(LISTED)]: LISTED, [hash(OTHER).toUpperCase()]: OTHER }));
-    expect([...readTrustedDocuments(file).values()]).toEqual([LISTED, OTHER]);
-    await writeFile(file, JSON.stringify({ [hash(LISTED)]: OTHER }));
-    expect(() => readTrustedDocuments(file)).toThrow(/TRUSTED_DOCUMENTS.*is not the SHA-256/s);
-    await writeFile(file, '["not", "an object"]');
-    expect(() => readTrustedDocuments(file)).toThrow(/no JSON object/);
-    expect(() => readTrustedDocuments(join(folder, 'missing.json'))).toThrow(/cannot be read/);
+    await writeFile(file, JSON.stringify({ 'listed-1': LISTED }));
+    await using live = await startGateway({
+      sandbox: gateway.sandbox,
+      webhooks: false,
+      config: { trustedDocuments: openTrustedDocuments([file], 20) },
+    });
+    const reloads = (outcome: string) =>
+      readMetric(live.url, 'pasarela_trusted_documents_reloads_total', `outcome="${outcome}"`);
+    const codeOf = async (document: string) => (await live.query(document)).errors?.[0]?.extensions['code'];
+    expect([await codeOf(LISTED), await codeOf(OTHER)]).toEqual([undefined, 'FORBIDDEN']);
+
+    await writeFile(file, '{ "listed-1": ');
+    await until(async () => (await reloads('error')) === 1);
+    expect([await codeOf(LISTED), await codeOf(OTHER)]).toEqual([undefined, 'FORBIDDEN']);
+    expect(live.log.join('\n')).toContain('those read before stay in force');
+
+    await writeFile(file, JSON.stringify({ 'other-1': OTHER }));
+    await until(async () => (await reloads('ok')) === 1);
+    expect([await codeOf(LISTED), await codeOf(OTHER)]).toEqual(['FORBIDDEN', undefined]);
     await rm(folder, { recursive: true });
+  });
+});
+
+describe.each(ASKING)('where no documents are listed, over %s', (transport, ask) => {
+  const empty = transport === 'WebSocket' ? { query: '' } : {};
+  const sha256Hash = createHash('sha256').update('{ client { id } }').digest('hex');
+
+  it.each([
+    ['the extension of persisted queries', { extensions: { persistedQuery: { version: 1, sha256Hash } } }],
+    ['documentId', { documentId: sha256Hash }],
+  ])('a hash in %s is answered so that clients send the text', async (_, request) => {
+    const named = await ask(gateway.graphql, gateway.sandbox.accessToken, { ...empty, ...request });
+    expect(named.errors?.[0]).toMatchObject({
+      message: 'PersistedQueryNotSupported',
+      extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' },
+    });
+    const written = await ask(gateway.graphql, gateway.sandbox.accessToken, {
+      query: '{ client { id } }',
+      ...request,
+    });
+    expect(written.data.client.id).toBe(gateway.sandbox.clientId);
   });
 });

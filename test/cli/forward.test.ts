@@ -1,0 +1,180 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { type Program, startProgram } from '../helpers/program.ts';
+import { until } from '../helpers/until.ts';
+import { pasarela } from './run.ts';
+
+const SECRET = 'the receiver of the tests knows this one too';
+const KILLS = 24;
+const EVENTS = 80;
+
+interface Delivered {
+  readonly id: string;
+  readonly cursor: string;
+  readonly transactionId: string;
+  readonly amount: { readonly amount: string };
+}
+
+/** A receiver that checks each signature with WebCrypto, and answers what `answer` says. */
+async function startReceiver(answer: (event: Delivered) => number | Promise<number>) {
+  const key = await crypto.subtle.importKey(
+    'raw',
+    new TextEncoder().encode(SECRET),
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    ['verify'],
+  );
+  const isSigned = async (header: string, body: string): Promise<boolean> => {
+    const [, time = '', signature = ''] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(header) ?? [];
+    const signed = new TextEncoder().encode(`${time}.${body}`);
+    const isFresh = Math.abs(Date.now() / 1000 - Number(time)) < 300;
+    return isFresh && crypto.subtle.verify('HMAC', key, Buffer.from(signature, 'hex'), signed);
+  };
+  const taken: Delivered[] = [];
+  const unsigned: string[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    if (!(await isSigned(String(request.headers['pasarela-signature']), body))) unsigned.push(body);
+    const event: Delivered = JSON.parse(body);
+    const status = await answer(event);
+    if (status < 300) taken.push(event);
+    response.writeHead(status).end();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    taken,
+    unsigned,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+let gateway: RunningGateway;
+let folder: string;
+let clabe: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-forward-'));
+  gateway = await startGateway({ config: { eventsRetention: EVENTS + 20 } });
+  clabe = (await control(gateway.sandbox, 'GET', '/sandbox')).accounts[0].clabe;
+});
+afterAll(async () => {
+  await gateway.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const environment = () => ({
+  PORT: new URL(gateway.url).port,
+  PASARELA_TOKEN: gateway.sandbox.accessToken,
+  FORWARD_SECRET: SECRET,
+  DATA_DIR: folder,
+});
+const credit = (amount: string) =>
+  control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount });
+const start = (to: string, ...args: string[]): Program =>
+  startProgram('src/cli/pasarela.ts', environment(), ['events', 'forward', '--to', to, ...args]);
+
+it('loses nothing, and repeats at most one event for each time that it is killed', {
+  timeout: 150_000,
+}, async () => {
+  const { data } = await gateway.query('{ eventCursor }');
+  for (let sent = 0; sent < EVENTS; sent += 1) await credit(`${sent + 1}.00`);
+  let program: Program | undefined;
+  let kills = 0;
+  let next = 1 + Math.floor(Math.random() * 3);
+  let seen = 0;
+  await using receiver = await startReceiver(async () => {
+    seen += 1;
+    if (seen % 11 === 5) return 503;
+    if (kills === KILLS || seen < next) return 204;
+    next = seen + 1 + Math.floor(Math.random() * 3);
+    kills += 1;
+    const killed = program;
+    if (Math.random() < 0.5) await killed?.end('SIGKILL');
+    else setTimeout(() => killed?.process.kill('SIGKILL'), Math.random() * 5);
+    return 204;
+  });
+  const isWhole = () => new Set(receiver.taken.map(({ id }) => id)).size === EVENTS;
+  while (!isWhole()) {
+    program = start(receiver.url, '--from', data.eventCursor);
+    const { process } = program;
+    await until(() => isWhole() || process.exitCode !== null || process.signalCode !== null);
+  }
+  await program?.end('SIGTERM');
+
+  expect(kills).toBe(KILLS);
+  expect(receiver.unsigned).toEqual([]);
+  const firsts = receiver.taken.filter(
+    ({ id }, index) => receiver.taken.findIndex((other) => other.id === id) === index,
+  );
+  expect(firsts.map(({ amount }) => Number(amount.amount))).toEqual(
+    Array.from({ length: EVENTS }, (_, index) => index + 1),
+  );
+  expect(receiver.taken.length - EVENTS).toBeLessThanOrEqual(KILLS);
+});
+
+it('begins with what comes from now on, goes on when the receiver is back, and stops when told', async () => {
+  let isAway = true;
+  await using receiver = await startReceiver(() => (isAway ? 500 : 200));
+  const program = start(receiver.url, '--types', 'MONEY_IN');
+  await program.says(/Forwarding events of/);
+  await credit('7.50');
+  await program.says(/was not taken: the receiver answered 500/);
+  isAway = false;
+  await until(() => receiver.taken.length === 1);
+  expect(receiver.taken[0]).toMatchObject({
+    __typename: 'MoneyInEvent',
+    amount: { amount: '7.50', currency: 'MXN' },
+  });
+  expect(await program.end('SIGTERM')).toBe(0);
+});
+
+it('ends with EVENTS_GAP, and says how to start again, where the log no longer holds what follows', async () => {
+  await using small = await startGateway({ config: { eventsRetention: 3 } });
+  const { accounts } = await control(small.sandbox, 'GET', '/sandbox');
+  const { data } = await small.query('{ eventCursor }');
+  for (let sent = 0; sent < 5; sent += 1) {
+    await control(small.sandbox, 'POST', '/sandbox/spei-credits', {
+      clabe: accounts[0].clabe,
+      amount: '1.00',
+    });
+  }
+  await using receiver = await startReceiver(() => 200);
+  const told = {
+    ...environment(),
+    PORT: new URL(small.url).port,
+    PASARELA_TOKEN: small.sandbox.accessToken,
+  };
+  const forwarded = (...args: string[]) =>
+    pasarela(['events', 'forward', '--to', receiver.url, ...args], told);
+  const { code, stderr } = await forwarded('--from', data.eventCursor);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/EVENTS_GAP.*Start again with --from \S+ .*Delete .*\.cursor first/s);
+  expect(receiver.taken).toEqual([]);
+});
+
+it('says what it misses before it posts anything', async () => {
+  const run = (args: string[], changes: object = {}) =>
+    pasarela(['events', 'forward', ...args], { ...environment(), ...changes });
+  expect(await run([])).toMatchObject({ code: 2, stderr: expect.stringContaining('--to') });
+  expect(await run(['--to', 'ftp://example.mx'])).toMatchObject({ code: 2 });
+  const unsigned = await run(['--to', 'http://127.0.0.1:9'], { FORWARD_SECRET: '' });
+  expect(unsigned).toMatchObject({ code: 1, stderr: expect.stringContaining('FORWARD_SECRET is not set') });
+  const empty = join(folder, 'empty.cursor');
+  await writeFile(empty, '');
+  const lost = await run(['--to', 'http://127.0.0.1:9', '--state', empty]);
+  expect(lost).toMatchObject({ code: 1, stderr: expect.stringContaining('holds no cursor') });
+  const stranger = await run(['--to', 'http://127.0.0.1:9'], { PASARELA_TOKEN: 'nonsense' });
+  expect(stranger).toMatchObject({ code: 1, stderr: expect.stringContaining('UNAUTHENTICATED') });
+});
