@@ -209,7 +209,7 @@ export const w2 = (): Promise<Section> =>
   small(
     'W2',
     'W2, the smallest query',
-    '`{ client { id } }`. Credentials and connections as in W1. It asks the upstream nothing, which leaves the load generator a core of its own to wait on: it does not sleep between answers, as waking it would be booked on whoever answers.',
+    '`{ client { id } }`. Credentials and connections as in W1. It asks the upstream nothing, which leaves the load generator a core of its own to wait on: it does not sleep between answers, as waking it would be booked on the server.',
     client,
     { awake: true },
   );

@@ -47,7 +47,7 @@ export class FairQueue {
     return this.#lanes.get(key)?.waiting.size ?? 0;
   }
 
-  /** Takes a place, if there is one at once. Whoever has taken one gives it back with `leave`. */
+  /** Takes a place, if there is one at once. Its holder gives it back with `leave`. */
   tryEnter(key: string): boolean {
     const lane = this.#lanes.get(key);
     if (this.#underWay >= this.#options.total) return false;

@@ -28,7 +28,7 @@ export interface Quarantined {
 
 /** The newest this many are kept of one client for one reason: junk pushes out nothing but junk of its own kind. */
 const KEPT_OF_EACH = 200;
-/** And of all together: 128 MiB at the very most. What goes first is the oldest of whoever has the most. */
+/** And of all together: 128 MiB at the very most. What goes first is the oldest of the client that has the most. */
 const KEPT = 2_000;
 /** How long a process waits for another one that is writing, in milliseconds. */
 const BUSY_TIMEOUT_MS = 200;

@@ -48,7 +48,7 @@ interface History {
  * A primary that was cut off, or stood still, while a replica took its place does not know it yet: it sees that its
  * replicas are gone, and takes writes that will be thrown away. It looks just like one whose replicas have died. And one
  * replica's acknowledgement says nothing of the other that is promoted. So every replica counts that was there lately, or
- * could be promoted; one that has gone counts until it has been gone for long, and whoever decides about failovers agrees
+ * could be promoted; one that has gone counts until it has been gone for long, and the Sentinels or the Cluster agree
  * that it cannot be promoted.
  */
 export class Replication {

@@ -67,7 +67,7 @@ interface Window {
 /**
  * The window that the arguments of a connection ask for: onwards from `after`, or back from `before`.
  *
- * @returns undefined for the end of the list, which lies where its total says: `last` without `before`.
+ * @returns undefined for the end of the list, which is where its total says: `last` without `before`.
  */
 export function windowOf(args: PageArgs): Window | undefined {
   if (args.last == null && args.before == null) {

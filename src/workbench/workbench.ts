@@ -85,7 +85,7 @@ export function createWorkbench(
           finish(assets.send(request, response, 'index.html', PAGE_HEADERS), response);
           return true;
         }
-        // A query in the address is one, whoever asks.
+        // A query in the address is one, also from a browser.
         if (/[?&](query|documentId|extensions)=/.test(request.url ?? '')) return false;
         response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end(OFF);
         return true;

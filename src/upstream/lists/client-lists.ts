@@ -11,7 +11,7 @@ const IDLE_MS = 1_800_000;
 export interface ClientLists {
   /** What is known of one list of one client. */
   of<T extends object>(clientId: string, list: ListDefinition<T>): ListPlaces<T>;
-  /** What has been learned of the paging of a route, whoever asked. */
+  /** What has been learned of the paging of a route, from the answers to every caller. */
   paging(route: string): Paging;
   /** Something has changed a client's lists, or may have. */
   doubt(clientId: string): void;
