@@ -117,7 +117,7 @@ export interface Context {
 }
 
 /** An event that tells of a receipt (CEP). */
-export interface ReceiptEvent {
+interface ReceiptEvent {
   readonly id: string;
   /** RFC 3339. */
   readonly receivedAt: string;
