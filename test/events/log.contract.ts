@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { encodeCursor, newEpoch } from '../../src/events/cursor.ts';
 import { CursorInvalidError, EventsGapError, SlowConsumerError } from '../../src/events/errors.ts';
-import type { EventLog, NewEvent } from '../../src/events/log.ts';
+import type { EventLog, NewEvent, StoredEvent } from '../../src/events/log.ts';
 import type { EventMetrics } from '../../src/events/metrics.ts';
 import { sealedReads } from '../../src/events/sealed-reads.ts';
 import { countingMetrics, failure, ids, moneyIn, take } from '../helpers/events.ts';
@@ -67,6 +67,20 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
         expect(await take(live, 2)).toEqual(events.slice(10));
         const [next] = await appendMany(1);
         expect(await take(live, 1)).toMatchObject([{ id: next?.id }]);
+      });
+
+      it('tells a watcher what others read under the same cursors', async () => {
+        const sealed = sealedReads(log, CUSTOMER);
+        const start = await sealed.head(client);
+        const told: StoredEvent[] = [];
+        const watcher = { event: (event: StoredEvent) => told.push(event), end: () => undefined };
+        const watch = await sealed.watch(client, ['MONEY_IN'], watcher);
+        await appendMany(3);
+        await until(() => told.length === 3);
+        const { events } = await sealed.readAfter(client, start, 3);
+        expect(told).toEqual(events);
+        expect(watch.add(['CEP'])).toEqual(events);
+        watch.stop();
       });
 
       it('opens no cursor but one that it has sealed for this client and customer', async () => {

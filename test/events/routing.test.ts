@@ -216,6 +216,38 @@ describe('an event', () => {
     await log.stop();
   });
 
+  it.each([1, 300])(
+    'whose owner takes long to be found keeps nobody from beginning to follow, who is told of the %i that come then',
+    async (count) => {
+      const source = new MemorySource();
+      const [mine = ''] = OWNERS;
+      const found = Promise.withResolvers<string>();
+      const topics = createEventTopics(() => found.promise);
+      const log = new LogReader(source, silentMetrics, topics);
+      const start = await log.head(CLIENT);
+      const of = { topics: [ownerTopic('CEP', mine), ownerTopic('MONEY_IN', mine)], asks: true };
+      const seen: [string[], string[], string[]] = [[], [], []];
+      void read(await log.follow(CLIENT, of), seen[0]);
+      const asked = source.append(CLIENT, 'CEP', payload('CEP', mine), 'once');
+      // One begins now, one from before what is being asked about.
+      void read(await log.follow(CLIENT, of), seen[1]);
+      void read(await log.follow(CLIENT, { ...of, after: start }), seen[2]);
+      const later = Array.from(
+        { length: count },
+        () => source.append(CLIENT, 'MONEY_IN', payload('MONEY_IN', mine), 'once').event.id,
+      );
+      await turn();
+      expect([seen[0], seen[2]]).toEqual([[], []]);
+      found.resolve(mine);
+      const whole = [asked.event.id, ...later];
+      await until(() => seen[0].length === whole.length && seen[2].length === whole.length);
+      await until(() => seen[1].length >= later.length);
+      for (let turns = 0; turns < 8; turns += 1) await turn();
+      expect(seen).toEqual([whole, later, whole]);
+      await log.stop();
+    },
+  );
+
   it('costs those whom it does not concern nothing, and a gap is told to everybody', async () => {
     const { source, log } = startLog();
     const told: string[] = [];

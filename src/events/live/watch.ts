@@ -5,7 +5,7 @@ import type { EventMetrics } from '../metrics.ts';
 import type { Feed } from './feed.ts';
 import type { Member } from './router.ts';
 
-/** One who is told of a few events as they come, and of nothing before. It has no queue: a watcher never makes it wait. */
+/** One who is told of a few events as they come, and of nothing before. It has no queue: its watcher takes each at once. */
 export class Watch implements Member, EventWatch {
   readonly #feed: Feed;
   readonly #metrics: EventMetrics;

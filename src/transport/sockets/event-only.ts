@@ -11,7 +11,7 @@ import {
 import type { PreparedDocument } from '../../graphql/plugins/prepared-operation.ts';
 
 /**
- * Whether what is selected beneath a field follows from its value alone, so that it is the same for every caller who may see the
+ * Whether what is selected beneath a field follows from its value alone, so that it is the same for all who may see the
  * value. A field without a resolver is a property of its parent; one with a resolver must say in its extensions, as
  * `ofParent`, that it reads nothing else. What says nothing counts as reading the REST service, as the caller may.
  *

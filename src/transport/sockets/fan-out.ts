@@ -47,7 +47,7 @@ const QUEUE = { results: 256, characters: 1024 * 1024 } as const;
  * iterators given, which only end when the stream does: they are sent.
  */
 export interface FanOut {
-  /** What a socket is to be given. A socket that resumes reads alone until it has seen what the others have seen last. */
+  /** What a socket is to be given. One that resumes reads alone until it has seen what the others have seen last. */
   subscribe(subscription: Subscription): Promise<ExecutionResult | AsyncIterableIterator<ExecutionResult>>;
   /** Sends a stream that nobody shares. */
   alone(outlet: Outlet, stream: Results): AsyncIterableIterator<ExecutionResult>;

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { UnattributedReason } from '../../src/events/metrics.ts';
+import { createReceiptOwner, type FindOwner } from '../../src/resolvers/receipt-owner.ts';
+import { UpstreamError } from '../../src/upstream/errors.ts';
+import { Patience } from '../../src/upstream/patience.ts';
+
+const CLIENT = randomUUID();
+const OWNER = randomUUID();
+
+const receiptOf = (bodyId: string | null, receivedAt = new Date()) => ({
+  id: randomUUID(),
+  receivedAt: receivedAt.toISOString(),
+  bodyId,
+});
+
+function start(find: FindOwner) {
+  const unattributed: UnattributedReason[] = [];
+  const ownerOf = createReceiptOwner(find, (_client, _event, reason) => unattributed.push(reason));
+  return { ownerOf, unattributed };
+}
+
+it('what many ask at the same time is read once', async () => {
+  let reads = 0;
+  const { ownerOf } = start(async () => {
+    reads += 1;
+    await wait(10);
+    return OWNER;
+  });
+  const receipt = receiptOf(randomUUID());
+  const answers = Array.from({ length: 100 }, () => ownerOf(CLIENT, receipt, new Patience()));
+  expect(new Set(await Promise.all(answers))).toEqual(new Set([OWNER]));
+  expect(reads).toBe(1);
+});
+
+it('a receipt for which alone the service fails is given up, however much it answers for others', async () => {
+  const failing = randomUUID();
+  const { ownerOf, unattributed } = start(async (_client, id) => {
+    if (id === failing) throw new UpstreamError('UPSTREAM_UNAVAILABLE', 'No.');
+    return OWNER;
+  });
+  const patience = new Patience();
+  let isOver = false;
+  const given = ownerOf(CLIENT, receiptOf(failing), patience).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    expect(await ownerOf(CLIENT, receiptOf(randomUUID()), patience)).toBe(OWNER);
+    await wait(50);
+  }
+  expect(await given).toBeNull();
+  expect(unattributed).toEqual(['unavailable']);
+}, 20_000);
+
+it('an outage is borne once by one reader, and again by the next', async () => {
+  let reads = 0;
+  const { ownerOf, unattributed } = start(async () => {
+    reads += 1;
+    throw new UpstreamError('UPSTREAM_UNAVAILABLE', 'No.');
+  });
+  const patience = new Patience();
+  expect(await ownerOf(CLIENT, receiptOf(randomUUID()), patience)).toBeNull();
+  const before = reads;
+  const others = Array.from({ length: 100 }, () => ownerOf(CLIENT, receiptOf(randomUUID()), patience));
+  await Promise.all(others);
+  expect(reads - before).toBeLessThanOrEqual(1);
+  expect(unattributed).toHaveLength(101);
+  expect(await ownerOf(CLIENT, receiptOf(randomUUID()), new Patience())).toBeNull();
+  expect(reads - before).toBeGreaterThan(3);
+}, 30_000);
+
+it('one that names no transaction is asked of nobody', async () => {
+  const { ownerOf, unattributed } = start(() => Promise.reject(new Error('nothing is read')));
+  expect(await ownerOf(CLIENT, receiptOf(null), new Patience())).toBeNull();
+  expect(unattributed).toEqual(['unnamed']);
+});
