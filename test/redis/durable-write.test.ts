@@ -40,7 +40,11 @@ it('is on every replica once it is done, and replies what its first run did', as
   await using primary = await startRedis(PROMPT);
   await using one = await startReplica(primary);
   await using other = await startReplica(primary);
-  const set = writing(new DurableWrites(primary.url, 2_000), connect(primary.url));
+  const client = connect(primary.url);
+  // Until both are in step, a write is refused.
+  const earlier = writing(new DurableWrites(primary.url, 2_000), client);
+  await until(() => earlier('before', '0').catch(() => undefined));
+  const set = writing(new DurableWrites(primary.url, 2_000), client);
   // The first write learns that there are replicas, and has to be run again in front of WAIT.
   expect(await set('first', '1')).toBe('new');
   for (const replica of [one, other]) expect(await replica.admin.get('first')).toBe('1');

@@ -143,6 +143,8 @@ describe('a Cluster of three', () => {
       logger: recordingLogger(),
     });
     logs.push(log);
+    // Until the replica is in step, what comes is spooled.
+    await available(log);
     const events = await log.follow(client);
     const sent = Array.from({ length: 6 }, () => moneyIn());
     for (const event of sent.slice(0, 2)) await log.append(client, event);
