@@ -38,6 +38,7 @@ export async function startRedis(
   args: readonly string[] = DURABLE,
   leading: (dir: string) => Promise<readonly string[]> = async () => [],
   lifetimeSeconds = LIFETIME_SECONDS,
+  attempts = 5,
 ): Promise<RedisServer> {
   const dir = await mkdtemp(join(tmpdir(), 'pasarela-redis-'));
   // A Cluster's bus listens 10,000 ports higher.
@@ -51,7 +52,14 @@ export async function startRedis(
     const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir];
     running = spawn(redisProgram(), [...first, ...fixed, ...args], { stdio: 'ignore' });
     endWithThisProcess(running, lifetimeSeconds);
-    await answering(port);
+    const answers = answering(port);
+    // Told by the race below; a server that has gone is asked no longer.
+    answers.catch(() => {});
+    const gone = once(running, 'exit').then(() => {
+      throw new Error(`redis-server ended before it answered on port ${port}`);
+    });
+    gone.catch(() => {});
+    await Promise.race([answers, gone]);
   };
   const kill = async (): Promise<void> => {
     const process = running;
@@ -67,7 +75,14 @@ export async function startRedis(
     await rm(dir, { recursive: true, force: true });
   };
 
-  await start();
+  try {
+    await start();
+  } catch (error) {
+    await stop();
+    // Another process has taken the port, or that of the bus, since it was found free.
+    if (attempts > 1) return startRedis(args, leading, lifetimeSeconds, attempts - 1);
+    throw error;
+  }
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
