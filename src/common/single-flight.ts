@@ -1,18 +1,69 @@
-/** Work under way, shared by all who ask for the same meanwhile. What has ended is not kept. */
-export class SingleFlight<T> {
-  readonly #flights = new Map<string, Promise<T>>();
+/** Work under way. */
+export interface Flight<T, D = undefined> {
+  readonly result: Promise<T>;
+  /** When it began, in milliseconds of the clock of its flights. */
+  readonly startedAt: number;
+  /** What its owner notes of it. */
+  readonly details: D;
+}
 
-  /** The work that is under way; undefined when there is none. */
-  underWay(key: string): Promise<T> | undefined {
-    return this.#flights.get(key);
+export interface FlightOptions {
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+  /** Work that began longer ago, in milliseconds, is not joined: what it saw may be that old. */
+  readonly joinedWithinMs: number;
+}
+
+const ALWAYS: FlightOptions = { now: () => 0, joinedWithinMs: 0 };
+
+/**
+ * Work under way, shared by those of one group who ask for the same meanwhile. A group is one caller, or all who may share.
+ * What has ended is not kept.
+ */
+export class SingleFlight<T, D = undefined> {
+  readonly #groups = new Map<string, Map<string, Flight<T, D>>>();
+  readonly #options: FlightOptions;
+
+  /** @param options without them, work may be joined for as long as it lasts. */
+  constructor(options: FlightOptions = ALWAYS) {
+    this.#options = options;
   }
 
-  /** Joins the work under way, or begins it. All who wait get the same result, or the same error. */
-  run(key: string, work: () => Promise<T>): Promise<T> {
-    const joined = this.#flights.get(key);
-    if (joined !== undefined) return joined;
-    const flight = work().finally(() => this.#flights.delete(key));
-    this.#flights.set(key, flight);
+  /** The work under way that may be joined. */
+  underWay(group: string, key = ''): Flight<T, D> | undefined {
+    // Even in an empty map a look-up reads the whole name, and a group's may be a credential.
+    if (this.#groups.size === 0) return undefined;
+    const flight = this.#groups.get(group)?.get(key);
+    const { now, joinedWithinMs } = this.#options;
+    return flight !== undefined && now() - flight.startedAt <= joinedWithinMs ? flight : undefined;
+  }
+
+  /** Joins the work under way in a group, or begins it. All who wait get the same result, or the same error. */
+  run(this: SingleFlight<T>, group: string, work: () => Promise<T>): Promise<T> {
+    return (this.underWay(group) ?? this.begin(group, '', work(), undefined)).result;
+  }
+
+  /** Shows work that has begun to those who ask from now on. */
+  begin(group: string, key: string, result: Promise<T>, details: D): Flight<T, D> {
+    const flights = this.#groups.get(group) ?? new Map<string, Flight<T, D>>();
+    this.#groups.set(group, flights);
+    const flight: Flight<T, D> = { result, startedAt: this.#options.now(), details };
+    flights.set(key, flight);
+    const settle = (): void => {
+      if (flights.get(key) === flight) flights.delete(key);
+      if (flights.size === 0 && this.#groups.get(group) === flights) this.#groups.delete(group);
+    };
+    result.then(settle, settle);
     return flight;
+  }
+
+  /** Whether work is still shown: nothing of its group has been forgotten since it began, and it has not ended. */
+  isCurrent(group: string, key: string, flight: Flight<T, D>): boolean {
+    return this.#groups.get(group)?.get(key) === flight;
+  }
+
+  /** What is under way in a group is joined no more. */
+  forget(group: string): void {
+    this.#groups.delete(group);
   }
 }

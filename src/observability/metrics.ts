@@ -30,7 +30,8 @@ export interface Metrics {
   readonly events: EventMetrics;
   readonly fanOut: FanOutMetrics;
   upstreamCall(call: CallRecord): void;
-  operation(type: string, outcome: 'ok' | 'error'): void;
+  /** An operation has its result, or a subscription is open, after so many milliseconds. */
+  operation(type: string, outcome: 'ok' | 'error', milliseconds: number): void;
   /** How many operations wait for their turn. */
   operationsWaiting(count: number): void;
   operationRefused(): void;
@@ -56,6 +57,13 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     'type',
     'outcome',
   ]);
+  const durations = new Histogram({
+    name: 'pasarela_operation_duration_seconds',
+    help: 'From the start of an operation until its result, or until a subscription is open, by type and outcome.',
+    labelNames: ['type', 'outcome'],
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
   const calls = new Histogram({
     name: 'pasarela_upstream_request_duration_seconds',
     help: 'REST calls, by method, route and status (0 when no answer came).',
@@ -147,7 +155,10 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
   for (const reason of UNATTRIBUTED_REASONS) unattributed.inc({ reason }, 0);
   for (const reason of QUARANTINE_REASONS) quarantined.inc({ reason }, 0);
   for (const type of ['query', 'mutation', 'subscription']) {
-    for (const outcome of ['ok', 'error']) operations.inc({ type, outcome }, 0);
+    for (const outcome of ['ok', 'error']) {
+      operations.inc({ type, outcome }, 0);
+      durations.zero({ type, outcome });
+    }
   }
 
   for (const outcome of ['ok', 'error']) documentReloads.inc({ outcome }, 0);
@@ -170,7 +181,10 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     upstreamCall({ method, route, status, milliseconds }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
     },
-    operation: (type, outcome) => operations.inc({ type, outcome }),
+    operation(type, outcome, milliseconds) {
+      operations.inc({ type, outcome });
+      durations.observe({ type, outcome }, milliseconds / 1000);
+    },
     operationsWaiting: (count) => operationsWaiting.set(count),
     operationRefused: () => operationsRefused.inc(),
     trustedDocumentsReload: (isTaken) => documentReloads.inc({ outcome: isTaken ? 'ok' : 'error' }),

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { type Flight, SingleFlight } from '../common/single-flight.ts';
 
 /** Reads under way, so that one caller's others may wait for the same answer. */
 export interface Coalescer {
@@ -21,11 +22,6 @@ export interface Coalescer {
   forget(caller: string): void;
 }
 
-interface Reading {
-  readonly startedAt: number;
-  readonly answer: Promise<unknown>;
-}
-
 /** A read that began longer ago, in milliseconds, is not joined: what it saw may be that old. */
 const JOINED_WITHIN_MS = 1_000;
 /** Answers that are kept for others, of all callers together. */
@@ -33,28 +29,24 @@ const MAX_KEPT = 256;
 
 /** @param now milliseconds of a monotonic clock. */
 export function createCoalescer(now: () => number): Coalescer {
-  const callers = new Map<string, Map<string, Reading>>();
-  const kept = new LRUCache<string, Reading>({ max: MAX_KEPT });
+  const reads = new SingleFlight<unknown>({ now, joinedWithinMs: JOINED_WITHIN_MS });
+  const kept = new LRUCache<string, Flight<unknown>>({ max: MAX_KEPT });
 
-  async function begin<T>(caller: string, path: string, read: () => Promise<T>, keptMs: number): Promise<T> {
-    let readings = callers.get(caller);
-    if (readings === undefined) {
-      readings = new Map();
-      callers.set(caller, readings);
-    }
-    const others = readings;
-    const answer = read();
-    const reading = { startedAt: now(), answer };
-    others.set(path, reading);
-    try {
-      const got = await answer;
+  function begin<T>(caller: string, path: string, read: () => Promise<T>, keptMs: number): Promise<T> {
+    const keep = (got: T): T => {
       // What has been forgotten meanwhile is not kept.
-      if (keptMs > 0 && others.get(path) === reading) kept.set(`${caller} ${path}`, reading);
+      if (reads.isCurrent(caller, path, flight)) kept.set(`${caller} ${path}`, flight);
       return got;
-    } finally {
-      if (others.get(path) === reading) others.delete(path);
-      if (others.size === 0 && callers.get(caller) === others) callers.delete(caller);
-    }
+    };
+    const answer = keptMs === 0 ? read() : read().then(keep);
+    const flight = reads.begin(caller, path, answer, undefined);
+    return answer;
+  }
+
+  function keptFor(keptMs: number, caller: string, path: string): Flight<unknown> | undefined {
+    if (keptMs === 0) return undefined;
+    const flight = kept.get(`${caller} ${path}`);
+    return flight !== undefined && now() - flight.startedAt <= keptMs ? flight : undefined;
   }
 
   return {
@@ -65,15 +57,11 @@ export function createCoalescer(now: () => number): Coalescer {
       joined: () => void,
       keptMs = 0,
     ): Promise<T> {
-      const underWay = callers.get(caller)?.get(path);
-      const reading = underWay ?? (keptMs > 0 ? kept.get(`${caller} ${path}`) : undefined);
-      const servedMs = underWay === undefined ? keptMs : JOINED_WITHIN_MS;
-      if (reading === undefined || now() - reading.startedAt > servedMs) {
-        return begin(caller, path, read, keptMs);
-      }
+      const flight = reads.underWay(caller, path) ?? keptFor(keptMs, caller, path);
+      if (flight === undefined) return begin(caller, path, read, keptMs);
       try {
         // What is under way at the same path answers in the same form.
-        const answer = (await reading.answer) as T;
+        const answer = (await flight.result) as T;
         joined();
         return answer;
       } catch {
@@ -81,7 +69,7 @@ export function createCoalescer(now: () => number): Coalescer {
       }
     },
     forget(caller) {
-      callers.delete(caller);
+      reads.forget(caller);
       if (kept.size === 0) return;
       const prefix = `${caller} `;
       for (const key of kept.keys()) if (key.startsWith(prefix)) kept.delete(key);

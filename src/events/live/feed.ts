@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SingleFlight } from '../../common/single-flight.ts';
 import { isUnbroken } from '../chain.ts';
 import { encodeCursor, type Place } from '../cursor.ts';
 import type { Entry, Slice } from '../entry.ts';
@@ -34,7 +35,7 @@ export class Feed implements Listener {
   readonly #lane: Lane<Member>;
   readonly #members = new Set<Member>();
   readonly #recent = new Ring();
-  readonly #reads = new Map<string, Promise<Slice>>();
+  readonly #reads = new SingleFlight<Slice>();
   #tail: Place | undefined;
   #attached: Promise<void> | undefined;
   #settling: Promise<void> | undefined;
@@ -155,14 +156,7 @@ export class Feed implements Listener {
 
   /** A checked page of history. Followers that resume from the same place share one read. */
   async history(position: string): Promise<Slice> {
-    const running = this.#reads.get(position);
-    const read = running ?? this.#source.read(this.clientId, position, PAGE);
-    if (running === undefined) {
-      this.#reads.set(position, read);
-      const forget = (): boolean => this.#reads.delete(position);
-      read.then(forget, forget);
-    }
-    const slice = await read;
+    const slice = await this.#reads.run(position, () => this.#source.read(this.clientId, position, PAGE));
     if (!isUnbroken(position, slice)) throw await this.gap();
     return slice;
   }

@@ -1,23 +1,33 @@
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { preparedOperation } from './prepared-operation.ts';
 
-/** Reports each operation once, with its type and whether its result carried an error. */
-export function useOperationMetrics(count: (type: string, outcome: 'ok' | 'error') => void): Plugin {
+/**
+ * @param type `query`, `mutation` or `subscription`.
+ * @param outcome whether the result carried an error.
+ * @param milliseconds until the result was there, the wait for its turn included; of a subscription until it was open.
+ */
+export type OperationObserver = (type: string, outcome: 'ok' | 'error', milliseconds: number) => void;
+
+/** Reports each operation once. */
+export function useOperationMetrics(observe: OperationObserver): Plugin {
   const outcome = (result: { readonly errors?: readonly unknown[] | undefined }) =>
     result.errors === undefined ? 'ok' : 'error';
   return {
     onExecute({ args }) {
       const type = preparedOperation(args)?.type ?? 'query';
+      const start = performance.now();
       return {
         onExecuteDone({ result }) {
-          if (!isAsyncIterable(result)) count(type, outcome(result));
+          if (!isAsyncIterable(result)) observe(type, outcome(result), performance.now() - start);
         },
       };
     },
     onSubscribe() {
+      const start = performance.now();
       return {
         onSubscribeResult({ result }) {
-          count('subscription', isAsyncIterable(result) ? 'ok' : outcome(result));
+          const reached = isAsyncIterable(result) ? 'ok' : outcome(result);
+          observe('subscription', reached, performance.now() - start);
         },
       };
     },

@@ -1,5 +1,6 @@
 import { type ExecutionResult, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
+import { SingleFlight } from '../../common/single-flight.ts';
 import type { Waiters } from '../../common/waiters.ts';
 import { preparedOperation } from './prepared-operation.ts';
 
@@ -23,11 +24,10 @@ export interface QueryDeduplication {
   stringify(result: ExecutionResult): string | Buffer;
 }
 
-interface Flight {
-  readonly startedAt: number;
+/** What is noted of a query under way. */
+interface Asked {
   readonly waiters: Waiters | undefined;
   readonly calls: readonly object[];
-  readonly result: Promise<ExecutionResult>;
   shared: boolean;
 }
 
@@ -48,40 +48,19 @@ export function createQueryDeduplication(
   now: () => number,
   onForget: (credential: string) => void,
 ): QueryDeduplication {
-  const flights = new Map<string, Map<string, Flight>>();
+  const flights = new SingleFlight<ExecutionResult, Asked>({ now, joinedWithinMs: JOINED_WITHIN_MS });
   const written = new WeakMap<ExecutionResult, { bytes?: Buffer }>();
-
-  const isJoinable = ({ startedAt, waiters }: Flight): boolean =>
-    now() - startedAt <= JOINED_WITHIN_MS && waiters?.isGone !== true;
 
   function register(
     { credential, waiters, calls }: SharingContext,
     key: string,
     execution: Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
-    let own = flights.get(credential);
-    if (own === undefined) {
-      own = new Map();
-      flights.set(credential, own);
-    }
-    const others = own;
-    const flight: Flight = { startedAt: now(), waiters, calls, result: execution, shared: false };
-    others.set(key, flight);
-    const settle = (): void => {
-      if (others.get(key) === flight) others.delete(key);
-      if (others.size === 0 && flights.get(credential) === others) flights.delete(credential);
-    };
-    return flight.result.then(
-      (result) => {
-        settle();
-        if (flight.shared) written.set(result, {});
-        return result;
-      },
-      (error: unknown) => {
-        settle();
-        throw error;
-      },
-    );
+    const { details } = flights.begin(credential, key, execution, { waiters, calls, shared: false });
+    return execution.then((result) => {
+      if (details.shared) written.set(result, {});
+      return result;
+    });
   }
 
   return {
@@ -96,15 +75,15 @@ export function createQueryDeduplication(
         }
         const key = () => `${operation.id} ${JSON.stringify(args.variableValues)}`;
         setExecuteFn((given) => {
-          // Even in an empty map a look-up reads the whole credential.
-          const flight = flights.size === 0 ? undefined : flights.get(context.credential)?.get(key());
-          if (flight === undefined || !isJoinable(flight)) {
+          const id = key();
+          const flight = flights.underWay(context.credential, id);
+          if (flight === undefined || flight.details.waiters?.isGone === true) {
             const result = executeFn(given);
-            return isPromise(result) ? register(context, key(), result) : result;
+            return isPromise(result) ? register(context, id, result) : result;
           }
-          const { waiters } = flight;
-          flight.shared = true;
-          context.shareCalls(flight.calls);
+          const { waiters, calls } = flight.details;
+          flight.details.shared = true;
+          context.shareCalls(calls);
           waiters?.add();
           context.waiters?.signal.addEventListener('abort', () => waiters?.remove(), { once: true });
           return flight.result;
@@ -122,7 +101,7 @@ export function createQueryDeduplication(
   };
 
   function forget(credential: string): void {
-    flights.delete(credential);
+    flights.forget(credential);
     onForget(credential);
   }
 }

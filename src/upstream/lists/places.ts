@@ -144,7 +144,7 @@ export class ListPlaces<T extends object> {
       return;
     }
     // The failure of another caller's walk is not this caller's: it walks itself, unless somebody else already does.
-    await rest.within(others, this.#waiting).catch((error: unknown) => {
+    await rest.within(others.result, this.#waiting).catch((error: unknown) => {
       if (this.#walks.underWay(WALK) === others) throw error;
     });
   }
@@ -206,7 +206,7 @@ export class ListPlaces<T extends object> {
   async #confirm(rest: Rest): Promise<boolean> {
     const others = this.#confirmations.underWay(CONFIRMATION);
     // Another caller's failure is not this caller's.
-    if (others !== undefined) return (await others.catch(() => undefined)) ?? this.#confirm(rest);
+    if (others !== undefined) return (await others.result.catch(() => undefined)) ?? this.#confirm(rest);
     const walked = this.#walked;
     if (walked === undefined || !this.#confirmable) return false;
     if (this.#options.now() - this.#walkedAt > this.#lifeMs) return false;
