@@ -19,6 +19,13 @@ export default defineConfig({
     outputFile: {
       json: `test-results/${process.env['npm_lifecycle_event']?.replace(':', '-') ?? 'tests'}.json`,
     },
+    // `npm run coverage`: what runs in the tests' own process. Processes that a test starts and kills leave no figures.
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts', 'packages/client/src/**/*.ts'],
+      reporter: ['text-summary', 'json-summary', 'html'],
+      reportsDirectory: 'test-results/coverage',
+    },
     projects: [
       project('integration', 'test/**/*.test.ts', {
         exclude: ['test/e2e/**', '**/node_modules/**'],

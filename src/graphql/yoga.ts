@@ -14,7 +14,6 @@ import { useDisableIntrospection } from './plugins/disable-introspection.ts';
 import type { Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
 import { type Limits, useLimits } from './plugins/limits.ts';
-import { mergeExecuteHooks } from './plugins/merge-execute-hooks.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationMetrics } from './plugins/operation-metrics.ts';
 import { usePrefetch } from './plugins/prefetch.ts';
@@ -73,7 +72,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
   return createYoga<GraphContext>({
     schema: buildSchema(),
     graphqlEndpoint: path,
-    plugins: mergeExecuteHooks([
+    plugins: [
       usePreparedOperations(KEPT_DOCUMENTS_BYTES),
       useGraphQLJs({ hideSuggestions: !config.introspection }),
       useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
@@ -104,7 +103,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       ...(config.introspection ? [] : [useDisableIntrospection()]),
       ...(config.tracing === undefined ? [] : [config.tracing.plugin(preparedOperation)]),
       usePushedStreams(),
-    ]),
+    ],
     // What it would keep, anybody could fill.
     parserAndValidationCache: false,
     extraParamNames: ['documentId'],

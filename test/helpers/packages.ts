@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,8 +16,10 @@ export const folder = (path: string): string => fileURLToPath(new URL(`../../${p
 export async function installPackages(path: string): Promise<void> {
   const inside = folder(path);
   await alone(inside, async () => {
-    // npm writes this file last.
-    if (existsSync(join(inside, 'node_modules/.package-lock.json'))) return;
+    // npm writes this file last; the lock file is newer once it has changed.
+    const installed = statSync(join(inside, 'node_modules/.package-lock.json'), { throwIfNoEntry: false });
+    const wanted = statSync(join(inside, 'package-lock.json'));
+    if (installed !== undefined && installed.mtimeMs >= wanted.mtimeMs) return;
     await run('npm', ['ci', '--no-audit', '--no-fund'], inside);
   });
 }

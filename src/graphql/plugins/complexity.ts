@@ -17,7 +17,7 @@ import {
 } from 'graphql';
 
 /** How large an operation is. */
-export interface Measure {
+export interface Complexity {
   /** The longest chain of fields, introspection aside. */
   readonly depth: number;
   readonly aliases: number;
@@ -40,7 +40,7 @@ const MAX_PAGE = 100;
 /** What a list without pages, such as `banks`, is taken to hold. */
 const UNPAGED_LIST = 100;
 
-const NOTHING: Measure = { depth: 0, aliases: 0, directives: 0, cost: 0, pages: [] };
+const NOTHING: Complexity = { depth: 0, aliases: 0, directives: 0, cost: 0, pages: [] };
 
 type Variables = Readonly<Record<string, unknown>>;
 
@@ -50,15 +50,15 @@ type Variables = Readonly<Record<string, unknown>>;
  *
  * @param variables values of the operation's variables; a page size that they leave open counts as one that nobody wrote.
  */
-export function measure(
+export function complexityOf(
   schema: GraphQLSchema,
   fragments: ReadonlyMap<string, FragmentDefinitionNode>,
   operation: OperationDefinitionNode,
   variables: Variables,
-): Measure {
-  const measured = new Map<string, Measure>();
+): Complexity {
+  const measured = new Map<string, Complexity>();
 
-  const ofFragment = (name: string, nested: boolean): Measure => {
+  const ofFragment = (name: string, nested: boolean): Complexity => {
     // What a page counts that nobody has sized depends on where the fragment is spread.
     const key = `${name} ${nested}`;
     const known = measured.get(key);
@@ -81,7 +81,7 @@ export function measure(
     type: GraphQLNamedType | undefined,
     page: number,
     nested: boolean,
-  ): Measure => {
+  ): Complexity => {
     let sum = NOTHING;
     for (const selection of set.selections) {
       const directives = selection.directives?.length ?? 0;
@@ -156,7 +156,7 @@ function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Vari
   );
 }
 
-const plus = (a: Measure, b: Measure): Measure => ({
+const plus = (a: Complexity, b: Complexity): Complexity => ({
   depth: Math.max(a.depth, b.depth),
   aliases: a.aliases + b.aliases,
   directives: a.directives + b.directives,

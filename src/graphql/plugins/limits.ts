@@ -1,6 +1,6 @@
 import { GraphQLError, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
-import { type Measure, measure, pageSizeVariables } from './complexity.ts';
+import { type Complexity, complexityOf, pageSizeVariables } from './complexity.ts';
 import { wordsOf } from './document-words.ts';
 import { introspectionCost, introspectionSizes } from './introspection-cost.ts';
 import {
@@ -18,7 +18,7 @@ export interface Limits {
   readonly depth: number;
   readonly aliases: number;
   readonly directives: number;
-  /** Objects that the answer may hold (measure.ts). */
+  /** Objects that the answer may hold (complexity.ts). */
   readonly cost: number;
 }
 
@@ -71,7 +71,7 @@ const adviceOn = (pages: readonly string[]): string =>
  * behind plugins that choose what executes.
  */
 export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
-  const refuse = (name: keyof Omit<Measure, 'pages'>, had: number, advice = ''): GraphQLError[] =>
+  const refuse = (name: keyof Omit<Complexity, 'pages'>, had: number, advice = ''): GraphQLError[] =>
     had > limits[name]
       ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.${advice}`)]
       : [];
@@ -87,7 +87,7 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
     }
     const { schema, fragments } = document;
     const errors = document.operations.flatMap((operation) => {
-      const { depth, aliases, directives } = measure(schema, fragments, operation.node, {});
+      const { depth, aliases, directives } = complexityOf(schema, fragments, operation.node, {});
       return [
         ...refuse('depth', depth),
         ...refuse('aliases', aliases),
@@ -116,7 +116,7 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
     const key = JSON.stringify(sizes.map((name) => (Object.hasOwn(given, name) ? [given[name]] : 0)));
     const known = measured.get(key);
     if (known !== undefined && known <= limits.cost) return { cost: known, pages: [] };
-    const { cost, pages } = measure(args.schema, operation.document.fragments, operation.node, given);
+    const { cost, pages } = complexityOf(args.schema, operation.document.fragments, operation.node, given);
     return {
       cost,
       pages,
