@@ -10,6 +10,7 @@ import { w12 } from './workloads/come-back.ts';
 import { w10 } from './workloads/credits.ts';
 import { w15 } from './workloads/fairness.ts';
 import { w4 } from './workloads/fan-out.ts';
+import { w17 } from './workloads/first-visit.ts';
 import { w1, w1c, w1l, w1n, w2, w3 } from './workloads/http.ts';
 import { w5 } from './workloads/ingest.ts';
 import { w13, w14 } from './workloads/lists.ts';
@@ -41,6 +42,7 @@ const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
   ['W13', w13],
   ['W14', w14],
   ['W15', w15],
+  ['W17', w17],
 ]);
 
 /** Those that start a Redis; found missing at once, not after minutes. */

@@ -51,7 +51,9 @@ export async function w11(): Promise<Section> {
       }),
     },
   ];
-  const found = [];
+  const found: ({ readonly name: string; readonly count: number } & Awaited<
+    ReturnType<typeof ownCredits>
+  >)[] = [];
   for (const { name, env, phone } of kinds) {
     for (const count of [FEW, CALLERS]) {
       found.push({
