@@ -153,12 +153,10 @@ async function send<Data, Input>(payment: Payment<Data, Input>): Promise<Told> {
   const { source, mutation, intent, answerMs } = payment;
   const { idempotencyKey, input, inDoubt } = intent;
   if (!inDoubt) await keep(payment, { inDoubt: true });
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new Error('No answer came in time.')), answerMs);
   try {
     // The fields are those that the caller gave, and the key that they lacked.
     const variables = { input: { ...input, idempotencyKey } as Input };
-    const result: unknown = fieldOf(await ask(source, mutation, variables, late.signal));
+    const result: unknown = fieldOf(await ask(source, mutation, variables, answerMs));
     const told = settle(result);
     if (told === undefined) return { status: 'lost' };
     if (told.status === 'refused' && told.code === 'IDEMPOTENCY_IN_PROGRESS') return { status: 'lost' };
@@ -168,8 +166,6 @@ async function send<Data, Input>(payment: Payment<Data, Input>): Promise<Told> {
     if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code)) return { status: 'lost' };
     if (!inDoubt) await keep(payment, { inDoubt: false });
     return { status: 'nothing', cause };
-  } finally {
-    clearTimeout(timer);
   }
 }
 
