@@ -65,24 +65,23 @@ export async function pay<
   const name = rootField(mutation, 'mutation') ?? 'mutation';
   // An input is an object of the fields that the schema gives it.
   const fields = input as Readonly<Record<string, unknown>>;
-  let intent: Intent | undefined;
+  // Called back before that resolves.
+  let intent!: Intent;
   await changeIntents(store, (intents) => {
-    intent = intents.find(
+    const known = intents.find(
       (kept) =>
         kept.mutation === name &&
         isSameInput(kept.input, fields) &&
         settle(kept.result)?.status !== 'refused',
     );
-    if (intent !== undefined) return intents;
-    intent = {
+    intent = known ?? {
       idempotencyKey: (options.newKey ?? randomKey)(),
       mutation: name,
       input: fields,
       inDoubt: false,
     };
-    return [...intents, intent];
+    return known === undefined ? [...intents, intent] : intents;
   });
-  if (intent === undefined) throw new Error('The store has not called back.');
   const payment: Payment<Data, Input> = { source, mutation, store, answerMs, intent };
   const settled = await ended(payment, Date.now() + patienceMs);
   const { idempotencyKey } = payment.intent;

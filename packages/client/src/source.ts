@@ -82,10 +82,8 @@ export const isFinal = (cause: unknown): cause is Refused =>
   cause instanceof Refused && FINAL.includes(cause.code);
 
 /** How long the gateway asks to wait, in milliseconds. */
-export function retryAfterOf(cause: unknown): number {
-  const ms = cause instanceof Refused ? Number(cause.extensions['retryAfterMs']) : 0;
-  return Number.isNaN(ms) ? 0 : ms;
-}
+export const retryAfterOf = (cause: unknown): number =>
+  (cause instanceof Refused && Number(cause.extensions['retryAfterMs'])) || 0;
 
 /** How long an answer may take, in milliseconds, where nobody says how long. */
 const ANSWER_MS = 10_000;
@@ -114,7 +112,7 @@ export async function within<Value>(
       work(late.signal),
       new Promise<never>((_, reject) => {
         timer = setTimeout(() => {
-          reject(new Error('No answer came in time.'));
+          reject(new Error('No answer came.'));
           late.abort();
         }, ms);
       }),
