@@ -18,17 +18,28 @@ export interface Line {
   readonly cursor: string;
 }
 
-/** Where the app is to end itself, told over its standard input. */
+/** Where the app is to end itself. */
 export interface Death {
   readonly name: string;
   readonly step: 'before save' | 'after save';
 }
 
+/** What the app is told over its standard input: how to die, or that the network is back. */
+export type Told = Death | 'online';
+
 const options = JSON.parse(process.argv[2] ?? '') as AppOptions;
 const { default: compiled } = (await import(options.compiled)) as { default: object };
 let death: Death | undefined;
+// A browser's window, as far as the package listens to it.
+const window = new EventTarget();
+Object.assign(globalThis, {
+  addEventListener: window.addEventListener.bind(window),
+  removeEventListener: window.removeEventListener.bind(window),
+});
 createInterface(process.stdin).on('line', (line) => {
-  death = JSON.parse(line) as Death;
+  const told = JSON.parse(line) as Told;
+  if (told === 'online') window.dispatchEvent(new Event(told));
+  else death = told;
 });
 
 async function token(): Promise<string> {
@@ -69,9 +80,9 @@ for (const { name, url, file } of options.follows) {
     compiled,
     store: fileStore(name, file),
     report({ status, problem }) {
-      if (status === last) return;
-      last = status;
       const cause = status === 'offline' && problem !== undefined ? reasonOf(problem) : undefined;
+      if (`${status} ${cause}` === last) return;
+      last = `${status} ${cause}`;
       process.stdout.write(`${JSON.stringify({ name, status, at: Date.now(), cause })}\n`);
     },
   });

@@ -19,7 +19,7 @@ describe.concurrent('every binding, through every kind of outage,', () => {
     const { compiled } = prepared;
     const options = { redis, disconnects: 50, seed: 7, work, compiled, lifetimeSeconds: 420 };
     const { kept, outages, events } = await goThroughOutages(options);
-    expect(Object.keys(outages)).toHaveLength(11);
+    expect(Object.keys(outages)).toHaveLength(12);
     expect(events).toBeGreaterThan(1_000);
     for (const [name, verdict] of Object.entries(kept)) {
       expect(verdict, name).toMatchObject({ lost: 0, repeated: 0, complete: true });

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { randomFrom } from '../helpers/random.ts';
 import { endWithThisProcess } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
-import type { AppOptions, Death, Line } from './app.ts';
+import type { AppOptions, Death, Line, Told } from './app.ts';
 import { BINDINGS } from './bindings.ts';
 import { type Gateways, startGateways } from './gateways.ts';
 import { type Network, startNetwork } from './network.ts';
@@ -36,8 +36,16 @@ export interface OutageReport {
   readonly events: number;
   /** What each binding has kept. */
   readonly kept: Readonly<Record<string, Verdict>>;
-  /** From the network's return to the feed being live, in milliseconds, sorted. */
-  readonly backLiveMs: readonly number[];
+  /** From a cut network's return to the feed being live, where the app has to find out by itself, and where it is told. */
+  readonly backLive: { readonly untold: readonly Back[]; readonly told: readonly Back[] };
+}
+
+/** How a feed came back. */
+export interface Back {
+  readonly name: string;
+  readonly ms: number;
+  /** What it went through on the way, and when. */
+  readonly way: string;
 }
 
 export interface Verdict {
@@ -56,6 +64,9 @@ const FILLING = 'x'.repeat(60_000);
 /** Short enough to run out while nothing else happens. */
 const TOKEN_TTL_SECONDS = 4;
 const EVERY_MS = 10;
+/** What takes longer hangs: each outage is over within seconds, and no pause of a client is longer than half a minute. */
+const HANGS_MS = 120_000;
+const TOLD = 'cut, until the app is told that it is over';
 
 /** Follows by every binding at once, breaks what can break, and compares what was kept with what was delivered. */
 export async function goThroughOutages(options: OutageOptions): Promise<OutageReport> {
@@ -85,6 +96,8 @@ interface Follow {
   losses: number;
   /** When its network came back; undefined once it is live again. */
   restoredAt: number | undefined;
+  /** What it has been since. */
+  way: string[];
 }
 
 class Run {
@@ -100,7 +113,10 @@ class Run {
   #provider: Promise<void> | undefined;
   readonly #outages: Record<string, number> = {};
   readonly #causes: Record<string, number> = {};
-  readonly #backLiveMs: number[] = [];
+  readonly #backLive = { untold: [] as Back[], told: [] as Back[] };
+  /** What came back since the last outage began. */
+  #back: Back[] = [];
+  #outage = 'the start';
   #appKills = 0;
   #failure: string | undefined;
 
@@ -114,7 +130,15 @@ class Run {
     for (const name of BINDINGS) {
       const file = join(this.#options.work, `${name}.jsonl`);
       const network = await startNetwork();
-      this.#follows.push({ name, network, file, status: 'offline', losses: 0, restoredAt: undefined });
+      this.#follows.push({
+        name,
+        network,
+        file,
+        status: 'offline',
+        losses: 0,
+        restoredAt: undefined,
+        way: [],
+      });
     }
     this.#connect();
     this.#startApp();
@@ -160,8 +184,11 @@ class Run {
       const known = cause ?? 'nothing said';
       this.#causes[known] = (this.#causes[known] ?? 0) + 1;
     }
+    if (follow.restoredAt !== undefined) {
+      follow.way.push(`${cause ?? status} ${at - follow.restoredAt}`);
+    }
     if (status === 'live' && follow.restoredAt !== undefined) {
-      this.#backLiveMs.push(at - follow.restoredAt);
+      this.#back.push({ name, ms: at - follow.restoredAt, way: follow.way.join(', ') });
       follow.restoredAt = undefined;
     }
     follow.status = status;
@@ -182,13 +209,37 @@ class Run {
     await this.#until(() => this.#rush === 0);
   }
 
-  async #until(condition: () => boolean): Promise<void> {
-    await until(() => this.#failure !== undefined || condition());
+  async #until(condition: () => boolean | Promise<boolean>): Promise<void> {
+    const end = Date.now() + HANGS_MS;
+    let isSo = false;
+    await until(async () => {
+      isSo = await condition();
+      return isSo || this.#failure !== undefined || Date.now() > end;
+    });
     if (this.#failure !== undefined) throw new Error(this.#failure);
+    if (isSo) return;
+    const states = this.#follows.map(({ name, status }) => `${name} ${status}`).join(', ');
+    throw new Error(`It hangs in ${this.#outage}: ${states}; ${this.#delivered} events delivered.`);
   }
 
   #allLive(): Promise<void> {
     return this.#until(() => this.#follows.every(({ status }) => status === 'live'));
+  }
+
+  /** Resolves once each has kept what has been delivered by now: one that was stalled has taken itself for live all along. */
+  async #allCaughtUp(): Promise<void> {
+    await this.#allLive();
+    const delivered = this.#delivered;
+    await this.#until(async () => {
+      const last = await Promise.all(this.#follows.map(({ file }) => lastIdOf(file)));
+      return last.every((id) => id >= delivered);
+    });
+  }
+
+  /** @returns resolves once each has lost a connection since. */
+  #watchLosses(): () => Promise<void> {
+    const before = this.#follows.map(({ losses }) => losses);
+    return () => this.#until(() => this.#follows.every(({ losses }, index) => losses > (before[index] ?? 0)));
   }
 
   get #disconnects(): number {
@@ -197,7 +248,8 @@ class Run {
 
   readonly #kinds: Readonly<Record<string, () => Promise<void>>> = {
     cut: async () => {
-      await this.#allLive();
+      await this.#allCaughtUp();
+      const allLost = this.#watchLosses();
       await Promise.all(
         this.#follows.map(async (follow) => {
           const { network } = follow;
@@ -210,17 +262,30 @@ class Run {
           follow.restoredAt = Date.now();
         }),
       );
+      await allLost();
+    },
+    [TOLD]: async () => {
+      await this.#allCaughtUp();
+      const allLost = this.#watchLosses();
+      for (const { network } of this.#follows) {
+        network.route(undefined);
+        network.cut();
+      }
+      await allLost();
+      await pause(this.#random() * 3_000);
+      this.#connect();
+      for (const follow of this.#follows) follow.restoredAt = Date.now();
+      this.#tell('online');
     },
     'half-open': async () => {
-      const before = this.#follows.map(({ losses }) => losses);
+      const allLost = this.#watchLosses();
       for (const { network } of this.#follows) network.halfOpen();
-      await this.#until(() => this.#follows.every(({ losses }, index) => losses > (before[index] ?? 0)));
+      await allLost();
     },
     'gateway kill -9': () => this.#restart('SIGKILL'),
     'gateway drain': () => this.#restart('SIGTERM'),
     'token expiry': async () => {
-      const before = this.#follows.map(({ losses }) => losses);
-      await this.#until(() => this.#follows.every(({ losses }, index) => losses > (before[index] ?? 0)));
+      await this.#watchLosses()();
     },
     'slow reader': async () => {
       const resume = this.#follows.map(({ network }) => network.stall());
@@ -259,12 +324,16 @@ class Run {
       app.kill('SIGKILL');
     } else {
       const { name = '' } = this.#follows[Math.floor(this.#random() * this.#follows.length)] ?? {};
-      app.stdin?.write(`${JSON.stringify({ name, step } satisfies Death)}\n`);
+      this.#tell({ name, step });
     }
     await gone;
     this.#appKills += 1;
-    for (const follow of this.#follows) Object.assign(follow, { status: 'offline', restoredAt: undefined });
+    for (const follow of this.#follows) follow.status = 'offline';
     this.#startApp();
+  }
+
+  #tell(told: Told): void {
+    this.#app?.stdin?.write(`${JSON.stringify(told)}\n`);
   }
 
   /** Each kind once, in random order, again and again; now and then before the feeds have recovered from the one before. */
@@ -274,9 +343,15 @@ class Run {
         .map((kind) => ({ kind, place: this.#random() }))
         .sort((one, other) => one.place - other.place);
       for (const { kind } of kinds) {
+        this.#outage = kind;
+        this.#back = [];
+        for (const follow of this.#follows) Object.assign(follow, { restoredAt: undefined, way: [] });
         await this.#kinds[kind]?.();
         this.#outages[kind] = (this.#outages[kind] ?? 0) + 1;
-        if (this.#random() < 0.8) await this.#allLive();
+        if (this.#random() >= 0.8) continue;
+        await this.#allLive();
+        // What the next outage interrupts says nothing of how long it takes.
+        this.#backLive[kind === TOLD ? 'told' : 'untold'].push(...this.#back);
       }
       if (this.#disconnects >= this.#options.disconnects) return;
     }
@@ -287,9 +362,10 @@ class Run {
     this.#providing = false;
     await this.#provider;
     const kept = new Map<string, Verdict>();
+    const end = Date.now() + HANGS_MS;
     await until(async () => {
       for (const { name, file } of this.#follows) kept.set(name, judge(await linesOf(file), this.#delivered));
-      return [...kept.values()].every(({ complete }) => complete);
+      return Date.now() > end || [...kept.values()].every(({ complete }) => complete);
     });
     return {
       outages: this.#outages,
@@ -298,7 +374,7 @@ class Run {
       appKills: this.#appKills,
       events: this.#delivered,
       kept: Object.fromEntries(kept),
-      backLiveMs: this.#backLiveMs.toSorted((one, other) => one - other),
+      backLive: this.#backLive,
     };
   }
 
@@ -308,6 +384,16 @@ class Run {
     this.#app?.kill('SIGKILL');
     await Promise.all(this.#follows.map(({ network }) => network[Symbol.asyncDispose]()));
   }
+}
+
+/** The number of the last event in a file, from its last lines. */
+async function lastIdOf(path: string): Promise<number> {
+  await using file = await open(path);
+  const { size } = await file.stat();
+  const tail = new Uint8Array(Math.min(size, 4_096));
+  await file.read(tail, 0, tail.length, size - tail.length);
+  const ids = [...new TextDecoder().decode(tail).matchAll(/"id":"(\d+)"/g)];
+  return Number(ids.at(-1)?.[1] ?? 0);
 }
 
 async function linesOf(file: string): Promise<readonly Line[]> {

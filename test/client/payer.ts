@@ -72,5 +72,6 @@ async function payUntilClear({ tag, document, input }: PayerOptions['payments'][
   }
 }
 
+process.stdout.write('It begins to pay.\n');
 await Promise.all(payments.map(payUntilClear));
 process.exit(0);

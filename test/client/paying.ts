@@ -119,7 +119,7 @@ async function payAtOnce({ gateways, network, random, report, work, payments, li
   const start = (isLast: boolean) => {
     const program = fileURLToPath(new URL('payer.ts', import.meta.url));
     const text = JSON.stringify({ ...options, isLast } satisfies PayerOptions);
-    const app = spawn(process.execPath, [program, text], { stdio: ['ignore', 'ignore', 'inherit'] });
+    const app = spawn(process.execPath, [program, text], { stdio: ['ignore', 'pipe', 'inherit'] });
     endWithThisProcess(app, lifetimeSeconds);
     return app;
   };
@@ -134,7 +134,8 @@ async function payAtOnce({ gateways, network, random, report, work, payments, li
   for (let starts = 1 + Math.floor(random() * 3); starts > 0; starts -= 1) {
     const app = start(false);
     // What it is doing when it is killed, chance says: from before it has sent anything to after the last outcome.
-    const dies = pause(400 + random() * 1_200).then(() => app.kill('SIGKILL'));
+    const lives = random() * 600;
+    app.stdout.once('data', () => setTimeout(() => app.kill('SIGKILL'), lives));
     const gone = once(app, 'exit');
     for (let cuts = Math.floor(random() * 4); cuts > 0; cuts -= 1) {
       await pause(random() * 300);
@@ -146,7 +147,7 @@ async function payAtOnce({ gateways, network, random, report, work, payments, li
       report.gatewayKills += 1;
       connect();
     }
-    await Promise.all([dies, gone]);
+    await gone;
     if (app.signalCode === 'SIGKILL') report.appKills += 1;
   }
   // The network is good at last.

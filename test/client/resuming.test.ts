@@ -2,12 +2,14 @@ import { rm } from 'node:fs/promises';
 import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
 import { Client } from '@urql/core';
 import { Environment, type GraphQLTaggedNode, RecordSource, requestSubscription, Store } from 'relay-runtime';
+import { Agent } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pipe, subscribe } from 'wonka';
 import { createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
+import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
-import type { Source } from '../../packages/client/src/index.ts';
+import { follow, isGap, type Source, typed } from '../../packages/client/src/index.ts';
 import { createNetwork } from '../../packages/client/src/relay.ts';
 import { sourceExchange } from '../../packages/client/src/urql.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
@@ -80,9 +82,17 @@ const LIBRARIES: Readonly<
   },
 };
 
+/** Every request on a connection of its own, as after a change of network: none that has died is taken from a pool. */
+const agent = new Agent({ pipelining: 0 });
+const unpooled: typeof fetch = (input, init) =>
+  // Node's own option, which the types of the web do not have.
+  fetch(input, { ...init, dispatcher: agent } as RequestInit);
+
+const token = () => gateway.sandbox.accessToken;
 const SOURCES: Readonly<Record<string, () => Source>> = {
-  'a socket': () => createSocket({ url: network.graphql, token: () => gateway.sandbox.accessToken }),
-  fetch: () => createFetch({ url: network.graphql, token: () => gateway.sandbox.accessToken }),
+  'a socket': () => createSocket({ url: network.graphql, token }),
+  fetch: () => createFetch({ url: network.graphql, token, fetch: unpooled }),
+  'graphql-sse': () => createEventStreams({ url: network.graphql, token, fetch: unpooled }),
 };
 
 describe.each(Object.keys(LIBRARIES))('a plain subscription of %s', (library) => {
@@ -103,4 +113,26 @@ describe.each(Object.keys(LIBRARIES))('a plain subscription of %s', (library) =>
     expect(seen).toEqual(sent);
     leave?.();
   });
+});
+
+const FEED = typed<Data, { readonly after: string | null }>(EVENTS);
+
+// By itself each finds out later than a test waits: a socket after 15 s, a stream after 30 s.
+describe.each(Object.keys(SOURCES))('a feed over %s', (over) => {
+  it('is told that the network is back, and leaves at once a connection that is dead', async () => {
+    const source = SOURCES[over]?.();
+    if (source === undefined) throw new Error('it is one of these');
+    const feed = follow(source, FEED);
+    const seen: string[] = [];
+    void (async () => {
+      for await (const event of feed) if (!isGap(event)) seen.push(event.id);
+    })();
+    await until(() => feed.status === 'live');
+    network.halfOpen();
+    const missed = await deliver();
+    feed.resume();
+    await until(() => seen.length > 0);
+    expect(seen).toEqual([missed]);
+    feed.close();
+  }, 10_000);
 });

@@ -62,7 +62,7 @@ export function apolloSource(client: ApolloClient): Source {
     subscribe(document, variables, sink) {
       const followed: Followed = (given) => {
         check = given;
-        sink.opened();
+        return () => sink.opened();
       };
       const subscription = client
         .subscribe({

@@ -46,14 +46,14 @@ export function connect<Data, Variables>(
   const attempt = () =>
     new Promise<unknown>((resolve) => {
       let over = false;
-      let openedAt: number | undefined;
+      let openedAt = Number.POSITIVE_INFINITY;
       let off: (() => void) | undefined;
       const end = (cause?: unknown): void => {
         if (over) return;
         over = true;
         open = false;
         off?.();
-        if (openedAt !== undefined && Date.now() - openedAt > STEADY_MS) pause.reset();
+        if (Date.now() - openedAt > STEADY_MS) pause.reset();
         resolve(cause);
       };
       leave = () => end(LEFT);

@@ -1,5 +1,5 @@
 import { textOf } from './print.ts';
-import type { Answer, Source } from './source.ts';
+import { type Answer, type Source, within } from './source.ts';
 
 export interface FetchOptions {
   /** Address of `/graphql`; asked before each request where it is a function. */
@@ -29,14 +29,18 @@ export function createFetch({
   ) =>
     fetch(typeof url === 'string' ? url : url(), {
       method: 'POST',
-      headers: { accept, 'content-type': 'application/json', authorization: `Bearer ${await token()}` },
+      headers: {
+        accept,
+        'content-type': 'application/json',
+        authorization: `Bearer ${await within(silentForMs, token)}`,
+      },
       body: JSON.stringify({ query: textOf(document), variables }),
       signal: signal ?? null,
     });
 
   return {
     query: async (document, variables, signal) => read(await post(JSON_TYPES, document, variables, signal)),
-    subscribe(document, variables, sink) {
+    ...checkable((document, variables, sink) => {
       const left = new AbortController();
       let quiet: ReturnType<typeof setTimeout> | undefined;
       const alive = () => {
@@ -65,6 +69,33 @@ export function createFetch({
         )
         .finally(() => clearTimeout(quiet));
       return () => left.abort();
+    }),
+  };
+}
+
+/**
+ * Lets `check` give up what is under way, so that it is asked for again: a stream cannot be asked whether it lives, and a
+ * token may be waited for that never comes.
+ */
+export function checkable(subscribe: Source['subscribe']): Pick<Source, 'subscribe' | 'check'> {
+  const open = new Set<(cause: Error) => void>();
+  return {
+    subscribe(document, variables, sink) {
+      let leave = (): void => {};
+      const end = (cause?: unknown): void => {
+        if (!open.delete(end)) return;
+        leave();
+        sink.ended(cause);
+      };
+      open.add(end);
+      leave = subscribe(document, variables, { ...sink, ended: end });
+      return () => {
+        open.delete(end);
+        leave();
+      };
+    },
+    check() {
+      for (const end of [...open]) end(new Error('The network may be another one.'));
     },
   };
 }

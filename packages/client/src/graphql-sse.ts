@@ -1,7 +1,7 @@
 import { type Client, createClient } from 'graphql-sse';
-import { createFetch, type FetchOptions } from './fetch.ts';
+import { checkable, createFetch, type FetchOptions } from './fetch.ts';
 import { textOf } from './print.ts';
-import type { Answer, Source } from './source.ts';
+import { type Answer, type Source, within } from './source.ts';
 
 /** A source over server-sent events with the client of graphql-sse, for apps that use it already. */
 export interface EventStreams extends Source {
@@ -13,7 +13,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
   const { url, token, fetch = globalThis.fetch, silentForMs = 30_000 } = options;
   const client = createClient({
     url,
-    headers: async () => ({ authorization: `Bearer ${await token()}` }),
+    headers: async () => ({ authorization: `Bearer ${await within(silentForMs, token)}` }),
     fetchFn: abortedWhenSilent(fetch, silentForMs),
     // The subscriber connects again by itself, with the cursor of the last event that it saw.
     retryAttempts: 0,
@@ -21,7 +21,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
   return {
     ...createFetch(options),
     client,
-    subscribe(document, variables, sink) {
+    ...checkable((document, variables, sink) => {
       const request = { query: textOf(document), variables: variables as Record<string, unknown> };
       return client.subscribe(
         request,
@@ -33,7 +33,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
         },
         { connected: () => sink.opened() },
       );
-    },
+    }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { type Client, type ClientOptions, createClient, type FormattedExecutionResult } from 'graphql-ws';
 import { textOf } from './print.ts';
-import type { Answer, Source } from './source.ts';
+import { type Answer, type Source, within } from './source.ts';
 
 export interface SocketOptions {
   /** Address of `/graphql`; asked before each connection where it is a function. */
@@ -49,19 +49,17 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
   const client = createClient({
     // The token is there before the socket: the gateway does not wait long for one. graphql-ws takes no failure here.
     async url() {
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error('No token came in time.')), 2 * heartbeat.withinMs);
-      });
+      const patienceMs = 2 * heartbeat.withinMs;
       try {
-        const shown = await Promise.race([token(), late]);
+        const shown = await within(patienceMs, token);
         given = () => shown;
       } catch (cause) {
         given = () => {
           throw cause;
         };
       }
-      clearTimeout(timer);
+      // A slow network takes longer to connect than to answer.
+      expect(patienceMs);
       return (typeof url === 'string' ? url : url()).replace(/^http/, 'ws');
     },
     connectionParams: () => ({ authorization: `Bearer ${given()}` }),
@@ -71,8 +69,6 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
     keepAlive: heartbeat.everyMs,
     webSocketImpl,
     on: {
-      // A slow network takes longer to connect than to answer.
-      connecting: () => expect(2 * heartbeat.withinMs),
       connected(opened) {
         heard();
         socket = opened as OpenSocket;

@@ -1,6 +1,6 @@
 const FIRST_MS = 100;
 /** While somebody may be waiting at the screen, and after that. */
-const SHORT_MS = 1_000;
+const SHORT_MS = 500;
 const LONG_MS = 30_000;
 const SHORT_FOR_MS = 60_000;
 
@@ -15,8 +15,9 @@ export class Pause {
     this.#tries = 0;
   }
 
-  /** Ends the wait of the moment. */
+  /** Ends the wait of the moment; the next one is short as well. */
   wake(): void {
+    this.reset();
     this.#wake?.();
   }
 

@@ -65,24 +65,23 @@ export async function pay<
   const name = rootField(mutation, 'mutation') ?? 'mutation';
   // An input is an object of the fields that the schema gives it.
   const fields = input as Readonly<Record<string, unknown>>;
-  let intent: Intent | undefined;
+  // Called back before that resolves.
+  let intent!: Intent;
   await changeIntents(store, (intents) => {
-    intent = intents.find(
+    const known = intents.find(
       (kept) =>
         kept.mutation === name &&
         isSameInput(kept.input, fields) &&
         settle(kept.result)?.status !== 'refused',
     );
-    if (intent !== undefined) return intents;
-    intent = {
+    intent = known ?? {
       idempotencyKey: (options.newKey ?? randomKey)(),
       mutation: name,
       input: fields,
       inDoubt: false,
     };
-    return [...intents, intent];
+    return known === undefined ? [...intents, intent] : intents;
   });
-  if (intent === undefined) throw new Error('The store has not called back.');
   const payment: Payment<Data, Input> = { source, mutation, store, answerMs, intent };
   const settled = await ended(payment, Date.now() + patienceMs);
   const { idempotencyKey } = payment.intent;
@@ -153,12 +152,10 @@ async function send<Data, Input>(payment: Payment<Data, Input>): Promise<Told> {
   const { source, mutation, intent, answerMs } = payment;
   const { idempotencyKey, input, inDoubt } = intent;
   if (!inDoubt) await keep(payment, { inDoubt: true });
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new Error('No answer came in time.')), answerMs);
   try {
     // The fields are those that the caller gave, and the key that they lacked.
     const variables = { input: { ...input, idempotencyKey } as Input };
-    const result: unknown = fieldOf(await ask(source, mutation, variables, late.signal));
+    const result: unknown = fieldOf(await ask(source, mutation, variables, answerMs));
     const told = settle(result);
     if (told === undefined) return { status: 'lost' };
     if (told.status === 'refused' && told.code === 'IDEMPOTENCY_IN_PROGRESS') return { status: 'lost' };
@@ -168,8 +165,6 @@ async function send<Data, Input>(payment: Payment<Data, Input>): Promise<Told> {
     if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code)) return { status: 'lost' };
     if (!inDoubt) await keep(payment, { inDoubt: false });
     return { status: 'nothing', cause };
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -18,10 +18,10 @@ export function createNetwork(source: Source): ReturnType<typeof Network.create>
   return Network.create(
     async (params, variables) =>
       // Both describe a result of the GraphQL specification, in types of their own.
-      (await source.query(params.text ?? '', variables)) as GraphQLResponse,
+      (await source.query(textOf({ params }), variables)) as GraphQLResponse,
     (params, variables, { metadata }) =>
       Observable.create((sink) =>
-        subscribeFor(source, params.text ?? '', variables, metadata?.[FOLLOWED], {
+        subscribeFor(source, textOf({ params }), variables, metadata?.[FOLLOWED], {
           opened() {},
           next: (answer) => sink.next(answer as GraphQLResponse),
           ended: (cause) => (cause === undefined ? sink.complete() : sink.error(cause as Error)),
@@ -69,7 +69,7 @@ export function relaySource(environment: Environment): Source {
     subscribe(document, variables, sink) {
       const followed: Followed = (given) => {
         check = given;
-        sink.opened();
+        return () => sink.opened();
       };
       const { dispose } = requestSubscription(environment, {
         // A compiled document, as Relay's tag leaves it.

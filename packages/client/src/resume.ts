@@ -2,14 +2,11 @@ import { connect } from './connect.ts';
 import { fieldOf } from './documents.ts';
 import type { Sink, Source, TypedDocument } from './source.ts';
 
-/**
- * The name under which an operation's context says that its subscriber comes back by itself: a function that is called once
- * the gateway has taken the connection, with one that checks it.
- */
+/** The name under which an operation's context says that its subscriber comes back by itself. */
 export const FOLLOWED = 'pasarelaFollowed';
 
-/** What stands there. */
-export type Followed = (check: () => void) => void;
+/** What stands there: called with what checks the connection. @returns is called once the gateway has taken that. */
+export type Followed = (check: () => void) => () => void;
 
 /**
  * What a GraphQL library subscribes with. Where `follow` or `watch` asks through it, one attempt; for everybody else, a
@@ -23,7 +20,8 @@ export function subscribeFor<Data, Variables extends object>(
   sink: Sink<Data>,
 ): () => void {
   if (typeof followed === 'function') {
-    return source.subscribe(document, variables, { ...sink, opened: () => followed(() => source.check?.()) });
+    const opened = (followed as Followed)(() => source.check?.());
+    return source.subscribe(document, variables, { ...sink, opened });
   }
   let after: string | undefined;
   const resumes = 'after' in variables;

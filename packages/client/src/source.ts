@@ -82,19 +82,42 @@ export const isFinal = (cause: unknown): cause is Refused =>
   cause instanceof Refused && FINAL.includes(cause.code);
 
 /** How long the gateway asks to wait, in milliseconds. */
-export function retryAfterOf(cause: unknown): number {
-  const ms = cause instanceof Refused ? Number(cause.extensions['retryAfterMs']) : 0;
-  return Number.isNaN(ms) ? 0 : ms;
-}
+export const retryAfterOf = (cause: unknown): number =>
+  (cause instanceof Refused && Number(cause.extensions['retryAfterMs'])) || 0;
 
-/** A query's data. Throws {@link Refused} where it has none. */
+/** How long an answer may take, in milliseconds, where nobody says how long. */
+const ANSWER_MS = 10_000;
+
+/** A query's data. Throws {@link Refused} where it has none, and where no answer comes within `answerMs`. */
 export async function ask<Data, Variables>(
   source: Source,
   document: TypedDocument<Data, Variables>,
   variables: Variables,
-  signal?: AbortSignal,
+  answerMs = ANSWER_MS,
 ): Promise<Data> {
-  const { data, errors } = await source.query(document, variables, signal);
+  const { data, errors } = await within(answerMs, (signal) => source.query(document, variables, signal));
   if (data != null) return data;
   throw new Refused(errors?.[0] ?? { message: 'No data.' });
+}
+
+/** What `work` resolves with. Rejects, and aborts the signal, where that takes longer than `ms` milliseconds. */
+export async function within<Value>(
+  ms: number,
+  work: (signal: AbortSignal) => Value | Promise<Value>,
+): Promise<Value> {
+  const late = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    return await Promise.race([
+      work(late.signal),
+      new Promise<never>((_, reject) => {
+        timer = setTimeout(() => {
+          reject(new Error('No answer came.'));
+          late.abort();
+        }, ms);
+      }),
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -64,7 +64,7 @@ export function urqlSource(client: Client): Source {
     subscribe(document, variables, sink) {
       const followed: Followed = (given) => {
         check = given;
-        sink.opened();
+        return () => sink.opened();
       };
       let last: unknown;
       const { unsubscribe } = pipe(

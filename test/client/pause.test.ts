@@ -1,0 +1,44 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Pause } from '../../packages/client/src/pause.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** How long the next wait takes, in milliseconds. */
+async function waits(pause: Pause): Promise<number> {
+  const begun = Date.now();
+  const over = pause.next();
+  await vi.runAllTimersAsync();
+  await over;
+  return Date.now() - begun;
+}
+
+it('waits longer each time, at most half a second in the first minute, and short again once it is woken', async () => {
+  const pause = new Pause();
+  const begun = Date.now();
+  expect(await waits(pause)).toBeLessThanOrEqual(100);
+  while (Date.now() - begun < 60_000) expect(await waits(pause)).toBeLessThanOrEqual(500);
+  const long = await waits(pause);
+  expect(long).toBeGreaterThanOrEqual(15_000);
+  expect(long).toBeLessThanOrEqual(30_000);
+  // Nobody waits: a try is under way that a network that is back will end.
+  pause.wake();
+  expect(await waits(pause)).toBeLessThanOrEqual(100);
+});
+
+it('does not wait the same time for everybody, and not shorter than it is asked to', async () => {
+  const times = new Set<number>();
+  for (let client = 0; client < 20; client += 1) times.add(await waits(new Pause()));
+  expect(times.size).toBeGreaterThan(1);
+  const pause = new Pause();
+  const over = pause.next(700);
+  await vi.advanceTimersByTimeAsync(699);
+  let isOver = false;
+  void over.then(() => {
+    isOver = true;
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(isOver).toBe(false);
+  await vi.advanceTimersByTimeAsync(1);
+  await over;
+});
