@@ -9,6 +9,7 @@ const RECORDS = [
   '0004-the-upstream-says-who-is-calling.md',
   '0005-a-sandbox-that-shares-no-code.md',
   '0006-typescript-without-a-build.md',
+  '0007-a-workbench-that-is-checked-in-built.md',
 ].map((name) => `docs/decisions/${name}`);
 
 it.each([
@@ -28,6 +29,8 @@ it.each([
   'docs/sandbox.md',
   'docs/clients.md',
   'src/graphql/executor/README.md',
+  'packages/client/README.md',
+  'examples/mobile/README.md',
   'docs/operations.md',
   'docs/decisions/README.md',
   ...RECORDS,
