@@ -87,7 +87,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
   #lag: Lag | undefined;
   #lags = 0;
   #isPolled = false;
-  /** Whether a message has hinted at a new state before anything was shown. */
+  /** Whether a message has hinted at a new state before the first reading had told one. */
   #isHinted = false;
   #updates: Update[] | undefined;
   #busy = false;
@@ -130,7 +130,8 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     if (this.#ended) return;
     const states = this.#states;
     if (states.hear === undefined) {
-      this.#hint();
+      if (this.#isPolled) this.#polls.hint(this, stored.id);
+      else this.#isHinted = true;
       return;
     }
     if (!states.started && !this.#source.seesMessages) return;
@@ -218,12 +219,6 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     if (this.#isHinted) this.#polls.hint(this);
   }
 
-  /** A message has named the transaction, or what the messages about it are named by: it is read again. */
-  #hint(): void {
-    this.#isHinted = true;
-    if (this.#isPolled) this.#polls.hint(this);
-  }
-
   /** The reading has told what else messages may name it by. What came in between is looked up, or read again. */
   #learnTopics(known: number): readonly Update[] {
     const states = this.#states;
@@ -231,7 +226,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     if (learned.length === 0) return [];
     const missed = this.#events?.add(learned);
     if (states.hear === undefined) {
-      if (missed?.length !== 0) this.#hint();
+      if (missed?.length !== 0) this.#isHinted = true;
       return [];
     }
     if (missed === undefined) {

@@ -18,7 +18,8 @@ export const transactionSubCategory = openEnum('TransactionSubCategory', [
 const NEVER_REFUNDED = ['SPEI_DEBIT', 'INT_DEBIT', 'INT_CREDIT'];
 
 /** Whether the spec says that a transaction cannot be refunded. */
-export const isNeverRefunded = ({ subCategory }: Transaction): boolean => NEVER_REFUNDED.includes(subCategory);
+export const isNeverRefunded = ({ subCategory }: Transaction): boolean =>
+  NEVER_REFUNDED.includes(subCategory);
 
 /** The documented states in their order. */
 const ORDER = ['INITIALIZED', 'LIQUIDATED', 'REFUNDED'];

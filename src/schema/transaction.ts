@@ -2,6 +2,7 @@ import { bankOf } from '../resolvers/bank.ts';
 import { cepOf } from '../resolvers/cep.ts';
 import { client } from '../resolvers/client.ts';
 import { currentInstrument, detailForm } from '../resolvers/instrument.ts';
+import { followTransaction } from '../resolvers/subscriptions.ts';
 import {
   jsonReference,
   transaction,
@@ -10,7 +11,6 @@ import {
   transactionStatus,
   transactionSubCategory,
 } from '../resolvers/transaction.ts';
-import { followTransaction } from '../resolvers/subscriptions.ts';
 import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
 import { optional } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';

@@ -66,6 +66,8 @@ class Group extends Alarm {
   isReading = false;
   /** Whether a hint has come while it was being read. */
   isHinted = false;
+  /** The message that has last been a hint. All members are told of it. */
+  hintedBy: string | undefined;
   /** How many readings have followed a hint and told nothing new; undefined where the schedule alone rules. */
   lags: number | undefined;
 
@@ -152,10 +154,13 @@ export class Polls {
   /**
    * A message hints that its state may have changed: it is read at once, and again soon while that tells nothing new. Hints
    * past a number are left to the schedule.
+   *
+   * @param messageId of the message, which is one hint to all that share a reading; undefined for a hint to this one alone.
    */
-  hint(polled: Polled): void {
+  hint(polled: Polled, messageId?: string): void {
     const group = this.#groups.get(polled.pollKey);
-    if (group === undefined) return;
+    if (group === undefined || (messageId !== undefined && group.hintedBy === messageId)) return;
+    group.hintedBy = messageId;
     // A reading under way may have begun before the change.
     if (group.isReading) group.isHinted = true;
     else this.#takeHint(group);
