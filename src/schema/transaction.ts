@@ -248,7 +248,6 @@ const TransactionUpdateType = builder.objectRef<TransactionUpdate>('TransactionU
     transaction: t.expose('transaction', {
       type: TransactionType,
       nullable: false,
-      authScopes: ENTERS_GRAPH,
       description: 'The transaction as it is now.',
     }),
   }),
@@ -258,7 +257,7 @@ builder.subscriptionField('transactionStatus', (t) =>
   t.field({
     type: TransactionUpdateType,
     nullable: false,
-    authScopes: { scope: 'events:read' },
+    authScopes: { $all: { ...ENTERS_GRAPH, $all: { scope: 'events:read' } } },
     description:
       'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED where no refund can follow. A received SPEI credit that is LIQUIDATED can still be refunded. States never go backwards. A state that the upstream has not documented is shown, and is never final. Subscribing again starts with the state at that time, so that a dropped connection loses nothing.',
     args: {

@@ -280,19 +280,6 @@ describe.each([
     }
   });
 
-  it('need the right to follow events, and the right to read the graph', async () => {
-    const id = await pay(gateway, seeded, await callerToken());
-    for (const [scope, missing] of [
-      ['graph:read', 'events:read'],
-      ['events:read', 'graph:read'],
-    ] as const) {
-      await using subscriber = follow(await callerToken({ scope }), id);
-      const [result] = await subscriber.received(1);
-      expect(result?.data ?? null).toBeNull();
-      expect(result?.errors?.[0]?.message).toContain(missing);
-    }
-  });
-
   it('are asked nothing by a message that names something else', async () => {
     const id = await pay(gateway, seeded, await callerToken());
     await using subscriber = follow(await callerToken(), id);
