@@ -1,3 +1,4 @@
+import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import type { IngressAddresses } from '../operation/context.ts';
 import { isOwnHost, type Sandbox, startSandbox } from '../sandbox/index.ts';
 
@@ -23,7 +24,7 @@ export interface Demo {
   readonly upstreamUrl: string;
   /** Whether a `Host` header names this machine itself, or one of `DemoOptions.hosts`. */
   isOwnHost(host: string | undefined): boolean;
-  /** Registers the gateway's own ingress for what the sandbox notifies: CEP and MONEY_IN. */
+  /** Registers the gateway's own ingress for what the sandbox notifies. */
   registerWebhooks(ingress: IngressAddresses): Promise<void>;
   /** What to do next, for the terminal. */
   welcome(gatewayUrl: string): string;
@@ -37,9 +38,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
     upstreamUrl: sandbox.url,
     isOwnHost: (host) => isOwnHost(host, options.hosts),
     async registerWebhooks(ingress) {
-      await Promise.all(
-        (['CEP', 'MONEY_IN'] as const).map((type) => registerWebhook(sandbox, ingress, type)),
-      );
+      await Promise.all(EVENT_TYPES.map((type) => registerWebhook(sandbox, ingress, type)));
     },
     welcome: (gatewayUrl) => welcome(sandbox, gatewayUrl, options.speed),
     stop: () => sandbox.stop(),
@@ -47,11 +46,7 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
 }
 
 /** Registers one webhook as any client of the service would (docs/upstream-api.md, endpoint 17). */
-async function registerWebhook(
-  sandbox: Sandbox,
-  ingress: IngressAddresses,
-  type: 'CEP' | 'MONEY_IN',
-): Promise<void> {
+async function registerWebhook(sandbox: Sandbox, ingress: IngressAddresses, type: EventType): Promise<void> {
   const { clientId } = sandbox;
   const response = await fetch(`${sandbox.url}/v1/clients/${clientId}/webhooks`, {
     method: 'POST',

@@ -34,11 +34,11 @@ import { serveWebSockets } from '../transport/websocket.ts';
 import { ACCOUNTS } from '../upstream/accounts.ts';
 import type { BankFieldNames } from '../upstream/banks.ts';
 import { createBreaker } from '../upstream/breaker.ts';
-import { CepPolls } from '../upstream/cep-polls.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
 import { CUSTOMERS } from '../upstream/customers.ts';
 import { createHttp } from '../upstream/http.ts';
 import { createClientLists } from '../upstream/lists/client-lists.ts';
+import { Polls } from '../upstream/polls.ts';
 import { type Authorize, createRest, type Rest } from '../upstream/rest.ts';
 import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
@@ -220,7 +220,7 @@ export function buildServer(
       onInvalidate: shared.forget,
       receiptOwner,
       clock,
-      cepPolls: new CepPolls(clock, config.pollsPerSecond),
+      polls: new Polls(clock, config.pollsPerSecond),
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();

@@ -17,7 +17,7 @@ import {
 import { type Receiver, type Registration, readRegistrations } from './registrations.ts';
 import { withUpstream } from './upstream.ts';
 
-const DEFAULT_TYPES: readonly EventType[] = ['CEP', 'MONEY_IN'];
+const DEFAULT_TYPES: readonly EventType[] = ['CEP', 'MONEY_IN', 'STATUS_UPDATE'];
 
 /** What is registered at the provider, and the one way to make it right. */
 export const webhooks: Command = {
@@ -31,7 +31,7 @@ export const webhooks: Command = {
            runs as often as you like, and touches no webhook that leads elsewhere.
   remove   deletes webhooks by id (softly, as the service does).
 
-  --types     of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default CEP,MONEY_IN
+  --types     of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default all
   --dry-run   says what sync would do, and does nothing
   --json      prints the result as JSON
 

@@ -9,11 +9,11 @@ import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
 import type { Money } from '../money/execute.ts';
-import type { CepPolls } from '../upstream/cep-polls.ts';
 import type { Coalescer } from '../upstream/coalesce.ts';
 import type { UpstreamHttp } from '../upstream/http.ts';
 import type { ClientLists } from '../upstream/lists/client-lists.ts';
 import type { Patience } from '../upstream/patience.ts';
+import type { Polls } from '../upstream/polls.ts';
 import {
   type Authorize,
   type CallRecord,
@@ -89,8 +89,8 @@ export interface Context {
   readonly events: EventReads;
   /** Finds out whose receipts events are. */
   readonly receiptOwner: ReceiptOwner;
-  /** The schedule on which receipts are read again, of all operations. */
-  readonly cepPolls: CepPolls;
+  /** The readings of transactions that are made again, of all operations. */
+  readonly polls: Polls;
   /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
   readonly lastEventId: string | undefined;
   readonly money: Money;
@@ -192,7 +192,7 @@ export interface ContextOptions {
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
   readonly refusedKeys: RefusedKeys;
-  readonly cepPolls: CepPolls;
+  readonly polls: Polls;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
   readonly onInvalidate: (credential: string) => void;
   readonly receiptOwner: ReceiptOwner;
@@ -289,8 +289,8 @@ class OperationContext implements Context {
     return this.#incoming.openStream?.(streamOwner(this.caller)) ?? true;
   }
 
-  get cepPolls(): CepPolls {
-    return this.#options.cepPolls;
+  get polls(): Polls {
+    return this.#options.polls;
   }
 
   get deadline(): number {

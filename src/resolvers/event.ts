@@ -159,7 +159,7 @@ export function decodeEvent(stored: StoredEvent): Event {
 
 /**
  * The transaction of a CEP message, by the message's own id: the spec does not say what that names, so that it may well
- * be none. (A subscription to one receipt knows its transaction and matches by more; see cep-watch.ts.)
+ * be none. (A subscription to one receipt knows its transaction and matches by more; see receipt.ts.)
  */
 export function cepTransaction(event: CepEvent, context: Context): MaybePromise<Transaction | null> {
   return event.bodyId !== null && isUuid(event.bodyId)

@@ -1,8 +1,10 @@
 import { present } from '../upstream/json.ts';
+import type { Schedule } from '../upstream/polls.ts';
 import type { DataCep, Transaction } from '../upstream/transactions.ts';
 import { cepOf, isFinal, isNews, withNews } from './cep.ts';
 import { BadInputError } from './errors.ts';
-import type { CepEvent } from './event.ts';
+import type { CepEvent, Event } from './event.ts';
+import type { States } from './status-watch.ts';
 import { idTopic, trackingTopic } from './topics.ts';
 
 /** One state of a receipt, as a subscriber is shown it. */
@@ -14,6 +16,14 @@ export interface CepUpdate {
   readonly event: CepEvent | undefined;
 }
 
+const MINUTE = 60_000;
+/** Where no webhook comes (docs/upstream-api.md, "Retrieval schedule"). */
+const SCHEDULE: Schedule = [
+  { until: 4.5 * MINUTE, wait: 1.5 * MINUTE },
+  { until: 19.5 * MINUTE, wait: 5 * MINUTE },
+  { until: Number.POSITIVE_INFINITY, wait: 15 * MINUTE },
+];
+
 /** Messages kept until the transaction has been read. All of them name it, so that there are few. */
 const MAX_EARLY = 64;
 
@@ -24,7 +34,8 @@ const sameId = (one: string | null, other: string | null): boolean =>
  * What one subscriber has been shown of a receipt. Readings and messages may come in any order and more than once: each
  * answers with what is new about it, and states never step back.
  */
-export class Receipt {
+export class Receipt implements States<CepUpdate> {
+  readonly schedule = SCHEDULE;
   readonly #transactionId: string;
   #known = false;
   #validationId: string | null = null;
@@ -36,22 +47,18 @@ export class Receipt {
     this.#transactionId = transactionId;
   }
 
-  /** Whether anything has been shown. */
   get started(): boolean {
     return this.#shown !== null;
   }
 
-  /** Whether what has been shown can no longer change. */
   get final(): boolean {
     return this.#shown !== null && isFinal(this.#shown.status);
   }
 
-  /** Whether the transaction has been read. */
   get known(): boolean {
     return this.#known;
   }
 
-  /** The topics of the messages about it, as far as they are known. */
   get topics(): readonly string[] {
     return [
       idTopic('CEP', this.#transactionId),
@@ -61,7 +68,8 @@ export class Receipt {
   }
 
   /** Takes in a message about it. Until something has been shown it is kept. */
-  hear(event: CepEvent): readonly CepUpdate[] {
+  hear(event: Event): readonly CepUpdate[] {
+    if (event.type !== 'CEP') return [];
     if (this.#shown === null) {
       this.#early ??= [];
       this.#early.push(event);
@@ -71,13 +79,12 @@ export class Receipt {
     return this.#isAbout(event) ? this.#showNews(event) : [];
   }
 
-  /**
-   * Takes in a reading; null when the upstream does not know the transaction.
-   *
-   * @param lastTry whether a reading that lags behind is waited for no longer.
-   * @returns nothing, and `started` stays false, while the reading lags behind: it is to be made again.
-   * @throws BadInputError when there is no such transaction, or it has no receipt and no message speaks of one.
-   */
+  isNews(transaction: Transaction | null): boolean {
+    const cep = transaction === null ? null : cepOf(transaction);
+    return cep !== null && this.#shown !== null && isNews(cep.status, this.#shown.status);
+  }
+
+  /** @throws BadInputError when there is no such transaction, or it has no receipt and no message speaks of one. */
   read(transaction: Transaction | null, lastTry: boolean): readonly CepUpdate[] {
     const cep = transaction === null ? null : cepOf(transaction);
     if (transaction !== null) {

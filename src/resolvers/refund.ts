@@ -6,6 +6,7 @@ import { isTransaction, sendRefund, type Transaction } from '../upstream/transac
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
 import { attemptOf, execute, intentOf, REFUND_RULES, transactionIn } from './payment.ts';
 import { type RefundInput, refund } from './payment-input.ts';
+import { isNeverRefunded } from './transaction.ts';
 
 /** A credit that has been returned. */
 export interface Refunded {
@@ -15,12 +16,9 @@ export interface Refunded {
   readonly replayed: boolean;
 }
 
-/** Sub-categories that the spec names and that cannot be refunded: external SPEI credits alone can (docs/upstream-api.md, endpoint 14). */
-const NOT_REFUNDABLE = ['SPEI_DEBIT', 'INT_DEBIT', 'INT_CREDIT'];
-
 /** Why the upstream must refuse to refund this, where its documentation says so. */
 function whyNot(original: Transaction, input: RefundInput): UserError | undefined {
-  if (NOT_REFUNDABLE.includes(original.subCategory)) {
+  if (isNeverRefunded(original)) {
     return new PreconditionError(
       'REFUND_NOT_ALLOWED',
       `Only received SPEI credits can be refunded; this transaction is ${original.subCategory}.`,

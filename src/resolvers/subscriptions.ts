@@ -2,13 +2,14 @@ import type { MaybePromise } from '../common/maybe-promise.ts';
 import { MappedStream, type PushStream } from '../common/push-stream.ts';
 import type { EventType } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
-import { CallerCepSource } from './cep-source.ts';
-import { CepWatch } from './cep-watch.ts';
 import { decodeEvent, type Event, type MoneyInEvent } from './event.ts';
 import { type EventFilter, eventFilter } from './event-page.ts';
 import { argumentId } from './ids.ts';
-import type { CepUpdate } from './receipt.ts';
+import { type CepUpdate, Receipt } from './receipt.ts';
+import { ReceiptSource, TransactionSource } from './status-source.ts';
+import { StatusWatch } from './status-watch.ts';
 import { ownerTopic, typeTopic } from './topics.ts';
+import { TransactionStates, type TransactionUpdate } from './transaction-states.ts';
 
 interface After {
   readonly after?: string | null | undefined;
@@ -86,7 +87,21 @@ export function followMoneyIn(
 /**
  * The receipt of one penny validation.
  *
- * @throws BadInputError for an id that is no UUID, at once; for the rest see `CepWatch`.
+ * @throws BadInputError for an id that is no UUID, at once; for the rest see `StatusWatch`.
  */
-export const followCep = (id: string, context: Context): PushStream<CepUpdate> =>
-  new CepWatch(new CallerCepSource(argumentId('transactionId', 'uuid', id), context), context.cepPolls);
+export function followCep(id: string, context: Context): PushStream<CepUpdate> {
+  const transactionId = argumentId('transactionId', 'uuid', id);
+  const source = new ReceiptSource(transactionId, context);
+  return new StatusWatch(source, new Receipt(transactionId), context.polls);
+}
+
+/**
+ * The states of one transaction.
+ *
+ * @throws BadInputError for an id that is no UUID, at once; for the rest see `StatusWatch`.
+ */
+export function followTransaction(id: string, context: Context): PushStream<TransactionUpdate> {
+  const transactionId = argumentId('transactionId', 'uuid', id);
+  const source = new TransactionSource(transactionId, context);
+  return new StatusWatch(source, new TransactionStates(transactionId), context.polls);
+}

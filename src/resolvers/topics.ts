@@ -3,6 +3,7 @@ import type { EventTopics } from '../events/topics.ts';
 import type { ReceiptOwner } from '../operation/context.ts';
 import { Patience } from '../upstream/patience.ts';
 import { decodeEvent } from './event.ts';
+import { namedIds } from './named-ids.ts';
 
 /** Events of one type, whomever they concern. */
 export const typeTopic = (type: EventType): string => type;
@@ -17,7 +18,7 @@ export const idTopic = (type: EventType, id: string): string => `${type} id ${id
 /** Receipts that name a tracking key. */
 export const trackingTopic = (trackingKey: string): string => `CEP tracking ${trackingKey}`;
 
-function topicsOf(stored: StoredEvent): readonly string[] {
+function namedBy(stored: StoredEvent): readonly string[] {
   const event = decodeEvent(stored);
   const topics = [typeTopic(event.type)];
   if (event.type === 'MONEY_IN') {
@@ -26,13 +27,27 @@ function topicsOf(stored: StoredEvent): readonly string[] {
   } else if (event.type === 'CEP') {
     if (event.bodyId !== null) topics.push(idTopic(event.type, event.bodyId));
     if (event.trackingKey !== null) topics.push(trackingTopic(event.trackingKey));
+  } else {
+    for (const id of namedIds(event.payload)) topics.push(idTopic(event.type, id));
   }
   return topics;
 }
 
+const topics = new WeakMap<StoredEvent, readonly string[]>();
+
+/** An event has its topics asked for by each feed and each reader of history: they are found once. */
+function topicsOf(stored: StoredEvent): readonly string[] {
+  let known = topics.get(stored);
+  if (known === undefined) {
+    known = namedBy(stored);
+    topics.set(stored, known);
+  }
+  return known;
+}
+
 /**
  * Whom events concern. From the event alone follow its type, the owner and the transaction of a credit, the body's id and
- * the tracking key of a receipt. Whose receipt it is, has to be asked for.
+ * the tracking key of a receipt, and every id that a status update names. Whose receipt it is, has to be asked for.
  */
 export const createEventTopics = (ownerOf: ReceiptOwner): EventTopics => ({
   of: topicsOf,

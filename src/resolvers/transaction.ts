@@ -14,6 +14,31 @@ export const transactionSubCategory = openEnum('TransactionSubCategory', [
   'INT_CREDIT',
 ]);
 
+/** Sub-categories that the spec names and that cannot be refunded: external SPEI credits alone can (docs/upstream-api.md, endpoint 14). */
+const NEVER_REFUNDED = ['SPEI_DEBIT', 'INT_DEBIT', 'INT_CREDIT'];
+
+/** Whether the spec says that a transaction cannot be refunded. */
+export const isNeverRefunded = ({ subCategory }: Transaction): boolean =>
+  NEVER_REFUNDED.includes(subCategory);
+
+/** The documented states in their order. */
+const ORDER = ['INITIALIZED', 'LIQUIDATED', 'REFUNDED'];
+
+/** How far along a documented state is; undefined for any other, whose place nobody knows. */
+export function rankOf(status: string): number | undefined {
+  const rank = ORDER.indexOf(status);
+  return rank < 0 ? undefined : rank;
+}
+
+/**
+ * Whether the status of a transaction can no longer change, as far as the spec says: a refund alone is documented to follow
+ * LIQUIDATED (docs/assumptions.md, "final states").
+ */
+export function isSettled(transaction: Transaction): boolean {
+  const { transactionStatus: status } = transaction;
+  return status === 'REFUNDED' || (status === 'LIQUIDATED' && isNeverRefunded(transaction));
+}
+
 /** @throws BadInputError for a malformed id. */
 export function transaction(
   id: string,

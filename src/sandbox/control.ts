@@ -22,6 +22,11 @@ const speiCredit = z.strictObject({
   concept: z.string().default('Pago recibido'),
 });
 
+const loss = z.strictObject({
+  type: z.enum(['MONEY_IN', 'STATUS_UPDATE', 'CEP']),
+  times: z.number().int().min(1).optional(),
+});
+
 /** At most a hundred years: more is a typing error. */
 const step = z.strictObject({ advanceSeconds: z.number().min(0).max(3.2e9) });
 
@@ -78,6 +83,16 @@ export function controlRoutes(
   app.delete('/sandbox/faults', (c) => {
     faults.clear();
     return c.json({ faults: [] });
+  });
+
+  app.post('/sandbox/lost-messages', async (c) => {
+    const { type, times } = await readBody(c, loss);
+    deliveries.lose(type, times);
+    return c.json({ type, times }, 201);
+  });
+  app.delete('/sandbox/lost-messages', (c) => {
+    deliveries.loseNothing();
+    return c.json({ lost: [] });
   });
 
   app.get('/sandbox/clock', (c) => c.json(time()));

@@ -59,6 +59,8 @@ export class Deliveries {
   readonly #stopping = new AbortController();
   readonly #deliveries = new Map<string, Delivery>();
   readonly #settled = new WeakSet<Message>();
+  /** How many more messages of a type never leave. */
+  readonly #losses = new Map<WebhookType, number>();
 
   constructor(choices: Choices, clock: Clock, ids: Ids, state: State, webhookHosts: readonly string[]) {
     this.#choices = choices;
@@ -91,12 +93,27 @@ export class Deliveries {
 
   /** Sends the message to each active webhook, and answers when each has been tried once. */
   async send(message: Message): Promise<Delivery[]> {
-    const deliveries = this.#state
-      .activeWebhooks(message.clientId, message.type)
-      .map((webhook) => this.#record(webhook, message));
+    const receivers = this.#isLost(message) ? [] : this.#state.activeWebhooks(message.clientId, message.type);
+    const deliveries = receivers.map((webhook) => this.#record(webhook, message));
     for (const delivery of deliveries) await this.#attemptOrRetry(delivery, deliveries);
     if (deliveries.length === 0) this.#giveUp(message);
     return deliveries;
+  }
+
+  /** Loses the next messages of a type, for whichever client: they are sent to nobody, and never again. */
+  lose(type: WebhookType, times = Number.POSITIVE_INFINITY): void {
+    this.#losses.set(type, times);
+  }
+
+  /** Loses nothing more. */
+  loseNothing(): void {
+    this.#losses.clear();
+  }
+
+  #isLost({ type }: Message): boolean {
+    const left = this.#losses.get(type) ?? 0;
+    if (left > 0) this.#losses.set(type, left - 1);
+    return left > 0;
   }
 
   /** Sends the same bytes again, once, to where the webhook points now. */

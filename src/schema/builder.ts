@@ -74,7 +74,8 @@ export const builder = new SchemaBuilder<GraphTypes>({
 export const forgetRights = (context: Context): void => RequestCache.clearForContext(context);
 
 function refusalOf(failure: AuthFailure, { servesBootstrap }: Context): Error {
-  const missing = 'failures' in failure ? failure.failures[0] : failure;
+  let missing: AuthFailure | undefined = failure;
+  while (missing !== undefined && 'failures' in missing) missing = missing.failures[0];
   if (missing === undefined || !('parameter' in missing) || missing.scope === 'apiKey') {
     return servesBootstrap
       ? new ApiKeyRequiredError()

@@ -2,6 +2,7 @@ import { bankOf } from '../resolvers/bank.ts';
 import { cepOf } from '../resolvers/cep.ts';
 import { client } from '../resolvers/client.ts';
 import { currentInstrument, detailForm } from '../resolvers/instrument.ts';
+import { followTransaction } from '../resolvers/subscriptions.ts';
 import {
   jsonReference,
   transaction,
@@ -10,6 +11,7 @@ import {
   transactionStatus,
   transactionSubCategory,
 } from '../resolvers/transaction.ts';
+import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
 import { optional } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
@@ -224,5 +226,44 @@ builder.queryField('transaction', (t) =>
       }),
     },
     resolve: (_root, { id, match }, context) => transaction(id, match, context),
+  }),
+);
+
+const TransactionUpdateKindType = builder.enumType('TransactionUpdateKind', {
+  description: 'Why an update is sent.',
+  values: {
+    SNAPSHOT: { description: 'The state at the start of the subscription: always the first update.' },
+    CHANGE: { description: 'A later state.' },
+  },
+});
+
+const TransactionUpdateType = builder.objectRef<TransactionUpdate>('TransactionUpdate').implement({
+  description: 'One state of a transaction, as the subscription tells it.',
+  fields: (t) => ({
+    kind: t.expose('kind', {
+      type: TransactionUpdateKindType,
+      nullable: false,
+      description: 'Whether this is the state at the start or a change.',
+    }),
+    transaction: t.expose('transaction', {
+      type: TransactionType,
+      nullable: false,
+      description: 'The transaction as it is now.',
+    }),
+  }),
+});
+
+builder.subscriptionField('transactionStatus', (t) =>
+  t.field({
+    type: TransactionUpdateType,
+    nullable: false,
+    authScopes: { $all: { ...ENTERS_GRAPH, $all: { scope: 'events:read' } } },
+    description:
+      'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED where no refund can follow. A received SPEI credit that is LIQUIDATED can still be refunded. States never go backwards. A state that the upstream has not documented is shown, and is never final. Subscribing again starts with the state at that time, so that a dropped connection loses nothing.',
+    args: {
+      transactionId: t.arg.id({ required: true, description: 'UUID of the transaction.' }),
+    },
+    subscribe: (_root, { transactionId }, context) => followTransaction(transactionId, context),
+    resolve: (update) => update,
   }),
 );

@@ -138,6 +138,8 @@ export interface TransactionLoader {
   get(id: string, match?: TransactionMatch): Promise<Transaction | null>;
   /** Which sides of a transaction are the caller's own; neither where it has none of this id. */
   sides(id: string): Promise<Sides>;
+  /** Whether a transaction that another caller may have read is in this one's scope. */
+  owns(transaction: Transaction): Promise<boolean>;
 }
 
 /** Makes the loader of one operation. The upstream reads transactions one by one, so a batch is as many parallel calls. */
@@ -161,11 +163,14 @@ export function createTransactionLoader(
     source: await isOwn(sourceInstrument),
     destination: await isOwn(destinationInstrument),
   });
+  const owns = async (transaction: Transaction): Promise<boolean> => {
+    if (scope.wholeClient) return true;
+    const { source, destination } = await sidesOf(transaction);
+    return source || destination;
+  };
   const read = async (id: string, match?: TransactionMatch): Promise<Transaction | null> => {
     const transaction = await readTransaction(rest, id, match);
-    if (transaction === null || scope.wholeClient) return transaction;
-    const { source, destination } = await sidesOf(transaction);
-    return source || destination ? transaction : null;
+    return transaction === null || (await owns(transaction)) ? transaction : null;
   };
 
   const loader = new DataLoader<Key, Transaction | null, string>(
@@ -182,6 +187,7 @@ export function createTransactionLoader(
   const get = (id: string, match?: TransactionMatch) => loader.load({ id, match });
   return {
     get,
+    owns,
     async sides(id) {
       const transaction = await get(id);
       return transaction === null ? { source: false, destination: false } : sidesOf(transaction);

@@ -25,7 +25,7 @@ it('one command with no configuration serves the graph on a sandbox, and says wh
   const fed = data.client.webhooks.nodes.filter(
     (webhook) => 'feedsGateway' in webhook && webhook.feedsGateway === true,
   );
-  expect(fed.map(({ type }) => type).sort()).toEqual(['CEP', 'MONEY_IN']);
+  expect(fed.map(({ type }) => type).sort()).toEqual(['CEP', 'MONEY_IN', 'STATUS_UPDATE']);
   expect(JSON.stringify(fed)).toContain('/***');
   expect(extensions).toMatchObject({ upstream: expect.any(Array) });
   expect((await fetch(`${sandbox}/sandbox`)).ok).toBe(true);

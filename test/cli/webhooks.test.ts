@@ -44,11 +44,16 @@ const run = (...args: string[]) => pasarela(['webhooks', ...args], environment);
 describe('pasarela webhooks sync', () => {
   it('registers what is missing, once, with the address and the token that the ingress accepts', async () => {
     const before = (await registered()).length;
-    expect(await run('sync')).toMatchObject({ code: 0, stdout: 'CEP: was made\nMONEY_IN: was made\n' });
-    expect((await run('sync')).stdout).toMatch(/^CEP: is right .*\nMONEY_IN: is right/);
+    expect(await run('sync')).toMatchObject({
+      code: 0,
+      stdout: 'CEP: was made\nMONEY_IN: was made\nSTATUS_UPDATE: was made\n',
+    });
+    expect((await run('sync')).stdout).toMatch(
+      /^CEP: is right .*\nMONEY_IN: is right .*\nSTATUS_UPDATE: is right/,
+    );
     const made = (await registered()).filter(({ url }: { url: string }) => url.startsWith(PUBLIC_URL));
-    expect(made).toHaveLength(2);
-    expect(await registered()).toHaveLength(before + 2);
+    expect(made).toHaveLength(3);
+    expect(await registered()).toHaveLength(before + 3);
     for (const { webhookType: type, url, token } of made) {
       expect(url).toBe(ingressUrl(PUBLIC_URL, running().clientId, type, SECRET));
       expect(token).toBe(ingressToken(running().clientId, type, SECRET));

@@ -1,16 +1,10 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { buildSchema, parse, validate } from 'graphql';
-import { useServer } from 'graphql-ws/use/ws';
 import { createElement } from 'react';
 import { act, create, type ReactTestRenderer } from 'react-test-renderer';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { WebSocketServer } from 'ws';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { type Source, watch } from '../../packages/client/src/index.ts';
 import { useCepStatus, useTransactionStatus } from '../../packages/client/src/react.ts';
-import { CEP_STATUS, TRANSACTION_STATUS } from '../../packages/client/src/schema.ts';
+import { CEP_STATUS } from '../../packages/client/src/schema.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
 import { type Network, startNetwork } from './network.ts';
@@ -21,7 +15,7 @@ let source: Source;
 let rendered: ReactTestRenderer | undefined;
 
 beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await startGateway({ webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'] });
   network = await startNetwork();
   network.route(Number(new URL(gateway.url).port));
   source = createSocket({ url: network.graphql, token: () => gateway.sandbox.accessToken });
@@ -102,55 +96,32 @@ it('watch throws what the gateway will never serve', async () => {
   }).rejects.toMatchObject({ code: 'BAD_USER_INPUT' });
 });
 
-/** The part of the graph's contract that tells of a transaction's state. */
-const CONTRACT = buildSchema(`
-  type Query { id: ID }
-  type Subscription { transactionStatus(transactionId: ID!): TransactionUpdate! }
-  type TransactionUpdate { kind: TransactionUpdateKind! transaction: Transaction! }
-  enum TransactionUpdateKind { SNAPSHOT CHANGE }
-  type Transaction { id: ID! status: TransactionStatus! rawStatus: String! amount: Money! }
-  enum TransactionStatus { INITIALIZED LIQUIDATED REFUNDED OTHER }
-  type Money { amount: String! currency: String! }
-`);
-
-it('useTransactionStatus follows what the contract says: the state of the moment, each change, and the end', async () => {
-  expect(validate(CONTRACT, parse(String(TRANSACTION_STATUS)))).toEqual([]);
-  let settle = () => {};
-  const settled = new Promise<void>((resolve) => {
-    settle = resolve;
-  });
-  const update = (kind: string, status: string, id: string) => ({
-    transactionStatus: {
-      kind,
-      transaction: { id, status, rawStatus: status, amount: { amount: '1.00', currency: 'MXN' } },
-    },
-  });
-  const http = createServer().listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  const sockets = new WebSocketServer({ server: http, path: '/graphql' });
-  const server = useServer(
+it('useTransactionStatus shows a payment from begun to settled, over a connection that is cut', async () => {
+  const world = await control(gateway.sandbox, 'GET', '/sandbox');
+  const { data } = await gateway.query(
+    `mutation ($input: CreateMoneyOutInput!) { createMoneyOut(input: $input) {
+      ... on CreateMoneyOutSuccess { transaction { id } } } }`,
     {
-      schema: CONTRACT,
-      async *subscribe({ variableValues }) {
-        const id = String(variableValues?.['transactionId']);
-        yield { data: update('SNAPSHOT', 'INITIALIZED', id) };
-        await settled;
-        yield { data: update('CHANGE', 'LIQUIDATED', id) };
+      input: {
+        idempotencyKey: `payment ${crypto.randomUUID()}`,
+        sourceInstrumentId: world.centralizingInstrumentId,
+        destinationInstrumentId: world.cardInstrumentIds[0],
+        amount: '10.00',
+        description: 'Pago',
+        externalReference: '1234567',
       },
     },
-    sockets,
   );
-  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/graphql`;
-  const from = createSocket({ url, token: () => 'token' });
-  await render(createElement(Transaction, { transactionId: 'a transaction', from }));
+  const { id: transactionId } = data.createMoneyOut.transaction;
+  await render(createElement(Transaction, { transactionId, from: source }));
   await shows('INITIALIZED live');
-  // A cut connection begins again with the state of that moment.
-  for (const socket of sockets.clients) socket.terminate();
+  network.cut();
   await shows('INITIALIZED live');
-  settle();
+  await advance(60);
   await shows('LIQUIDATED final');
-  rendered?.unmount();
-  rendered = undefined;
-  await server.dispose();
-  http.close();
+});
+
+it('useTransactionStatus tells what the gateway will never serve', async () => {
+  await render(createElement(Transaction, { transactionId: 'no id', from: source }));
+  await shows('must be a UUID');
 });

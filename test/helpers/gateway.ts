@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { buildServer, type ServerConfig } from '../../src/app/gateway.ts';
 import type { Clock } from '../../src/auth/credential-expiry.ts';
 import type { Logger } from '../../src/common/logger.ts';
+import type { EventType } from '../../src/events/log.ts';
 import type { IngressAddresses } from '../../src/operation/context.ts';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
 import { gatewayConfig } from './gateway-config.ts';
@@ -54,8 +55,8 @@ export interface GatewayOptions {
   /** An own sandbox is started with these, unless one is handed in as `sandbox`. */
   readonly sandboxOptions?: Partial<SandboxOptions>;
   readonly sandbox?: Sandbox;
-  /** Whether the gateway's ingress is registered for CEP and MONEY_IN at the sandbox; default true. */
-  readonly webhooks?: boolean;
+  /** For which types the gateway's ingress is registered at the sandbox; true, the default, for CEP and MONEY_IN. */
+  readonly webhooks?: readonly EventType[] | boolean;
   /** What subscriptions wait by. */
   readonly clock?: Clock;
 }
@@ -81,11 +82,9 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Runnin
   );
   const url = await server.start();
   const graphql = `${url}/graphql`;
-  if (options.webhooks !== false) {
-    await Promise.all(
-      (['CEP', 'MONEY_IN'] as const).map((type) => registerWebhook(sandbox, server.ingress, type)),
-    );
-  }
+  const { webhooks = true } = options;
+  const types: readonly EventType[] = webhooks === true ? ['CEP', 'MONEY_IN'] : webhooks || [];
+  await Promise.all(types.map((type) => registerWebhook(sandbox, server.ingress, type)));
   const stop = async () => {
     await server.stop();
     if (options.sandbox === undefined) await sandbox.stop();
@@ -133,7 +132,7 @@ export async function sendQuery(
 async function registerWebhook(
   sandbox: Sandbox,
   ingress: ReturnType<typeof buildServer>['ingress'],
-  type: 'CEP' | 'MONEY_IN',
+  type: EventType,
 ): Promise<void> {
   const { clientId } = sandbox;
   await control(sandbox, 'POST', `/v1/clients/${clientId}/webhooks`, {

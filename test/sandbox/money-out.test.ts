@@ -107,6 +107,29 @@ describe.each(READINGS)('money out, %s choices', (name, choices) => {
     expect(at(receiver.received, 0).text).toContain(made.id);
   });
 
+  test('a STATUS_UPDATE that is to be lost is sent to nobody, as often as was asked', async () => {
+    await using box = await openSandbox(choices);
+    await using receiver = await openReceiver({ status: 200 });
+    await box.register('STATUS_UPDATE', receiver.url);
+    const settle = async () => {
+      const made = (await box.post(PATH, transfer(box, card(box)))).as(spec.newTransaction);
+      await box.step(choices.moneyOutSeconds);
+      return made.id;
+    };
+    expect((await box.post('/sandbox/lost-messages', { type: 'STATUS_UPDATE', times: 1 })).status).toBe(201);
+    const [lost, told] = [await settle(), await settle()];
+    expect(receiver.received).toHaveLength(1);
+    expect(at(receiver.received, 0).text).toContain(told);
+    expect((await box.get(box.of(`/transactions/${lost}`))).text).toContain('LIQUIDATED');
+    await box.post('/sandbox/lost-messages', { type: 'STATUS_UPDATE' });
+    for (let payment = 0; payment < 2; payment += 1) await settle();
+    expect(receiver.received).toHaveLength(1);
+    await box.call('DELETE', '/sandbox/lost-messages');
+    await settle();
+    expect(receiver.received).toHaveLength(2);
+    expect((await box.post('/sandbox/lost-messages', { type: 'MONEY' })).status).toBe(400);
+  });
+
   describe('with an Idempotency-Key', () => {
     test.each(['not-a-uuid', v4(), ''])('%o is refused: a UUID of version 5 is needed', async (key) => {
       await using box = await openSandbox(choices);

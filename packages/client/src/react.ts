@@ -123,7 +123,8 @@ function useStatus<Data>(
     const change = (next: Partial<StatusState<FieldOf<Data>>>) => {
       if (!closed) setState((before) => ({ ...before, ...next }));
     };
-    setState(UNKNOWN);
+    // Over a socket that is open already it is live from the beginning.
+    setState({ ...UNKNOWN, status: watched.status });
     watched.onChange(() => change({ status: watched.status }));
     void (async () => {
       try {

@@ -10,6 +10,8 @@ import { type Finding, Findings, reasonOf } from './finding.ts';
 const TIMEOUT_MS = 5_000;
 /** Without these no receipt and no credit is heard of. */
 const NEEDED: readonly EventType[] = ['CEP', 'MONEY_IN'];
+/** Without it the states of payments are read on a schedule, so that they are known later. */
+const WANTED: EventType = 'STATUS_UPDATE';
 const SYNC = 'pasarela webhooks sync';
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
@@ -75,13 +77,10 @@ export async function lookAtWebhooks(
   }
   try {
     const registrations = readRegistrations(rest.clientId, await readWebhooks(rest), receiver);
-    for (const type of NEEDED) {
-      lookAtType(
-        type,
-        registrations.filter(({ webhook }) => webhook.webhookType === type),
-        { found, receiver, checksToken: variables.WEBHOOK_TOKEN_HEADER !== undefined },
-      );
-    }
+    const look = { found, receiver, checksToken: variables.WEBHOOK_TOKEN_HEADER !== undefined };
+    const ofType = (type: EventType) => registrations.filter(({ webhook }) => webhook.webhookType === type);
+    for (const type of NEEDED) lookAtType(type, ofType(type), look);
+    if (ofType(WANTED).some(({ isActive }) => isActive)) lookAtType(WANTED, ofType(WANTED), look);
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
     found.failure(`the list cannot be read: ${error.message}`, 'The checks of upstream and token say more.');

@@ -32,6 +32,8 @@ const OWN_RESULTS = new Set([
   'RefundTransactionSuccess.refund',
   'CreateWebhookSuccess.webhook',
 ]);
+/** Each update of it is a part of the graph: the root field itself asks for graph:read. */
+const ASKED_AT_THE_ROOT = new Set(['TransactionUpdate.transaction']);
 
 type Edge = { readonly owner: string; readonly field: string; readonly needsArguments: boolean };
 
@@ -51,7 +53,8 @@ function entries(): { readonly edges: readonly Edge[]; readonly outside: readonl
   for (const type of reached) {
     for (const field of Object.values(type.getFields())) {
       const target = getNamedType(field.type);
-      if (NOUNS.test(target.name) && !OWN_RESULTS.has(`${type.name}.${field.name}`)) {
+      const name = `${type.name}.${field.name}`;
+      if (NOUNS.test(target.name) && !OWN_RESULTS.has(name) && !ASKED_AT_THE_ROOT.has(name)) {
         edges.push({
           owner: type.name,
           field: field.name,
@@ -271,6 +274,25 @@ describe('the ways into the graph', () => {
       }
     },
   );
+
+  it('are asked for by transactionStatus itself, before anything is read', async () => {
+    const document =
+      'subscription { transactionStatus(transactionId: "00000000-0000-4000-8000-000000000000") { kind } }';
+    await control(sandbox, 'DELETE', '/sandbox/requests');
+    for (const [scope, missing] of [
+      ['events:read', 'graph:read'],
+      ['graph:read', 'events:read'],
+    ] as const) {
+      const [, open] = TRANSPORTS[0];
+      await using subscriber = open(gateway.graphql, await callerToken({ scope }), { query: document });
+      const [result] = await subscriber.received(1);
+      expect(result?.data ?? null).toBeNull();
+      expect(result?.errors).toMatchObject([
+        { message: expect.stringContaining(missing), extensions: { code: 'FORBIDDEN' } },
+      ]);
+    }
+    expect((await control(sandbox, 'GET', '/sandbox/requests')).total).toBe(0);
+  });
 
   it.each(TRANSPORTS)('are shut to an event that comes over %s', async (_name, open) => {
     const document = `subscription { moneyIn ${selected(schema.getSubscriptionType(), 'moneyIn')} }`;

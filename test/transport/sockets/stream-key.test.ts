@@ -53,6 +53,7 @@ describe('a stream is not shared', () => {
       'of a receipt, whose steps depend on when it began',
       'subscription { cepStatus(transactionId: "x") { kind } }',
     ],
+    ['of a transaction, likewise', 'subscription { transactionStatus(transactionId: "x") { kind } }'],
     ['that continues where its document says', 'subscription { moneyIn(after: "c1") { id } }'],
     ['whose place has a default', 'subscription ($a: Cursor = "c1") { moneyIn(after: $a) { id } }'],
     [

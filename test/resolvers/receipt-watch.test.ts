@@ -1,13 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { AlarmClock } from '../../src/common/alarms.ts';
-import type { StoredEvent, Watcher } from '../../src/events/log.ts';
-import { CepWatch } from '../../src/resolvers/cep-watch.ts';
+import type { StoredEvent } from '../../src/events/log.ts';
 import { BadInputError } from '../../src/resolvers/errors.ts';
-import { createEventTopics } from '../../src/resolvers/topics.ts';
-import { CepPolls } from '../../src/upstream/cep-polls.ts';
+import { type CepUpdate, Receipt } from '../../src/resolvers/receipt.ts';
 import { UpstreamError } from '../../src/upstream/errors.ts';
 import type { Transaction } from '../../src/upstream/transactions.ts';
-import { until } from '../helpers/until.ts';
+import { type Reading, type Shared, settled, share, startWatch, type WatchOptions } from './watching.ts';
 
 const ID = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
 const VALIDATION = '7c9e6679-7425-40de-944b-e07fc1f90ae7';
@@ -40,143 +37,13 @@ function message(status: string, body: Record<string, unknown> = { id: ID }): St
   };
 }
 
-const eventTopics = createEventTopics(() => Promise.reject(new Error('is not asked')));
-
-interface WatchOptions {
-  readonly seesMessages?: boolean;
-  /** Whether the feed remembers what came while the transaction was being read. */
-  readonly remembers?: boolean;
-  readonly transactionId?: string;
-}
-
-/** Readings answered one by one; the last one is repeated. */
-type Reading = Transaction | null | Error;
-
-/** A clock that stands still until the test lets a sleep end. */
-function startClock() {
-  const slept: number[] = [];
-  let now = 1_000_000;
-  let sleeping: { readonly until: number; wake(): void } | undefined;
-  const clock: AlarmClock = {
-    now: () => now,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        slept.push(ms);
-        const own = { until: now + ms, wake: resolve };
-        sleeping = own;
-        signal.addEventListener('abort', () => {
-          if (sleeping === own) sleeping = undefined;
-          reject(signal.reason);
-        });
-      }),
-  };
-  return {
-    clock,
-    slept,
-    get isAsleep() {
-      return sleeping !== undefined;
-    },
-    /** Lets the time pass that is being waited for, once something waits. */
-    async ring() {
-      await until(() => sleeping !== undefined);
-      const current = sleeping;
-      sleeping = undefined;
-      now = Math.max(now, current?.until ?? 0);
-      current?.wake();
-      await settled();
-    },
-    /** Lets a time pass in which nothing is due. */
-    pass(ms: number) {
-      now += ms;
-    },
-  };
-}
-
-/** A turn in which everything goes on that does not wait for time. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-interface Shared {
-  readonly time: ReturnType<typeof startClock>;
-  readonly polls: CepPolls;
-}
-
-function share(perSecond = 20): Shared {
-  const time = startClock();
-  return { time, polls: new CepPolls(time.clock, perSecond) };
-}
+const name = ({ kind, cep }: CepUpdate): string => `${kind} ${cep.status}`;
 
 /** A watch whose events, readings and clock the test moves by hand. */
 const start = (...readings: [Reading, ...Reading[]]) => startOn(share(), {}, ...readings);
 
-function startOn(
-  { time, polls }: Shared,
-  { seesMessages = true, remembers = true, transactionId = ID }: WatchOptions,
-  ...readings: [Reading, ...Reading[]]
-) {
-  let watcher: Watcher | undefined;
-  let topics: readonly string[] = [];
-  let ended = false;
-  let reads = 0;
-  const recent: StoredEvent[] = [];
-  const failures: UpstreamError[] = [];
-  const concerns = (stored: StoredEvent, by: readonly string[]) =>
-    eventTopics.of(stored).some((topic) => by.includes(topic));
-  const updates = new CepWatch(
-    {
-      transactionId,
-      visibility: 'client',
-      seesMessages,
-      async watch(first, told) {
-        topics = first;
-        watcher = told;
-        return {
-          add(more) {
-            topics = [...topics, ...more];
-            return remembers ? recent.filter((stored) => concerns(stored, topics)) : undefined;
-          },
-          stop() {
-            ended = true;
-          },
-        };
-      },
-      async read() {
-        reads += 1;
-        const [reading] = readings;
-        if (readings.length > 1) readings.shift();
-        if (reading instanceof Error) throw reading;
-        return reading ?? null;
-      },
-      renew: () => undefined,
-      idle: () => undefined,
-      readFailed: (error) => failures.push(error),
-    },
-    polls,
-  );
-  return {
-    updates,
-    failures,
-    slept: time.slept,
-    ring: () => time.ring(),
-    leave: () => updates.return(),
-    get ended() {
-      return ended;
-    },
-    get reads() {
-      return reads;
-    },
-    /** What comes on the client's log; the watch is told of what concerns it. */
-    send(...events: StoredEvent[]) {
-      for (const stored of events) {
-        recent.push(stored);
-        if (!ended && concerns(stored, topics)) watcher?.event(stored);
-      }
-    },
-    async next() {
-      const step = await updates.next();
-      return step.done ? 'completed' : `${step.value.kind} ${step.value.cep.status}`;
-    },
-  };
-}
+const startOn = (shared: Shared, options: WatchOptions, ...readings: [Reading, ...Reading[]]) =>
+  startWatch(shared, { name, states: new Receipt(options.transactionId ?? ID), ...options }, ...readings);
 
 describe('cepStatus', () => {
   it('shows the state now, then each change, and completes on a final state', async () => {

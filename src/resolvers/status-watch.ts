@@ -1,30 +1,56 @@
 import { Alarm } from '../common/alarms.ts';
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import { PushStream, type Sink } from '../common/push-stream.ts';
 import type { EventWatch, StoredEvent, Watcher } from '../events/log.ts';
-import type { CepPolls, Polled } from '../upstream/cep-polls.ts';
 import { UpstreamError } from '../upstream/errors.ts';
+import type { Polled, Polls, Schedule } from '../upstream/polls.ts';
 import type { Transaction } from '../upstream/transactions.ts';
-import { decodeEvent } from './event.ts';
-import { type CepUpdate, Receipt } from './receipt.ts';
-import { idTopic } from './topics.ts';
+import { decodeEvent, type Event } from './event.ts';
 
-/** One caller's access to a receipt. */
-export interface CepSource {
-  readonly transactionId: string;
-  /** The same for callers who may see the same of the client's transactions. */
-  readonly visibility: string;
+/** One caller's access to the transaction whose states are followed. */
+export interface StatusSource {
+  /** The same for callers whom one reading may serve, once each of them has read the transaction. */
+  readonly pollKey: string;
   /** Whether messages may be shown of a transaction that the caller has not read. */
   readonly seesMessages: boolean;
   /** Has a watcher told of the client's events of some topics, from now on. */
   watch(topics: readonly string[], watcher: Watcher): Promise<EventWatch>;
   /** Reads the transaction afresh; null when the upstream does not know it (yet), or it is not the caller's. */
   read(): Promise<Transaction | null>;
+  /** Whether the caller may be shown what another has read. Fails like `read`. */
+  sees(transaction: Transaction | null): MaybePromise<boolean>;
   /** Called before a message is shown: what an operation remembers is older than it. Throws when the caller's credential has ended. */
   renew(): void;
   /** Called when nothing is left to do until something is heard or read. */
   idle(): void;
   /** Told of a reading that failed, where another is made later. */
   readFailed(error: UpstreamError): void;
+}
+
+/** What one subscriber has been shown. Readings and messages may come in any order and more than once. */
+export interface States<Update> {
+  /** How often the transaction is read where no message comes. */
+  readonly schedule: Schedule;
+  /** Whether anything has been shown. */
+  readonly started: boolean;
+  /** Whether what has been shown can no longer change. */
+  readonly final: boolean;
+  /** Whether the transaction has been read. */
+  readonly known: boolean;
+  /** The topics of the messages about it, as far as they are known: a reading may tell of more. */
+  readonly topics: readonly string[];
+  /** Takes in a message that tells a state. Absent where messages only hint that there may be a new one. */
+  hear?(event: Event): readonly Update[];
+  /** Whether a reading tells something new to somebody who has been shown something. */
+  isNews(transaction: Transaction | null): boolean;
+  /**
+   * Takes in a reading; null when the upstream does not know the transaction.
+   *
+   * @param lastTry whether a reading that lags behind is waited for no longer.
+   * @returns nothing, and `started` stays false, while the reading lags behind: it is to be made again.
+   * @throws BadInputError when there is nothing to follow.
+   */
+  read(transaction: Transaction | null, lastTry: boolean): readonly Update[];
 }
 
 /** Waits for a reading that lags behind a transaction just made, in milliseconds. */
@@ -45,37 +71,41 @@ class Lag extends Alarm {
 }
 
 /**
- * A receipt's state now, then every change, until it is final. Between two changes it holds a place in the feed, one in
+ * The state of something now, then every change, until it is final. Between two changes it holds a place in the feed, one in
  * the schedule of readings, and nothing else.
  *
- * Ends with BadInputError when there is no such transaction, or it has no receipt; with UpstreamError when the first
- * reading fails, and when the caller's token is no longer accepted; with what ends the events.
+ * Ends with BadInputError when there is nothing to follow; with UpstreamError when the first reading fails, and when the
+ * caller's token is no longer accepted; with what ends the events.
  */
-export class CepWatch extends PushStream<CepUpdate> implements Watcher, Polled {
+export class StatusWatch<Update> extends PushStream<Update> implements Watcher, Polled {
   pollKey = '';
-  pollDue = 0;
-  polls = 0;
-  readonly #source: CepSource;
-  readonly #polls: CepPolls;
-  readonly #receipt: Receipt;
-  #sink: Sink<CepUpdate> | undefined;
+  readonly #source: StatusSource;
+  readonly #states: States<Update>;
+  readonly #polls: Polls;
+  #sink: Sink<Update> | undefined;
   #events: EventWatch | undefined;
   #lag: Lag | undefined;
   #lags = 0;
   #isPolled = false;
-  #updates: CepUpdate[] | undefined;
+  /** Whether a message has hinted at a new state before the first reading had told one. */
+  #isHinted = false;
+  #updates: Update[] | undefined;
   #busy = false;
   #ended = false;
   #error: unknown;
 
-  constructor(source: CepSource, polls: CepPolls) {
+  constructor(source: StatusSource, states: States<Update>, polls: Polls) {
     super();
     this.#source = source;
+    this.#states = states;
     this.#polls = polls;
-    this.#receipt = new Receipt(source.transactionId);
   }
 
-  override connect(sink: Sink<CepUpdate>): void {
+  get schedule(): Schedule {
+    return this.#states.schedule;
+  }
+
+  override connect(sink: Sink<Update>): void {
     this.#sink = sink;
     this.#begin().catch((error: unknown) => this.#end(error));
   }
@@ -87,8 +117,7 @@ export class CepWatch extends PushStream<CepUpdate> implements Watcher, Polled {
 
   /** The feed is attached before the first reading, so that nothing falls between. */
   async #begin(): Promise<void> {
-    const { transactionId } = this.#source;
-    const events = await this.#source.watch([idTopic('CEP', transactionId)], this);
+    const events = await this.#source.watch(this.#states.topics, this);
     if (this.#ended) {
       events.stop();
       return;
@@ -98,11 +127,17 @@ export class CepWatch extends PushStream<CepUpdate> implements Watcher, Polled {
   }
 
   event(stored: StoredEvent): void {
+    if (this.#ended) return;
+    const states = this.#states;
+    if (states.hear === undefined) {
+      if (this.#isPolled) this.#polls.hint(this, stored.id);
+      else this.#isHinted = true;
+      return;
+    }
+    if (!states.started && !this.#source.seesMessages) return;
     const event = decodeEvent(stored);
-    if (event.type !== 'CEP' || this.#ended) return;
-    if (!this.#receipt.started && !this.#source.seesMessages) return;
     this.#do(() => {
-      const updates = this.#receipt.hear(event);
+      const updates = states.hear?.(event) ?? [];
       if (updates.length > 0) this.#source.renew();
       return updates;
     });
@@ -117,8 +152,11 @@ export class CepWatch extends PushStream<CepUpdate> implements Watcher, Polled {
     return this.#source.read();
   }
 
-  takePoll(transaction: Transaction | null): void {
-    this.#do(() => this.#takeReading(transaction));
+  takePoll(transaction: Transaction | null, isOwn: boolean): boolean {
+    const isNews = this.#states.isNews(transaction);
+    if (isOwn) this.#do(() => this.#takeReading(transaction));
+    else if (isNews) this.#takeAnothers(transaction);
+    return isNews;
   }
 
   pollFailed(error: unknown): boolean {
@@ -135,53 +173,75 @@ export class CepWatch extends PushStream<CepUpdate> implements Watcher, Polled {
     try {
       transaction = await this.#source.read();
     } catch (error) {
-      if (!(error instanceof UpstreamError) || !this.#receipt.started || isRefusal(error)) throw error;
+      if (!(error instanceof UpstreamError) || !this.#states.started || isRefusal(error)) throw error;
       this.#source.readFailed(error);
       return;
     }
     this.#do(() => this.#takeReading(transaction));
-    if (this.#receipt.started || this.#ended) return;
+    if (this.#states.started || this.#ended) return;
     this.#lag ??= new Lag(() => void this.#readAlone().catch((error: unknown) => this.#end(error)));
     this.#polls.alarms.set(this.#lag, this.#polls.alarms.now() + (LAGS[this.#lags] ?? 0));
     this.#lags += 1;
   }
 
-  #takeReading(transaction: Transaction | null): readonly CepUpdate[] {
-    const { known } = this.#receipt;
-    const updates = [...this.#receipt.read(transaction, this.#lags >= LAGS.length)];
-    if (!known && this.#receipt.known && !this.#receipt.final) updates.push(...this.#learnTopics());
-    if (this.#receipt.started && !this.#receipt.final && !this.#isPolled) this.#poll();
+  #takeReading(transaction: Transaction | null): readonly Update[] {
+    const states = this.#states;
+    const { known, topics } = states;
+    const updates = [...states.read(transaction, this.#lags >= LAGS.length)];
+    if (!known && states.known && !states.final) updates.push(...this.#learnTopics(topics.length));
+    if (states.started && !states.final && !this.#isPolled) this.#poll();
     return updates;
+  }
+
+  /** Takes in what was read under another's credential. */
+  #takeAnothers(transaction: Transaction | null): void {
+    const take = (): void =>
+      this.#do(() => {
+        this.#source.renew();
+        return this.#takeReading(transaction);
+      });
+    const sees = this.#source.sees(transaction);
+    if (sees === true) take();
+    else if (sees !== false) {
+      sees.then(
+        (seen) => (seen ? take() : undefined),
+        (error: unknown) => void this.pollFailed(error),
+      );
+    }
   }
 
   /** Who has read the transaction under a credential of its own shares readings with those who may see the same. */
   #poll(): void {
-    const { visibility, transactionId } = this.#source;
     alone += 1;
-    this.pollKey = this.#receipt.known ? `${visibility} ${transactionId.toLowerCase()}` : `alone ${alone}`;
+    this.pollKey = this.#states.known ? this.#source.pollKey : `alone ${alone}`;
     this.#isPolled = true;
     this.#polls.add(this);
+    if (this.#isHinted) this.#polls.hint(this);
   }
 
   /** The reading has told what else messages may name it by. What came in between is looked up, or read again. */
-  #learnTopics(): readonly CepUpdate[] {
-    const missed = this.#events?.add(this.#receipt.topics.slice(1));
+  #learnTopics(known: number): readonly Update[] {
+    const states = this.#states;
+    const learned = states.topics.slice(known);
+    if (learned.length === 0) return [];
+    const missed = this.#events?.add(learned);
+    if (states.hear === undefined) {
+      if (missed?.length !== 0) this.#isHinted = true;
+      return [];
+    }
     if (missed === undefined) {
       this.#readAlone().catch((error: unknown) => this.#end(error));
       return [];
     }
-    return missed.flatMap((stored) => {
-      const event = decodeEvent(stored);
-      return event.type === 'CEP' ? this.#receipt.hear(event) : [];
-    });
+    return missed.flatMap((stored) => states.hear?.(decodeEvent(stored)) ?? []);
   }
 
-  #do(work: () => readonly CepUpdate[]): void {
+  #do(work: () => readonly Update[]): void {
     if (this.#ended) return;
     try {
       const updates = work();
       if (updates.length > 0) this.#updates = [...(this.#updates ?? []), ...updates];
-      if (this.#receipt.final) this.#end();
+      if (this.#states.final) this.#end();
       else this.#pump();
     } catch (error) {
       this.#end(error);

@@ -1,0 +1,82 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
+import type { EventWatch, Watcher } from '../events/log.ts';
+import type { Context } from '../operation/context.ts';
+import type { UpstreamError } from '../upstream/errors.ts';
+import type { Transaction } from '../upstream/transactions.ts';
+import type { StatusSource } from './status-watch.ts';
+
+/** A transaction as the caller of an operation reaches it, whichever side of it is the caller's. */
+export class TransactionSource implements StatusSource {
+  readonly transactionId: string;
+  readonly context: Context;
+
+  constructor(transactionId: string, context: Context) {
+    this.transactionId = transactionId;
+    this.context = context;
+  }
+
+  /** A transaction is the same for all who may read it, and each of them has; who may, is asked again where it is shown. */
+  get pollKey(): string {
+    return `transaction ${this.context.caller.clientId} ${this.transactionId.toLowerCase()}`;
+  }
+
+  /** A caller that is narrowed must have been told by the upstream that the transaction is its own. */
+  get seesMessages(): boolean {
+    return this.context.caller.customerId === undefined;
+  }
+
+  watch(topics: readonly string[], watcher: Watcher): Promise<EventWatch> {
+    const { events, caller } = this.context;
+    return events.watch(caller.clientId, topics, watcher);
+  }
+
+  async read(): Promise<Transaction | null> {
+    this.context.renewSession();
+    return this.context.session.transactions.get(this.transactionId);
+  }
+
+  sees(transaction: Transaction | null): MaybePromise<boolean> {
+    if (this.context.caller.customerId === undefined) return true;
+    return transaction === null ? false : this.#owns(transaction);
+  }
+
+  async #owns(transaction: Transaction): Promise<boolean> {
+    this.context.renewSession();
+    return this.context.session.transactions.owns(transaction);
+  }
+
+  renew(): void {
+    this.context.renewSession();
+  }
+
+  idle(): void {
+    this.context.endSession();
+  }
+
+  readFailed(error: UpstreamError): void {
+    this.context.logger.warn(
+      { err: error },
+      'A transaction that is followed could not be read; it is read again later.',
+    );
+  }
+}
+
+/** A receipt as the caller of an operation reaches it: a caller that is narrowed must have paid for it. */
+export class ReceiptSource extends TransactionSource {
+  override get pollKey(): string {
+    const { clientId, customerId = '' } = this.context.caller;
+    return `receipt ${clientId} ${customerId} ${this.transactionId.toLowerCase()}`;
+  }
+
+  override async read(): Promise<Transaction | null> {
+    this.context.renewSession();
+    const { transactions } = this.context.session;
+    const { source } = await transactions.sides(this.transactionId);
+    return source ? transactions.get(this.transactionId) : null;
+  }
+
+  /** Those who share readings of it may see the same. */
+  override sees(): boolean {
+    return true;
+  }
+}
