@@ -8,6 +8,7 @@ import type { ServiceOptions } from '../auth/service.ts';
 import { createClientAddress } from '../common/client-address.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
+import { Turns } from '../common/turns.ts';
 import { openEventLog } from '../events/open.ts';
 import { createDrain } from '../graphql/plugins/drain.ts';
 import { createQueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
@@ -128,11 +129,13 @@ export function buildServer(
   const { tracing } = config;
   const metrics = createMetrics(undocumentedValues);
   const breaker = createBreaker(() => performance.now());
+  const turns = new Turns(() => performance.now());
   const http = createHttp(config.upstreamUrl, breaker, {
     connectTimeoutMs: Math.min(5_000, config.upstreamTimeoutMs / 2),
     maxAnswerBytes: config.upstreamAnswerBytes,
     callsPerCaller: config.upstreamCallsPerCaller,
     onWaiting: metrics.callsWaiting,
+    turns,
   });
   let publicUrl = config.publicUrl === 'self' ? undefined : config.publicUrl;
   const [signingSecret, ...olderSecrets] = config.webhookSecrets;
@@ -242,7 +245,9 @@ export function buildServer(
 
     const route = createRouter({
       graphPath: GRAPHQL_PATH,
-      graph(request, response) {
+      async graph(request, response) {
+        await turns.turn('operations', request.headers.authorization ?? addressOfClient(request));
+        if (response.destroyed) return;
         const cut = () => void response.destroy();
         const run = () => serveGraph(request, response, { incoming: incoming(request, response), cut });
         return tracing === undefined ? run() : tracing.within(request.headers, run);
@@ -289,7 +294,9 @@ export function buildServer(
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
       openStream: (request) => openStreams.enter(addressOfClient(request)),
-      identify: async (incoming, again) => createContext(incoming).identify(again),
+      addressOf: addressOfClient,
+      turns,
+      identify: async (incoming, again) => createContext(incoming, 'streams').identify(again),
       isRefusal,
       clock,
       onTold: shared.forget,

@@ -1,19 +1,11 @@
 import { decodeJwt } from 'jose/jwt/decode';
-import { LRUCache } from 'lru-cache';
-import { SingleFlight } from '../common/single-flight.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { readInstrumentPage } from '../upstream/instruments.ts';
 import { isUuid } from '../upstream/path.ts';
 import { fixedCredential, type Rest } from '../upstream/rest.ts';
 import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
-
-/** How long an accepted token is believed before the upstream is asked again (docs/authentication.md). */
-const REMEMBERED_MS = 60_000;
-/** How often the clock is read that this is measured by; otherwise it would be with every operation. */
-const CLOCK_MS = 100;
-/** Accepted tokens kept in memory. */
-const REMEMBERED_TOKENS = 10_000;
+import { KnownCallers } from './known-callers.ts';
 
 /** The client ids that a token may mean: every UUID in the given claims, in their order; and when it ends. */
 export function readToken(
@@ -42,8 +34,7 @@ const credentialOf = (token: string) => fixedCredential({ authorization: `Bearer
  * @param claims JWT claims that may name the client; the upstream documents none.
  */
 export function createPassthrough(claims: readonly string[]): Authenticator {
-  const remembered = new LRUCache<string, Caller>({ max: REMEMBERED_TOKENS, ttlResolution: CLOCK_MS });
-  const asking = new SingleFlight<Caller>();
+  const known = new KnownCallers();
 
   async function ask(token: string, restFor: RestFor): Promise<Caller> {
     const { candidates, expiresAt } = readToken(token, claims);
@@ -69,24 +60,13 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     return { clientId, customerId: undefined, subject: undefined, scopes: SCOPES, expiresAt };
   }
 
-  async function askOnce(token: string, restFor: RestFor): Promise<Caller> {
-    const caller = await asking.run(token, () => ask(token, restFor));
-    // A token without `exp`, or whose clock is not ours, is still asked about every minute.
-    const untilExpiry = caller.expiresAt === undefined ? REMEMBERED_MS : caller.expiresAt - Date.now();
-    if (untilExpiry > 0) remembered.set(token, caller, { ttl: Math.min(REMEMBERED_MS, untilExpiry) });
-    return caller;
-  }
-
   return {
     servesBootstrap: true,
     sharesIdentity: false,
     upstreamIdentity: (credential) => credential,
     authorize: credentialOf,
     async stop() {},
-    identify(token, restFor, fresh) {
-      if (fresh) remembered.delete(token);
-      return remembered.get(token) ?? askOnce(token, restFor);
-    },
+    identify: (token, restFor, fresh) => known.find(token, () => ask(token, restFor), fresh),
   };
 }
 

@@ -5,6 +5,8 @@ import { UpstreamError } from '../upstream/errors.ts';
 import { errorOfAnswer, fixedCredential, type Rest } from '../upstream/rest.ts';
 import { toRfc3339 } from '../upstream/timestamps.ts';
 import type { Authenticator, RestFor } from './authenticator.ts';
+import type { Caller } from './caller.ts';
+import { KnownCallers } from './known-callers.ts';
 import { createServiceToken, type SharedTokenStore } from './service-token.ts';
 import { createTokenVerifier, type SigningKeys } from './token-verifier.ts';
 
@@ -39,14 +41,14 @@ export function createService(
     now: Date.now,
   });
   const bearerOf = createTokenVerifier(options);
+  const known = new KnownCallers();
+  const verify = async (token: string): Promise<Caller> => ({ clientId, ...(await bearerOf(token)) });
   return {
     servesBootstrap: false,
     sharesIdentity: true,
     upstreamIdentity: () => clientId,
     authorize: () => authorize,
-    async identify(token) {
-      return { clientId, ...(await bearerOf(token)) };
-    },
+    identify: (token, _restFor, fresh) => known.find(token, () => verify(token), fresh),
     async stop() {
       await share?.stop();
     },

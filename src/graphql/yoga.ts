@@ -3,7 +3,7 @@ import { createYoga, type YogaServerInstance } from 'graphql-yoga';
 import type { Logger } from '../common/logger.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
-import type { Context, Incoming } from '../operation/context.ts';
+import type { ContextFactory, Incoming } from '../operation/context.ts';
 import { forgetRights } from '../schema/builder.ts';
 import { buildSchema } from '../schema/index.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
@@ -58,7 +58,7 @@ export interface GraphParts {
   readonly metrics: Metrics;
   readonly drain: Drain;
   readonly shared: QueryDeduplication;
-  readonly createContext: (incoming: Incoming) => Context;
+  readonly createContext: ContextFactory;
 }
 
 /** The longest request body, in bytes. */
@@ -75,7 +75,11 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     plugins: [
       usePreparedOperations(KEPT_DOCUMENTS_BYTES),
       useGraphQLJs({ hideSuggestions: !config.introspection }),
-      useOperationContext(({ incoming }: GraphContext) => createContext(incoming), forgetRights),
+      useOperationContext(
+        ({ incoming }: GraphContext, isStream) =>
+          createContext(incoming, isStream ? 'streams' : 'operations'),
+        forgetRights,
+      ),
       usePrefetch(),
       shared.plugin,
       useAdmission({

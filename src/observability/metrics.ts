@@ -37,7 +37,7 @@ export interface Metrics {
   operationRefused(): void;
   /** The files of trusted documents have changed. */
   trustedDocumentsReload(isTaken: boolean): void;
-  /** How many REST calls wait for their turn, those that move money or the others. */
+  /** How many REST calls wait for their turn. */
   callsWaiting(count: number): void;
 }
 

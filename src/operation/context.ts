@@ -5,6 +5,7 @@ import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.
 import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
+import type { Urgency } from '../common/turns.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
@@ -206,11 +207,19 @@ const MAX_CALLER_KEYS = 20_000;
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
 
+/** @param urgency how pressing it is to go on with each answer of the REST service. */
+export type ContextFactory = (incoming: Incoming, urgency?: Urgency) => Context;
+
 /** Makes the contexts of a server's operations. */
-export const createContextFactory = (options: ContextOptions): ((incoming: Incoming) => Context) => {
+export const createContextFactory = (options: ContextOptions): ContextFactory => {
   const keys: CallerKeys = new LRUCache({ max: MAX_CALLER_KEYS });
-  return (incoming) => new OperationContext(incoming, options, keys);
+  return (incoming, urgency = 'operations') => new OperationContext(incoming, urgency, options, keys);
 };
+
+/** How an operation makes its REST calls, where that is not the same for all of them. */
+interface RestWays extends Pick<RestOptions, 'coalesce' | 'over'> {
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** A class, because an object literal with accessors costs a hidden class of its own each time one is made. */
 class OperationContext implements Context {
@@ -221,6 +230,7 @@ class OperationContext implements Context {
   sharedCalls: readonly CallRecord[] = [];
   #lookUps: Map<string, number> | undefined;
   readonly #options: ContextOptions;
+  readonly #urgency: Urgency;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
   readonly #keys: CallerKeys;
@@ -233,7 +243,8 @@ class OperationContext implements Context {
   #caller: Caller | undefined;
   #session: Session | undefined;
 
-  constructor(incoming: Incoming, options: ContextOptions, keys: CallerKeys) {
+  constructor(incoming: Incoming, urgency: Urgency, options: ContextOptions, keys: CallerKeys) {
+    this.#urgency = urgency;
     this.#keys = keys;
     this.requestId = incoming.requestId;
     this.apiKey = incoming.apiKey;
@@ -357,12 +368,10 @@ class OperationContext implements Context {
     const { clientId, customerId } = this.caller;
     if (this.#session === undefined) {
       const { auth } = this.#options;
-      const rest = this.#rest(
-        clientId,
-        auth.authorize(this.#token ?? ''),
-        this.waiters?.signal,
-        (call, read) => this.#read(call, read),
-      );
+      const rest = this.#rest(clientId, auth.authorize(this.#token ?? ''), {
+        signal: this.waiters?.signal,
+        coalesce: (call, read) => this.#read(call, read),
+      });
       this.#session = createSession(rest, customerId, this.#options);
       // Relations that the caller may not follow read nothing.
       const mayRead = this.caller.scopes.has('graph:read');
@@ -431,7 +440,7 @@ class OperationContext implements Context {
   }
 
   bootstrapRest(key: string, clientId: string): Rest {
-    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), this.waiters?.signal);
+    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), { signal: this.waiters?.signal });
   }
 
   #ask(fresh: boolean): MaybePromise<Caller> {
@@ -445,7 +454,8 @@ class OperationContext implements Context {
       );
     }
     // The answer serves every operation that presents this token meanwhile, so one that leaves must not end it.
-    const restFor = (clientId: string, authorize: Authorize) => this.#rest(clientId, authorize);
+    const restFor = (clientId: string, authorize: Authorize) =>
+      this.#rest(clientId, authorize, { over: 'probes' });
     return this.#options.auth.identify(this.#token, restFor, fresh);
   }
 
@@ -465,12 +475,7 @@ class OperationContext implements Context {
     return reads.read(auth.upstreamIdentity(this.credential), call.path, read, joined, keptMs);
   }
 
-  #rest(
-    clientId: string,
-    authorize: Authorize,
-    signal?: AbortSignal,
-    coalesce?: RestOptions['coalesce'],
-  ): Rest {
+  #rest(clientId: string, authorize: Authorize, { signal, coalesce, over }: RestWays): Rest {
     return createRest({
       http: this.#options.http,
       clientId,
@@ -480,6 +485,8 @@ class OperationContext implements Context {
       headers: { 'x-request-id': this.requestId, accept: 'application/json' },
       timeoutMs: this.#options.upstreamTimeoutMs,
       deadline: this.#deadline,
+      over,
+      urgency: this.#urgency,
       ...(signal === undefined ? {} : { signal }),
       ...(coalesce === undefined ? {} : { coalesce }),
       onCall: (call) => {

@@ -15,6 +15,7 @@ import type { Caller } from '../auth/caller.ts';
 import type { AlarmClock } from '../common/alarms.ts';
 import { PushStream } from '../common/push-stream.ts';
 import { stagger } from '../common/stagger.ts';
+import type { Turns } from '../common/turns.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
@@ -24,8 +25,7 @@ import { type Incoming, streamOwner } from '../operation/context.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
-import type { OpenStreams, StreamPlace } from './sockets/open-streams.ts';
-import { Pace } from './sockets/pace.ts';
+import type { OpenStreams } from './sockets/open-streams.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
 import { streamKey } from './sockets/stream-key.ts';
 
@@ -43,6 +43,8 @@ export interface WebSocketOptions {
   allowsOrigin(origin: string, host: string | undefined): boolean;
   /** The place that a socket takes, or why there is none. */
   openStream(request: IncomingMessage): ReturnType<OpenStreams['enter']>;
+  /** The network address that a request came from; undefined where it is not known. */
+  addressOf(request: IncomingMessage): string | undefined;
   /**
    * Finds out who is calling. Rejects with UnauthenticatedError where it is nobody, else where that cannot be told now.
    *
@@ -56,6 +58,8 @@ export interface WebSocketOptions {
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
   readonly metrics: FanOutMetrics;
+  /** When sockets are let in, and their messages taken. */
+  readonly turns: Turns;
   /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
   documentOf(request: DocumentRequest): string;
   /** The form of an error in which callers may read it. */
@@ -81,16 +85,21 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
   });
   const stopHeartbeat = startHeartbeat(sockets);
-  const { clock, isRefusal, onTold } = options;
+  const { clock, isRefusal, onTold, turns } = options;
   const identify = (authorization: string | undefined, again: boolean): Promise<Caller> =>
-    options.identify(incomingOf(authorization), again);
+    options.identify(incomingOf({ authorization }), again);
   const expiries = createExpiryWatch({ clock, identify, isRefusal });
-  const peerOptions = { onTold, pace: new Pace() };
+  const peerOptions = { onTold, turns };
   const fanOut = createFanOut(options.metrics);
 
-  const incomingOf = (authorization: string | undefined, caller?: Caller): Incoming => ({
+  const incomingOf = ({
+    authorization,
+    caller,
+    address,
+  }: Pick<Incoming, 'authorization' | 'caller'> & { readonly address?: string | undefined }): Incoming => ({
     requestId: randomUUID(),
     authorization,
+    addressOf: () => address,
     apiKey: undefined,
     lastEventId: undefined,
     waiters: undefined,
@@ -105,8 +114,9 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     caller: Caller | undefined,
   ): Promise<Subscribed> => {
     // No credential of one may end what is others' too.
-    const shared = caller && incomingOf(undefined, { ...caller, expiresAt: undefined });
-    const enveloped = graph.getEnveloped({ incoming: shared ?? incomingOf(authorization) });
+    const shared =
+      caller && incomingOf({ authorization: undefined, caller: { ...caller, expiresAt: undefined } });
+    const enveloped = graph.getEnveloped({ incoming: shared ?? incomingOf({ authorization }) });
     return unwrapped(await enveloped.subscribe({ ...args, contextValue: await enveloped.contextFactory() }));
   };
 
@@ -114,11 +124,12 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     connectionInitWaitTimeout: INIT_TIMEOUT_MS,
     async onConnect(connection) {
       const { extra: peer } = connection;
+      const { address } = peer;
       const authorization = authorizationOf(connection);
       // A stranger chose its size; what is needed of it has been read.
       Reflect.deleteProperty(connection, 'connectionParams');
       try {
-        const caller = await identify(authorization, false);
+        const caller = await options.identify(incomingOf({ authorization, address }), false);
         // Nobody would end the watch of a socket that has closed meanwhile.
         if (!peer.isOpen) return false;
         if (!peer.place.claim(streamOwner(caller))) {
@@ -131,6 +142,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
         return false;
       }
       peer.authorization = authorization;
+      // From now on the socket counts as its caller's.
+      peer.address = undefined;
       expiries.watch(peer, authorization);
       return true;
     },
@@ -146,7 +159,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     async onSubscribe(connection, id, payload) {
       const { extra: peer } = connection;
       const { authorization } = peer;
-      const incoming = incomingOf(authorization);
+      const incoming = incomingOf({ authorization });
       const refused = (errors: readonly GraphQLError[]) =>
         errors.map((error) => options.publicForm(error, incoming.requestId));
       if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
@@ -190,15 +203,17 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     },
   });
 
-  const open = (socket: WebSocket, request: IncomingMessage, place: StreamPlace): void => {
+  const open = (socket: WebSocket, request: IncomingMessage, { address, place }: Coming): void => {
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', () => undefined);
-    const peer = new Peer(socket, request.headers.authorization, place, peerOptions);
+    const { authorization } = request.headers;
+    const peer = new Peer(socket, { authorization, address, place }, peerOptions);
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => void closed(code, String(reason)));
     sockets.emit('connection', socket, request);
   };
 
+  let isStopping = false;
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const { origin, host } = request.headers;
     // Nobody else listens to it any more, and a connection that breaks off must not end the process.
@@ -222,12 +237,23 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       return;
     }
     socket.once('close', place.leave);
-    sockets.handleUpgrade(request, socket, head, (webSocket) => open(webSocket, request, place));
+    const address = options.addressOf(request);
+    const letIn = (): void => {
+      if (isStopping) refuse(socket, '503 Service Unavailable');
+      else
+        sockets.handleUpgrade(request, socket, head, (webSocket) =>
+          open(webSocket, request, { address, place }),
+        );
+    };
+    const turn = turns.turn('arrivals', address);
+    if (turn === undefined) letIn();
+    else void turn.then(letIn);
   };
   server.on('upgrade', onUpgrade);
 
   return {
     async stop() {
+      isStopping = true;
       server.off('upgrade', onUpgrade);
       await stagger([...sockets.clients], close);
       stopHeartbeat();
@@ -235,6 +261,9 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     },
   };
 }
+
+/** What a socket comes with, beside its request. */
+type Coming = Pick<Peer, 'address' | 'place'>;
 
 /** Closes a socket; a peer that is gone without a word, and never answers, is cut off. */
 async function close(socket: WebSocket): Promise<void> {

@@ -1,5 +1,12 @@
 import type { Dispatcher } from 'undici';
-import { JsonReader } from './json-reader.ts';
+import type { Urgency } from '../common/turns.ts';
+import { JsonReader, type ReadJson } from './json-reader.ts';
+
+/**
+ * What has connections that nothing else takes: reads, calls that move money, and probes, which ask whether a credential
+ * holds that nobody has verified yet.
+ */
+export type Connections = 'reads' | 'money' | 'probes';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -15,8 +22,10 @@ export interface HttpRequest {
   readonly caller: string;
   /** Whom the service takes it to come from: what it answers to one says nothing of another. */
   readonly identity: string;
-  /** Whether it moves money, over connections that nothing else takes. */
-  readonly movesMoney?: boolean | undefined;
+  /** Over which connections; those for reads where nothing is said. */
+  readonly over?: Connections | undefined;
+  /** How pressing it is to go on once it has its answer; as operations are where nothing is said. */
+  readonly urgency?: Urgency | undefined;
   /** Aborts the wait. Never given with a request that moves money. */
   readonly signal?: AbortSignal;
 }
@@ -25,10 +34,8 @@ export interface HttpRequest {
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The body parsed as JSON; undefined when it is not JSON. */
-  readonly body: unknown;
-  /** The body as it came; empty for a long one (json-reader.ts). */
-  readonly text: string;
+  /** Parses the body; called once. */
+  readonly read: () => ReadJson;
 }
 
 /** The time of a call was over before its answer was whole. */
@@ -91,7 +98,7 @@ export function exchange(
       },
       onResponseEnd() {
         settle();
-        resolve({ status, headers, ...reader.end() });
+        resolve({ status, headers, read: () => reader.end() });
       },
       onResponseError(_controller, error) {
         fail(error);

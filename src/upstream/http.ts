@@ -1,13 +1,17 @@
 import { Pool } from 'undici';
 import type { Attempt as AnyAttempt } from '../common/attempt.ts';
 import { FairQueue } from '../common/fair-queue.ts';
+import type { Turns } from '../common/turns.ts';
 import type { CallOutcome, CircuitBreaker } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
-import { CallTimeout, exchange, type HttpRequest, type NoAnswer } from './exchange.ts';
+import { CallTimeout, type Connections, exchange, type HttpRequest, type NoAnswer } from './exchange.ts';
 
-/** Connections for reads, and for calls that move money: those are nobody else's. */
-const CONNECTIONS = 128;
-const MONEY_CONNECTIONS = 32;
+const CONNECTIONS: Readonly<Record<Connections, number>> = { reads: 128, money: 32, probes: 96 };
+/**
+ * Probes of one address: what nobody has verified yet counts for that, and thousands of phones may come back behind one at
+ * once. Some connections are left for the others.
+ */
+const PROBES_PER_ADDRESS = 64;
 
 export type { Answered } from '../common/attempt.ts';
 
@@ -88,6 +92,8 @@ export interface HttpOptions {
   readonly callsPerCaller: number;
   /** Told of how many calls wait for their turn, when that changes. */
   readonly onWaiting?: ((count: number) => void) | undefined;
+  /** When answers are read; undefined for as soon as they have come. */
+  readonly turns?: Turns | undefined;
 }
 
 /**
@@ -100,11 +106,13 @@ export interface HttpOptions {
 export function createHttp(
   origin: string,
   breaker: CircuitBreaker,
-  { connectTimeoutMs, maxAnswerBytes, callsPerCaller, onWaiting }: HttpOptions,
+  { connectTimeoutMs, maxAnswerBytes, callsPerCaller, onWaiting, turns }: HttpOptions,
 ): UpstreamHttp {
-  const open = (connections: number) => ({
+  const told = (): void =>
+    onWaiting?.(Object.values(connections).reduce((sum, { queue }) => sum + queue.waiting, 0));
+  const open = (kind: Connections, perCaller = callsPerCaller) => ({
     pool: new Pool(origin, {
-      connections,
+      connections: CONNECTIONS[kind],
       pipelining: 1,
       maxResponseSize: maxAnswerBytes,
       connect: { timeout: connectTimeoutMs },
@@ -112,23 +120,29 @@ export function createHttp(
       headersTimeout: 0,
       bodyTimeout: 0,
     }),
-    queue: new FairQueue({ total: connections, perCaller: callsPerCaller, onWaiting }),
+    queue: new FairQueue({ total: CONNECTIONS[kind], perCaller, onWaiting: told }),
   });
-  const reads = open(CONNECTIONS);
-  const money = open(MONEY_CONNECTIONS);
+  const connections = {
+    reads: open('reads'),
+    money: open('money'),
+    probes: open('probes', PROBES_PER_ADDRESS),
+  };
 
   async function attempt(pool: Pool, request: HttpRequest): Promise<Attempt> {
     const timeoutMs = Math.min(request.timeoutMs, request.deadline - Date.now());
     const came = await exchange(pool, request, timeoutMs);
     if ('dispatched' in came) return { kind: 'failed', error: describe(came, timeoutMs, maxAnswerBytes) };
-    const { status, headers, body, text } = came;
+    // Reading it, and what its reader makes of it, may be as much work as all else together.
+    await turns?.turn(request.over === 'money' ? 'money' : (request.urgency ?? 'operations'), request.caller);
+    const { status, headers, read } = came;
+    const { body, text } = read();
     const retryAfterMs = parseRetryAfter(headers['retry-after']);
     return { kind: 'answered', status, body, text, retryAfterMs };
   }
 
   return {
     async send(request) {
-      const { pool, queue } = request.movesMoney === true ? money : reads;
+      const { pool, queue } = connections[request.over ?? 'reads'];
       const { signal, caller, identity } = request;
       const ended = () =>
         notSent('UPSTREAM_UNAVAILABLE', 'The operation ended before the call was made.', signal?.reason);
@@ -152,7 +166,7 @@ export function createHttp(
       }
     },
     async close() {
-      await Promise.all([reads.pool.destroy(), money.pool.destroy()]);
+      await Promise.all(Object.values(connections).map(({ pool }) => pool.destroy()));
     },
   };
 }

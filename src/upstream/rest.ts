@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Urgency } from '../common/turns.ts';
 import { readRefusal, UpstreamError } from './errors.ts';
-import type { HttpRequest } from './exchange.ts';
+import type { Connections, HttpRequest } from './exchange.ts';
 import type { Answered, Attempt, UpstreamHttp } from './http.ts';
 import { expandPath } from './path.ts';
 import { retryDelay } from './retry.ts';
@@ -71,8 +72,8 @@ export interface Rest {
       headers?: Readonly<Record<string, string>>;
       /** How the request may be given up; money is sent without one. */
       signal?: AbortSignal;
-      /** Whether it moves money: it then has connections that nothing else takes. */
-      movesMoney?: boolean;
+      /** Over which connections; those of all calls of this caller where nothing is said. */
+      over?: Connections;
     },
   ): Promise<Attempt>;
   /**
@@ -97,6 +98,10 @@ export interface RestOptions {
   readonly caller: string;
   readonly identity: string;
   readonly authorize: Authorize;
+  /** Over which connections its calls go; undefined for those of reads. */
+  readonly over?: Connections | undefined;
+  /** How pressing they are (http.ts). */
+  readonly urgency?: Urgency | undefined;
   /** Sent with every call, such as the request id. */
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
@@ -114,7 +119,7 @@ export interface RestOptions {
   ) => Promise<unknown>;
 }
 
-type Call = Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'signal' | 'movesMoney'>;
+type Call = Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'signal' | 'over'>;
 
 /** How often one call may be repeated with a fresher credential: another process may have renewed it meanwhile. */
 const MAX_RENEWALS = 2;
@@ -159,7 +164,13 @@ export function errorOfAnswer(answer: Answered): UpstreamError {
 export function createRest(options: RestOptions): Rest {
   const { http, clientId, timeoutMs, deadline, onCall } = options;
   const timeLeft = () => deadline - Date.now();
-  const whose = { caller: options.caller, identity: options.identity, deadline };
+  const whose = {
+    caller: options.caller,
+    identity: options.identity,
+    over: options.over,
+    urgency: options.urgency,
+    deadline,
+  };
 
   async function once(route: string, request: Call): Promise<Attempt> {
     const left = timeLeft();
@@ -172,7 +183,7 @@ export function createRest(options: RestOptions): Rest {
       };
     }
     const start = performance.now();
-    const attempt = await http.send({ ...request, ...whose, timeoutMs: Math.min(timeoutMs, left) });
+    const attempt = await http.send({ ...whose, ...request, timeoutMs: Math.min(timeoutMs, left) });
     onCall?.({
       method: request.method,
       route,
@@ -238,7 +249,7 @@ export function createRest(options: RestOptions): Rest {
       const { coalesce } = options;
       return coalesce === undefined ? read(route, path) : coalesce({ route, path }, () => read(route, path));
     },
-    async send(method, route, { params = {}, body, headers = {}, signal, movesMoney } = {}) {
+    async send(method, route, { params = {}, body, headers = {}, signal, over } = {}) {
       const path = expandPath(route, { clientId, ...params });
       try {
         return await authorized(route, {
@@ -251,7 +262,7 @@ export function createRest(options: RestOptions): Rest {
           },
           ...(body === undefined ? {} : { body }),
           ...(signal ? { signal } : {}),
-          movesMoney,
+          ...(over === undefined ? {} : { over }),
         });
       } catch (error) {
         if (error instanceof UpstreamError) return { kind: 'failed', error };

@@ -111,20 +111,20 @@ export const sendMoneyOut = (rest: RestChanges, body: string, idempotencyKey: st
   rest.send('POST', MONEY_OUT, {
     body,
     headers: { 'idempotency-key': idempotencyKey },
-    movesMoney: true,
+    over: 'money',
   });
 
 /** Sends the bytes of a book transfer (docs/upstream-api.md, endpoint 12). */
 export const sendInternalTransaction = (rest: RestChanges, body: string): Promise<Attempt> =>
-  rest.send('POST', INTERNAL_TRANSACTION, { body, movesMoney: true });
+  rest.send('POST', INTERNAL_TRANSACTION, { body, over: 'money' });
 
 /** Sends the bytes of a penny validation (docs/upstream-api.md, endpoint 13). */
 export const sendPennyValidation = (rest: RestChanges, body: string): Promise<Attempt> =>
-  rest.send('POST', PENNY_VALIDATION, { body, movesMoney: true });
+  rest.send('POST', PENNY_VALIDATION, { body, over: 'money' });
 
 /** Sends the bytes of a refund (docs/upstream-api.md, endpoint 14). */
 export const sendRefund = (rest: RestChanges, transactionId: string, body: string): Promise<Attempt> =>
-  rest.send('POST', REFUND, { params: { transactionId }, body, movesMoney: true });
+  rest.send('POST', REFUND, { params: { transactionId }, body, over: 'money' });
 
 /** Which sides of a transaction are in the caller's scope. */
 interface Sides {

@@ -297,7 +297,7 @@ describe('calls that move money', () => {
       headers: {},
       body: '{}',
       timeoutMs: 5_000,
-      movesMoney: true,
+      over: 'money',
     });
     expect(paid).toMatchObject({ kind: 'answered', status: 200 });
     while (held.length > 0 || upstream.requests.length < 301) {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { SingleFlight } from '../../common/single-flight.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { runScript, type Script, withoutCommand } from '../../redis/script.ts';
 import { newEpoch, type Place } from '../cursor.ts';
@@ -24,6 +25,9 @@ export class RedisSource implements Source {
   readonly #now: () => number;
   /** By client: the key of which this process knows that it stays. */
   readonly #sealKeys = new LRUCache<string, string>({ max: MOST_SEAL_KEYS });
+
+  /** Thousands of narrowed callers may ask at once. */
+  readonly #sealing = new SingleFlight<Buffer>();
 
   constructor(redis: RedisClient, writers: RedisWriters, channels: RedisChannels, now: () => number) {
     this.#redis = redis;
@@ -62,7 +66,19 @@ export class RedisSource implements Source {
     return { oldest: { epoch, position: word(oldest) }, head: { epoch, position: word(last) } };
   }
 
-  async sealKey(clientId: string): Promise<Buffer> {
+  sealKey(clientId: string): Promise<Buffer> {
+    return this.#sealing.run(clientId, () => this.#sealKey(clientId));
+  }
+
+  attach(clientId: string, listener: Listener): Promise<void> {
+    return this.#channels.attach(clientId, listener);
+  }
+
+  detach(clientId: string): void {
+    this.#channels.detach(clientId);
+  }
+
+  async #sealKey(clientId: string): Promise<Buffer> {
     const { meta } = redisKeys(clientId);
     const current = await this.#redis.hget(meta, 'seal').catch((cause: unknown) => {
       throw new StoreUnavailableError('The event log could not be read.', { cause: withoutCommand(cause) });
@@ -75,14 +91,6 @@ export class RedisSource implements Source {
       this.#sealKeys.set(clientId, key);
     }
     return Buffer.from(key, 'base64url');
-  }
-
-  attach(clientId: string, listener: Listener): Promise<void> {
-    return this.#channels.attach(clientId, listener);
-  }
-
-  detach(clientId: string): void {
-    this.#channels.detach(clientId);
   }
 
   async #read(clientId: string, ...range: (string | number)[]): Promise<Slice> {

@@ -4,23 +4,24 @@ import type { Plugin } from 'graphql-yoga';
  * Gives every operation the context made for it, and nothing else: the server's own is what it is made from. Must be the
  * first plugin.
  *
+ * @param create makes the context of an operation, or of a stream of them.
  * @param release called with the context once a query or mutation has its result, or a subscription has begun.
  */
 export function useOperationContext<TInitial extends object, TContext extends object>(
-  create: (initial: TInitial) => TContext,
+  create: (initial: TInitial, isStream: boolean) => TContext,
   release: (context: TContext) => void,
 ): Plugin<TInitial> {
   // The executor is handed the context that was there before the plugins ran, so it is given ours with the call itself;
   // the plugins that follow read it from the arguments.
   return {
     onExecute({ args, executeFn, setExecuteFn }) {
-      const contextValue = create(args.contextValue);
+      const contextValue = create(args.contextValue, false);
       Object.assign(args, { contextValue });
       setExecuteFn((given) => executeFn({ ...given, contextValue }));
       return { onExecuteDone: () => release(contextValue) };
     },
     onSubscribe({ args, subscribeFn, setSubscribeFn }) {
-      const contextValue = create(args.contextValue);
+      const contextValue = create(args.contextValue, true);
       Object.assign(args, { contextValue });
       setSubscribeFn((given) => subscribeFn({ ...given, contextValue }));
       return { onSubscribeResult: () => release(contextValue) };

@@ -1,19 +1,22 @@
 import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
 import { type RawData, WebSocket } from 'ws';
+import type { Turns } from '../../common/turns.ts';
 import type { Watched } from './expiry-watch.ts';
 import type { Outlet } from './fan-out.ts';
 import type { StreamPlace } from './open-streams.ts';
-import type { Pace } from './pace.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
+
+/** What a socket comes with. */
+export type Arrival = Pick<Peer, 'authorization' | 'address' | 'place'>;
 
 /** What all sockets share. */
 export interface PeerOptions {
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
   /** When a message is taken, but for the first one of a socket. */
-  readonly pace: Pace;
+  readonly turns: Turns;
 }
 
 /** How much may wait for a peer to read it when it is to be sent more, in bytes. */
@@ -24,6 +27,8 @@ export class Peer implements ProtocolSocket, Watched {
   readonly protocol: string;
   /** What its caller presents: the header of the upgrade request, until the socket is initialised. */
   authorization: string | undefined;
+  /** The network address that it came from, until the socket is initialised; undefined where it is not known. */
+  address: string | undefined;
   expiresAt: number | undefined;
   readonly place: StreamPlace;
   readonly #socket: WebSocket;
@@ -32,17 +37,12 @@ export class Peer implements ProtocolSocket, Watched {
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
 
-  /** @param authorization the header of the upgrade request. */
-  constructor(
-    socket: WebSocket,
-    authorization: string | undefined,
-    place: StreamPlace,
-    options: PeerOptions,
-  ) {
+  constructor(socket: WebSocket, { authorization, address, place }: Arrival, options: PeerOptions) {
     this.place = place;
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;
+    this.address = address;
     this.#options = options;
   }
 
@@ -75,7 +75,7 @@ export class Peer implements ProtocolSocket, Watched {
         this.#isGreeted = true;
         taken(data);
       } else if (this.#unread === undefined) {
-        const turn = this.#options.pace.turn();
+        const turn = this.#turn();
         if (turn === undefined) {
           taken(data);
           return;
@@ -99,8 +99,12 @@ export class Peer implements ProtocolSocket, Watched {
       this.#socket.resume();
       return;
     }
-    const turn = this.#options.pace.turn() ?? Promise.resolve();
+    const turn = this.#turn() ?? Promise.resolve();
     turn.then(() => this.#takeNext(taken));
+  }
+
+  #turn(): Promise<void> | undefined {
+    return this.#options.turns.turn('streams', this);
   }
 
   expired(): void {

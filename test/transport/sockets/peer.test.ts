@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { Turns } from '../../../src/common/turns.ts';
 import { createOpenStreams } from '../../../src/transport/sockets/open-streams.ts';
-import { Pace } from '../../../src/transport/sockets/pace.ts';
+
 import { Peer } from '../../../src/transport/sockets/peer.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -13,13 +14,17 @@ it('a socket that sends much at once does not keep the messages of others waitin
   const many = 2_000;
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
-  const pace = new Pace();
+  const turns = new Turns(() => performance.now());
   const taken: string[] = [];
   const openStreams = createOpenStreams({ total: 2, perAddress: 2, perCaller: 2 });
   server.on('connection', (socket) => {
     const place = openStreams.enter(undefined);
     if (typeof place === 'string') throw new Error('there are two places');
-    new Peer(socket, undefined, place, { onTold: () => undefined, pace }).onMessage(async (sender) => {
+    new Peer(
+      socket,
+      { authorization: undefined, address: undefined, place },
+      { onTold: () => undefined, turns },
+    ).onMessage(async (sender) => {
       taken.push(sender);
       if (sender === 'hasty' && taken.length === 2) modest.send('modest');
     });
@@ -49,7 +54,11 @@ it('a socket whose client reads nothing is ended before much waits in it', async
   client.pause();
   const place = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1 }).enter(undefined);
   if (typeof place === 'string') throw new Error('nobody else has a place');
-  const peer = new Peer(socket, undefined, place, { onTold: () => undefined, pace: new Pace() });
+  const peer = new Peer(
+    socket,
+    { authorization: undefined, address: undefined, place },
+    { onTold: () => undefined, turns: new Turns(() => performance.now()) },
+  );
   const largest = { waiting: 0 };
   await until(() => {
     if (!peer.isOpen) return true;

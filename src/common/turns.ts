@@ -1,0 +1,121 @@
+/**
+ * What work is for, the most pressing first: calls that move money; operations that somebody waits for; sockets and streams
+ * that go on; and sockets that arrive.
+ */
+export const URGENCIES = ['money', 'operations', 'streams', 'arrivals'] as const;
+export type Urgency = (typeof URGENCIES)[number];
+
+/**
+ * How long work of one urgency may begin in one turn of the event loop, in milliseconds; one piece of it begins in any case.
+ * One socket arrives in a turn: those that are there are served first, so that no more of them are half-way than need be.
+ */
+const SLICES_MS: Readonly<Record<Urgency, number>> = { money: 4, operations: 4, streams: 4, arrivals: 0 };
+/** How long work begins at once after a turn in which none was left over, in milliseconds. */
+const AT_ONCE_MS = 4;
+
+/** The work of one urgency, in lanes that take turns. */
+class Line {
+  /** By whose work it is. */
+  readonly #lanes = new Map<unknown, (() => void)[]>();
+
+  get isEmpty(): boolean {
+    return this.#lanes.size === 0;
+  }
+
+  add(key: unknown, begin: () => void): void {
+    const lane = this.#lanes.get(key);
+    if (lane === undefined) this.#lanes.set(key, [begin]);
+    else lane.push(begin);
+  }
+
+  /** Takes the next one out; the lane that it stood in goes behind the others. */
+  take(): (() => void) | undefined {
+    for (const [key, lane] of this.#lanes) {
+      const begin = lane.shift();
+      this.#lanes.delete(key);
+      if (lane.length > 0) this.#lanes.set(key, lane);
+      return begin;
+    }
+    return undefined;
+  }
+}
+
+/**
+ * Spreads the work of this process over turns of the event loop. Node takes in all that has come since the turn before it
+ * looks at what comes next: the answers to one caller's hundred joins, or a thousand phones that come back, would keep
+ * everybody else waiting for as long as all of them take. So work begins here: at once while there is little of it, else a
+ * few milliseconds of it in each turn, the most pressing first, and those whose it is take turns.
+ *
+ * No work is refused or lost, and the work of one key and urgency begins in its order. Less pressing work has its own
+ * share of each turn, so that it is slowed down, and never stopped.
+ */
+export class Turns {
+  readonly #now: () => number;
+  readonly #lines: Readonly<Record<Urgency, Line>> = {
+    money: new Line(),
+    operations: new Line(),
+    streams: new Line(),
+    arrivals: new Line(),
+  };
+  #waiting = 0;
+  #isTurning = false;
+  /** Until when work begins at once. */
+  #atOnceUntil = Number.NEGATIVE_INFINITY;
+
+  /** @param now milliseconds of a monotonic clock. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /**
+   * Undefined where work may begin at once; otherwise resolves when it may. What it does before it waits for something
+   * counts for the turn.
+   *
+   * @param key whose work it is.
+   */
+  turn(urgency: Urgency, key: unknown): Promise<void> | undefined {
+    if (this.#waiting === 0 && !this.#isTurning && this.#now() < this.#atOnceUntil) return undefined;
+    return new Promise((begin) => {
+      this.#lines[urgency].add(key, begin);
+      this.#waiting += 1;
+      if (this.#isTurning) return;
+      this.#isTurning = true;
+      setImmediate(() => this.#turn());
+    });
+  }
+
+  /** One turn: a slice of each line that has work. */
+  #turn(): void {
+    const left = [...URGENCIES];
+    /** The line whose slice it is, and until when more of it begins. */
+    let line: Line | undefined;
+    let until = 0;
+    const next = (): (() => void) | undefined => {
+      if (line?.isEmpty === false && this.#now() < until) return line.take();
+      for (let urgency = left.shift(); urgency !== undefined; urgency = left.shift()) {
+        line = this.#lines[urgency];
+        until = this.#now() + SLICES_MS[urgency];
+        if (!line.isEmpty) return line.take();
+      }
+      return undefined;
+    };
+    const step = (): void => {
+      const begin = next();
+      if (begin === undefined) {
+        this.#end();
+        return;
+      }
+      this.#waiting -= 1;
+      begin();
+      // Node calls it once all promises that are settled by then are through: what follows from the work is part of it.
+      queueMicrotask(() => process.nextTick(step));
+    };
+    step();
+  }
+
+  #end(): void {
+    this.#isTurning = this.#waiting > 0;
+    if (this.#isTurning) setImmediate(() => this.#turn());
+    else this.#atOnceUntil = this.#now() + AT_ONCE_MS;
+  }
+}
