@@ -245,12 +245,16 @@ export function buildServer(
 
     const route = createRouter({
       graphPath: GRAPHQL_PATH,
-      async graph(request, response) {
-        await turns.turn('operations', request.headers.authorization ?? addressOfClient(request));
-        if (response.destroyed) return;
+      graph(request, response) {
         const cut = () => void response.destroy();
-        const run = () => serveGraph(request, response, { incoming: incoming(request, response), cut });
-        return tracing === undefined ? run() : tracing.within(request.headers, run);
+        const serve = async () => {
+          // Its client may have left while it waited.
+          if (response.destroyed) return undefined;
+          const run = () => serveGraph(request, response, { incoming: incoming(request, response), cut });
+          return tracing === undefined ? run() : tracing.within(request.headers, run);
+        };
+        const turn = turns.turn('operations', request.headers.authorization ?? addressOfClient(request));
+        return turn === undefined ? serve() : turn.then(serve);
       },
       webhook(request, response, path) {
         const take = () => ingress.handle(request, response);

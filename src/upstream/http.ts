@@ -133,7 +133,9 @@ export function createHttp(
     const came = await exchange(pool, request, timeoutMs);
     if ('dispatched' in came) return { kind: 'failed', error: describe(came, timeoutMs, maxAnswerBytes) };
     // Reading it, and what its reader makes of it, may be as much work as all else together.
-    await turns?.turn(request.over === 'money' ? 'money' : (request.urgency ?? 'operations'), request.caller);
+    const urgency = request.over === 'money' ? 'money' : (request.urgency ?? 'operations');
+    const turn = turns?.turn(urgency, request.caller);
+    if (turn !== undefined) await turn;
     const { status, headers, read } = came;
     const { body, text } = read();
     const retryAfterMs = parseRetryAfter(headers['retry-after']);
