@@ -99,7 +99,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   }: Pick<Incoming, 'authorization' | 'caller'> & { readonly address?: string | undefined }): Incoming => ({
     requestId: randomUUID(),
     authorization,
-    addressOf: () => address,
+    addressOf: address === undefined ? undefined : () => address,
     apiKey: undefined,
     lastEventId: undefined,
     waiters: undefined,
