@@ -1,4 +1,5 @@
 import type { PushStream } from '../common/push-stream.ts';
+import type { EventSearch } from './search.ts';
 
 /**
  * The event log: what a webhook said, kept per client in one order, and read back by callers who may see it.
@@ -154,16 +155,29 @@ export interface EventLog {
   /**
    * Up to `limit` events after a cursor, or from the oldest retained one for null.
    *
+   * @param search passes over events that are not of it, by an index. It may give others too: who reads looks at each. Where
+   * there are no events in the page, no more follow.
    * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
    */
-  readAfter(clientId: string, cursor: string | null, limit: number): Promise<EventPage>;
+  readAfter(
+    clientId: string,
+    cursor: string | null,
+    limit: number,
+    search?: EventSearch,
+  ): Promise<EventPage>;
 
   /**
    * The `limit` events before a cursor, or the newest ones for null; oldest first.
    *
+   * @param search as for `readAfter`
    * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
    */
-  readBefore(clientId: string, cursor: string | null, limit: number): Promise<EventPage>;
+  readBefore(
+    clientId: string,
+    cursor: string | null,
+    limit: number,
+    search?: EventSearch,
+  ): Promise<EventPage>;
 
   /**
    * The cursor of the newest event; of the place before the first where there is none.

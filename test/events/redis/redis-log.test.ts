@@ -5,10 +5,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
+import type { EventNames } from '../../../src/events/search.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
 import { DURABLE, type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
+import { describeSearch } from '../search.contract.ts';
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -19,6 +21,8 @@ afterAll(() => redis.stop());
 const open = async (options: {
   redisUrl: string;
   retention?: number;
+  retentionBytes?: number | undefined;
+  names?: EventNames;
   metrics?: EventMetrics;
   logger?: ReturnType<typeof recordingLogger>;
 }): Promise<RedisLog> => {
@@ -36,6 +40,8 @@ const open = async (options: {
 describeEventLog('the log in Redis', ({ retention, metrics }) =>
   open({ redisUrl: redis.url, retention, metrics }),
 );
+
+describeSearch('the log in Redis', (options) => open({ redisUrl: redis.url, ...options }));
 
 describe('two processes on one Redis', () => {
   const logs: RedisLog[] = [];

@@ -9,6 +9,7 @@ import { silentMetrics } from '../../../src/events/metrics.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
 import { ids, moneyIn } from '../../helpers/events.ts';
 import { describeEventLog } from '../log.contract.ts';
+import { describeSearch } from '../search.contract.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -22,6 +23,10 @@ const newFolder = (): Promise<string> => mkdtemp(join(root, 'log-'));
 
 describeEventLog('the embedded log', async ({ retention, metrics }) => {
   return new SqliteLog({ dataDir: await newFolder(), retention, metrics, now: Date.now });
+});
+
+describeSearch('the embedded log', async (options) => {
+  return new SqliteLog({ dataDir: await newFolder(), metrics: silentMetrics, now: Date.now, ...options });
 });
 
 describe('the file of the embedded log', () => {
