@@ -201,6 +201,36 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       );
     });
 
+    it('passes over what is not of a search', async () => {
+      const log = await openLog();
+      const client = randomUUID();
+      const rare = made({ type: 'CEP', owner: 0, id: 3, key: 2, minutes: 0 }, START + 2_000 * MINUTE_MS);
+      const others = (minutes: number) =>
+        Promise.all(
+          Array.from({ length: 1_100 }, () =>
+            log.append(client, { ...moneyIn(), receivedAt: new Date(START + minutes * MINUTE_MS).toISOString() }),
+          ),
+        );
+      await others(1);
+      await log.append(client, rare);
+      await others(2);
+      for (const name of eventNames({ ...rare, cursor: '', payload: JSON.parse(rare.payload) })) {
+        for (const read of ['readAfter', 'readBefore'] as const) {
+          const page = await log[read](client, null, 50, { name });
+          expect(page).toMatchObject({ events: [{ id: rare.id }], hasMore: false });
+          expect(await log[read](client, null, 50, { name: `${name}0` })).toEqual({ events: [], hasMore: false });
+          const late = { name, receivedFrom: START + 2_001 * MINUTE_MS };
+          expect(await log[read](client, null, 50, late)).toEqual({ events: [], hasMore: false });
+        }
+      }
+      // Of the 256 that are remembered together with it, none is known not to be of its time.
+      const around = await log.readAfter(client, null, 2_000, { receivedFrom: START + 3 * MINUTE_MS });
+      expect(around.events.map(({ id }) => id)).toContain(rare.id);
+      expect(around.events.length).toBeLessThanOrEqual(256);
+      expect(around.hasMore).toBe(false);
+      expect(await log.readAfter(client, null, 50, { receivedTo: START })).toEqual({ events: [], hasMore: false });
+    });
+
     it('says how far back it reaches, to a narrowed caller by its own credits alone', async () => {
       const log = await openLog({ retention: 3 });
       const client = randomUUID();
