@@ -159,12 +159,7 @@ export interface EventLog {
    * there are no events in the page, no more follow.
    * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
    */
-  readAfter(
-    clientId: string,
-    cursor: string | null,
-    limit: number,
-    search?: EventSearch,
-  ): Promise<EventPage>;
+  readAfter(clientId: string, cursor: string | null, limit: number, search?: EventSearch): Promise<EventPage>;
 
   /**
    * The `limit` events before a cursor, or the newest ones for null; oldest first.

@@ -120,7 +120,8 @@ export class LogReader
       this.completeIndex(clientId);
       return undefined;
     }
-    if (!found.isHeld || (place !== undefined && place.epoch !== found.epoch)) throw await this.#gap(clientId);
+    if (!found.isHeld || (place !== undefined && place.epoch !== found.epoch))
+      throw await this.#gap(clientId);
     return page(found.entries, found.hasMore);
   }
 

@@ -2,6 +2,9 @@ import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventType } from '../events/log.ts';
 import type { EventReads } from '../events/sealed-reads.ts';
 import type { EventSearch } from '../events/search.ts';
+import { present } from '../upstream/json.ts';
+import { isId, isUuid } from '../upstream/path.ts';
+import type { TransactionLoader } from '../upstream/transactions.ts';
 import { type PageInfo, pageSize } from './connection.ts';
 import { BadInputError } from './errors.ts';
 import { decodeEvent, type Event } from './event.ts';
@@ -54,11 +57,41 @@ export function eventFilter(
 /** What of an operation's context a page needs. */
 type Reader = Viewer & { readonly events: EventReads };
 
-/** A page of the retained log: onwards from `after`, or back from `before`. */
-export async function eventPage(args: EventPageArgs, context: Reader): Promise<EventPage> {
-  const forward = args.first != null || args.after != null;
-  const backward = args.last != null || args.before != null;
-  if (forward && backward) {
+/** What else a page needs to know by which id a receipt's messages name a transaction. */
+type Searcher = Reader & { readonly session: { readonly transactions: Pick<TransactionLoader, 'get'> } };
+
+/**
+ * A page of the retained log: onwards from `after`, or back from `before`.
+ *
+ * @throws BadInputError for arguments that name nothing; UpstreamError where the service has to be asked for the validation of a
+ * transaction, and fails.
+ */
+export async function eventPage(args: EventPageArgs, context: Searcher): Promise<EventPage> {
+  const page = await pageOfLog(args, context);
+  const { hasNextPage, hasPreviousPage } = page.pageInfo;
+  const goesOn = isBackward(args) ? hasPreviousPage : hasNextPage;
+  if (args.transactionId == null || page.nodes.length > 0 || goesOn) return page;
+  const validationId = await validationOf(args.transactionId, args, context);
+  return validationId === null ? page : pageOfLog({ ...args, transactionId: validationId }, context);
+}
+
+/** The id that messages of a receipt may bear instead of the transaction's; the service alone knows it. */
+async function validationOf(
+  transactionId: string,
+  { types }: EventPageArgs,
+  { session }: Searcher,
+): Promise<string | null> {
+  if (!isUuid(transactionId) || types?.includes('CEP') === false) return null;
+  const transaction = await session.transactions.get(transactionId);
+  const validationId = present(transaction?.metadata?.dataCep?.validationId);
+  return validationId !== null && isId(validationId) ? validationId : null;
+}
+
+const isBackward = ({ last, before }: EventPageArgs): boolean => last != null || before != null;
+
+async function pageOfLog(args: EventPageArgs, context: Reader): Promise<EventPage> {
+  const backward = isBackward(args);
+  if (backward && (args.first != null || args.after != null)) {
     throw new BadInputError('Use "first" with "after", or "last" with "before": not both.');
   }
   const isWanted = eventFilter(args, context);
@@ -77,7 +110,7 @@ export async function eventPage(args: EventPageArgs, context: Reader): Promise<E
 export async function reachesBackTo(context: Reader): Promise<string | null> {
   const { events, caller } = context;
   if (caller.customerId !== undefined) {
-    const { nodes } = await eventPage({ types: ['MONEY_IN'], first: 1 }, context);
+    const { nodes } = await pageOfLog({ types: ['MONEY_IN'], first: 1 }, context);
     return nodes[0]?.receivedAt ?? null;
   }
   const { events: oldest } = await events.readAfter(caller.clientId, null, 1);

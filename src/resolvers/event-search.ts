@@ -61,8 +61,8 @@ function nameOf(
   if (transactionId != null) return idName(argumentId('transactionId', 'id', transactionId));
   if (trackingKey != null) return trackingName(trackingKey);
   if (ownerId != null) return ownerName(ownerId);
-  const areCredits = types != null && types.every((type) => type === 'MONEY_IN');
-  return areCredits && customerId !== undefined ? ownerName(customerId) : undefined;
+  const areCredits = types?.every((type) => type === 'MONEY_IN');
+  return areCredits === true && customerId !== undefined ? ownerName(customerId) : undefined;
 }
 
 /** Whether an event fits the times, the transaction and the tracking key that are looked for. */

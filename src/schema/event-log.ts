@@ -85,7 +85,7 @@ builder.queryFields((t) => ({
       }),
       transactionId: t.arg.id({
         description:
-          'Only events that bear this id: a credit as its transaction, a receipt as its transaction or validation, whichever the service sends.',
+          'Only events that name this transaction: a credit by its id, a receipt by its id or that of its validation, whichever the service sends. Where none bears the id itself, one REST call tells that of the validation.',
       }),
       trackingKey: t.arg.string({
         description: 'Only credits and receipts with this SPEI tracking key, as it is written there.',

@@ -8,8 +8,10 @@ export const digestWords = (digests: readonly Buffer[]): string =>
 
 /** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
 const TRIMMED_AT_ONCE = 1_000;
-/** Adjacent blocks that are read as one. */
+/** Adjacent blocks of which the events are read as one. */
 const RUN = 4;
+/** Blocks of which the times are read at a time. */
+const READ_AT_ONCE = 64;
 
 /**
  * What scripts do with the index, after `LIFE`. Keys 3 to 5:
@@ -120,11 +122,22 @@ export const FIND = script(`
   if not isHeld or not oldest or (place == epoch and not isOn) then return nothing end
 
   local lowest, highest = blockOf(gone), blockOf(count - 1)
+  local blocks = {}
   local function block(number)
-    return redis.call('HGET', KEYS[3], 'b' .. whole(number)):match('^(%S+) (%S+) (%S+)$')
+    if not blocks[number] then
+      -- Blocks are mostly asked for in a row.
+      local start = math.max(lowest, number - number % ${READ_AT_ONCE})
+      local fields = {}
+      for other = start, math.min(highest, start + ${READ_AT_ONCE - 1}) do fields[#fields + 1] = 'b' .. whole(other) end
+      for index, text in ipairs(redis.call('HMGET', KEYS[3], unpack(fields))) do
+        blocks[start + index - 1] = {text:match('^(%S+) (%S+) (%S+)$')}
+      end
+    end
+    return blocks[number][1]
   end
   local function isOfTime(number)
-    local _, earliest, latest = block(number)
+    block(number)
+    local _, earliest, latest = unpack(blocks[number])
     return (not from or tonumber(latest) >= from) and (not to or tonumber(earliest) < to)
   end
   -- The first block of the time from one on, in the direction of the step; nothing past the ends.
@@ -139,7 +152,7 @@ export const FIND = script(`
     local low, high = lowest, highest
     while low < high do
       local middle = math.ceil((low + high) / 2)
-      if isBefore(id, (block(middle))) then high = middle - 1 else low = middle end
+      if isBefore(id, block(middle)) then high = middle - 1 else low = middle end
     end
     return low
   end
@@ -150,9 +163,9 @@ export const FIND = script(`
   if digest ~= '' then
     local first, last = seek(lowest, 1), seek(highest, -1)
     if not first then return nothing end
-    local start, opening = padded(oldest[1]), padded((block(first)))
+    local start, opening = padded(oldest[1]), padded(block(first))
     local low = '[' .. digest .. (opening > start and opening or start)
-    local high = '(' .. digest .. (last < highest and padded((block(last + 1))) or '~')
+    local high = '(' .. digest .. (last < highest and padded(block(last + 1)) or '~')
     if isPosition then
       local bound = '(' .. digest .. padded(place)
       if isOn and bound:sub(2) >= low:sub(2) then low = bound end

@@ -92,9 +92,11 @@ export class SqliteIndex {
         ORDER BY position LIMIT ?`),
       back: prepare(`SELECT ${COLUMNS} FROM events WHERE client = ? AND position BETWEEN ? AND ?
         ORDER BY position DESC LIMIT ?`),
-      namedOn: prepare(`SELECT ${COLUMNS} FROM names JOIN events ON client = ? AND events.position = names.position
+      namedOn:
+        prepare(`SELECT ${COLUMNS} FROM names JOIN events ON client = ? AND events.position = names.position
         WHERE name = ? AND names.position BETWEEN ? AND ? ORDER BY names.position LIMIT ?`),
-      namedBack: prepare(`SELECT ${COLUMNS} FROM names JOIN events ON client = ? AND events.position = names.position
+      namedBack:
+        prepare(`SELECT ${COLUMNS} FROM names JOIN events ON client = ? AND events.position = names.position
         WHERE name = ? AND names.position BETWEEN ? AND ? ORDER BY names.position DESC LIMIT ?`),
     };
   }

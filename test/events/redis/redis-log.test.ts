@@ -107,7 +107,10 @@ describe('an index in Redis that lacks events', () => {
     }
     await log.append(client, moneyIn());
     await until(async () => {
-      const [kept, indexed] = [await redis.admin.xlen(`{${client}}:log`), await redis.admin.llen(`{${client}}:indexed`)];
+      const [kept, indexed] = [
+        await redis.admin.xlen(`{${client}}:log`),
+        await redis.admin.llen(`{${client}}:indexed`),
+      ];
       // One name each, and the mark.
       return kept === 200 && indexed === 200 && (await redis.admin.zcard(`{${client}}:names`)) === 201;
     });
