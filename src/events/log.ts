@@ -1,5 +1,4 @@
 import type { PushStream } from '../common/push-stream.ts';
-import type { EventSearch } from './search.ts';
 
 /**
  * The event log: what a webhook said, kept per client in one order, and read back by callers who may see it.
@@ -82,6 +81,16 @@ export interface StoredEvent {
   readonly traceparent?: string;
   /** The delivery's parsed JSON, whole. */
   readonly payload: unknown;
+}
+
+/** What is looked for. An event is of it that fits everything given. */
+export interface EventSearch {
+  /** Received at this time or later, in milliseconds since 1970. */
+  readonly receivedFrom?: number | undefined;
+  /** Received before this time, in milliseconds since 1970. */
+  readonly receivedTo?: number | undefined;
+  /** One of the names that `EventNames` (search.ts) gives an event. */
+  readonly name?: string | undefined;
 }
 
 export interface EventPage {

@@ -3,9 +3,17 @@ import { decodeCursor, encodeCursor, type Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { gapError } from './live/feed.ts';
 import { Hub } from './live/hub.ts';
-import type { EventLog, EventPage, EventStream, EventWatch, FollowOptions, Watcher } from './log.ts';
+import type {
+  EventLog,
+  EventPage,
+  EventSearch,
+  EventStream,
+  EventWatch,
+  FollowOptions,
+  Watcher,
+} from './log.ts';
 import type { EventMetrics } from './metrics.ts';
-import type { EventSearch, SearchFrom } from './search.ts';
+import type { SearchFrom } from './search.ts';
 import type { Source } from './source.ts';
 import { type EventTopics, typeTopics } from './topics.ts';
 

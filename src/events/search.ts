@@ -2,16 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Entry } from './entry.ts';
 import type { StoredEvent } from './log.ts';
 
-/** What is looked for. An event is of it that fits everything given. */
-export interface EventSearch {
-  /** Received at this time or later, in milliseconds since 1970. */
-  readonly receivedFrom?: number | undefined;
-  /** Received before this time, in milliseconds since 1970. */
-  readonly receivedTo?: number | undefined;
-  /** One of the names that `EventNames` gives an event. */
-  readonly name?: string | undefined;
-}
-
 /** The texts by which an event is found again, such as the id of its transaction. It never throws. */
 export type EventNames = (event: StoredEvent) => readonly string[];
 

@@ -1,6 +1,7 @@
 import type { Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
-import type { EventSearch, Found, SearchFrom } from './search.ts';
+import type { EventSearch } from './log.ts';
+import type { Found, SearchFrom } from './search.ts';
 
 /** What a store gives the hub: atomic reads, and a channel of new entries that may lose, repeat or delay. */
 export interface Source {

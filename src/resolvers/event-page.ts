@@ -1,7 +1,6 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import type { EventType } from '../events/log.ts';
+import type { EventSearch, EventType } from '../events/log.ts';
 import type { EventReads } from '../events/sealed-reads.ts';
-import type { EventSearch } from '../events/search.ts';
 import { present } from '../upstream/json.ts';
 import { isId, isUuid } from '../upstream/path.ts';
 import type { TransactionLoader } from '../upstream/transactions.ts';

@@ -1,5 +1,4 @@
-import type { EventType } from '../events/log.ts';
-import type { EventSearch } from '../events/search.ts';
+import type { EventSearch, EventType } from '../events/log.ts';
 import { BadInputError } from './errors.ts';
 import type { Event } from './event.ts';
 import { idName, ownerName, trackingName } from './event-names.ts';

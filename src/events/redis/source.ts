@@ -5,11 +5,11 @@ import { runScript, type Script, withoutCommand } from '../../redis/script.ts';
 import { newEpoch, type Place } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
+import type { EventSearch } from '../log.ts';
 import { SEAL_KEY_BYTES } from '../seal.ts';
 import {
   digestOf,
   type EventNames,
-  type EventSearch,
   type Found,
   INDEXED_AT_ONCE,
   indexed,

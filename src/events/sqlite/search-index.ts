@@ -1,13 +1,6 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
-import {
-  BLOCK,
-  DIGEST_BYTES,
-  digestOf,
-  type EventSearch,
-  INDEXED_AT_ONCE,
-  type Indexed,
-  type SearchFrom,
-} from '../search.ts';
+import type { EventSearch } from '../log.ts';
+import { BLOCK, DIGEST_BYTES, digestOf, INDEXED_AT_ONCE, type Indexed, type SearchFrom } from '../search.ts';
 import { integer } from './file.ts';
 
 /**
