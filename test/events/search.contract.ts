@@ -230,6 +230,8 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
           expect(await log[read](client, null, 50, late)).toEqual({ events: [], hasMore: false });
         }
       }
+      const moment = { receivedFrom: START + MINUTE_MS, receivedTo: START + MINUTE_MS + 1 };
+      expect(await log.readAfter(client, null, 50, moment)).toMatchObject({ hasMore: true });
       // Of the 256 that are remembered together with it, none is known not to be of its time.
       const around = await log.readAfter(client, null, 2_000, { receivedFrom: START + 3 * MINUTE_MS });
       expect(around.events.map(({ id }) => id)).toContain(rare.id);
