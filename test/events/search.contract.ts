@@ -231,7 +231,7 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
         }
       }
       const moment = { receivedFrom: START + MINUTE_MS, receivedTo: START + MINUTE_MS + 1 };
-      expect(await log.readAfter(client, null, 50, moment)).toMatchObject({ hasMore: true });
+      expect(await log.readAfter(client, null, 50, moment)).toEqual(await log.readAfter(client, null, 50));
       // Of the 256 that are remembered together with it, none is known not to be of its time.
       const around = await log.readAfter(client, null, 2_000, { receivedFrom: START + 3 * MINUTE_MS });
       expect(around.events.map(({ id }) => id)).toContain(rare.id);
