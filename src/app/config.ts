@@ -134,6 +134,7 @@ const variables = z.object({
     .optional(),
   DATA_DIR: z.string().describe('a folder').optional(),
   EVENTS_RETENTION: integer(1, 100_000_000).default(100_000),
+  EVENTS_RETENTION_BYTES: integer(1, Number.MAX_SAFE_INTEGER).optional(),
   PUBLIC_URL: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')).optional(),
   WEBHOOK_SECRET: list(z.string().min(1))
     .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))

@@ -21,6 +21,7 @@ import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
 import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
+import { eventNames } from '../resolvers/event-names.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
 import { createReceiptOwner } from '../resolvers/receipt-owner.ts';
 import { createEventTopics } from '../resolvers/topics.ts';
@@ -83,6 +84,7 @@ export interface ServerConfig extends GraphConfig {
   readonly redisUrl: Secret | undefined;
   readonly dataDir: string;
   readonly eventsRetention: number;
+  readonly eventsRetentionBytes?: number | undefined;
   /** How often in a second receipts are read again, at most, where no webhook has come. */
   readonly pollsPerSecond: number;
   /** How the provider reaches this gateway; `'self'` for the address it listens on. */
@@ -175,8 +177,10 @@ export function buildServer(
       redisUrl,
       dataDir: config.dataDir,
       retention: config.eventsRetention,
+      retentionBytes: config.eventsRetentionBytes,
       metrics: metrics.events,
       topics: createEventTopics(receiptOwner),
+      names: eventNames,
       logger,
     });
     const events = tracing?.log(log) ?? log;

@@ -37,6 +37,7 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     redisUrl: variables.REDIS_URL,
     dataDir: variables.DATA_DIR ?? './data',
     eventsRetention: variables.EVENTS_RETENTION,
+    eventsRetentionBytes: variables.EVENTS_RETENTION_BYTES,
     pollsPerSecond: variables.UPSTREAM_POLLS_PER_SECOND,
     publicUrl: variables.PUBLIC_URL,
     webhookSecrets: variables.WEBHOOK_SECRET ?? [new Secret(randomBytes(32).toString('base64url'))],

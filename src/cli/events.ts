@@ -36,13 +36,15 @@ const PROGRESS_EVERY = 1_000;
 /** The event log, read through a running gateway, so that it shows what a client would see. */
 export const events: Command = {
   help: `Usage: pasarela events tail [--types …] [--after CURSOR] [--url URL] [--json]
-       pasarela events replay [--types …] [--after CURSOR] [--url URL] [--json]
+       pasarela events replay [--types …] [--after CURSOR] [FILTERS] [--url URL] [--json]
+       pasarela events search FILTERS [--types …] [--url URL] [--json]
        pasarela events forward --to URL [--types …] [--from CURSOR] [--state FILE] [--url URL]
 
   tail     prints events as they arrive, from now on or since CURSOR, until Ctrl-C. It connects again by itself and goes on
            where it was; where that cannot be kept it ends with EVENTS_GAP and says from where it can start again.
   replay   prints what the log retains, from its beginning or since CURSOR, up to now, and ends. How far it has come is
            told on standard error.
+  search   prints what the log retains of a time, a transaction or a tracking key, and how far back the log reaches.
   forward  posts each event to a receiver, in order and at least once, signed with FORWARD_SECRET. It saves the cursor once the
            receiver has answered with a 2xx, and goes on after it when it is started again. A receiver or gateway that is away
            is tried again, with growing pauses; events that are missing end it with EVENTS_GAP.
@@ -50,13 +52,23 @@ export const events: Command = {
 A line holds the time of arrival, the type, what it says of money or of the receipt, the id and the cursor; no name and
 no account. With --json each line is a JSON object.
 
-  --types   of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default all
-  --after   the cursor of the last event seen
-  --url     address of the graph; default that of the gateway on this machine, from HOST and PORT
-  --json    one JSON object per line
-  --to      address of the receiver
-  --from    the cursor to begin after where none was saved; default what comes from now on
-  --state   file that holds the cursor; default one for each receiver in DATA_DIR, else in this folder
+  --types         of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default all
+  --after         the cursor of the last event seen
+  --url           address of the graph; default that of the gateway on this machine, from HOST and PORT
+  --json          one JSON object per line
+
+FILTERS, of replay and search:
+
+  --from          the time from which on events were received, such as 2026-11-17 (from midnight UTC) or 2026-11-17T09:30:00-06:00
+  --to            the time before which they were received
+  --transaction   the id of the transaction that they name
+  --tracking-key  their SPEI tracking key
+
+Options of forward:
+
+  --to            address of the receiver
+  --from          the cursor to begin after where none was saved; default what comes from now on
+  --state         file that holds the cursor; default one for each receiver in DATA_DIR, else in this folder
 
 PASARELA_TOKEN holds an access token that the gateway accepts: with AUTH_MODE=service one of the identity provider's with
 the scope events:read, otherwise one of the service's.
@@ -66,27 +78,68 @@ understood.`,
   async run(args) {
     const [verb, ...rest] = args;
     if (verb === 'forward') return runForward(rest);
-    if (verb !== 'tail' && verb !== 'replay') {
-      const wants = 'wants tail, replay or forward';
+    if (verb !== 'tail' && verb !== 'replay' && verb !== 'search') {
+      const wants = 'wants tail, replay, search or forward';
       throw new UsageError(verb === undefined ? wants : `there is no "${verb}": ${wants}`);
     }
-    const { values, positionals } = readArguments(rest, {
-      types: { type: 'string' },
-      after: { type: 'string' },
-      url: { type: 'string' },
-      json: { type: 'boolean' },
-    });
+    const { values, positionals } = readArguments(rest, OPTIONS);
+    const foreign = (verb === 'tail' ? FILTERS : []).find((option) => values[option] !== undefined);
+    if (foreign !== undefined) throw new UsageError(`${verb} takes no --${foreign}`);
+    if (verb === 'search' && values.after !== undefined) throw new UsageError('search takes no --after');
     refuseArguments(positionals);
+    const filter: Filter = {
+      receivedFrom: readTime('--from', values.from),
+      receivedTo: readTime('--to', values.to),
+      transactionId: values.transaction ?? null,
+      trackingKey: values['tracking-key'] ?? null,
+    };
+    if (verb === 'search' && Object.values(filter).every((given) => given === null)) {
+      throw new UsageError('search wants --from, --to, --transaction or --tracking-key');
+    }
     const wanted: Wanted = {
       graph: graphAt(values.url),
       types: values.types === undefined ? null : readTypes(values.types),
       after: values.after ?? null,
       show: values.json === true ? (event) => print(JSON.stringify(event)) : (event) => print(lineOf(event)),
     };
-    await (verb === 'tail' ? tail(wanted) : replay(wanted));
+    if (verb === 'tail') await tail(wanted);
+    else await replay(wanted, filter, verb === 'search');
     return EXIT.done;
   },
 };
+
+const OPTIONS = {
+  types: { type: 'string' },
+  after: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  transaction: { type: 'string' },
+  'tracking-key': { type: 'string' },
+  url: { type: 'string' },
+  json: { type: 'boolean' },
+} as const;
+/** Those that tell events of the past apart. */
+const FILTERS = ['from', 'to', 'transaction', 'tracking-key'] as const;
+
+/** The arguments of `Query.events` that the filters stand for. */
+interface Filter {
+  readonly receivedFrom: string | null;
+  readonly receivedTo: string | null;
+  readonly transactionId: string | null;
+  readonly trackingKey: string | null;
+}
+
+/** A time as the graph takes it; of a day alone, its beginning in UTC. */
+function readTime(option: string, given: string | undefined): string | null {
+  if (given === undefined) return null;
+  const time = /^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given;
+  if (Number.isNaN(Date.parse(time)) || !/T.*(Z|[+-]\d\d:\d\d)$/i.test(time)) {
+    throw new UsageError(
+      `${option} got "${given}", wants a day or a time, such as 2026-11-17 or 2026-11-17T09:30:00-06:00`,
+    );
+  }
+  return time;
+}
 
 /** The graph that the options and the environment name. */
 function graphAt(given: string | undefined): Graph {
@@ -215,30 +268,47 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
 const Head = z.object({ eventCursor: z.string() });
 const Next = z.object({ events: Event });
 
-async function replay({ graph, types, after, show }: Wanted): Promise<void> {
-  const document = `query ($types: [EventType!], $after: Cursor, $first: Int) {
-    events(types: $types, after: $after, first: $first) { nodes { ${FIELDS} } pageInfo { hasNextPage endCursor } }
-  }`;
+async function replay(
+  { graph, types, after, show }: Wanted,
+  filter: Filter,
+  isSearch: boolean,
+): Promise<void> {
   let cursor = after;
   let count = 0;
+  let reachesBackTo: string | null = null;
   for (let hasMore = true; hasMore; ) {
-    const { nodes, pageInfo } = Page.parse(
-      await query(graph, document, { types, after: cursor, first: PAGE }),
+    const { nodes, pageInfo, ...rest } = Page.parse(
+      await query(graph, PAGES, { types, after: cursor, first: PAGE, ...filter }),
     ).events;
     for (const event of nodes) show(event);
     tellProgress(count, count + nodes.length);
     count += nodes.length;
     cursor = pageInfo.endCursor ?? cursor;
     hasMore = pageInfo.hasNextPage;
+    reachesBackTo = rest.reachesBackTo;
   }
   if (process.stderr.isTTY) process.stderr.write('\r');
-  remark(`${count} event${count === 1 ? '' : 's'}${cursor === null ? '' : `, up to ${cursor}`}.`);
+  const reached = cursor === null || isSearch ? '' : `, up to ${cursor}`;
+  const reaches =
+    reachesBackTo === null ? 'The log holds none.' : `The log reaches back to ${reachesBackTo}.`;
+  remark(`${count} event${count === 1 ? '' : 's'}${reached}.${isSearch ? ` ${reaches}` : ''}`);
 }
+
+const PAGES = `query (
+  $types: [EventType!], $after: Cursor, $first: Int
+  $receivedFrom: DateTime, $receivedTo: DateTime, $transactionId: ID, $trackingKey: String
+) {
+  events(
+    types: $types, after: $after, first: $first
+    receivedFrom: $receivedFrom, receivedTo: $receivedTo, transactionId: $transactionId, trackingKey: $trackingKey
+  ) { nodes { ${FIELDS} } pageInfo { hasNextPage endCursor } reachesBackTo }
+}`;
 
 const Page = z.object({
   events: z.object({
     nodes: z.array(Event),
     pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),
+    reachesBackTo: z.string().nullable(),
   }),
 });
 

@@ -1,18 +1,21 @@
 import { createHash, createHmac } from 'node:crypto';
-import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Agent, request } from 'undici';
 import { z } from 'zod';
 import { CommandError, remark } from './command.ts';
+import { CursorFile } from './cursor-file.ts';
 import { type Graph, GraphError, query, subscribe } from './graph.ts';
 
 /** Events read from the gateway at a time. */
 const PAGE = 100;
 /** How long one delivery may take, in milliseconds. */
 const TIMEOUT_MS = 30_000;
+/** How long a connection may take: with the longest pause, how long after its return a receiver is noticed. */
+const CONNECT_TIMEOUT_MS = 2_000;
 /** Pauses between attempts grow from the first to the longest, in milliseconds. */
 const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 4_000;
+const LONGEST_PAUSE_MS = 2_500;
 /** How long to wait for news before the log is looked at without any, in milliseconds. */
 const LOOK_EVERY_MS = 4_000;
 
@@ -77,13 +80,22 @@ const Head = z.object({ eventCursor: z.string() });
  * @throws CommandError where events are missing, or the gateway refuses for good
  */
 export async function forward(forwarding: Forwarding, signal: AbortSignal): Promise<void> {
-  const { graph, types, to, stateFile } = forwarding;
-  let cursor = (await readState(stateFile)) ?? forwarding.from;
+  const state = new CursorFile(forwarding.stateFile);
+  try {
+    await forwardFrom(state, forwarding, signal);
+  } finally {
+    await state.close();
+  }
+}
+
+async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: AbortSignal): Promise<void> {
+  const { graph, types, to } = forwarding;
+  let cursor = state.cursor ?? forwarding.from;
   if (cursor === null) {
     const { eventCursor } = Head.parse(await query(graph, '{ eventCursor }', {}));
     // What arrives from now on is to be forwarded, also when this process is killed before the first of it.
     cursor = eventCursor;
-    await saveState(stateFile, cursor);
+    state.save(cursor);
   }
   const news = new Bell();
   void listen(forwarding, news, signal);
@@ -106,7 +118,7 @@ export async function forward(forwarding: Forwarding, signal: AbortSignal): Prom
     for (const event of page.nodes) {
       if (!(await deliver(forwarding, event, signal))) return;
       cursor = event.cursor;
-      await saveState(stateFile, cursor);
+      state.save(cursor);
     }
     const { hasNextPage, endCursor } = page.pageInfo;
     if (page.nodes.length > 0 || hasNextPage) {
@@ -115,7 +127,7 @@ export async function forward(forwarding: Forwarding, signal: AbortSignal): Prom
     }
     if (head !== undefined && head !== cursor) {
       cursor = head;
-      await saveState(stateFile, cursor);
+      state.save(cursor);
     }
     await Promise.race([heard, rest(LOOK_EVERY_MS, signal)]);
   }
@@ -136,22 +148,24 @@ async function deliver(
   return false;
 }
 
+/** One connection: an event is posted once the one before has been answered. */
+const receivers = new Agent({ connections: 1, connect: { timeout: CONNECT_TIMEOUT_MS } });
+
 /** @returns undefined once the receiver has taken it, else what it did instead. */
 async function post(to: string, body: string, signature: string): Promise<string | undefined> {
   try {
-    const response = await fetch(to, {
+    // It follows no redirect: what is signed for one address is not handed to another.
+    const { statusCode, body: answer } = await request(to, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'pasarela-signature': signature },
       body,
-      // What is signed for one address is not handed to another.
-      redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
+      dispatcher: receivers,
     });
-    await response.body?.cancel();
-    return response.ok ? undefined : `the receiver answered ${response.status}`;
+    await answer.dump();
+    return statusCode >= 200 && statusCode < 300 ? undefined : `the receiver answered ${statusCode}`;
   } catch (error) {
-    const { cause } = error instanceof Error ? error : { cause: undefined };
-    return cause instanceof Error ? cause.message : String(error);
+    return error instanceof Error ? error.message : String(error);
   }
 }
 
@@ -206,35 +220,3 @@ class Attempts {
 /** Ends early where the signal is aborted. */
 const rest = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   pause(milliseconds, undefined, { signal }).catch(() => undefined);
-
-async function readState(file: string): Promise<string | undefined> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
-    throw new CommandError(`${file} cannot be read: ${String(cause)}`, { cause });
-  }
-  const cursor = text.trim();
-  // To begin with what comes from now on would leave out what came before, unseen.
-  if (cursor === '')
-    throw new CommandError(`${file} holds no cursor. Delete it, and start again with --from.`);
-  return cursor;
-}
-
-/** Replaces the cursor as a whole: a process that is killed meanwhile leaves the one before. */
-async function saveState(file: string, cursor: string): Promise<void> {
-  const next = `${file}.next`;
-  try {
-    const handle = await open(next, 'w', 0o600);
-    try {
-      await handle.writeFile(`${cursor}\n`);
-      await handle.datasync();
-    } finally {
-      await handle.close();
-    }
-    await rename(next, file);
-  } catch (cause) {
-    throw new CommandError(`The cursor cannot be saved in ${file}: ${String(cause)}`, { cause });
-  }
-}

@@ -83,6 +83,16 @@ export interface StoredEvent {
   readonly payload: unknown;
 }
 
+/** What is looked for. An event is of it that fits everything given. */
+export interface EventSearch {
+  /** Received at this time or later, in milliseconds since 1970. */
+  readonly receivedFrom?: number | undefined;
+  /** Received before this time, in milliseconds since 1970. */
+  readonly receivedTo?: number | undefined;
+  /** One of the names that `EventNames` (search.ts) gives an event. */
+  readonly name?: string | undefined;
+}
+
 export interface EventPage {
   /** Oldest first. */
   readonly events: readonly StoredEvent[];
@@ -154,16 +164,24 @@ export interface EventLog {
   /**
    * Up to `limit` events after a cursor, or from the oldest retained one for null.
    *
+   * @param search passes over events that are not of it, by an index. It may give others too: who reads looks at each. Where
+   * there are no events in the page, no more follow.
    * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
    */
-  readAfter(clientId: string, cursor: string | null, limit: number): Promise<EventPage>;
+  readAfter(clientId: string, cursor: string | null, limit: number, search?: EventSearch): Promise<EventPage>;
 
   /**
    * The `limit` events before a cursor, or the newest ones for null; oldest first.
    *
+   * @param search as for `readAfter`
    * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
    */
-  readBefore(clientId: string, cursor: string | null, limit: number): Promise<EventPage>;
+  readBefore(
+    clientId: string,
+    cursor: string | null,
+    limit: number,
+    search?: EventSearch,
+  ): Promise<EventPage>;
 
   /**
    * The cursor of the newest event; of the place before the first where there is none.

@@ -2,6 +2,7 @@ import type { Logger } from '../common/logger.ts';
 import type { EventLog } from './log.ts';
 import { type EventMetrics, silentMetrics } from './metrics.ts';
 import { Quarantine } from './quarantine.ts';
+import type { EventNames } from './search.ts';
 import { SpooledLog } from './spool/spooled-log.ts';
 import { SqliteLog } from './sqlite/sqlite-log.ts';
 import type { EventTopics } from './topics.ts';
@@ -13,10 +14,14 @@ export interface EventLogOptions {
   readonly dataDir: string;
   /** Events kept per client. */
   readonly retention: number;
+  /** Bytes of stored events kept per client; any number where it is not given. The newest event is always kept. */
+  readonly retentionBytes?: number | undefined;
   readonly logger: Logger;
   readonly metrics?: EventMetrics | undefined;
   /** Whom events concern; without it, those who wait for their type. */
   readonly topics?: EventTopics | undefined;
+  /** What events are found again by; without it, nothing. */
+  readonly names?: EventNames | undefined;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
 }
@@ -27,10 +32,10 @@ export interface EventLogOptions {
  * @throws {Error} when the folder of the embedded log cannot be used, or the URL has no known form
  */
 export async function openEventLog(options: EventLogOptions): Promise<EventLog> {
-  const { redisUrl, dataDir, retention, logger, metrics = silentMetrics, topics, now = Date.now } = options;
-  if (redisUrl === undefined) return new SqliteLog({ dataDir, retention, metrics, topics, now });
+  const { redisUrl, dataDir, logger, metrics = silentMetrics, now = Date.now } = options;
+  if (redisUrl === undefined) return new SqliteLog({ ...options, metrics, now });
   const { RedisLog } = await import('./redis/redis-log.ts');
-  const log = new RedisLog({ redisUrl, retention, logger, metrics, topics, now });
+  const log = new RedisLog({ ...options, redisUrl, metrics, now });
   await log.settled();
   const quarantine = new Quarantine({ dataDir, logger, metrics });
   return new SpooledLog({ log, dataDir, quarantine, logger, metrics });

@@ -3,8 +3,17 @@ import { decodeCursor, encodeCursor, type Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { gapError } from './live/feed.ts';
 import { Hub } from './live/hub.ts';
-import type { EventLog, EventPage, EventStream, EventWatch, FollowOptions, Watcher } from './log.ts';
+import type {
+  EventLog,
+  EventPage,
+  EventSearch,
+  EventStream,
+  EventWatch,
+  FollowOptions,
+  Watcher,
+} from './log.ts';
 import type { EventMetrics } from './metrics.ts';
+import type { SearchFrom } from './search.ts';
 import type { Source } from './source.ts';
 import { type EventTopics, typeTopics } from './topics.ts';
 
@@ -15,6 +24,9 @@ export class LogReader
   readonly #source: Source;
   readonly #metrics: EventMetrics;
   readonly #hub: Hub;
+  /** Clients whose index is being completed. */
+  readonly #indexing = new Set<string>();
+  #stopped = false;
 
   constructor(source: Source, metrics: EventMetrics, topics: EventTopics = typeTopics) {
     this.#source = source;
@@ -22,8 +34,17 @@ export class LogReader
     this.#hub = new Hub(source, metrics, topics);
   }
 
-  async readAfter(clientId: string, cursor: string | null, limit: number): Promise<EventPage> {
+  async readAfter(
+    clientId: string,
+    cursor: string | null,
+    limit: number,
+    search?: EventSearch,
+  ): Promise<EventPage> {
     const after = this.#place(clientId, cursor);
+    if (search !== undefined) {
+      const found = await this.#find(clientId, after, 'on', limit, search);
+      if (found !== undefined) return found;
+    }
     const slice = await this.#source.read(clientId, after?.position ?? null, limit);
     if (!this.#isOfThisLife(after, slice) || !isUnbroken(after?.position ?? null, slice)) {
       throw await this.#gap(clientId);
@@ -31,8 +52,17 @@ export class LogReader
     return page(slice.entries, slice.hasMore);
   }
 
-  async readBefore(clientId: string, cursor: string | null, limit: number): Promise<EventPage> {
+  async readBefore(
+    clientId: string,
+    cursor: string | null,
+    limit: number,
+    search?: EventSearch,
+  ): Promise<EventPage> {
     const before = this.#place(clientId, cursor);
+    if (search !== undefined) {
+      const found = await this.#find(clientId, before, 'back', limit, search);
+      if (found !== undefined) return found;
+    }
     // The event at the cursor is read as well: it proves that the one before it is the one before it.
     const extra = before === undefined ? 0 : 1;
     const slice = await this.#source.readBack(clientId, before?.position ?? null, limit + extra);
@@ -63,7 +93,44 @@ export class LogReader
   }
 
   stop(): Promise<void> {
+    this.#stopped = true;
     return this.#hub.stop();
+  }
+
+  /**
+   * Completes a client's index in the background, step by step: of events that were appended by an earlier version, or by
+   * another process that is one. Until then searches read the log.
+   */
+  protected completeIndex(clientId: string): void {
+    if (this.#indexing.has(clientId)) return;
+    this.#indexing.add(clientId);
+    this.#complete(clientId)
+      // What cannot be written now is tried again with the next event, or search.
+      .catch(() => undefined)
+      .finally(() => this.#indexing.delete(clientId));
+  }
+
+  async #complete(clientId: string): Promise<void> {
+    while (!this.#stopped && !(await this.#source.catchUp(clientId)));
+  }
+
+  /** By the index; undefined where it does not hold all events, so that the log has to be read. */
+  async #find(
+    clientId: string,
+    place: Place | undefined,
+    direction: SearchFrom['direction'],
+    limit: number,
+    search: EventSearch,
+  ): Promise<EventPage | undefined> {
+    const position = place?.position ?? null;
+    const found = await this.#source.find(clientId, { position, direction, limit }, search);
+    if (found === undefined) {
+      this.completeIndex(clientId);
+      return undefined;
+    }
+    if (!found.isHeld || (place !== undefined && place.epoch !== found.epoch))
+      throw await this.#gap(clientId);
+    return page(found.entries, found.hasMore);
   }
 
   #place(clientId: string, cursor: string | null): Place | undefined {

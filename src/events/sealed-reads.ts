@@ -53,10 +53,10 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
   };
 
   return {
-    readAfter: (clientId, cursor, limit) =>
-      read(clientId, cursor, (opened) => log.readAfter(clientId, opened, limit)),
-    readBefore: (clientId, cursor, limit) =>
-      read(clientId, cursor, (opened) => log.readBefore(clientId, opened, limit)),
+    readAfter: (clientId, cursor, ...how) =>
+      read(clientId, cursor, (opened) => log.readAfter(clientId, opened, ...how)),
+    readBefore: (clientId, cursor, ...how) =>
+      read(clientId, cursor, (opened) => log.readBefore(clientId, opened, ...how)),
     async head(clientId) {
       return sealCursor(await holderFor(clientId), await log.head(clientId), 'fresh');
     },

@@ -1,5 +1,7 @@
 import type { Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
+import type { EventSearch } from './log.ts';
+import type { Found, SearchFrom } from './search.ts';
 
 /** What a store gives the hub: atomic reads, and a channel of new entries that may lose, repeat or delay. */
 export interface Source {
@@ -20,6 +22,20 @@ export interface Source {
    * @throws {StoreUnavailableError}
    */
   readBack(clientId: string, upTo: string | null, limit: number): Promise<Slice>;
+
+  /**
+   * Entries that may be of a search, by the index; undefined while the index lacks some of the client's events.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  find(clientId: string, from: SearchFrom, search: EventSearch): Promise<Found | undefined>;
+
+  /**
+   * Enters some of the events that the index lacks. Resolves with whether it lacks no more.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  catchUp(clientId: string): Promise<boolean>;
 
   /** @throws {StoreUnavailableError} */
   head(clientId: string): Promise<Place>;

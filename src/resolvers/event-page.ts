@@ -1,9 +1,13 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import type { EventType } from '../events/log.ts';
+import type { EventSearch, EventType } from '../events/log.ts';
 import type { EventReads } from '../events/sealed-reads.ts';
+import { present } from '../upstream/json.ts';
+import { isId, isUuid } from '../upstream/path.ts';
+import type { TransactionLoader } from '../upstream/transactions.ts';
 import { type PageInfo, pageSize } from './connection.ts';
 import { BadInputError } from './errors.ts';
 import { decodeEvent, type Event } from './event.ts';
+import { fits, type SearchArgs, searchOf } from './event-search.ts';
 import { argumentId } from './ids.ts';
 import { createVisibility, type Viewer } from './visibility.ts';
 
@@ -16,7 +20,7 @@ export interface EventFilter {
   readonly ownerId?: string | null | undefined;
 }
 
-export interface EventPageArgs extends EventFilter {
+export interface EventPageArgs extends EventFilter, SearchArgs {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
   readonly last?: number | null | undefined;
@@ -52,30 +56,80 @@ export function eventFilter(
 /** What of an operation's context a page needs. */
 type Reader = Viewer & { readonly events: EventReads };
 
-/** A page of the retained log: onwards from `after`, or back from `before`. */
-export async function eventPage(args: EventPageArgs, context: Reader): Promise<EventPage> {
-  const forward = args.first != null || args.after != null;
-  const backward = args.last != null || args.before != null;
-  if (forward && backward) {
+/** What else a page needs to know by which id a receipt's messages name a transaction. */
+type Searcher = Reader & { readonly session: { readonly transactions: Pick<TransactionLoader, 'get'> } };
+
+/**
+ * A page of the retained log: onwards from `after`, or back from `before`.
+ *
+ * @throws BadInputError for arguments that name nothing; UpstreamError where the service has to be asked for the validation of a
+ * transaction, and fails.
+ */
+export async function eventPage(args: EventPageArgs, context: Searcher): Promise<EventPage> {
+  const page = await pageOfLog(args, context);
+  const { hasNextPage, hasPreviousPage } = page.pageInfo;
+  const goesOn = isBackward(args) ? hasPreviousPage : hasNextPage;
+  if (args.transactionId == null || page.nodes.length > 0 || goesOn) return page;
+  const validationId = await validationOf(args.transactionId, args, context);
+  return validationId === null ? page : pageOfLog({ ...args, transactionId: validationId }, context);
+}
+
+/** The id that messages of a receipt may bear instead of the transaction's; the service alone knows it. */
+async function validationOf(
+  transactionId: string,
+  { types }: EventPageArgs,
+  { session }: Searcher,
+): Promise<string | null> {
+  if (!isUuid(transactionId) || types?.includes('CEP') === false) return null;
+  const transaction = await session.transactions.get(transactionId);
+  const validationId = present(transaction?.metadata?.dataCep?.validationId);
+  return validationId !== null && isId(validationId) ? validationId : null;
+}
+
+const isBackward = ({ last, before }: EventPageArgs): boolean => last != null || before != null;
+
+async function pageOfLog(args: EventPageArgs, context: Reader): Promise<EventPage> {
+  const backward = isBackward(args);
+  if (backward && (args.first != null || args.after != null)) {
     throw new BadInputError('Use "first" with "after", or "last" with "before": not both.');
   }
-  const matches = eventFilter(args, context);
+  const isWanted = eventFilter(args, context);
+  const search = searchOf(args, context.caller.customerId);
+  const isFitting = fits(search ?? {}, args);
+  const matches: Matches = (event) => isFitting(event) && isWanted(event);
   return backward
-    ? readBack(pageSize('last', args.last), args.before ?? null, matches, context)
-    : readOn(pageSize('first', args.first), args.after ?? null, matches, context);
+    ? readBack(pageSize('last', args.last), args.before ?? null, matches, search, context)
+    : readOn(pageSize('first', args.first), args.after ?? null, matches, search, context);
 }
+
+/**
+ * When the oldest retained event was received, as RFC 3339; null where none is. Of a caller narrowed to a customer, when its own
+ * oldest credit was: the time of another event would tell how many events the client has.
+ */
+export async function reachesBackTo(context: Reader): Promise<string | null> {
+  const { events, caller } = context;
+  if (caller.customerId !== undefined) {
+    const { nodes } = await pageOfLog({ types: ['MONEY_IN'], first: 1 }, context);
+    return nodes[0]?.receivedAt ?? null;
+  }
+  const { events: oldest } = await events.readAfter(caller.clientId, null, 1);
+  return oldest[0]?.receivedAt ?? null;
+}
+
+type Matches = (event: Event) => MaybePromise<boolean>;
 
 async function readOn(
   size: number,
   after: string | null,
-  matches: (event: Event) => MaybePromise<boolean>,
+  matches: Matches,
+  search: EventSearch | undefined,
   context: Reader,
 ): Promise<EventPage> {
   const { events, caller } = context;
   const nodes: Event[] = [];
   let position = after;
   for (let scanned = 0; ; ) {
-    const page = await events.readAfter(caller.clientId, position, BATCH);
+    const page = await events.readAfter(caller.clientId, position, BATCH, search);
     for (const stored of page.events) {
       const event = decodeEvent(stored);
       if (await matches(event)) {
@@ -120,14 +174,15 @@ const forwardPage = (
 async function readBack(
   size: number,
   before: string | null,
-  matches: (event: Event) => MaybePromise<boolean>,
+  matches: Matches,
+  search: EventSearch | undefined,
   context: Reader,
 ): Promise<EventPage> {
   const { events, caller } = context;
   const nodes: Event[] = [];
   let position = before;
   for (let scanned = 0; ; ) {
-    const page = await events.readBefore(caller.clientId, position, BATCH);
+    const page = await events.readBefore(caller.clientId, position, BATCH, search);
     for (const stored of page.events.toReversed()) {
       const event = decodeEvent(stored);
       if (await matches(event)) {

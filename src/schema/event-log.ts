@@ -1,5 +1,5 @@
 import type { Event } from '../resolvers/event.ts';
-import { type EventPage, eventPage } from '../resolvers/event-page.ts';
+import { type EventPage, eventPage, reachesBackTo } from '../resolvers/event-page.ts';
 import { followEvents, followMoneyIn } from '../resolvers/subscriptions.ts';
 import { builder } from './builder.ts';
 import { PageInfoType } from './connection.ts';
@@ -43,6 +43,12 @@ const EventConnectionType = builder.objectRef<EventPage>('EventConnection').impl
       description:
         'Where this page stands in the log. With a filter that rarely matches a page may hold few events, or none, and still say that more follow: read on from its cursor.',
     }),
+    reachesBackTo: t.field({
+      type: 'DateTime',
+      description:
+        'When the oldest event that the log still holds was received; null while it holds none. For a caller narrowed to a customer: when the oldest credit to that customer was.',
+      resolve: (_page, _args, context) => reachesBackTo(context),
+    }),
   }),
 });
 
@@ -53,7 +59,7 @@ builder.queryFields((t) => ({
     type: EventConnectionType,
     authScopes: { scope: 'events:read' },
     description:
-      'The retained event log. `first` with `after` reads on from an event already seen, oldest first; `last` with `before` reads back from the newest. With neither, the oldest retained 50.',
+      'The retained event log. `first` with `after` reads on from an event already seen, oldest first; `last` with `before` reads back from the newest. With neither, the oldest retained 50. By time, transaction and tracking key events are looked up, not read through; they keep the order of the log, in which an event that waited out an outage of Redis comes late.',
     args: {
       types: t.arg({ type: [EventTypeEnum], description: typesArg }),
       ownerId: t.arg.id({
@@ -68,6 +74,21 @@ builder.queryFields((t) => ({
       before: t.arg({ type: 'Cursor', description: 'End before this event. Null ends with the newest.' }),
       last: t.arg.int({
         description: 'How many events to return, from 1 to 100, counted back from `before`.',
+      }),
+      receivedFrom: t.arg({
+        type: 'DateTime',
+        description: 'Only events that the gateway received at this time or later.',
+      }),
+      receivedTo: t.arg({
+        type: 'DateTime',
+        description: 'Only events that the gateway received before this time.',
+      }),
+      transactionId: t.arg.id({
+        description:
+          'Only events that name this transaction: a credit by its id, a receipt by its id or that of its validation, whichever the service sends. Where none bears the id itself, one REST call tells that of the validation.',
+      }),
+      trackingKey: t.arg.string({
+        description: 'Only credits and receipts with this SPEI tracking key, as it is written there.',
       }),
     },
     resolve: (_root, args, context) => eventPage(args, context),

@@ -21,7 +21,14 @@ afterAll(() => gateway.stop());
 const credit = (amount: string) =>
   control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount, payerName: 'Ana Torres' });
 const events = (...args: string[]) => pasarela(['events', ...args], environment);
-const json = (text: string): { amount: { amount: string }; cursor: string }[] =>
+interface Printed {
+  readonly amount: { readonly amount: string };
+  readonly cursor: string;
+  readonly receivedAt: string;
+  readonly transactionId: string;
+  readonly trackingKey: string;
+}
+const json = (text: string): Printed[] =>
   text
     .split('\n')
     .filter((line) => line !== '')
@@ -54,6 +61,37 @@ describe('pasarela events', () => {
     await program.says(/"amount":"3.00"/);
     expect(program.output()).not.toContain('"amount":"2.00"');
     expect(await program.end('SIGINT')).toBe(0);
+  });
+
+  it('searches by time, transaction and tracking key, and replays by them too', async () => {
+    const all = json((await events('replay', '--json')).stdout);
+    const [first, second] = all;
+    const own = (args: string[]) => events('search', '--json', ...args);
+    for (const filter of [
+      ['--transaction', second?.transactionId ?? ''],
+      ['--tracking-key', second?.trackingKey ?? ''],
+    ]) {
+      const found = await own(filter);
+      expect(json(found.stdout)).toEqual([second]);
+      expect(found.stderr).toContain(`1 event. The log reaches back to ${first?.receivedAt}.`);
+      expect(json((await events('replay', '--json', ...filter)).stdout)).toEqual([second]);
+    }
+    expect(json((await own(['--from', first?.receivedAt ?? '', '--types', 'MONEY_IN'])).stdout)).toEqual(all);
+    expect(json((await own(['--to', first?.receivedAt ?? ''])).stdout)).toEqual([]);
+    expect(json((await own(['--from', '2000-01-01', '--to', '2000-01-02'])).stdout)).toEqual([]);
+    const unknown = await own(['--tracking-key', 'nobody']);
+    expect(unknown).toMatchObject({ code: 0, stdout: '' });
+    expect(await events('search')).toMatchObject({ code: 2, stderr: expect.stringContaining('--from') });
+    for (const time of ['Tuesday', '2026-11-17T09:30:00']) {
+      expect(await own(['--from', time])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('wants a day'),
+      });
+    }
+    expect(await own(['--from', '2026-02-30T00:00:00Z'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('receivedFrom'),
+    });
   });
 
   it('says from where to start again when events are missing', async () => {

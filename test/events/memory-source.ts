@@ -45,6 +45,15 @@ export class MemorySource implements Source {
     return this.#slice(this.entries.slice(Math.max(0, end - limit), end), end > limit);
   }
 
+  /** It has no index. */
+  async find(): Promise<undefined> {
+    return undefined;
+  }
+
+  async catchUp(): Promise<boolean> {
+    return true;
+  }
+
   async head(): Promise<Place> {
     return { epoch: EPOCH, position: this.#head() };
   }

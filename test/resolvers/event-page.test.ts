@@ -40,6 +40,7 @@ const page = (args: EventPageArgs, events: EventReads) =>
     events,
     caller: { clientId, customerId },
     signal: new AbortController().signal,
+    session: { transactions: { get: async () => null } },
     receiptOwner: () => {
       throw new Error('a credit names its owner');
     },

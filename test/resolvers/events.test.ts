@@ -199,6 +199,56 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     expect(node).toMatchObject({ transactionId: known, transaction: known === null ? null : { id: known } });
   });
 
+  it('what names a transaction, or has a tracking key or a time, is found among all events', async () => {
+    const FOUND = `query ($id: ID, $key: String, $from: DateTime, $to: DateTime, $types: [EventType!]) {
+      events(transactionId: $id, trackingKey: $key, receivedFrom: $from, receivedTo: $to, types: $types, first: 100) {
+        nodes { id receivedAt ... on MoneyInEvent { transactionId trackingKey } ... on CepEvent { rawStatus trackingKey } }
+        reachesBackTo } }`;
+    const search = async (variables: Record<string, unknown>) => {
+      const { data, errors } = await gateway.query(FOUND, variables);
+      expect(errors).toBeUndefined();
+      return data.events;
+    };
+    const transactionId = await startValidation(world.clabeInstrumentIds[0]);
+    await advance(300);
+    const receipt = await until(async () =>
+      (await search({ id: transactionId })).nodes.find(
+        ({ rawStatus }: { rawStatus: string }) => rawStatus === 'COMPLETED',
+      ),
+    );
+    expect((await search({ key: receipt.trackingKey })).nodes).toContainEqual(receipt);
+    expect((await search({ id: transactionId, types: ['MONEY_IN'] })).nodes).toEqual([]);
+
+    const { nodes: all, reachesBackTo } = await search({});
+    expect(reachesBackTo).toBe(all[0].receivedAt);
+    const [credit] = (await search({ types: ['MONEY_IN'] })).nodes;
+    expect((await search({ id: credit.transactionId.toUpperCase() })).nodes).toEqual([credit]);
+    expect((await search({ key: credit.trackingKey, id: credit.transactionId })).nodes).toEqual([credit]);
+    expect((await search({ id: UNKNOWN })).nodes).toEqual([]);
+    expect((await search({ from: reachesBackTo })).nodes).toEqual(all);
+    expect((await search({ to: reachesBackTo })).nodes).toEqual([]);
+    // A fraction of a millisecond later is later.
+    const next = reachesBackTo.replace('Z', '1Z');
+    expect((await search({ from: next })).nodes).not.toContainEqual(all[0]);
+    expect((await search({ to: next })).nodes).toContainEqual(all[0]);
+  });
+
+  it.each([
+    [{ from: '2026-11-17T00:00:00Z', to: '2026-11-17T00:00:00-00:00' }, 'must be earlier than "receivedTo"'],
+    [{ to: '2026-02-29T00:00:00Z' }, 'names a day that there is not'],
+    [{ id: 'no id' }, '"transactionId" must be'],
+    [{ key: '' }, '"trackingKey" must not be empty'],
+  ])('a search for what cannot be is refused: %j', async (variables, message) => {
+    const { errors } = await gateway.query(
+      'query ($id: ID, $key: String, $from: DateTime, $to: DateTime) { events(transactionId: $id, trackingKey: $key, receivedFrom: $from, receivedTo: $to) { nodes { id } } }',
+      variables,
+    );
+    expect(errors?.[0]).toMatchObject({
+      message: expect.stringContaining(message),
+      extensions: { code: 'BAD_USER_INPUT' },
+    });
+  });
+
   it.each([
     ['no id', 'penny', 'must be a UUID'],
     ['an id without a receipt', () => world.transactions.moneyOutId, 'only penny validations'],

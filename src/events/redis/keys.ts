@@ -2,8 +2,19 @@ import { createHash } from 'node:crypto';
 import type { NewEvent } from '../log.ts';
 
 /** The names of one client's keys. One hash tag, so that a Cluster holds them together. */
-export function redisKeys(clientId: string): { meta: string; log: string; channel: string } {
-  return { meta: `{${clientId}}:meta`, log: `{${clientId}}:log`, channel: `{${clientId}}:events` };
+export function redisKeys(clientId: string): {
+  meta: string;
+  log: string;
+  channel: string;
+  /** Those of `search-scripts.ts`, in its order. */
+  index: readonly [index: string, names: string, indexed: string];
+} {
+  return {
+    meta: `{${clientId}}:meta`,
+    log: `{${clientId}}:log`,
+    channel: `{${clientId}}:events`,
+    index: [`{${clientId}}:index`, `{${clientId}}:names`, `{${clientId}}:indexed`],
+  };
 }
 
 /** The key under which a message is recognised. It tells nothing of the message. */

@@ -3,16 +3,18 @@ import type { Logger } from '../../common/logger.ts';
 import { connectRedis, connectRedisNode, type RedisClient, type RedisNode } from '../../redis/connection.ts';
 import { DurableWrites } from '../../redis/durable-write.ts';
 import { encodeCursor, newEpoch } from '../cursor.ts';
-import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS } from '../entry.ts';
+import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS, unplaced } from '../entry.ts';
 import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import { LogReader } from '../reader.ts';
+import { type EventNames, indexed, noNames } from '../search.ts';
 import type { RemoteLog } from '../spool/spooled-log.ts';
 import type { EventTopics } from '../topics.ts';
 import { RedisChannels } from './channels.ts';
 import { redisKeys, seenKey } from './keys.ts';
 import { list, word } from './reply.ts';
 import { APPEND, RECALL } from './scripts.ts';
+import { digestWords } from './search-scripts.ts';
 import { RedisSource } from './source.ts';
 import { ShardSubscribers, subscribeOn } from './subscribers.ts';
 import { RedisWriters } from './writers.ts';
@@ -44,10 +46,14 @@ export interface RedisLogOptions {
   readonly redisUrl: string;
   /** Events kept per client. */
   readonly retention: number;
+  /** Bytes of stored events kept per client; any number where it is not given. The newest event is always kept. */
+  readonly retentionBytes?: number | undefined;
   readonly logger: Logger;
   readonly metrics: EventMetrics;
   /** Whom events concern; without it, those who wait for their type. */
   readonly topics?: EventTopics | undefined;
+  /** What events are found again by; without it, nothing. */
+  readonly names?: EventNames | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -84,7 +90,8 @@ export class RedisLog extends LogReader implements RemoteLog {
     );
     const writes = new DurableWrites(redisUrl, REPLICA_TIMEOUT_MS);
     const writers = new RedisWriters({ connect, redisUrl, writes, logger, deadlineMs: TIMEOUT_MS });
-    super(new RedisSource(reader, writers, channels, now), metrics, options.topics);
+    const { names = noNames } = options;
+    super(new RedisSource({ redis: reader, writers, channels, names, now }), metrics, options.topics);
     this.#options = options;
     this.#writers = writers;
     this.#channels = channels;
@@ -117,17 +124,23 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   async appendAll(clientId: string, events: readonly NewEvent[]): Promise<Appended[]> {
-    const { retention, now, metrics } = this.#options;
-    const { meta, log, channel } = redisKeys(clientId);
-    const keys = [meta, log, ...events.map((event) => seenKey(clientId, event))];
-    const [epoch, ...results] = await this.#writers.run(APPEND, keys, [
+    const { retention, retentionBytes = 0, now, metrics, names = noNames } = this.#options;
+    const { meta, log, channel, index } = redisKeys(clientId);
+    const keys = [meta, log, ...index, ...events.map((event) => seenKey(clientId, event))];
+    const [epoch, isBehind, ...results] = await this.#writers.run(APPEND, keys, [
       newEpoch(now()),
       retention,
+      retentionBytes,
       SEEN_FOR_MS,
       channel,
       this.#publish,
-      ...events.flatMap((event) => [event.contents, encodeEvent(event), JSON.stringify(answerOf(event))]),
+      ...events.flatMap((event) => {
+        const { receivedAt, digests } = indexed(clientId, unplaced(event), names);
+        const answer = JSON.stringify(answerOf(event));
+        return [event.contents, encodeEvent(event), answer, receivedAt, digestWords(digests)];
+      }),
     ]);
+    if (isBehind === 1) this.completeIndex(clientId);
     return events.map((event, index) => {
       const [isNew, id, contents, answer] = list(results[index]);
       if (isNew !== 1) {

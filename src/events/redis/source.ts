@@ -6,22 +6,42 @@ import { runScript, type Script, withoutCommand } from '../../redis/script.ts';
 import { newEpoch, type Place } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
+import type { EventSearch } from '../log.ts';
 import { SEAL_KEY_BYTES } from '../seal.ts';
+import {
+  digestOf,
+  type EventNames,
+  type Found,
+  INDEXED_AT_ONCE,
+  indexed,
+  type SearchFrom,
+} from '../search.ts';
 import type { Listener, Source } from '../source.ts';
 import type { RedisChannels } from './channels.ts';
 import { redisKeys } from './keys.ts';
 import { list, word } from './reply.ts';
 import { BOUNDS, HEAD, READ, SEAL_KEY } from './scripts.ts';
+import { CATCH_UP, digestWords, FIND, UNINDEXED } from './search-scripts.ts';
 import type { RedisWriters } from './writers.ts';
 
 /** A client whose key is not among these has it proved once more. */
 const MOST_SEAL_KEYS = 1000;
+
+export interface RedisSourceOptions {
+  readonly redis: RedisClient;
+  readonly writers: RedisWriters;
+  readonly channels: RedisChannels;
+  readonly names: EventNames;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
 
 /** Reads of the log in Redis. A position is a stream id. */
 export class RedisSource implements Source {
   readonly #redis: RedisClient;
   readonly #writers: RedisWriters;
   readonly #channels: RedisChannels;
+  readonly #names: EventNames;
   readonly #now: () => number;
   /** By client: the key of which this process knows that it stays. */
   readonly #sealKeys = new LRUCache<string, string>({ max: MOST_SEAL_KEYS });
@@ -29,10 +49,11 @@ export class RedisSource implements Source {
   /** Thousands of narrowed callers may ask at once. */
   readonly #sealing = new SingleFlight<Buffer>();
 
-  constructor(redis: RedisClient, writers: RedisWriters, channels: RedisChannels, now: () => number) {
+  constructor({ redis, writers, channels, names, now }: RedisSourceOptions) {
     this.#redis = redis;
     this.#writers = writers;
     this.#channels = channels;
+    this.#names = names;
     this.#now = now;
   }
 
@@ -53,6 +74,40 @@ export class RedisSource implements Source {
     const slice = await this.#read(clientId, 'XREVRANGE', end, '-', limit + 1);
     const hasMore = slice.entries.length > limit;
     return { ...slice, hasMore, entries: slice.entries.slice(0, limit).reverse() };
+  }
+
+  async find(
+    clientId: string,
+    { position, direction, limit }: SearchFrom,
+    { receivedFrom, receivedTo, name }: EventSearch,
+  ): Promise<Found | undefined> {
+    const [life, isComplete, isHeld, hasMore, found] = await this.#search(
+      FIND,
+      clientId,
+      direction,
+      position ?? '',
+      limit,
+      receivedFrom ?? '',
+      receivedTo ?? '',
+      name === undefined ? '' : digestWords([digestOf(clientId, name)]),
+    );
+    if (isComplete !== 1) return undefined;
+    const epoch = word(life);
+    const entries = list(found).map((row) => streamEntry(clientId, epoch, row));
+    if (direction === 'back') entries.reverse();
+    return { epoch, isHeld: isHeld === 1, hasMore: hasMore === 1, entries };
+  }
+
+  async catchUp(clientId: string): Promise<boolean> {
+    const [life, after, rows] = await this.#search(UNINDEXED, clientId, INDEXED_AT_ONCE);
+    const epoch = word(life);
+    const entered = list(rows).flatMap((row) => {
+      const { position, event } = streamEntry(clientId, epoch, row);
+      const { receivedAt, digests } = indexed(clientId, event, this.#names);
+      return [position, Buffer.byteLength(streamText(row)), receivedAt, digestWords(digests)];
+    });
+    const [isComplete] = await this.#search(CATCH_UP, clientId, word(after), ...entered);
+    return isComplete === 1;
   }
 
   async head(clientId: string): Promise<Place> {
@@ -101,10 +156,24 @@ export class RedisSource implements Source {
     return { epoch, head: word(head), hasMore: false, entries };
   }
 
-  async #run(script: Script, clientId: string, ...args: (string | number)[]): Promise<readonly unknown[]> {
+  #run(script: Script, clientId: string, ...args: (string | number)[]): Promise<readonly unknown[]> {
     const { meta, log } = redisKeys(clientId);
+    return this.#call(script, [meta, log], args);
+  }
+
+  /** Runs a script that has to do with the index. */
+  #search(script: Script, clientId: string, ...args: (string | number)[]): Promise<readonly unknown[]> {
+    const { meta, log, index } = redisKeys(clientId);
+    return this.#call(script, [meta, log, ...index], args);
+  }
+
+  async #call(
+    script: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<readonly unknown[]> {
     try {
-      const reply = await runScript(this.#redis, script, [meta, log], [newEpoch(this.#now()), ...args]);
+      const reply = await runScript(this.#redis, script, keys, [newEpoch(this.#now()), ...args]);
       return list(reply);
     } catch (cause) {
       throw new StoreUnavailableError('The event log could not be read.', { cause: withoutCommand(cause) });
@@ -114,6 +183,12 @@ export class RedisSource implements Source {
 
 function streamEntry(clientId: string, epoch: string, row: unknown): Entry {
   const [position, fields] = list(row);
-  const [, prev, , event] = list(fields);
-  return decodeEntry(clientId, epoch, { position: word(position), prev: word(prev) }, word(event));
+  const [, prev] = list(fields);
+  return decodeEntry(clientId, epoch, { position: word(position), prev: word(prev) }, streamText(row));
+}
+
+/** The stored text of an entry. */
+function streamText(row: unknown): string {
+  const [, fields] = list(row);
+  return word(list(fields)[3]);
 }

@@ -90,12 +90,12 @@ export class SpooledLog implements EventLog {
     return this.#log.recall(clientId, event);
   }
 
-  readAfter(clientId: string, cursor: string | null, limit: number): Promise<EventPage> {
-    return this.#log.readAfter(clientId, cursor, limit);
+  readAfter(...args: Parameters<EventLog['readAfter']>): Promise<EventPage> {
+    return this.#log.readAfter(...args);
   }
 
-  readBefore(clientId: string, cursor: string | null, limit: number): Promise<EventPage> {
-    return this.#log.readBefore(clientId, cursor, limit);
+  readBefore(...args: Parameters<EventLog['readBefore']>): Promise<EventPage> {
+    return this.#log.readBefore(...args);
   }
 
   sealKey(clientId: string): Promise<Buffer> {

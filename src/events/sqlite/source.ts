@@ -3,9 +3,13 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { newEpoch, type Place } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
+import type { EventSearch } from '../log.ts';
 import { SEAL_KEY_BYTES } from '../seal.ts';
+import { type EventNames, type Found, indexed, type SearchFrom } from '../search.ts';
 import type { Listener, Source } from '../source.ts';
+import type { SqliteBatch } from './batch.ts';
 import { integer, text } from './file.ts';
+import { SqliteIndex } from './search-index.ts';
 
 /** Where an event stands: its number, and the run that wrote it. */
 export interface Position {
@@ -17,11 +21,17 @@ export interface Position {
 /** Reads of the embedded log. A position is `number.run`; the epoch is that of the file's first opening. */
 export class SqliteSource implements Source {
   readonly epoch: string;
+  readonly index: SqliteIndex;
+  readonly #batch: SqliteBatch;
+  readonly #names: EventNames;
   readonly #listeners = new Map<string, Listener>();
   readonly #sealKey: Buffer;
-  readonly #statements: Record<'last' | 'after' | 'back', StatementSync>;
+  readonly #statements: Record<'last' | 'after' | 'back' | 'at', StatementSync>;
 
-  constructor(database: DatabaseSync, now: number) {
+  constructor(database: DatabaseSync, batch: SqliteBatch, names: EventNames, now: number) {
+    this.index = new SqliteIndex(database);
+    this.#batch = batch;
+    this.#names = names;
     const life = database.prepare('SELECT epoch FROM life').get();
     this.epoch = life === undefined ? newEpoch(now) : text(life['epoch']);
     if (life === undefined) database.prepare('INSERT INTO life VALUES (?)').run(this.epoch);
@@ -39,6 +49,7 @@ export class SqliteSource implements Source {
       back: database.prepare(
         'SELECT position, run, prev_run, event FROM events WHERE client = ? AND position <= ? ORDER BY position DESC LIMIT ?',
       ),
+      at: database.prepare('SELECT position, run FROM events WHERE client = ? AND position = ?'),
     };
   }
 
@@ -78,6 +89,44 @@ export class SqliteSource implements Source {
     return this.#slice(clientId, rows.slice(0, limit).reverse(), rows.length > limit);
   }
 
+  async find(clientId: string, from: SearchFrom, search: EventSearch): Promise<Found | undefined> {
+    return this.#read(() => {
+      if (!this.index.isComplete(clientId)) return undefined;
+      const { position } = from;
+      const isHeld = position === null || this.#holds(clientId, position, from.direction);
+      const start = position === null ? undefined : position === this.epoch ? 0 : numberOf(position);
+      const { rows, hasMore } = this.index.find(clientId, start, from, search);
+      return { epoch: this.epoch, isHeld, hasMore, entries: this.#entries(clientId, rows) };
+    });
+  }
+
+  async catchUp(clientId: string): Promise<boolean> {
+    try {
+      await this.#batch.run(() => {
+        for (const row of this.index.unindexed(clientId)) {
+          const stored = text(row['event']);
+          const { event } = this.entry(clientId, positionOf(row), beforeOf(row), stored);
+          const index = indexed(clientId, event, this.#names);
+          this.index.enter(clientId, integer(row['position']), index, Buffer.byteLength(stored));
+        }
+      });
+    } catch (cause) {
+      throw new StoreUnavailableError('The event log could not be written.', { cause });
+    }
+    return this.#read(() => this.index.isComplete(clientId));
+  }
+
+  /** Whether nothing that follows the place, or of a search back precedes it, was given up. */
+  #holds(clientId: string, position: string, direction: SearchFrom['direction']): boolean {
+    if (position === this.epoch && direction === 'back') return true;
+    const [first] = this.#statements.after.all(clientId, 0, 1);
+    const beforeAll = first === undefined ? this.place(this.last(clientId)) : this.place(beforeOf(first));
+    if (direction === 'on' && beforeAll.position === position) return true;
+    if (position === this.epoch) return false;
+    const row = this.#statements.at.get(clientId, numberOf(position));
+    return row !== undefined && this.place(positionOf(row)).position === position;
+  }
+
   async head(clientId: string): Promise<Place> {
     return this.#read(() => this.place(this.last(clientId)));
   }
@@ -108,8 +157,12 @@ export class SqliteSource implements Source {
       epoch: this.epoch,
       hasMore,
       head: this.place(this.last(clientId)).position,
-      entries: rows.map((row) => this.entry(clientId, positionOf(row), beforeOf(row), text(row['event']))),
+      entries: this.#entries(clientId, rows),
     }));
+  }
+
+  #entries(clientId: string, rows: readonly Row[]): readonly Entry[] {
+    return rows.map((row) => this.entry(clientId, positionOf(row), beforeOf(row), text(row['event'])));
   }
 
   #read<T>(work: () => T): T {

@@ -8,9 +8,11 @@ import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, EventLog, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import { LogReader } from '../reader.ts';
+import { type EventNames, indexed, noNames } from '../search.ts';
 import type { EventTopics } from '../topics.ts';
 import { SqliteBatch } from './batch.ts';
 import { openExclusive, PROBE_SCHEMA, probe, text } from './file.ts';
+import { INDEX_SCHEMA, UNINDEXED_SCHEMA } from './search-index.ts';
 import { positionOf, SqliteSource } from './source.ts';
 
 const SCHEMA = `
@@ -24,14 +26,16 @@ const SCHEMA = `
     contents TEXT NOT NULL, answer TEXT NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (client, type, identity)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS seen_expires ON seen (expires);
+  ${INDEX_SCHEMA}
   ${PROBE_SCHEMA}
 `;
 
-/** Columns that files of an earlier schema lack: the run of an event's place, and that of the one before it. */
-const RUN_COLUMNS = [
-  ['events', 'run'],
-  ['events', 'prev_run'],
-  ['seen', 'run'],
+/** Columns that files of an earlier schema lack: the run of an event's place, that of the one before it, and its names. */
+const LATER_COLUMNS = [
+  ['events', 'run', "TEXT NOT NULL DEFAULT ''"],
+  ['events', 'prev_run', "TEXT NOT NULL DEFAULT ''"],
+  ['seen', 'run', "TEXT NOT NULL DEFAULT ''"],
+  ['events', 'names', 'BLOB'],
 ] as const;
 
 export interface SqliteLogOptions {
@@ -39,9 +43,13 @@ export interface SqliteLogOptions {
   readonly dataDir: string;
   /** Events kept per client. */
   readonly retention: number;
+  /** Bytes of stored events kept per client; any number where it is not given. The newest event is always kept. */
+  readonly retentionBytes?: number | undefined;
   readonly metrics: EventMetrics;
   /** Whom events concern; without it, those who wait for their type. */
   readonly topics?: EventTopics | undefined;
+  /** What events are found again by; without it, nothing. */
+  readonly names?: EventNames | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Milliseconds by a clock that nobody sets; for how long messages are recognised. */
@@ -63,7 +71,8 @@ export class SqliteLog extends LogReader implements EventLog {
   readonly #clock: RunningClock;
   /** Names this opening of the file; no copy of the file can know it. */
   readonly #run = randomBytes(6).toString('hex');
-  readonly #statements: Record<'find' | 'insert' | 'remember' | 'trim' | 'forget', StatementSync>;
+  readonly #statements: Record<'find' | 'insert' | 'remember' | 'forget', StatementSync>;
+  readonly #names: EventNames;
 
   constructor(options: SqliteLogOptions) {
     const path = join(options.dataDir, 'events.sqlite');
@@ -73,26 +82,29 @@ export class SqliteLog extends LogReader implements EventLog {
         `${path} is in use by another process. Several processes share a log only through Redis.`,
       );
     }
-    addRunColumns(database);
-    const store = new SqliteSource(database, options.now());
+    addLaterColumns(database);
+    database.exec(UNINDEXED_SCHEMA);
+    const { names = noNames } = options;
+    const batch = new SqliteBatch(database);
+    const store = new SqliteSource(database, batch, names, options.now());
     super(store, options.metrics, options.topics);
+    this.#names = names;
     this.#clock = new RunningClock(database, options.now, options.monotonic);
     this.#options = options;
     this.#database = database;
-    this.#batch = new SqliteBatch(database);
+    this.#batch = batch;
     this.#store = store;
     this.#statements = {
       find: database.prepare(
         'SELECT position, run, contents, answer FROM seen WHERE client = ? AND type = ? AND identity = ? AND expires > ?',
       ),
       insert: database.prepare(
-        'INSERT INTO events (client, position, run, prev_run, event) VALUES (?, ?, ?, ?, ?)',
+        'INSERT INTO events (client, position, run, prev_run, event, names) VALUES (?, ?, ?, ?, ?, ?)',
       ),
       remember: database.prepare(
         `INSERT OR REPLACE INTO seen (client, type, identity, position, run, contents, answer, expires)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       ),
-      trim: database.prepare('DELETE FROM events WHERE client = ? AND position <= ?'),
       forget: database.prepare('DELETE FROM seen WHERE expires <= ?'),
     };
   }
@@ -103,6 +115,7 @@ export class SqliteLog extends LogReader implements EventLog {
     if (entry !== undefined) {
       metrics.appended(event.type);
       this.#store.announce(clientId, entry);
+      if (!this.#store.index.isComplete(clientId)) this.completeIndex(clientId);
     } else {
       metrics.duplicate(event.type, appended.conflict);
     }
@@ -142,9 +155,14 @@ export class SqliteLog extends LogReader implements EventLog {
     const { number, run } = position;
     const stored = encodeEvent(event);
     const answer = answerOf(event);
-    const { insert, remember, trim, forget } = this.#statements;
-    insert.run(clientId, number, run, last.run, stored);
-    trim.run(clientId, number - this.#options.retention);
+    const { insert, remember, forget } = this.#statements;
+    const { retention, retentionBytes } = this.#options;
+    const { index } = this.#store;
+    const entry = this.#store.entry(clientId, position, last, stored);
+    const found = indexed(clientId, entry.event, this.#names);
+    const names = index.add(clientId, number, found, Buffer.byteLength(stored));
+    insert.run(clientId, number, run, last.run, stored, names);
+    index.trim(clientId, number, { events: retention, bytes: retentionBytes });
     forget.run(now);
     remember.run(
       clientId,
@@ -156,7 +174,6 @@ export class SqliteLog extends LogReader implements EventLog {
       JSON.stringify(answer),
       now + SEEN_FOR_MS,
     );
-    const entry = this.#store.entry(clientId, position, last, stored);
     return { appended: { answer, duplicate: false, conflict: false, cursor: entry.event.cursor }, entry };
   }
 
@@ -180,10 +197,10 @@ export class SqliteLog extends LogReader implements EventLog {
   }
 }
 
-function addRunColumns(database: DatabaseSync): void {
+function addLaterColumns(database: DatabaseSync): void {
   const find = database.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?');
-  for (const [table, column] of RUN_COLUMNS) {
+  for (const [table, column, type] of LATER_COLUMNS) {
     if (find.get(table, column) !== undefined) continue;
-    database.exec(`ALTER TABLE ${table} ADD COLUMN ${column} TEXT NOT NULL DEFAULT ''`);
+    database.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
   }
 }

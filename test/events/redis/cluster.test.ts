@@ -19,6 +19,7 @@ import type { RedisServer } from '../../helpers/redis.ts';
 import { failOver, type RedisCluster, startCluster, startMigration } from '../../helpers/redis-topologies.ts';
 import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
+import { describeSearch } from '../search.contract.ts';
 
 // A Cluster that was away needs some seconds to agree with itself.
 const LONG = { timeout: 90_000 };
@@ -45,6 +46,11 @@ async function open(retention = 1000, metrics = countingMetrics()): Promise<Even
 describeEventLog('the log in a Cluster', async ({ retention, metrics }) => {
   const dataDir = await mkdtemp(join(root, 'data-'));
   return openEventLog({ redisUrl: cluster.url, dataDir, retention, metrics, logger: recordingLogger() });
+});
+
+describeSearch('the log in a Cluster', async (options) => {
+  const dataDir = await mkdtemp(join(root, 'data-'));
+  return openEventLog({ redisUrl: cluster.url, dataDir, logger: recordingLogger(), ...options });
 });
 
 describe('a Cluster of three', () => {

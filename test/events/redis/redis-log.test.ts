@@ -5,10 +5,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
+import type { EventNames } from '../../../src/events/search.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
 import { DURABLE, type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
+import { describeSearch } from '../search.contract.ts';
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -19,6 +21,8 @@ afterAll(() => redis.stop());
 const open = async (options: {
   redisUrl: string;
   retention?: number;
+  retentionBytes?: number | undefined;
+  names?: EventNames;
   metrics?: EventMetrics;
   logger?: ReturnType<typeof recordingLogger>;
 }): Promise<RedisLog> => {
@@ -36,6 +40,96 @@ const open = async (options: {
 describeEventLog('the log in Redis', ({ retention, metrics }) =>
   open({ redisUrl: redis.url, retention, metrics }),
 );
+
+describeSearch('the log in Redis', (options) => open({ redisUrl: redis.url, ...options }));
+
+describe('an index in Redis that lacks events', () => {
+  const names: EventNames = ({ id }) => [id];
+  /** What a search by name gives, page by page. */
+  const search = async (log: RedisLog, client: string, name: string): Promise<string[]> => {
+    const found: string[] = [];
+    let cursor: string | null = null;
+    for (let hasMore = true; hasMore; ) {
+      const page = await log.readAfter(client, cursor, 40, { name });
+      found.push(...ids(page.events));
+      cursor = page.events.at(-1)?.cursor ?? cursor;
+      ({ hasMore } = page);
+    }
+    return found;
+  };
+  /** Appends as a version does that knows nothing of the index. */
+  const appendEarlier = async (client: string, retention: number): Promise<string> => {
+    const event = moneyIn();
+    const last = (await redis.admin.hget(`{${client}}:meta`, 'last')) ?? '';
+    const { id, type, receivedAt, payload } = event;
+    const stored = JSON.stringify({ id, type, receivedAt, payload: JSON.parse(payload) });
+    const fields = ['prev', last, 'event', stored] as const;
+    const position = await redis.admin.xadd(`{${client}}:log`, 'MAXLEN', '=', retention, '*', ...fields);
+    await redis.admin.hset(`{${client}}:meta`, 'last', position ?? '');
+    return id;
+  };
+  const filled = async (retention: number) => {
+    const client = randomUUID();
+    const log = await open({ redisUrl: redis.url, retention, names });
+    const sent = Array.from({ length: 300 }, () => moneyIn());
+    for (const event of sent) await log.append(client, event);
+    return { client, log, sent: sent.map(({ id }) => id) };
+  };
+  const isFoundByIndex = async (log: RedisLog, client: string, name: string) =>
+    until(async () => {
+      const found = await search(log, client, name);
+      expect(found).toContain(name);
+      return found.length === 1;
+    });
+
+  it.each([
+    ['all of it', ['index', 'names', 'indexed']],
+    ['what it knows of times', ['index']],
+    ['names', ['names']],
+    ['the order', ['indexed']],
+  ])('was lost, and is made once more: %s', async (_what, lost) => {
+    const { client, log, sent } = await filled(1000);
+    await redis.admin.del(lost.map((key) => `{${client}}:${key}`));
+    for (const id of [sent[0], sent[299]]) await isFoundByIndex(log, client, id ?? '');
+    await log.append(client, moneyIn());
+    await isFoundByIndex(log, client, sent[150] ?? '');
+    await log.stop();
+  });
+
+  it('takes in what processes of an earlier version append meanwhile, and gives up what they trim', async () => {
+    const { client, log } = await filled(200);
+    const foreign: string[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      for (let sent = 0; sent < 60; sent += 1) foreign.push(await appendEarlier(client, 200));
+      const own = moneyIn();
+      await log.append(client, own);
+      for (const id of [foreign.at(-1) ?? '', own.id]) await isFoundByIndex(log, client, id);
+    }
+    await log.append(client, moneyIn());
+    await until(async () => {
+      const [kept, indexed] = [
+        await redis.admin.xlen(`{${client}}:log`),
+        await redis.admin.llen(`{${client}}:indexed`),
+      ];
+      // One name each, and the mark.
+      return kept === 200 && indexed === 200 && (await redis.admin.zcard(`{${client}}:names`)) === 201;
+    });
+    await log.stop();
+  });
+
+  it('is trimmed with the log, whatever it is trimmed by', async () => {
+    const { client, log } = await filled(70);
+    expect(await redis.admin.llen(`{${client}}:indexed`)).toBe(70);
+    expect(await redis.admin.zcard(`{${client}}:names`)).toBe(71);
+    const small = await open({ redisUrl: redis.url, retention: 70, retentionBytes: 2_000, names });
+    await small.append(client, moneyIn());
+    const kept = await redis.admin.xlen(`{${client}}:log`);
+    expect(kept).toBeLessThan(10);
+    expect(await redis.admin.llen(`{${client}}:indexed`)).toBe(kept);
+    expect(await redis.admin.zcard(`{${client}}:names`)).toBe(kept + 1);
+    await Promise.all([log.stop(), small.stop()]);
+  });
+});
 
 describe('two processes on one Redis', () => {
   const logs: RedisLog[] = [];

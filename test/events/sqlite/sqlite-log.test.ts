@@ -8,7 +8,9 @@ import { EventsGapError } from '../../../src/events/errors.ts';
 import { silentMetrics } from '../../../src/events/metrics.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
 import { ids, moneyIn } from '../../helpers/events.ts';
+import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
+import { describeSearch } from '../search.contract.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -22,6 +24,10 @@ const newFolder = (): Promise<string> => mkdtemp(join(root, 'log-'));
 
 describeEventLog('the embedded log', async ({ retention, metrics }) => {
   return new SqliteLog({ dataDir: await newFolder(), retention, metrics, now: Date.now });
+});
+
+describeSearch('the embedded log', async (options) => {
+  return new SqliteLog({ dataDir: await newFolder(), metrics: silentMetrics, now: Date.now, ...options });
 });
 
 describe('the file of the embedded log', () => {
@@ -120,6 +126,73 @@ describe('the file of the embedded log', () => {
     expect(ids((await second.readAfter('client', old, 5)).events)).toEqual([later.id]);
     expect(ids((await second.readAfter('client', null, 5)).events)).toEqual([event.id, later.id]);
     await second.stop();
+  });
+});
+
+describe('a file of the embedded log without an index of some events', () => {
+  const open = (dataDir: string, more: { retention?: number; retentionBytes?: number } = {}): SqliteLog =>
+    new SqliteLog({
+      dataDir,
+      retention: 1000,
+      metrics: silentMetrics,
+      names: ({ id }) => [id],
+      now: Date.now,
+      ...more,
+    });
+
+  it.each([
+    ['all', ''],
+    ['the oldest', 'WHERE position <= 150'],
+    ['the newest, which an earlier version has appended since', 'WHERE position > 150'],
+  ])('finds them at once, and by the index in the end: %s', async (_which, where) => {
+    const dataDir = await newFolder();
+    const first = open(dataDir);
+    const sent = Array.from({ length: 300 }, () => moneyIn());
+    await Promise.all(sent.map((event) => first.append('client', event)));
+    await first.stop();
+    const database = new DatabaseSync(join(dataDir, 'events.sqlite'));
+    database.exec(`UPDATE events SET names = NULL ${where}`);
+    if (where === '') database.exec('DROP INDEX events_unindexed; DROP TABLE names; DROP TABLE blocks');
+    database.close();
+
+    const second = open(dataDir);
+    const wanted = sent[1] ?? moneyIn();
+    const found: string[] = [];
+    let cursor: string | null = null;
+    for (let hasMore = true; hasMore; ) {
+      const page = await second.readAfter('client', cursor, 40, { name: wanted.id });
+      found.push(...ids(page.events));
+      cursor = page.events.at(-1)?.cursor ?? cursor;
+      ({ hasMore } = page);
+    }
+    expect(found).toContain(wanted.id);
+    for (const { id } of [wanted, sent[299] ?? wanted]) {
+      await until(async () => {
+        const { events } = await second.readAfter('client', null, 1000, { name: id });
+        return events.length === 1 && events[0]?.id === id;
+      });
+    }
+    const since = { receivedFrom: Date.now() + 1 };
+    expect((await second.readAfter('client', null, 1000, since)).events).toEqual([]);
+    await second.stop();
+  });
+
+  it('comes down to bounds that were lowered', async () => {
+    const dataDir = await newFolder();
+    const first = open(dataDir);
+    await Promise.all(Array.from({ length: 300 }, () => first.append('client', moneyIn())));
+    await first.stop();
+    const fewer = open(dataDir, { retention: 20 });
+    await fewer.append('client', moneyIn());
+    expect((await fewer.readAfter('client', null, 1000)).events).toHaveLength(20);
+    await fewer.stop();
+    const smaller = open(dataDir, { retentionBytes: 2_000 });
+    const last = moneyIn();
+    await smaller.append('client', last);
+    const { events } = await smaller.readAfter('client', null, 1000);
+    expect(ids(events).at(-1)).toBe(last.id);
+    expect(events.length).toBeLessThan(10);
+    await smaller.stop();
   });
 });
 

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { closeSync, fdatasync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { CommandError } from './command.ts';
+
+const sync = promisify(fdatasync);
+
+/** Bytes of a record: a whole number of sectors, and more than the longest cursor needs. */
+const RECORD_BYTES = 2_048;
+const CHECKSUM_DIGITS = 16;
+
+/**
+ * A cursor on disk, written in place: two records take turns, each with a number and a checksum, so that one is whole whatever
+ * happens while the other is written. What has been saved outlives the process at once, and the machine as soon as the disk has
+ * it, which is not waited for.
+ */
+export class CursorFile {
+  readonly #path: string;
+  #file: number | undefined;
+  #number = 0;
+  #cursor: string | undefined;
+  #syncing: Promise<void> | undefined;
+  #isDirty = false;
+  #failure: unknown;
+
+  /** @throws CommandError where the file cannot be read, or holds no cursor */
+  constructor(path: string) {
+    this.#path = path;
+    let text: string;
+    try {
+      text = readFileSync(path, 'latin1');
+    } catch (cause) {
+      if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return;
+      throw new CommandError(`${path} cannot be read: ${String(cause)}`, { cause });
+    }
+    const records = [text.slice(0, RECORD_BYTES), text.slice(RECORD_BYTES)].flatMap(readRecord);
+    const newest = records.toSorted((one, other) => other.number - one.number)[0];
+    // A cursor alone, as an operator writes it.
+    const alone = /^\s*([\w-]+)\s*$/.exec(text)?.[1];
+    this.#number = newest?.number ?? 0;
+    this.#cursor = newest?.cursor ?? alone;
+    // To begin with what comes from now on would leave out what came before, unseen.
+    if (this.#cursor === undefined) {
+      throw new CommandError(`${path} holds no cursor. Delete it, and start again with --from.`);
+    }
+  }
+
+  /** The cursor saved last; undefined where there is no file yet. */
+  get cursor(): string | undefined {
+    return this.#cursor;
+  }
+
+  /** @throws CommandError where it cannot be written, or what was written before could not be brought to the disk */
+  save(cursor: string): void {
+    try {
+      if (this.#failure !== undefined) throw this.#failure;
+      this.#file ??= this.#open(cursor);
+      this.#number += 1;
+      const place = (this.#number % 2) * RECORD_BYTES;
+      writeSync(this.#file, record(this.#number, cursor), 0, RECORD_BYTES, place);
+    } catch (cause) {
+      throw new CommandError(`The cursor cannot be saved in ${this.#path}: ${String(cause)}`, { cause });
+    }
+    this.#cursor = cursor;
+    this.#isDirty = true;
+    this.#syncing ??= this.#sync(this.#file);
+  }
+
+  /** Resolves once the disk has what was saved. */
+  async close(): Promise<void> {
+    await this.#syncing;
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  /** A file of whole records takes the place of what was there; whoever is killed meanwhile leaves the one before. */
+  #open(cursor: string): number {
+    const next = `${this.#path}.next`;
+    const file = openSync(next, 'w+', 0o600);
+    for (const place of [0, RECORD_BYTES]) {
+      writeSync(file, record(this.#number, this.#cursor ?? cursor), 0, RECORD_BYTES, place);
+    }
+    renameSync(next, this.#path);
+    return file;
+  }
+
+  async #sync(file: number): Promise<void> {
+    try {
+      while (this.#isDirty) {
+        this.#isDirty = false;
+        await sync(file);
+      }
+    } catch (error) {
+      this.#failure = error;
+    } finally {
+      this.#syncing = undefined;
+    }
+  }
+}
+
+const checksum = (text: string): string =>
+  createHash('sha256').update(text).digest('hex').slice(0, CHECKSUM_DIGITS);
+
+function record(number: number, cursor: string): Buffer {
+  const text = `${number} ${cursor}`;
+  return Buffer.from(`${`${text} ${checksum(text)}`.padEnd(RECORD_BYTES - 1)}\n`);
+}
+
+function readRecord(text: string): { readonly number: number; readonly cursor: string }[] {
+  const [, number = '', cursor = '', sum] = /^(\d+) (\S+) ([0-9a-f]+) *\n$/.exec(text) ?? [];
+  return sum === checksum(`${number} ${cursor}`) ? [{ number: Number(number), cursor }] : [];
+}

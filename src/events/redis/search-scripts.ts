@@ -1,0 +1,236 @@
+import { script } from '../../redis/script.ts';
+import { BLOCK } from '../search.ts';
+import { LIFE } from './life.ts';
+
+/** Digests as a script takes them: words of one length. */
+export const digestWords = (digests: readonly Buffer[]): string =>
+  digests.map((digest) => digest.toString('base64url')).join(' ');
+
+/** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
+const TRIMMED_AT_ONCE = 1_000;
+/** Adjacent blocks of which the events are read as one. */
+const RUN = 4;
+/** Blocks of which the times are read at a time. */
+const READ_AT_ONCE = 64;
+
+/**
+ * What scripts do with the index, after `LIFE`. Keys 3 to 5:
+ *
+ * - `index`, a hash: the `epoch` of the log that it belongs to, the id of the `last` event in it, how many events were entered
+ *   (`count`) and given up (`gone`), the `bytes` of those between; and for each 256 of them in a row a block `b<number>`, which
+ *   says `<id of the first> <earliest received> <latest received>`.
+ * - `names`, a sorted set without scores: `<digest><id, padded>`. A member `!` says that the set was not lost alone.
+ * - `indexed`, a list: `<id> <bytes> <digests>` of each event in the index, in the order of the log, so that what is trimmed can be
+ *   taken out of `names`.
+ *
+ * An event that another version appends is not entered. The index then ends before the log does, and `CATCH_UP` goes on from its end.
+ */
+export const INDEX = `
+  local state = redis.call('HMGET', KEYS[3], 'epoch', 'last', 'count', 'gone', 'bytes')
+  local upTo = state[2] or ''
+  local count, gone, bytes = tonumber(state[3] or 0), tonumber(state[4] or 0), tonumber(state[5] or 0)
+  if state[1] ~= epoch or redis.call('EXISTS', KEYS[4]) == 0
+    or redis.call('LLEN', KEYS[5]) ~= count - gone then
+    upTo, count, gone, bytes = '', 0, 0, 0
+    if state[1] then redis.call('DEL', KEYS[3], KEYS[4], KEYS[5]) end
+  end
+
+  local function isComplete()
+    return upTo == last or (upTo == '' and last == epoch)
+  end
+  local function whole(value)
+    return string.format('%.0f', value)
+  end
+  local function save()
+    if upTo == '' then return end
+    redis.call('HSET', KEYS[3], 'epoch', epoch, 'last', upTo, 'count', whole(count), 'gone', whole(gone), 'bytes', whole(bytes))
+  end
+  local function parts(id)
+    return id:match('^(%d+)%-(%d+)$')
+  end
+  local function padded(id)
+    local time, sequence = parts(id)
+    return string.rep('0', 15 - #time) .. time .. string.rep('0', 15 - #sequence) .. sequence
+  end
+  local function unpadded(text)
+    return (text:sub(1, 15):gsub('^0+(%d)', '%1')) .. '-' .. (text:sub(16):gsub('^0+(%d)', '%1'))
+  end
+  local function isBefore(id, other)
+    return padded(id) < padded(other)
+  end
+  local function blockOf(number)
+    return math.floor(number / ${BLOCK})
+  end
+
+  local function enter(id, size, received, digests)
+    if count == 0 then redis.call('ZADD', KEYS[4], 0, '!') end
+    for digest in digests:gmatch('%S+') do redis.call('ZADD', KEYS[4], 0, digest .. padded(id)) end
+    redis.call('RPUSH', KEYS[5], id .. ' ' .. size .. ' ' .. digests)
+    local field = 'b' .. whole(blockOf(count))
+    local first, earliest, latest = id, received, received
+    local block = redis.call('HGET', KEYS[3], field)
+    if block then
+      first, earliest, latest = block:match('^(%S+) (%S+) (%S+)$')
+      if tonumber(received) < tonumber(earliest) then earliest = received end
+      if tonumber(received) > tonumber(latest) then latest = received end
+    end
+    redis.call('HSET', KEYS[3], field, first .. ' ' .. earliest .. ' ' .. latest)
+    count, bytes, upTo = count + 1, bytes + size, id
+  end
+
+  -- Takes out of the index what the log no longer holds, and of both what is more than the bytes to be kept (0 for any number).
+  local function trim(most)
+    local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+    local from
+    for _ = 1, ${TRIMMED_AT_ONCE} do
+      local item = redis.call('LINDEX', KEYS[5], 0)
+      if not item then break end
+      local id, size, digests = item:match('^(%S+) (%S+) (.*)$')
+      local isGone = not oldest or isBefore(id, oldest[1])
+      if not isGone and not (most > 0 and bytes > most and id ~= last) then break end
+      redis.call('LPOP', KEYS[5])
+      for digest in digests:gmatch('%S+') do redis.call('ZREM', KEYS[4], digest .. padded(id)) end
+      gone, bytes = gone + 1, bytes - tonumber(size)
+      if gone % ${BLOCK} == 0 then redis.call('HDEL', KEYS[3], 'b' .. whole(blockOf(gone) - 1)) end
+      if not isGone then from = id end
+    end
+    if from then
+      local time, sequence = parts(from)
+      redis.call('XTRIM', KEYS[2], 'MINID', '=', time .. '-' .. whole(tonumber(sequence) + 1))
+    end
+  end
+`;
+
+/**
+ * Keys: meta, log, the three of the index. Arguments: an epoch to begin with, `on` or `back`, a position to begin after or before
+ * (or nothing), how many events, the times between which they were received (or nothing), the digest of a name (or nothing).
+ * Returns `{epoch}` where the index lacks events, else `{epoch, 1, whether the position is held, whether more may follow, entries in the
+ * direction of the search}`.
+ */
+export const FIND = script(`
+  ${LIFE}
+  ${INDEX}
+  if not isComplete() then return {epoch} end
+  local isOn, place, limit, digest = ARGV[2] == 'on', ARGV[3], tonumber(ARGV[4]), ARGV[7]
+  local from, to = tonumber(ARGV[5]), tonumber(ARGV[6])
+  local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+  local isPosition = place ~= '' and place ~= epoch
+  local isHeld = place == '' or (place == epoch and not isOn)
+    or (isOn and place == (oldest and oldest[2][2] or last))
+    or (isPosition and redis.call('XRANGE', KEYS[2], place, place)[1] ~= nil)
+  local nothing = {epoch, 1, isHeld and 1 or 0, 0, {}}
+  if not isHeld or not oldest or (place == epoch and not isOn) then return nothing end
+
+  local lowest, highest = blockOf(gone), blockOf(count - 1)
+  local blocks = {}
+  local function block(number)
+    if not blocks[number] then
+      -- Blocks are mostly asked for in a row.
+      local start = math.max(lowest, number - number % ${READ_AT_ONCE})
+      local fields = {}
+      for other = start, math.min(highest, start + ${READ_AT_ONCE - 1}) do fields[#fields + 1] = 'b' .. whole(other) end
+      for index, text in ipairs(redis.call('HMGET', KEYS[3], unpack(fields))) do
+        blocks[start + index - 1] = {text:match('^(%S+) (%S+) (%S+)$')}
+      end
+    end
+    return blocks[number][1]
+  end
+  local function isOfTime(number)
+    block(number)
+    local _, earliest, latest = unpack(blocks[number])
+    return (not from or tonumber(latest) >= from) and (not to or tonumber(earliest) < to)
+  end
+  -- The first block of the time from one on, in the direction of the step; nothing past the ends.
+  local function seek(number, step)
+    while number >= lowest and number <= highest do
+      if isOfTime(number) then return number end
+      number = number + step
+    end
+  end
+  -- The block that a position is in, or would be.
+  local function blockAt(id)
+    local low, high = lowest, highest
+    while low < high do
+      local middle = math.ceil((low + high) / 2)
+      if isBefore(id, block(middle)) then high = middle - 1 else low = middle end
+    end
+    return low
+  end
+  local function reply(entries, hasMore)
+    return {epoch, 1, 1, (hasMore and #entries > 0) and 1 or 0, entries}
+  end
+
+  if digest ~= '' then
+    local first, last = seek(lowest, 1), seek(highest, -1)
+    if not first then return nothing end
+    local start, opening = padded(oldest[1]), padded(block(first))
+    local low = '[' .. digest .. (opening > start and opening or start)
+    local high = '(' .. digest .. (last < highest and padded(block(last + 1)) or '~')
+    if isPosition then
+      local bound = '(' .. digest .. padded(place)
+      if isOn and bound:sub(2) >= low:sub(2) then low = bound end
+      if not isOn and bound:sub(2) < high:sub(2) then high = bound end
+    end
+    local members = isOn and redis.call('ZRANGE', KEYS[4], low, high, 'BYLEX', 'LIMIT', 0, limit + 1)
+      or redis.call('ZRANGE', KEYS[4], high, low, 'BYLEX', 'REV', 'LIMIT', 0, limit + 1)
+    local entries = {}
+    for index = 1, math.min(#members, limit) do
+      local id = unpadded(members[index]:sub(#digest + 1))
+      entries[#entries + 1] = redis.call('XRANGE', KEYS[2], id, id)[1]
+    end
+    return reply(entries, #members > limit)
+  end
+
+  local step = isOn and 1 or -1
+  local number = isPosition and blockAt(place) or (isOn and lowest or highest)
+  while true do
+    number = seek(number, step)
+    if not number then return nothing end
+    local stop = number + step
+    while math.abs(stop - number) < ${RUN} and stop >= lowest and stop <= highest and isOfTime(stop) do
+      stop = stop + step
+    end
+    local bottom, top = isOn and number or stop + 1, isOn and stop - 1 or number
+    local low = block(bottom)
+    local high = top < highest and '(' .. block(top + 1) or '+'
+    if isPosition and isOn and not isBefore(place, low) then low = '(' .. place end
+    if isPosition and not isOn and (high == '+' or isBefore(place, high:sub(2))) then high = '(' .. place end
+    local rows = isOn and redis.call('XRANGE', KEYS[2], low, high, 'COUNT', limit + 1)
+      or redis.call('XREVRANGE', KEYS[2], high, low, 'COUNT', limit + 1)
+    if #rows > limit then
+      table.remove(rows)
+      return reply(rows, true)
+    end
+    if #rows > 0 then return reply(rows, seek(stop, step) ~= nil) end
+    number = stop
+  end
+`);
+
+/**
+ * Keys as for `FIND`. Arguments: an epoch to begin with, how many. Returns `{epoch, id of the last event in the index, entries after it}`.
+ */
+export const UNINDEXED = script(`
+  ${LIFE}
+  ${INDEX}
+  return {epoch, upTo, redis.call('XRANGE', KEYS[2], upTo == '' and '-' or '(' .. upTo, '+', 'COUNT', ARGV[2])}
+`);
+
+/**
+ * Keys as for `FIND`. Arguments: an epoch to begin with, the id after which the index is to go on; and for each event its id, its
+ * bytes, when it was received and its digests. Does nothing where another process has been faster. Returns `{whether the index is
+ * complete}`.
+ */
+export const CATCH_UP = script(`
+  ${LIFE}
+  ${INDEX}
+  if upTo == ARGV[2] then
+    for first = 3, #ARGV, 4 do enter(ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]) end
+    if #redis.call('XRANGE', KEYS[2], upTo == '' and '-' or '(' .. upTo, '+', 'COUNT', 1) == 0 then
+      if upTo == '' then redis.call('ZADD', KEYS[4], 0, '!') end
+      upTo = last
+    end
+    trim(0)
+    save()
+  end
+  return {isComplete() and 1 or 0}
+`);

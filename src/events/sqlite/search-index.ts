@@ -1,0 +1,249 @@
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
+import type { EventSearch } from '../log.ts';
+import { BLOCK, DIGEST_BYTES, digestOf, INDEXED_AT_ONCE, type Indexed, type SearchFrom } from '../search.ts';
+import { integer } from './file.ts';
+
+/**
+ * `names` leads from a digest to the events that have the name. `blocks` says of 256 positions in a row when the earliest and
+ * the latest of their events was received, and how many bytes they take.
+ */
+export const INDEX_SCHEMA = `
+  CREATE TABLE IF NOT EXISTS names (
+    name BLOB NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS blocks (
+    client TEXT NOT NULL, block INTEGER NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, PRIMARY KEY (client, block)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+/** Wants the column `events.names`. An event that has none is not in the index: an earlier version has written it. */
+export const UNINDEXED_SCHEMA = `
+  CREATE INDEX IF NOT EXISTS events_unindexed ON events (client, position) WHERE names IS NULL;
+`;
+
+type Row = Record<string, SQLOutputValue>;
+
+/** Rows of `events`, in the order of the log. */
+interface FoundRows {
+  readonly rows: readonly Row[];
+  readonly hasMore: boolean;
+}
+
+/** How much of the log is kept. */
+export interface Retention {
+  /** Events kept per client. */
+  readonly events: number;
+  /** Bytes of stored events kept per client; undefined for any number. The newest event is kept whatever it takes. */
+  readonly bytes: number | undefined;
+}
+
+/** Adjacent blocks that are read as one. */
+const RUN = 4;
+/** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
+const TRIMMED_AT_ONCE = 1_000;
+const NOTHING: FoundRows = { rows: [], hasMore: false };
+const COLUMNS = 'events.position, run, prev_run, event';
+
+const blockOf = (number: number): number => Math.floor(number / BLOCK);
+
+/** Finds events of the embedded log again, and knows which are too many. Everything that writes is done in the caller's transaction. */
+export class SqliteIndex {
+  readonly #complete = new Set<string>();
+  readonly #statements;
+
+  constructor(database: DatabaseSync) {
+    const overlaps = 'latest >= $from AND earliest < $to';
+    const prepare = (sql: string): StatementSync => database.prepare(sql);
+    this.#statements = {
+      name: prepare('INSERT OR IGNORE INTO names (name, position) VALUES (?, ?)'),
+      unname: prepare('DELETE FROM names WHERE name = ? AND position = ?'),
+      widen: prepare(`
+        INSERT INTO blocks (client, block, earliest, latest, bytes) VALUES ($client, $block, $at, $at, $bytes)
+        ON CONFLICT DO UPDATE SET
+          earliest = min(earliest, $at), latest = max(latest, $at), bytes = bytes + $bytes`),
+      lighten: prepare('UPDATE blocks SET bytes = bytes - ? WHERE client = ? AND block = ?'),
+      forget: prepare('DELETE FROM blocks WHERE client = ? AND block < ?'),
+      weigh: prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM blocks WHERE client = ?'),
+      oldest: prepare(
+        'SELECT position, names, octet_length(event) AS bytes FROM events WHERE client = ? ORDER BY position LIMIT 1',
+      ),
+      remove: prepare('DELETE FROM events WHERE client = ? AND position = ?'),
+      unindexed: prepare(
+        `SELECT ${COLUMNS} FROM events WHERE client = ? AND names IS NULL ORDER BY position LIMIT ?`,
+      ),
+      enter: prepare('UPDATE events SET names = ? WHERE client = ? AND position = ?'),
+      next: prepare(`SELECT block FROM blocks WHERE client = $client AND block >= $block AND ${overlaps}
+        ORDER BY block LIMIT 1`),
+      nextOther: prepare(`SELECT block FROM blocks WHERE client = $client AND block > $block
+        AND block < $block + ${RUN} AND NOT (${overlaps}) ORDER BY block LIMIT 1`),
+      previous: prepare(`SELECT block FROM blocks WHERE client = $client AND block <= $block AND ${overlaps}
+        ORDER BY block DESC LIMIT 1`),
+      previousOther: prepare(`SELECT block FROM blocks WHERE client = $client AND block < $block
+        AND block > $block - ${RUN} AND NOT (${overlaps}) ORDER BY block DESC LIMIT 1`),
+      on: prepare(`SELECT ${COLUMNS} FROM events WHERE client = ? AND position BETWEEN ? AND ?
+        ORDER BY position LIMIT ?`),
+      back: prepare(`SELECT ${COLUMNS} FROM events WHERE client = ? AND position BETWEEN ? AND ?
+        ORDER BY position DESC LIMIT ?`),
+      namedOn:
+        prepare(`SELECT ${COLUMNS} FROM names JOIN events ON client = ? AND events.position = names.position
+        WHERE name = ? AND names.position BETWEEN ? AND ? ORDER BY names.position LIMIT ?`),
+      namedBack:
+        prepare(`SELECT ${COLUMNS} FROM names JOIN events ON client = ? AND events.position = names.position
+        WHERE name = ? AND names.position BETWEEN ? AND ? ORDER BY names.position DESC LIMIT ?`),
+    };
+  }
+
+  /**
+   * Enters an event that has just been stored.
+   *
+   * @param bytes of its stored text
+   * @returns what its column `names` has to hold
+   */
+  add(clientId: string, number: number, { receivedAt, digests }: Indexed, bytes: number): Buffer {
+    const { name, widen } = this.#statements;
+    for (const digest of digests) name.run(digest, number);
+    widen.run({ $client: clientId, $block: blockOf(number), $at: receivedAt, $bytes: bytes });
+    return Buffer.concat(digests);
+  }
+
+  /** Gives up the oldest events of a client where there are more than are to be kept, with all that the index holds of them. */
+  trim(clientId: string, newest: number, { events, bytes: most }: Retention): void {
+    const { weigh, oldest, remove, unname, lighten, forget } = this.#statements;
+    let bytes = most === undefined ? 0 : integer(weigh.get(clientId)?.['bytes']);
+    for (let trimmed = 0; ; trimmed += 1) {
+      const row = oldest.get(clientId);
+      const number = integer(row?.['position']);
+      const isTooMuch = number <= newest - events || (most !== undefined && bytes > most && number < newest);
+      if (!isTooMuch || row === undefined || trimmed === TRIMMED_AT_ONCE) {
+        forget.run(clientId, blockOf(number));
+        return;
+      }
+      const { names } = row;
+      remove.run(clientId, number);
+      // An event that is not in the index has nothing there.
+      if (!(names instanceof Uint8Array)) continue;
+      for (const digest of digestsIn(names)) unname.run(digest, number);
+      bytes -= integer(row['bytes']);
+      lighten.run(row['bytes'] ?? 0, clientId, blockOf(number));
+    }
+  }
+
+  /** Whether every event of the client is in the index. Once it is, it stays so: what this version appends is entered. */
+  isComplete(clientId: string): boolean {
+    if (this.#complete.has(clientId)) return true;
+    if (this.#statements.unindexed.get(clientId, 1) !== undefined) return false;
+    this.#complete.add(clientId);
+    return true;
+  }
+
+  /** Some events that are not in the index, oldest first, to be handed to `enter`. */
+  unindexed(clientId: string): readonly Row[] {
+    return this.#statements.unindexed.all(clientId, INDEXED_AT_ONCE);
+  }
+
+  /** Enters an event that was stored without. */
+  enter(clientId: string, number: number, index: Indexed, bytes: number): void {
+    const names = this.add(clientId, number, index, bytes);
+    this.#statements.enter.run(names, clientId, number);
+  }
+
+  /** @param start the number of the place to search from, exclusive; undefined for the end of the log where the direction begins. */
+  find(
+    clientId: string,
+    start: number | undefined,
+    { direction, limit }: Pick<SearchFrom, 'direction' | 'limit'>,
+    search: EventSearch,
+  ): FoundRows {
+    const isOn = direction === 'on';
+    const low = isOn ? (start ?? 0) + 1 : 0;
+    const high = isOn ? Number.MAX_SAFE_INTEGER : (start ?? Number.MAX_SAFE_INTEGER) - 1;
+    const times = {
+      $client: clientId,
+      $from: search.receivedFrom ?? Number.MIN_SAFE_INTEGER,
+      $to: search.receivedTo ?? Number.MAX_SAFE_INTEGER,
+    };
+    if (search.name !== undefined) return this.#named(clientId, search.name, times, low, high, isOn, limit);
+    return isOn ? this.#on(clientId, times, low, limit) : this.#back(clientId, times, high, limit);
+  }
+
+  #named(
+    clientId: string,
+    name: string,
+    times: Times,
+    low: number,
+    high: number,
+    isOn: boolean,
+    limit: number,
+  ): FoundRows {
+    const { namedOn, namedBack } = this.#statements;
+    const [first, last] = [this.#next(times, blockOf(low)), this.#previous(times, blockOf(high))];
+    if (first === undefined || last === undefined) return NOTHING;
+    const bounds = [Math.max(low, first * BLOCK), Math.min(high, (last + 1) * BLOCK - 1)] as const;
+    const rows = (isOn ? namedOn : namedBack).all(clientId, digestOf(clientId, name), ...bounds, limit + 1);
+    return shown(rows, isOn, limit, false);
+  }
+
+  #on(clientId: string, times: Times, low: number, limit: number): FoundRows {
+    for (let start = low; ; ) {
+      const block = this.#next(times, blockOf(start));
+      if (block === undefined) return NOTHING;
+      const end = number(this.#statements.nextOther.get({ ...times, $block: block })) ?? block + RUN;
+      const rows = this.#statements.on.all(
+        clientId,
+        Math.max(start, block * BLOCK),
+        end * BLOCK - 1,
+        limit + 1,
+      );
+      if (rows.length > 0) return shown(rows, true, limit, this.#next(times, end) !== undefined);
+      start = end * BLOCK;
+    }
+  }
+
+  #back(clientId: string, times: Times, high: number, limit: number): FoundRows {
+    for (let start = high; ; ) {
+      const block = this.#previous(times, blockOf(start));
+      if (block === undefined) return NOTHING;
+      const end = number(this.#statements.previousOther.get({ ...times, $block: block })) ?? block - RUN;
+      const rows = this.#statements.back.all(
+        clientId,
+        (end + 1) * BLOCK,
+        Math.min(start, (block + 1) * BLOCK - 1),
+        limit + 1,
+      );
+      if (rows.length > 0) return shown(rows, false, limit, this.#previous(times, end) !== undefined);
+      start = (end + 1) * BLOCK - 1;
+    }
+  }
+
+  /** The first block from one on that has events of the time. */
+  #next(times: Times, block: number): number | undefined {
+    return number(this.#statements.next.get({ ...times, $block: block }));
+  }
+
+  /** The last such block up to one. */
+  #previous(times: Times, block: number): number | undefined {
+    return number(this.#statements.previous.get({ ...times, $block: block }));
+  }
+}
+
+interface Times extends Record<string, string | number> {
+  readonly $client: string;
+  readonly $from: number;
+  readonly $to: number;
+}
+
+const number = (row: Row | undefined): number | undefined =>
+  row === undefined ? undefined : integer(row['block']);
+
+function shown(rows: readonly Row[], isOn: boolean, limit: number, goesOn: boolean): FoundRows {
+  const some = rows.slice(0, limit);
+  return { rows: isOn ? some : some.reverse(), hasMore: rows.length > limit || goesOn };
+}
+
+function digestsIn(names: Uint8Array): readonly Uint8Array[] {
+  const count = names.length / DIGEST_BYTES;
+  return Array.from({ length: count }, (_, index) =>
+    names.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES),
+  );
+}

@@ -1,0 +1,87 @@
+import type { EventSearch, EventType } from '../events/log.ts';
+import { BadInputError } from './errors.ts';
+import type { Event } from './event.ts';
+import { idName, ownerName, trackingName } from './event-names.ts';
+import { argumentId } from './ids.ts';
+
+/** What events are looked for by, beside their type and owner. Times are RFC 3339. */
+export interface SearchArgs {
+  readonly types?: readonly EventType[] | null | undefined;
+  readonly ownerId?: string | null | undefined;
+  readonly receivedFrom?: string | null | undefined;
+  readonly receivedTo?: string | null | undefined;
+  readonly transactionId?: string | null | undefined;
+  readonly trackingKey?: string | null | undefined;
+}
+
+const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d:\d\d:)(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
+
+/**
+ * The first whole millisecond since 1970 that is not before a time. Events bear whole ones: one of them was received before the
+ * time exactly when it was received before that millisecond.
+ *
+ * @throws BadInputError for a day that no calendar has.
+ */
+function instant(name: string, text: string): number {
+  const [, year, month, day, minute, second, fraction = '', offset = ''] = TIME.exec(text) ?? [];
+  const midnight = Date.parse(`${year}-${month}-${day}T00:00:00Z`);
+  if (Number.isNaN(midnight) || new Date(midnight).getUTCDate() !== Number(day)) {
+    throw new BadInputError(`Argument "${name}" names a day that there is not.`);
+  }
+  const start = Date.parse(`${year}-${month}-${day}T${minute}00${offset.toUpperCase()}`);
+  // A leap second is the one after the minute.
+  return start + Number(second) * 1_000 + Math.ceil(Number(`0${fraction}`) * 1_000);
+}
+
+/**
+ * What the log's index is asked for; undefined where it has to be read from one end to the other.
+ *
+ * @param customerId the customer that the caller is narrowed to, if any: the credits that it may see are its own.
+ * @throws BadInputError for arguments that name nothing.
+ */
+export function searchOf(args: SearchArgs, customerId: string | undefined): EventSearch | undefined {
+  const { receivedFrom, receivedTo } = args;
+  const from = receivedFrom == null ? undefined : instant('receivedFrom', receivedFrom);
+  const to = receivedTo == null ? undefined : instant('receivedTo', receivedTo);
+  if (from !== undefined && to !== undefined && from >= to) {
+    throw new BadInputError('Argument "receivedFrom" must be earlier than "receivedTo".');
+  }
+  const name = nameOf(args, customerId);
+  if (from === undefined && to === undefined && name === undefined) return undefined;
+  return { receivedFrom: from, receivedTo: to, name };
+}
+
+/** One name is enough to look up: the one that the fewest events have. */
+function nameOf(
+  { types, ownerId, transactionId, trackingKey }: SearchArgs,
+  customerId: string | undefined,
+): string | undefined {
+  if (trackingKey === '') throw new BadInputError('Argument "trackingKey" must not be empty.');
+  if (transactionId != null) return idName(argumentId('transactionId', 'id', transactionId));
+  if (trackingKey != null) return trackingName(trackingKey);
+  if (ownerId != null) return ownerName(ownerId);
+  const areCredits = types?.every((type) => type === 'MONEY_IN');
+  return areCredits === true && customerId !== undefined ? ownerName(customerId) : undefined;
+}
+
+/** Whether an event fits the times, the transaction and the tracking key that are looked for. */
+export function fits(
+  { receivedFrom, receivedTo }: EventSearch,
+  { transactionId, trackingKey }: SearchArgs,
+): (event: Event) => boolean {
+  const id = transactionId?.toLowerCase();
+  return (event) => {
+    if (receivedFrom !== undefined || receivedTo !== undefined) {
+      const receivedAt = Date.parse(event.receivedAt);
+      if (!(receivedAt >= (receivedFrom ?? Number.NEGATIVE_INFINITY))) return false;
+      if (!(receivedAt < (receivedTo ?? Number.POSITIVE_INFINITY))) return false;
+    }
+    if (id === undefined && trackingKey == null) return true;
+    if (event.type === 'STATUS_UPDATE') return false;
+    const named = event.type === 'MONEY_IN' ? event.transactionId : event.bodyId;
+    return (
+      (id === undefined || named?.toLowerCase() === id) &&
+      (trackingKey == null || event.trackingKey === trackingKey)
+    );
+  };
+}

@@ -1,0 +1,81 @@
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CursorFile } from '../../src/cli/cursor-file.ts';
+
+let folder: string;
+let files = 0;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-cursor-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const newPath = (): string => {
+  files += 1;
+  return join(folder, `${files}.cursor`);
+};
+const read = (path: string): string | undefined => new CursorFile(path).cursor;
+
+describe('a file that holds a cursor', () => {
+  it('is made with the first cursor, and gives back the last at every moment', async () => {
+    const path = newPath();
+    const file = new CursorFile(path);
+    expect(file.cursor).toBeUndefined();
+    for (let saved = 0; saved < 30; saved += 1) {
+      const cursor = `${saved}-`.repeat(saved + 1);
+      file.save(cursor);
+      expect([file.cursor, read(path)]).toEqual([cursor, cursor]);
+    }
+    await file.close();
+    expect((await stat(path)).mode & 0o077).toBe(0);
+    const again = new CursorFile(path);
+    again.save('again');
+    await again.close();
+    expect(read(path)).toBe('again');
+  });
+
+  it('gives the cursor before where the last one was not written whole', async () => {
+    const path = newPath();
+    const file = new CursorFile(path);
+    for (const cursor of ['first', 'second', 'third']) file.save(cursor);
+    await file.close();
+    const whole = await readFile(path, 'latin1');
+    const start = whole.indexOf('third');
+    for (const torn of [
+      `${whole.slice(0, start)}thix${whole.slice(start + 4)}`,
+      whole.slice(0, start + 2),
+      whole.replace('third', '     '),
+    ]) {
+      await writeFile(path, torn);
+      expect(read(path)).toBe('second');
+    }
+    await appendFile(path, 'and more');
+    expect(read(path)).toBe('second');
+  });
+
+  it('may be one that an operator has written', async () => {
+    const path = newPath();
+    await writeFile(path, 'by-hand_1\n');
+    const file = new CursorFile(path);
+    expect(file.cursor).toBe('by-hand_1');
+    file.save('later');
+    await file.close();
+    expect(read(path)).toBe('later');
+  });
+
+  it.each(['', ' \n', 'two words', 'x'.repeat(10) + '\u0000'.repeat(5_000)])(
+    'is refused without one: %j',
+    async (text) => {
+      const path = newPath();
+      await writeFile(path, text);
+      expect(() => new CursorFile(path)).toThrow(/holds no cursor/);
+    },
+  );
+
+  it('is refused where it cannot be read, and named where it cannot be written', async () => {
+    expect(() => new CursorFile(folder)).toThrow(/cannot be read/);
+    const file = new CursorFile(join(folder, 'missing', 'a.cursor'));
+    expect(() => file.save('x')).toThrow(/cannot be saved in/);
+  });
+});

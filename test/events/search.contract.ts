@@ -1,0 +1,335 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { unplaced } from '../../src/events/entry.ts';
+import { CursorInvalidError, EventsGapError } from '../../src/events/errors.ts';
+import type { EventLog, EventType, NewEvent, StoredEvent } from '../../src/events/log.ts';
+import { type EventReads, sealedReads } from '../../src/events/sealed-reads.ts';
+import type { EventNames } from '../../src/events/search.ts';
+import { decodeEvent } from '../../src/resolvers/event.ts';
+import { eventNames } from '../../src/resolvers/event-names.ts';
+import { type EventPageArgs, eventPage, reachesBackTo } from '../../src/resolvers/event-page.ts';
+import { moneyIn } from '../helpers/events.ts';
+
+export interface SearchedOptions {
+  readonly retention: number;
+  readonly retentionBytes?: number | undefined;
+  readonly names: EventNames;
+}
+
+const START = Date.parse('2026-03-02T10:00:00Z');
+const MINUTE_MS = 60_000;
+const pool = (): string[] => Array.from({ length: 4 }, () => randomUUID());
+const [OWNERS, IDS] = [pool(), pool()];
+const KEYS = ['MBAN01', 'mban01', 'ñ 2|3', 'ND'];
+
+/** An event, as the few numbers that tell it from others. */
+const someEvent = fc.record({
+  type: fc.constantFrom<EventType>('MONEY_IN', 'MONEY_IN', 'CEP', 'STATUS_UPDATE'),
+  owner: fc.nat(5),
+  id: fc.nat(5),
+  key: fc.nat(5),
+  // Most follow the one before within the minute; some have waited in a spool, and one clock is ahead.
+  minutes: fc.oneof(
+    { weight: 12, arbitrary: fc.nat(1) },
+    { weight: 1, arbitrary: fc.integer({ min: -600, max: -1 }) },
+    { weight: 1, arbitrary: fc.constant(2_000) },
+  ),
+});
+type SomeEvent = typeof someEvent extends fc.Arbitrary<infer T> ? T : never;
+
+function made({ type, owner, id, key }: SomeEvent, receivedAt: number): NewEvent {
+  const body = {
+    id: IDS[id]?.toUpperCase(),
+    tracking_key: KEYS[key],
+    owner_id: OWNERS[owner],
+    amount: '1.00',
+    status: 'DELAYED',
+  };
+  return {
+    ...moneyIn({ type }),
+    receivedAt: new Date(receivedAt).toISOString(),
+    payload: JSON.stringify({ body }),
+  };
+}
+
+const someSearch = fc.record({
+  from: fc.option(fc.integer({ min: -700, max: 1_200 })),
+  lasts: fc.option(fc.integer({ min: 1, max: 400 })),
+  id: fc.option(fc.nat(4), { freq: 3 }),
+  key: fc.option(fc.nat(4), { freq: 3 }),
+  owner: fc.option(fc.nat(4), { freq: 3 }),
+  types: fc.option(fc.subarray<EventType>(['MONEY_IN', 'CEP', 'STATUS_UPDATE'], { minLength: 1 }), {
+    freq: 3,
+  }),
+  begin: fc.option(fc.nat(1_000)),
+  size: fc.integer({ min: 1, max: 100 }),
+  isBack: fc.boolean(),
+  isNarrowed: fc.boolean(),
+});
+type SomeSearch = typeof someSearch extends fc.Arbitrary<infer T> ? T : never;
+
+/** An id that no event has, beside those that some have. */
+const UNKNOWN = randomUUID();
+
+function argumentsOf({ from, lasts, id, key, owner, types }: SomeSearch): EventPageArgs {
+  const at = (minutes: number): string => new Date(START + minutes * MINUTE_MS).toISOString();
+  return {
+    types,
+    receivedFrom: from === null ? null : at(from),
+    receivedTo: lasts === null ? null : at((from ?? 0) + lasts),
+    transactionId: id === null ? null : (IDS[id] ?? UNKNOWN),
+    trackingKey: key === null ? null : (KEYS[key] ?? 'nobody'),
+    ownerId: owner === null ? null : (OWNERS[owner] ?? UNKNOWN),
+  };
+}
+
+/** The receipts of each id are of one customer, as far as the service knows. */
+const ownerOfReceipt = ({ bodyId }: { readonly bodyId: string | null }): string | null =>
+  OWNERS[IDS.indexOf(bodyId?.toLowerCase() ?? '')] ?? null;
+const CUSTOMER = OWNERS[1] ?? '';
+
+/** What the arguments say, looked up in every event by itself. */
+function isOf(args: EventPageArgs, isNarrowed: boolean): (stored: StoredEvent) => boolean {
+  return (stored) => {
+    const event = decodeEvent(stored);
+    const [id, key, owner] =
+      event.type === 'MONEY_IN'
+        ? [event.transactionId, event.trackingKey, event.ownerId]
+        : event.type === 'CEP'
+          ? [event.bodyId, event.trackingKey, null]
+          : [null, null, null];
+    return (
+      (args.types == null || args.types.includes(event.type)) &&
+      (args.receivedFrom == null || event.receivedAt >= args.receivedFrom) &&
+      (args.receivedTo == null || event.receivedAt < args.receivedTo) &&
+      (args.transactionId == null || id?.toLowerCase() === args.transactionId) &&
+      (args.trackingKey == null || key === args.trackingKey) &&
+      (args.ownerId == null || owner === args.ownerId) &&
+      (!isNarrowed || (event.type === 'CEP' ? ownerOfReceipt(event) : owner) === CUSTOMER)
+    );
+  };
+}
+
+/** What every log finds again, whatever it is made of. */
+export function describeSearch(name: string, open: (options: SearchedOptions) => Promise<EventLog>): void {
+  describe(`${name}, searched`, () => {
+    const opened: EventLog[] = [];
+    const openLog = async (options: Partial<SearchedOptions> = {}): Promise<EventLog> => {
+      const log = await open({ retention: 10_000, names: eventNames, ...options });
+      opened.push(log);
+      return log;
+    };
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map((log) => log.stop()));
+    });
+
+    const contextOf = (events: EventReads, clientId: string, customerId?: string) => ({
+      events,
+      caller: { clientId, customerId },
+      signal: new AbortController().signal,
+      session: { transactions: { get: async () => null } },
+      receiptOwner: async (_client: string, event: { readonly bodyId: string | null }) =>
+        ownerOfReceipt(event),
+    });
+    const readAll = async (log: EventReads, clientId: string): Promise<StoredEvent[]> => {
+      const events: StoredEvent[] = [];
+      for (let hasMore = true; hasMore; ) {
+        const page = await log.readAfter(clientId, events.at(-1)?.cursor ?? null, 500);
+        events.push(...page.events);
+        ({ hasMore } = page);
+      }
+      return events;
+    };
+    /** All pages of a search, each of at most `size`, in the order in which they are asked for. */
+    const pages = async (
+      context: ReturnType<typeof contextOf>,
+      args: EventPageArgs,
+      { isBack, size }: { isBack: boolean; size: number },
+      begin: string | null,
+    ): Promise<string[][]> => {
+      const all: string[][] = [];
+      for (let cursor = begin; ; ) {
+        const way = isBack ? { last: size, before: cursor } : { first: size, after: cursor };
+        const { nodes, pageInfo } = await eventPage({ ...args, ...way }, context);
+        all.push(nodes.map(({ id }) => id));
+        if (!(isBack ? pageInfo.hasPreviousPage : pageInfo.hasNextPage)) return all;
+        cursor = isBack ? pageInfo.startCursor : pageInfo.endCursor;
+      }
+    };
+    const append = async (log: EventLog, clientId: string, events: readonly SomeEvent[]): Promise<void> => {
+      let now = START;
+      const sent = events.map((event) => {
+        const late = event.minutes < 0 || event.minutes > 1;
+        if (!late) now += event.minutes * MINUTE_MS;
+        return made(event, late ? now + event.minutes * MINUTE_MS : now);
+      });
+      for (let index = 0; index < sent.length; index += 200) {
+        await Promise.all(sent.slice(index, index + 200).map((event) => log.append(clientId, event)));
+      }
+    };
+
+    it('finds what a plain filter finds: any time, id, key, owner and type, page by page, both ways, and after trimming', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(someEvent, { minLength: 1, maxLength: 900, size: 'max' }),
+          fc.array(someSearch, { minLength: 25, maxLength: 25 }),
+          fc.constantFrom({ retention: 10_000 }, { retention: 300 }, { retentionBytes: 60_000 }),
+          async (events, searches, kept) => {
+            const log = await openLog(kept);
+            const client = randomUUID();
+            await append(log, client, events);
+            const all = await readAll(log, client);
+            expect(all.length).toBeGreaterThan(0);
+            for (const search of searches) {
+              const { isNarrowed, isBack, begin, size } = search;
+              const reads = isNarrowed ? sealedReads(log, CUSTOMER) : log;
+              const own = await readAll(reads, client);
+              const start = begin === null ? undefined : begin % all.length;
+              const args = argumentsOf(search);
+              const from = start === undefined ? null : (own[start]?.cursor ?? null);
+              const context = contextOf(reads, client, isNarrowed ? CUSTOMER : undefined);
+              const found = await pages(context, args, search, from);
+              const part = start === undefined ? all : isBack ? all.slice(0, start) : all.slice(start + 1);
+              const wanted = part.filter(isOf(args, isNarrowed)).map(({ id }) => id);
+              expect(isBack ? found.toReversed().flat() : found.flat()).toEqual(wanted);
+              for (const page of found.slice(0, -1)) expect(page).toHaveLength(size);
+            }
+            await log.stop();
+          },
+        ),
+        { numRuns: 12, interruptAfterTimeLimit: 20_000 },
+      );
+    });
+
+    it('passes over what is not of a search', async () => {
+      const log = await openLog();
+      const client = randomUUID();
+      const rare = made({ type: 'CEP', owner: 0, id: 3, key: 2, minutes: 0 }, START + 2_000 * MINUTE_MS);
+      const others = (minutes: number) =>
+        Promise.all(
+          Array.from({ length: 1_100 }, () =>
+            log.append(client, {
+              ...moneyIn(),
+              receivedAt: new Date(START + minutes * MINUTE_MS).toISOString(),
+            }),
+          ),
+        );
+      await others(1);
+      await log.append(client, rare);
+      await others(2);
+      for (const name of eventNames(unplaced(rare))) {
+        for (const read of ['readAfter', 'readBefore'] as const) {
+          const page = await log[read](client, null, 50, { name });
+          expect(page).toMatchObject({ events: [{ id: rare.id }], hasMore: false });
+          expect(await log[read](client, null, 50, { name: `${name}0` })).toEqual({
+            events: [],
+            hasMore: false,
+          });
+          const late = { name, receivedFrom: START + 2_001 * MINUTE_MS };
+          expect(await log[read](client, null, 50, late)).toEqual({ events: [], hasMore: false });
+        }
+      }
+      const moment = { receivedFrom: START + MINUTE_MS, receivedTo: START + MINUTE_MS + 1 };
+      expect(await log.readAfter(client, null, 50, moment)).toEqual(await log.readAfter(client, null, 50));
+      // Of the 256 that are remembered together with it, none is known not to be of its time.
+      const around = await log.readAfter(client, null, 2_000, { receivedFrom: START + 3 * MINUTE_MS });
+      expect(around.events.map(({ id }) => id)).toContain(rare.id);
+      expect(around.events.length).toBeLessThanOrEqual(256);
+      expect(around.hasMore).toBe(false);
+      expect(await log.readAfter(client, null, 50, { receivedTo: START })).toEqual({
+        events: [],
+        hasMore: false,
+      });
+    });
+
+    it('says how far back it reaches, to a narrowed caller by its own credits alone', async () => {
+      const log = await openLog({ retention: 3 });
+      const client = randomUUID();
+      const [whole, narrowed] = [
+        contextOf(log, client),
+        contextOf(sealedReads(log, CUSTOMER), client, CUSTOMER),
+      ];
+      expect([await reachesBackTo(whole), await reachesBackTo(narrowed)]).toEqual([null, null]);
+      const send = (owner: number, minutes: number) =>
+        log.append(
+          client,
+          made({ type: 'MONEY_IN', owner, id: 0, key: 0, minutes }, START + minutes * MINUTE_MS),
+        );
+      const at = (minutes: number): string => new Date(START + minutes * MINUTE_MS).toISOString();
+      for (const [owner, minutes] of [
+        [0, 1],
+        [1, 2],
+        [0, 3],
+      ] as const)
+        await send(owner, minutes);
+      expect([await reachesBackTo(whole), await reachesBackTo(narrowed)]).toEqual([at(1), at(2)]);
+      await send(0, 4);
+      expect([await reachesBackTo(whole), await reachesBackTo(narrowed)]).toEqual([at(2), at(2)]);
+      await send(0, 5);
+      expect([await reachesBackTo(whole), await reachesBackTo(narrowed)]).toEqual([at(3), null]);
+    });
+
+    it('keeps so many bytes as it may, the newest event whatever it takes, and tells what was given up', async () => {
+      const log = await openLog({ retentionBytes: 10_000 });
+      const client = randomUUID();
+      const large = (bytes: number) =>
+        moneyIn({ payload: JSON.stringify({ body: { id: IDS[0], amount: 'ñ'.repeat(bytes / 2) } }) });
+      const held = async () => (await readAll(log, client)).map(({ id }) => id);
+      const sent: string[] = [];
+      const send = async (bytes: number) => {
+        const event = large(bytes);
+        sent.push(event.id);
+        return (await log.append(client, event)).cursor;
+      };
+      const first = await send(3_000);
+      for (const bytes of [3_000, 2_000]) await send(bytes);
+      expect(await held()).toEqual(sent);
+      await send(3_000);
+      expect(await held()).toEqual(sent.slice(1));
+      await expect(log.readAfter(client, first, 10)).resolves.toMatchObject({ hasMore: false });
+      await send(9_000);
+      expect(await held()).toEqual(sent.slice(4));
+      const search = { name: eventNames(await newest(log, client))[0] };
+      for (const how of [undefined, search]) {
+        await expect(log.readAfter(client, first, 10, how)).rejects.toThrow(EventsGapError);
+      }
+      await send(30_000);
+      expect(await held()).toEqual(sent.slice(5));
+      expect((await log.readAfter(client, null, 10, search)).events.map(({ id }) => id)).toEqual(
+        sent.slice(5),
+      );
+    });
+
+    it('tells a gap, and refuses a stranger’s cursor, as without a search', async () => {
+      const log = await openLog({ retention: 3 });
+      const client = randomUUID();
+      const search = { receivedFrom: 0 };
+      const start = await log.head(client);
+      expect(await log.readAfter(client, start, 5, search)).toEqual({ events: [], hasMore: false });
+      const cursors: string[] = [];
+      for (let sent = 0; sent < 6; sent += 1)
+        cursors.push((await log.append(client, moneyIn())).cursor ?? '');
+      for (const cursor of [start, ...cursors]) {
+        for (const read of ['readAfter', 'readBefore'] as const) {
+          const [plain, searched] = await Promise.all(
+            [undefined, search].map((how) =>
+              log[read](client, cursor, 2, how).catch((error: unknown) => {
+                if (!(error instanceof EventsGapError)) throw error;
+                return 'a gap';
+              }),
+            ),
+          );
+          expect(searched).toEqual(plain);
+        }
+      }
+      await expect(log.readAfter(client, 'x', 5, search)).rejects.toThrow(CursorInvalidError);
+    });
+  });
+}
+
+async function newest(log: EventLog, client: string): Promise<StoredEvent> {
+  const [event] = (await log.readBefore(client, null, 1)).events;
+  if (event === undefined) throw new Error('the log holds an event');
+  return event;
+}
