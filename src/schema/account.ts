@@ -5,7 +5,7 @@ import { ownerOf } from '../resolvers/owner.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Account } from '../upstream/accounts.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { MoneyType } from './money.ts';
@@ -25,10 +25,9 @@ AccountType.implement({
     bankId: t.id({ description: 'UUID of the bank that keeps it.', resolve: optional('bankId') }),
     bank: t.field({
       type: BankType,
-      authScopes: ENTERS_GRAPH,
       description: 'The bank that keeps it; null when it names none, or the catalog does not list it.',
       extensions: reads('banks'),
-      resolve: (parent, _args, context) => bankOf(parent, context),
+      resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
     }),
     ownerId: t.exposeID('ownerId', {
       nullable: false,
@@ -40,10 +39,9 @@ AccountType.implement({
     }),
     owner: t.field({
       type: OwnerType,
-      authScopes: ENTERS_GRAPH,
       description: 'The client or customer that owns it; null when it cannot be found.',
       extensions: reads('customers'),
-      resolve: (parent, _args, context) => ownerOf(parent, context),
+      resolve: intoGraph((parent, _args, context) => ownerOf(parent, context)),
     }),
     instrumentId: t.id({
       description: 'Id of the instrument tied to the account.',
@@ -51,9 +49,8 @@ AccountType.implement({
     }),
     instrument: t.field({
       type: InstrumentType,
-      authScopes: ENTERS_GRAPH,
       description: 'The instrument tied to the account, by which money is moved from and to it.',
-      resolve: (parent, _args, context) => instrumentOf(parent, context),
+      resolve: intoGraph((parent, _args, context) => instrumentOf(parent, context)),
     }),
     clientBankAdapterId: t.exposeID('clientBankAdapterId', {
       nullable: false,

@@ -3,7 +3,7 @@ import type { CepUpdate } from '../resolvers/receipt.ts';
 import { followCep } from '../resolvers/subscriptions.ts';
 import { transactionOf } from '../resolvers/transaction.ts';
 import { optional, when } from '../resolvers/values.ts';
-import { builder, ENTERS_GRAPH } from './builder.ts';
+import { builder, intoGraph } from './builder.ts';
 import { CepType, TransactionType } from './refs.ts';
 
 export const CepStatusType = builder.enumType('CepStatus', {
@@ -88,10 +88,9 @@ const CepUpdateType = builder.objectRef<CepUpdate>('CepUpdate').implement({
     }),
     transaction: t.field({
       type: TransactionType,
-      authScopes: ENTERS_GRAPH,
       description:
         'The penny validation, read afresh. It may lag behind `cep` for a moment; null when it cannot be read.',
-      resolve: (update, _args, context) => transactionOf(update.transactionId, context),
+      resolve: intoGraph((update, _args, context) => transactionOf(update.transactionId, context)),
     }),
   }),
 });

@@ -6,7 +6,7 @@ import {
   clientWebhooks,
 } from '../resolvers/client.ts';
 import { AccountConnectionType } from './account.ts';
-import { builder, ENTERS_GRAPH } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph } from './builder.ts';
 import { pageArgs } from './connection.ts';
 import { CustomerConnectionType } from './customer.ts';
 import { InstrumentConnectionType } from './instrument.ts';
@@ -21,22 +21,19 @@ ClientType.implement({
     id: t.exposeID('id', { nullable: false, description: 'UUID of the client.' }),
     accounts: t.field({
       type: AccountConnectionType,
-      authScopes: ENTERS_GRAPH,
       description:
         "The accounts that the service lists for the client. Whether its customers' are among them is up to the service. Null when the list cannot be read.",
       args: pageArgs(),
-      resolve: (_client, args, context) => clientAccounts(args, context),
+      resolve: intoGraph((_client, args, context) => clientAccounts(args, context)),
     }),
     customers: t.field({
       type: CustomerConnectionType,
-      authScopes: ENTERS_GRAPH,
       description: "The client's customers (Business Units). Null when the list cannot be read.",
       args: pageArgs(),
-      resolve: (_client, args, context) => clientCustomers(args, context),
+      resolve: intoGraph((_client, args, context) => clientCustomers(args, context)),
     }),
     instruments: t.field({
       type: InstrumentConnectionType,
-      authScopes: ENTERS_GRAPH,
       description: 'Instruments of the client and of all its customers. Null when the list cannot be read.',
       args: {
         ...pageArgs(),
@@ -44,14 +41,13 @@ ClientType.implement({
           description: 'UUID of a customer: only its instruments. Null lists those of all.',
         }),
       },
-      resolve: (_client, args, context) => clientInstruments(args, context),
+      resolve: intoGraph((_client, args, context) => clientInstruments(args, context)),
     }),
     webhooks: t.field({
       type: WebhookConnectionType,
-      authScopes: ENTERS_GRAPH,
       description: "The client's registered webhooks. Null when the list cannot be read.",
       args: pageArgs(),
-      resolve: (_client, args, context) => clientWebhooks(args, context),
+      resolve: intoGraph((_client, args, context) => clientWebhooks(args, context)),
     }),
   }),
 });

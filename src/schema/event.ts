@@ -11,7 +11,7 @@ import {
 import { ownerOf } from '../resolvers/owner.ts';
 import { transactionSubCategory } from '../resolvers/transaction.ts';
 import { when } from '../resolvers/values.ts';
-import { builder, ENTERS_GRAPH, ofParent, reads } from './builder.ts';
+import { builder, intoGraph, ofParent, reads } from './builder.ts';
 import { CepStatusType } from './cep.ts';
 import { MoneyType } from './money.ts';
 import { OwnerType } from './owner.ts';
@@ -140,10 +140,9 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
     ownerId: t.exposeID('ownerId', { description: 'UUID of the owner of the instrument that received it.' }),
     owner: t.field({
       type: OwnerType,
-      authScopes: ENTERS_GRAPH,
       description: 'The owner of the instrument that received it; null when it cannot be found.',
       extensions: reads('customers'),
-      resolve: (event, _args, context) => ownerOf(event, context),
+      resolve: intoGraph((event, _args, context) => ownerOf(event, context)),
     }),
     decision: t.expose('decision', {
       type: MoneyInDecisionType,
@@ -155,9 +154,8 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
     }),
     transaction: t.field({
       type: TransactionType,
-      authScopes: ENTERS_GRAPH,
       description: 'Read afresh from the upstream. Null when it cannot be read, or not yet.',
-      resolve: (event, _args, context) => moneyInTransaction(event, context),
+      resolve: intoGraph((event, _args, context) => moneyInTransaction(event, context)),
     }),
   }),
 });
@@ -208,9 +206,8 @@ builder.objectRef<CepEvent>('CepEvent').implement({
     }),
     transaction: t.field({
       type: TransactionType,
-      authScopes: ENTERS_GRAPH,
       description: 'The transaction, when the message could be matched to one; read afresh.',
-      resolve: (event, _args, context) => cepTransaction(event, context),
+      resolve: intoGraph((event, _args, context) => cepTransaction(event, context)),
     }),
   }),
 });

@@ -14,7 +14,7 @@ import { registerInstrument } from '../resolvers/registration.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { NodeInterface } from './node.ts';
@@ -65,10 +65,9 @@ InstrumentType.implement({
     bankId: t.id({ description: 'UUID of the bank behind it.', resolve: optional('bankId') }),
     bank: t.field({
       type: BankType,
-      authScopes: ENTERS_GRAPH,
       description: 'The bank behind it; null when it names none, or the catalog does not list it.',
       extensions: reads('banks'),
-      resolve: (parent, _args, context) => bankOf(parent, context),
+      resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
     }),
     client: t.field({
       type: ClientType,
@@ -82,10 +81,9 @@ InstrumentType.implement({
     }),
     owner: t.field({
       type: OwnerType,
-      authScopes: ENTERS_GRAPH,
       description: 'The client or customer that owns it; null when it cannot be found.',
       extensions: reads('customers'),
-      resolve: (parent, _args, context) => ownerOf(parent, context),
+      resolve: intoGraph((parent, _args, context) => ownerOf(parent, context)),
     }),
     customerId: t.id({
       description: 'UUID of the customer that owns it. Null for an instrument of the client itself.',
@@ -93,17 +91,15 @@ InstrumentType.implement({
     }),
     customer: t.field({
       type: CustomerType,
-      authScopes: ENTERS_GRAPH,
       description: 'The customer that owns it. Null for an instrument of the client itself.',
       extensions: reads('customers'),
-      resolve: (parent, _args, context) => customerOf(parent, context),
+      resolve: intoGraph((parent, _args, context) => customerOf(parent, context)),
     }),
     account: t.field({
       type: AccountType,
-      authScopes: ENTERS_GRAPH,
       description: 'The private account behind an internal instrument; null for an external one.',
       extensions: reads('accounts'),
-      resolve: (parent, _args, context) => accountOf(parent, context),
+      resolve: intoGraph((parent, _args, context) => accountOf(parent, context)),
     }),
     alias: t.exposeString('alias', { nullable: false, description: 'Label that it was given.' }),
     type: t.exposeString('type', {

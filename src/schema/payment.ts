@@ -6,7 +6,7 @@ import {
 } from '../resolvers/payment.ts';
 import { type Refunded, refundTransaction } from '../resolvers/refund.ts';
 import { transaction } from '../resolvers/transaction.ts';
-import { builder, ENTERS_GRAPH } from './builder.ts';
+import { builder, intoGraph } from './builder.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { TransactionType } from './refs.ts';
 
@@ -46,9 +46,8 @@ const RefundSuccess = builder.objectRef<Refunded>('RefundTransactionSuccess').im
     }),
     original: t.field({
       type: TransactionType,
-      authScopes: ENTERS_GRAPH,
       description: 'The credit as it reads now. Null when it cannot be read; the refund stands all the same.',
-      resolve: (parent, _args, context) => transaction(parent.originalId, null, context),
+      resolve: intoGraph((parent, _args, context) => transaction(parent.originalId, null, context)),
     }),
     replayed: t.exposeBoolean('replayed', { nullable: false, description: REPLAYED }),
   }),

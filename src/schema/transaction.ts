@@ -15,7 +15,7 @@ import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
 import { optional } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph, reads } from './builder.ts';
 import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
 import { NodeInterface } from './node.ts';
@@ -77,10 +77,9 @@ const TransactionInstrumentType = builder
       bankId: t.id({ description: 'UUID of the bank behind it.', resolve: optional('bankId') }),
       bank: t.field({
         type: BankType,
-        authScopes: ENTERS_GRAPH,
         description: 'The bank behind it; null when it names none, or the catalog does not list it.',
         extensions: reads('banks'),
-        resolve: (parent, _args, context) => bankOf(parent, context),
+        resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
       }),
       detail: t.field({
         type: InstrumentDetailType,
@@ -89,10 +88,9 @@ const TransactionInstrumentType = builder
       }),
       instrument: t.field({
         type: InstrumentType,
-        authScopes: ENTERS_GRAPH,
         description:
           "The instrument as it is now; null when the caller may not read it or it is not the client's.",
-        resolve: (parent, _args, context) => currentInstrument(parent.id, context),
+        resolve: intoGraph((parent, _args, context) => currentInstrument(parent.id, context)),
       }),
     }),
   });
@@ -150,10 +148,9 @@ TransactionType.implement({
     bankId: t.id({ description: 'UUID of the bank concerned.', resolve: optional('bankId') }),
     bank: t.field({
       type: BankType,
-      authScopes: ENTERS_GRAPH,
       description: 'The bank concerned; null when it names none, or the catalog does not list it.',
       extensions: reads('banks'),
-      resolve: (parent, _args, context) => bankOf(parent, context),
+      resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
     }),
     client: t.field({
       type: ClientType,
@@ -179,9 +176,8 @@ TransactionType.implement({
     }),
     originalTransaction: t.field({
       type: TransactionType,
-      authScopes: ENTERS_GRAPH,
       description: 'On a refund, the credit that it returns. Null elsewhere.',
-      resolve: (parent, _args, context) => transactionOf(parent.originalTransactionId, context),
+      resolve: intoGraph((parent, _args, context) => transactionOf(parent.originalTransactionId, context)),
     }),
     cep: t.field({
       type: CepType,

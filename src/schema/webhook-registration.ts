@@ -13,7 +13,7 @@ import {
   updateWebhook,
   webhook,
 } from '../resolvers/webhook.ts';
-import { builder, ENTERS_GRAPH } from './builder.ts';
+import { builder, intoGraph } from './builder.ts';
 import { WebhookType } from './refs.ts';
 
 const WebhookTypeInput = builder.enumType('WebhookTypeInput', {
@@ -59,10 +59,9 @@ const UpdateSuccess = builder.objectRef<{ readonly id: string }>('UpdateWebhookS
     id: t.exposeID('id', { nullable: false, description: 'Id of the webhook.' }),
     webhook: t.field({
       type: WebhookType,
-      authScopes: ENTERS_GRAPH,
       description:
         'The webhook as the list shows it afterwards; null when it is not there, or cannot be read.',
-      resolve: ({ id }, _args, context) => webhook(id, context),
+      resolve: intoGraph(({ id }, _args, context) => webhook(id, context)),
     }),
   }),
 });
