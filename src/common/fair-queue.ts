@@ -100,6 +100,10 @@ export class FairQueue {
     if (lane === undefined) return;
     lane.underWay -= 1;
     this.#underWay -= 1;
+    if (this.#waiting === 0) {
+      if (lane.underWay === 0) this.#lanes.delete(key);
+      return;
+    }
     this.#place(lane);
     this.#letIn();
   }

@@ -53,16 +53,27 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
     new Counter({ name, help, labelNames: [...labelNames], registers });
 
-  const operations = counter('pasarela_operations_total', 'GraphQL operations, by type and outcome.', [
-    'type',
-    'outcome',
-  ]);
   const durations = new Histogram({
     name: 'pasarela_operation_duration_seconds',
     help: 'From the start of an operation until its result, or until a subscription is open, by type and outcome.',
     labelNames: ['type', 'outcome'],
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
+  });
+  new Counter({
+    name: 'pasarela_operations_total',
+    help: 'GraphQL operations, by type and outcome.',
+    labelNames: ['type', 'outcome'],
+    registers,
+    // Each operation is observed once, as its duration.
+    async collect() {
+      const { values } = await durations.get();
+      this.reset();
+      for (const { metricName, labels, value } of values) {
+        if (metricName?.endsWith('_count'))
+          this.inc({ type: labels.type ?? '', outcome: labels.outcome ?? '' }, value);
+      }
+    },
   });
   const calls = new Histogram({
     name: 'pasarela_upstream_request_duration_seconds',
@@ -155,10 +166,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
   for (const reason of UNATTRIBUTED_REASONS) unattributed.inc({ reason }, 0);
   for (const reason of QUARANTINE_REASONS) quarantined.inc({ reason }, 0);
   for (const type of ['query', 'mutation', 'subscription']) {
-    for (const outcome of ['ok', 'error']) {
-      operations.inc({ type, outcome }, 0);
-      durations.zero({ type, outcome });
-    }
+    for (const outcome of ['ok', 'error']) durations.zero({ type, outcome });
   }
 
   for (const outcome of ['ok', 'error']) documentReloads.inc({ outcome }, 0);
@@ -181,10 +189,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     upstreamCall({ method, route, status, milliseconds }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
     },
-    operation(type, outcome, milliseconds) {
-      operations.inc({ type, outcome });
-      durations.observe({ type, outcome }, milliseconds / 1000);
-    },
+    operation: (type, outcome, milliseconds) => durations.observe({ type, outcome }, milliseconds / 1000),
     operationsWaiting: (count) => operationsWaiting.set(count),
     operationRefused: () => operationsRefused.inc(),
     trustedDocumentsReload: (isTaken) => documentReloads.inc({ outcome: isTaken ? 'ok' : 'error' }),

@@ -35,9 +35,13 @@ export function documentsOfTheSuite(schema: GraphQLSchema): string[] {
 
 function filesOf(folder: string): string[] {
   try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && /\.(ts|js|html|md|graphql)$/.test(entry.name))
-      .map((entry) => join(entry.parentPath, entry.name));
+    return (
+      readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && /\.(ts|js|html|md|graphql)$/.test(entry.name))
+        // Of the project, not of what it uses: an installed example has tens of thousands of files.
+        .filter((entry) => !entry.parentPath.includes('node_modules'))
+        .map((entry) => join(entry.parentPath, entry.name))
+    );
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;
