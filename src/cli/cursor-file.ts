@@ -73,7 +73,7 @@ export class CursorFile {
     this.#file = undefined;
   }
 
-  /** A file of whole records takes the place of what was there; whoever is killed meanwhile leaves the one before. */
+  /** A file of whole records takes the place of what was there; a process that is killed meanwhile leaves the one before. */
   #open(cursor: string): number {
     const next = `${this.#path}.next`;
     const file = openSync(next, 'w+', 0o600);

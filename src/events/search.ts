@@ -38,7 +38,7 @@ export const INDEXED_AT_ONCE = 100;
 
 export const DIGEST_BYTES = 12;
 
-/** What stands for a client's name in the index: of one length, and telling nothing. Whoever reads the event tells equal ones apart. */
+/** What stands for a client's name in the index: of one length, and telling nothing. The reader of the event tells equal ones apart. */
 export const digestOf = (clientId: string, name: string): Buffer =>
   createHash('sha256').update(`${clientId}\n${name}`).digest().subarray(0, DIGEST_BYTES);
 

@@ -25,7 +25,7 @@ export function Progress({ source, transactionId }: ProgressProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const isRead = data !== undefined;
   useEffect(() => {
-    // The page has changed beneath whoever pressed the button.
+    // The page has changed beneath the person who pressed the button.
     if (isRead) heading.current?.focus();
   }, [isRead]);
 
