@@ -2,13 +2,19 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { WEBHOOK_SECRET } from './contenders.ts';
 
 /** Path of the gateway's ingress for a type of message of a client, which ends with an HMAC of both. */
-function ingressPath(clientId: string, type: 'MONEY_IN' | 'CEP'): string {
+function ingressPath(clientId: string, type: 'MONEY_IN' | 'CEP' | 'STATUS_UPDATE'): string {
   const signature = createHmac('sha256', WEBHOOK_SECRET).update(`${clientId}:${type}`).digest('base64url');
   return `/webhooks/${clientId}/${type}/${signature}`;
 }
 
 export const moneyInPath = (clientId: string): string => ingressPath(clientId, 'MONEY_IN');
 export const cepPath = (clientId: string): string => ingressPath(clientId, 'CEP');
+
+export const statusUpdatePath = (clientId: string): string => ingressPath(clientId, 'STATUS_UPDATE');
+
+/** A STATUS_UPDATE that names a transaction. What else it holds, nobody documents. */
+export const statusUpdate = (transactionId: string): string =>
+  JSON.stringify({ id_msg: randomUUID(), msg_name: 'STATUS_UPDATE', body: { id: transactionId } });
 
 /** A CEP envelope (docs/upstream-api.md, "Events"): the receipt of a transaction is late. */
 export function cep(clientId: string, transactionId: string): string {
@@ -36,6 +42,17 @@ export const CEP_STATUS = `subscription Receipt($id: ID!) {
       status
       final
       beneficiaryName
+    }
+  }
+}`;
+
+/** What a phone asks for that waits for the end of a payment. */
+export const TRANSACTION_STATUS = `subscription Status($id: ID!) {
+  transactionStatus(transactionId: $id) {
+    kind
+    transaction {
+      id
+      status
     }
   }
 }`;

@@ -133,7 +133,7 @@ interface Filter {
 function readTime(option: string, given: string | undefined): string | null {
   if (given === undefined) return null;
   const time = /^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given;
-  if (Number.isNaN(Date.parse(time)) || !/T.*(Z|[+-]\d\d:\d\d)$/i.test(time)) {
+  if (Number.isNaN(Date.parse(time)) || !/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/i.test(time)) {
     throw new UsageError(
       `${option} got "${given}", wants a day or a time, such as 2026-11-17 or 2026-11-17T09:30:00-06:00`,
     );

@@ -38,7 +38,7 @@ describe('the command line', () => {
     [['webhooks', 'mend'], 'there is no "mend"'],
     [['webhooks', 'sync', '--types', 'CEP,MONEY_OUT'], '--types got "MONEY_OUT"'],
     [['webhooks', 'remove'], 'needs the ids'],
-    [['events'], 'wants tail, replay or forward'],
+    [['events'], 'wants tail, replay, search or forward'],
     [['events', 'tail', '--after'], "'--after <value>' argument missing"],
     [['schema', '--persisted-documents'], 'needs the names of files'],
     [['schema', '--json', '--possible-types'], 'one of its options at a time'],
