@@ -100,7 +100,12 @@ const bin = (name: string) => folder(`${PACKAGES}/node_modules/.bin/${name}`);
 it('the packed file holds built JavaScript with its declarations, the documents, its page, and nothing else', async () => {
   const inside = await project('listing', {});
   const root = join(inside, 'node_modules/@pasarela/client');
-  expect((await readdir(root)).toSorted()).toEqual(['README.md', 'dist', 'documents.graphql', 'package.json']);
+  expect((await readdir(root)).toSorted()).toEqual([
+    'README.md',
+    'dist',
+    'documents.graphql',
+    'package.json',
+  ]);
   const { exports, dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   expect(dependencies).toBeUndefined();
   for (const entry of Object.values<string | { types: string; default: string }>(exports)) {
