@@ -64,7 +64,7 @@ async function receipts(server: RunningServer, count: number, emitPath: string |
 
 /** Phones with a token and a payment of their own each, which they follow to its end. */
 async function payments(server: RunningServer, count: number): Promise<Pick<Found, 'bytesEach' | 'none'>> {
-  const tokens = credentials(count);
+  const tokens = credentials(count + MANY);
   const phone = (index: number): Phone => ({
     authorization: tokens[index] ?? '',
     query: TRANSACTION_STATUS,
