@@ -80,6 +80,8 @@ export const INDEX = `
 
   -- Takes out of the index what the log no longer holds, and of both what is more than the bytes to be kept (0 for any number).
   local function trim(most)
+    -- An index that holds the whole log and no more has nothing to give up: the oldest event, which may be long, is not read.
+    if isComplete() and count - gone <= redis.call('XLEN', KEYS[2]) and not (most > 0 and bytes > most) then return end
     local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
     local from
     for _ = 1, ${TRIMMED_AT_ONCE} do

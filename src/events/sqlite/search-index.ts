@@ -116,7 +116,7 @@ export class SqliteIndex {
       const number = integer(row?.['position']);
       const isTooMuch = number <= newest - events || (most !== undefined && bytes > most && number < newest);
       if (!isTooMuch || row === undefined || trimmed === TRIMMED_AT_ONCE) {
-        forget.run(clientId, blockOf(number));
+        if (trimmed > 0) forget.run(clientId, blockOf(number));
         return;
       }
       const { names } = row;
