@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Entry } from './entry.ts';
 import type { StoredEvent } from './log.ts';
 
@@ -40,7 +40,7 @@ export const DIGEST_BYTES = 12;
 
 /** What stands for a client's name in the index: of one length, and telling nothing. The reader of the event tells equal ones apart. */
 export const digestOf = (clientId: string, name: string): Buffer =>
-  createHash('sha256').update(`${clientId}\n${name}`).digest().subarray(0, DIGEST_BYTES);
+  hash('sha256', `${clientId}\n${name}`, 'buffer').subarray(0, DIGEST_BYTES);
 
 /** What the index holds of an event. */
 export interface Indexed {
