@@ -29,10 +29,15 @@ export class SingleFlight<T, D = undefined> {
     this.#options = options;
   }
 
+  /** Whether nothing is under way. */
+  get isIdle(): boolean {
+    return this.#groups.size === 0;
+  }
+
   /** The work under way that may be joined. */
   underWay(group: string, key = ''): Flight<T, D> | undefined {
     // Even in an empty map a look-up reads the whole name, and a group's may be a credential.
-    if (this.#groups.size === 0) return undefined;
+    if (this.isIdle) return undefined;
     const flight = this.#groups.get(group)?.get(key);
     const { now, joinedWithinMs } = this.#options;
     return flight !== undefined && now() - flight.startedAt <= joinedWithinMs ? flight : undefined;

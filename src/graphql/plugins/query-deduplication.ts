@@ -75,11 +75,11 @@ export function createQueryDeduplication(
         }
         const key = () => `${operation.id} ${JSON.stringify(args.variableValues)}`;
         setExecuteFn((given) => {
-          const id = key();
-          const flight = flights.underWay(context.credential, id);
+          // Most queries come while nothing is under way, and some end at once: neither needs a key.
+          const flight = flights.isIdle ? undefined : flights.underWay(context.credential, key());
           if (flight === undefined || flight.details.waiters?.isGone === true) {
             const result = executeFn(given);
-            return isPromise(result) ? register(context, id, result) : result;
+            return isPromise(result) ? register(context, key(), result) : result;
           }
           const { waiters, calls } = flight.details;
           flight.details.shared = true;
