@@ -15,6 +15,16 @@ export abstract class Alarm {
   abstract ring(): void;
 }
 
+/** An alarm that only calls. */
+export class CallAlarm extends Alarm {
+  readonly ring: () => void;
+
+  constructor(ring: () => void) {
+    super();
+    this.ring = ring;
+  }
+}
+
 /** Longer waits than a timer can take are taken in parts. */
 const LONGEST_SLEEP_MS = 3_600_000;
 

@@ -1,4 +1,4 @@
-import { Alarm } from '../common/alarms.ts';
+import { CallAlarm } from '../common/alarms.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { PushStream, type Sink } from '../common/push-stream.ts';
 import type { EventWatch, StoredEvent, Watcher } from '../events/log.ts';
@@ -61,15 +61,6 @@ const isRefusal = ({ code }: UpstreamError): boolean => code === 'UNAUTHENTICATE
 
 let alone = 0;
 
-class Lag extends Alarm {
-  readonly ring: () => void;
-
-  constructor(ring: () => void) {
-    super();
-    this.ring = ring;
-  }
-}
-
 /**
  * The state of something now, then every change, until it is final. Between two changes it holds a place in the feed, one in
  * the schedule of readings, and nothing else.
@@ -84,7 +75,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
   readonly #polls: Polls;
   #sink: Sink<Update> | undefined;
   #events: EventWatch | undefined;
-  #lag: Lag | undefined;
+  #lag: CallAlarm | undefined;
   #lags = 0;
   #isPolled = false;
   /** Whether a message has hinted at a new state before the first reading had told one. */
@@ -179,7 +170,7 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     }
     this.#do(() => this.#takeReading(transaction));
     if (this.#states.started || this.#ended) return;
-    this.#lag ??= new Lag(() => void this.#readAlone().catch((error: unknown) => this.#end(error)));
+    this.#lag ??= new CallAlarm(() => void this.#readAlone().catch((error: unknown) => this.#end(error)));
     this.#polls.alarms.set(this.#lag, this.#polls.alarms.now() + (LAGS[this.#lags] ?? 0));
     this.#lags += 1;
   }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { Alarm, type AlarmClock, Alarms } from '../common/alarms.ts';
+import { Alarm, type AlarmClock, Alarms, CallAlarm } from '../common/alarms.ts';
 import type { Transaction } from './transactions.ts';
 
 /**
@@ -90,15 +90,6 @@ class Group extends Alarm {
   }
 }
 
-class Wake extends Alarm {
-  readonly ring: () => void;
-
-  constructor(ring: () => void) {
-    super();
-    this.ring = ring;
-  }
-}
-
 /**
  * Reads transactions again, each on its schedule: a lost webhook delays an answer, and never loses it. Those that have the
  * same `pollKey` share a reading. All together keep to a rate; past it those wait, and the one that has waited longest is read
@@ -114,7 +105,7 @@ export class Polls {
   readonly #paces = new LRUCache<string, Pace>({ max: REMEMBERED.max });
   /** Those whose time has come, in that order. */
   readonly #due = new Set<Group>();
-  readonly #wake = new Wake(() => this.#pump());
+  readonly #wake = new CallAlarm(() => this.#pump());
   /** Readings that may be made now, and when that was counted. Below zero where hints have used up what was to come. */
   #allowed: number;
   #countedAt: number;
