@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { SingleFlight } from '../common/single-flight.ts';
 import { isUnbroken } from './chain.ts';
 import { decodeCursor, encodeCursor, type Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
@@ -17,6 +19,9 @@ import type { SearchFrom } from './search.ts';
 import type { Source } from './source.ts';
 import { type EventTopics, typeTopics } from './topics.ts';
 
+/** How long a search waits for an index that lacks events, in milliseconds, before it reads the log. */
+const PATIENCE_MS = 100;
+
 /** The reading half of an event log, the same over every store: cursors, the chain, and the live followers. */
 export class LogReader
   implements Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'sealKey' | 'follow' | 'watch'>
@@ -24,8 +29,8 @@ export class LogReader
   readonly #source: Source;
   readonly #metrics: EventMetrics;
   readonly #hub: Hub;
-  /** Clients whose index is being completed. */
-  readonly #indexing = new Set<string>();
+  /** By client: its index is being completed. */
+  readonly #indexing = new SingleFlight<void>();
   #stopped = false;
 
   constructor(source: Source, metrics: EventMetrics, topics: EventTopics = typeTopics) {
@@ -98,16 +103,11 @@ export class LogReader
   }
 
   /**
-   * Completes a client's index in the background, step by step: of events that were appended by an earlier version, or by
-   * another process that is one. Until then searches read the log.
+   * Completes a client's index in the background, step by step: by what appends have left for a later step, and by events that
+   * another version has appended. Never rejects: what cannot be written now is tried again after more events, or with a search.
    */
-  protected completeIndex(clientId: string): void {
-    if (this.#indexing.has(clientId)) return;
-    this.#indexing.add(clientId);
-    this.#complete(clientId)
-      // What cannot be written now is tried again with the next event, or search.
-      .catch(() => undefined)
-      .finally(() => this.#indexing.delete(clientId));
+  protected completeIndex(clientId: string): Promise<void> {
+    return this.#indexing.run(clientId, () => this.#complete(clientId).catch(() => undefined));
   }
 
   async #complete(clientId: string): Promise<void> {
@@ -122,12 +122,13 @@ export class LogReader
     limit: number,
     search: EventSearch,
   ): Promise<EventPage | undefined> {
-    const position = place?.position ?? null;
-    const found = await this.#source.find(clientId, { position, direction, limit }, search);
+    const from = { position: place?.position ?? null, direction, limit };
+    let found = await this.#source.find(clientId, from, search);
     if (found === undefined) {
-      this.completeIndex(clientId);
-      return undefined;
+      await Promise.race([this.completeIndex(clientId), pause(PATIENCE_MS, undefined, { ref: false })]);
+      found = await this.#source.find(clientId, from, search);
     }
+    if (found === undefined) return undefined;
     if (!found.isHeld || (place !== undefined && place.epoch !== found.epoch))
       throw await this.#gap(clientId);
     return page(found.entries, found.hasMore);

@@ -127,7 +127,7 @@ export class RedisLog extends LogReader implements RemoteLog {
     const { retention, retentionBytes = 0, now, metrics, names = noNames } = this.#options;
     const { meta, log, channel, index } = redisKeys(clientId);
     const keys = [meta, log, ...index, ...events.map((event) => seenKey(clientId, event))];
-    const [epoch, isBehind, ...results] = await this.#writers.run(APPEND, keys, [
+    const [epoch, isDue, ...results] = await this.#writers.run(APPEND, keys, [
       newEpoch(now()),
       retention,
       retentionBytes,
@@ -140,7 +140,7 @@ export class RedisLog extends LogReader implements RemoteLog {
         return [event.contents, encodeEvent(event), answer, receivedAt, digestWords(digests)];
       }),
     ]);
-    if (isBehind === 1) this.completeIndex(clientId);
+    if (isDue === 1) void this.completeIndex(clientId);
     return events.map((event, index) => {
       const [isNew, id, contents, answer] = list(results[index]);
       if (isNew !== 1) {

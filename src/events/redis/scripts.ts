@@ -1,23 +1,25 @@
 import { durableScript } from '../../redis/durable-write.ts';
 import { script } from '../../redis/script.ts';
 import { LIFE } from './life.ts';
-import { INDEX } from './search-scripts.ts';
+import { INDEX, LEFT_AT_MOST } from './search-scripts.ts';
+
+/** After so many appended events the index is to take in what they have left for it. */
+const LEFT = 100;
 
 /**
  * Appends any number of one client's events, all in this order or none. Keys: meta, log, the three of the index, and a `seen`
  * for each event. Arguments: an epoch to begin with, retention in events and in bytes (0 for any number), milliseconds to
  * remember, channel, command to publish with; and for each event its contents digest, its text, its answer, when it was received
- * and the digests of its names. Returns the epoch, whether the index lacks events (0 or 1), and for each event `{1, id}` or, where
- * it was there already, `{0, id, contents, answer}` of the first.
+ * and the digests of its names. Returns the epoch, whether the index is to be completed (0 or 1), and for each event `{1, id}` or,
+ * where it was there already, `{0, id, contents, answer}` of the first.
  *
  * A recognised message has its memory prolonged: that is a write, so that WAIT after it proves that a replica has all
  * that was written before it too.
  */
 export const APPEND = durableScript(`
   ${LIFE}
-  ${INDEX}
-  local complete = isComplete()
-  local reply = {epoch, complete and 0 or 1}
+  local reply = {epoch, 0}
+  local added = 0
   for number = 6, #KEYS do
     local first = 7 + (number - 6) * 5
     local contents, event, answer = ARGV[first], ARGV[first + 1], ARGV[first + 2]
@@ -25,18 +27,31 @@ export const APPEND = durableScript(`
     if seen[1] then
       reply[#reply + 1] = {0, seen[1], seen[2], seen[3]}
     else
-      local id = redis.call('XADD', KEYS[2], 'MAXLEN', '=', ARGV[2], '*', 'prev', last, 'event', event)
+      local id = redis.call('XADD', KEYS[2], 'MAXLEN', '=', ARGV[2], '*', 'prev', last, 'event', event,
+        'received', ARGV[first + 3], 'names', ARGV[first + 4])
       redis.call('HSET', KEYS[1], 'epoch', epoch, 'last', id)
       redis.call('HSET', KEYS[number], 'id', id, 'contents', contents, 'answer', answer)
       redis.call(ARGV[6], ARGV[5], epoch .. '|' .. last .. '|' .. id .. '|' .. event)
       last = id
-      if complete then enter(id, #event, ARGV[first + 3], ARGV[first + 4]) end
-      trim(tonumber(ARGV[3]))
+      added = added + 1
       reply[#reply + 1] = {1, id}
     end
     redis.call('PEXPIRE', KEYS[number], ARGV[4])
   end
-  save()
+  if added > 0 then
+    local left = redis.call('HINCRBY', KEYS[1], 'left', added)
+    if left >= ${LEFT} then
+      redis.call('HSET', KEYS[1], 'left', 0)
+      reply[2] = 1
+    end
+    local most = tonumber(ARGV[3])
+    if most > 0 then
+      ${INDEX}
+      enterLeft(${LEFT_AT_MOST})
+      trim(most)
+      save()
+    end
+  end
   return reply
 `);
 

@@ -10,6 +10,8 @@ export const digestWords = (digests: readonly Buffer[]): string =>
 const TRIMMED_AT_ONCE = 1_000;
 /** Adjacent blocks of which the events are read as one. */
 const RUN = 4;
+/** What appends have left that a search, or a bound in bytes, enters in its own step: some milliseconds of Redis at most. */
+export const LEFT_AT_MOST = 300;
 /** Blocks of which the times are read at a time. */
 const READ_AT_ONCE = 64;
 
@@ -23,7 +25,8 @@ const READ_AT_ONCE = 64;
  * - `indexed`, a list: `<id> <bytes> <digests>` of each event in the index, in the order of the log, so that what is trimmed can be
  *   taken out of `names`.
  *
- * An event that another version appends is not entered. The index then ends before the log does, and `CATCH_UP` goes on from its end.
+ * The index may end before the log does: an append leaves what it has to enter beside the event, as the fields `received` and
+ * `names`. Events of another version may lack them; `UNINDEXED` shows these to somebody who can tell their names.
  */
 export const INDEX = `
   local state = redis.call('HMGET', KEYS[3], 'epoch', 'last', 'count', 'gone', 'bytes')
@@ -61,21 +64,61 @@ export const INDEX = `
   local function blockOf(number)
     return math.floor(number / ${BLOCK})
   end
+  -- Lua puts no more than some thousand arguments into one call.
+  local function add(command, key, values)
+    for first = 1, #values, 1000 do
+      redis.call(command, key, unpack(values, first, math.min(first + 999, #values)))
+    end
+  end
 
-  local function enter(id, size, received, digests)
-    if count == 0 then redis.call('ZADD', KEYS[4], 0, '!') end
-    for digest in digests:gmatch('%S+') do redis.call('ZADD', KEYS[4], 0, digest .. padded(id)) end
-    redis.call('RPUSH', KEYS[5], id .. ' ' .. size .. ' ' .. digests)
-    local field = 'b' .. whole(blockOf(count))
-    local first, earliest, latest = id, received, received
-    local block = redis.call('HGET', KEYS[3], field)
-    if block then
-      first, earliest, latest = block:match('^(%S+) (%S+) (%S+)$')
+  -- Enters events in the order of the log, each as {id, bytes, received, digests}.
+  local function enter(events)
+    local members, items = {}, {}
+    if count == 0 and #events > 0 then members = {0, '!'} end
+    local field, first, earliest, latest
+    local function keep()
+      if field then redis.call('HSET', KEYS[3], field, first .. ' ' .. earliest .. ' ' .. latest) end
+    end
+    for _, event in ipairs(events) do
+      local id, size, received, digests = unpack(event)
+      local place = padded(id)
+      for digest in digests:gmatch('%S+') do
+        members[#members + 1] = 0
+        members[#members + 1] = digest .. place
+      end
+      items[#items + 1] = id .. ' ' .. size .. ' ' .. digests
+      local own = 'b' .. whole(blockOf(count))
+      if own ~= field then
+        keep()
+        field = own
+        first, earliest, latest = (redis.call('HGET', KEYS[3], own) or ''):match('^(%S+) (%S+) (%S+)$')
+        if not first then first, earliest, latest = id, received, received end
+      end
       if tonumber(received) < tonumber(earliest) then earliest = received end
       if tonumber(received) > tonumber(latest) then latest = received end
+      count, bytes, upTo = count + 1, bytes + size, id
     end
-    redis.call('HSET', KEYS[3], field, first .. ' ' .. earliest .. ' ' .. latest)
-    count, bytes, upTo = count + 1, bytes + size, id
+    keep()
+    add('RPUSH', KEYS[5], items)
+    add('ZADD', KEYS[4], members)
+  end
+  -- Up to so many events after those in the index.
+  local function lacking(most)
+    return redis.call('XRANGE', KEYS[2], upTo == '' and '-' or '(' .. upTo, '+', 'COUNT', most)
+  end
+  -- What an append has left to enter: prev, event, received and names, each with its value.
+  local function isLeft(row)
+    return row[2][8] ~= nil
+  end
+  local function enterLeft(most)
+    if isComplete() then return end
+    local events = {}
+    for _, row in ipairs(lacking(most)) do
+      if not isLeft(row) then break end
+      local fields = row[2]
+      events[#events + 1] = {row[1], #fields[4], fields[6], fields[8]}
+    end
+    enter(events)
   end
 
   -- Takes out of the index what the log no longer holds, and of both what is more than the bytes to be kept (0 for any number).
@@ -101,6 +144,16 @@ export const INDEX = `
       redis.call('XTRIM', KEYS[2], 'MINID', '=', time .. '-' .. whole(tonumber(sequence) + 1))
     end
   end
+
+  -- Keeps what was entered. An index that lacks nothing of the log is complete, also where the newest event was lost.
+  local function finish()
+    if not isComplete() and #lacking(1) == 0 then
+      if upTo == '' then redis.call('ZADD', KEYS[4], 0, '!') end
+      upTo = last
+    end
+    trim(0)
+    save()
+  end
 `;
 
 /**
@@ -112,6 +165,8 @@ export const INDEX = `
 export const FIND = script(`
   ${LIFE}
   ${INDEX}
+  -- Where Redis takes no writes at this moment, the log has to be read.
+  if not isComplete() and not pcall(function() enterLeft(${LEFT_AT_MOST}) finish() end) then return {epoch} end
   if not isComplete() then return {epoch} end
   local isOn, place, limit, digest = ARGV[2] == 'on', ARGV[3], tonumber(ARGV[4]), ARGV[7]
   local from, to = tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -209,12 +264,19 @@ export const FIND = script(`
 `);
 
 /**
- * Keys as for `FIND`. Arguments: an epoch to begin with, how many. Returns `{epoch, id of the last event in the index, entries after it}`.
+ * Enters what appends have left, and shows what they have not. Keys as for `FIND`. Arguments: an epoch to begin with, how many.
+ * Returns `{epoch, whether the index is complete, id of the last event in it, entries after it of which somebody has to tell the names}`.
  */
 export const UNINDEXED = script(`
   ${LIFE}
   ${INDEX}
-  return {epoch, upTo, redis.call('XRANGE', KEYS[2], upTo == '' and '-' or '(' .. upTo, '+', 'COUNT', ARGV[2])}
+  if not isComplete() then
+    enterLeft(ARGV[2])
+    finish()
+  end
+  local rows = isComplete() and {} or lacking(ARGV[2])
+  if rows[1] and isLeft(rows[1]) then rows = {} end
+  return {epoch, isComplete() and 1 or 0, upTo, rows}
 `);
 
 /**
@@ -226,13 +288,10 @@ export const CATCH_UP = script(`
   ${LIFE}
   ${INDEX}
   if upTo == ARGV[2] then
-    for first = 3, #ARGV, 4 do enter(ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]) end
-    if #redis.call('XRANGE', KEYS[2], upTo == '' and '-' or '(' .. upTo, '+', 'COUNT', 1) == 0 then
-      if upTo == '' then redis.call('ZADD', KEYS[4], 0, '!') end
-      upTo = last
-    end
-    trim(0)
-    save()
+    local events = {}
+    for first = 3, #ARGV, 4 do events[#events + 1] = {unpack(ARGV, first, first + 3)} end
+    enter(events)
+    finish()
   end
   return {isComplete() and 1 or 0}
 `);

@@ -99,9 +99,11 @@ export class RedisSource implements Source {
   }
 
   async catchUp(clientId: string): Promise<boolean> {
-    const [life, after, rows] = await this.#search(UNINDEXED, clientId, INDEXED_AT_ONCE);
+    const [life, isWhole, after, rows] = await this.#search(UNINDEXED, clientId, INDEXED_AT_ONCE);
+    const nameless = list(rows);
+    if (isWhole === 1 || nameless.length === 0) return isWhole === 1;
     const epoch = word(life);
-    const entered = list(rows).flatMap((row) => {
+    const entered = nameless.flatMap((row) => {
       const { position, event } = streamEntry(clientId, epoch, row);
       const { receivedAt, digests } = indexed(clientId, event, this.#names);
       return [position, Buffer.byteLength(streamText(row)), receivedAt, digestWords(digests)];

@@ -5,9 +5,10 @@ import { integer } from './file.ts';
 
 /**
  * `names` leads from a digest to the events that have the name. `blocks` says of 256 positions in a row when the earliest and
- * the latest of their events was received, and how many bytes they take.
+ * the latest of their events was received, and how many bytes they take. `entered` says up to which position the events of a
+ * client are in both.
  */
-export const INDEX_SCHEMA = `
+const INDEX_SCHEMA = `
   CREATE TABLE IF NOT EXISTS names (
     name BLOB NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
   ) STRICT, WITHOUT ROWID;
@@ -15,11 +16,7 @@ export const INDEX_SCHEMA = `
     client TEXT NOT NULL, block INTEGER NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL,
     bytes INTEGER NOT NULL, PRIMARY KEY (client, block)
   ) STRICT, WITHOUT ROWID;
-`;
-
-/** Wants the column `events.names`. An event that has none is not in the index: an earlier version has written it. */
-export const UNINDEXED_SCHEMA = `
-  CREATE INDEX IF NOT EXISTS events_unindexed ON events (client, position) WHERE names IS NULL;
+  CREATE TABLE IF NOT EXISTS entered (client TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;
 
 type Row = Record<string, SQLOutputValue>;
@@ -42,6 +39,8 @@ export interface Retention {
 const RUN = 4;
 /** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
 const TRIMMED_AT_ONCE = 1_000;
+/** Into the index go so many events of a client in one step: each page of it is then written once for all of them. */
+const ENTERED_AT_ONCE = 64;
 const NOTHING: FoundRows = { rows: [], hasMore: false };
 const COLUMNS = 'events.position, run, prev_run, event';
 
@@ -49,10 +48,13 @@ const blockOf = (number: number): number => Math.floor(number / BLOCK);
 
 /** Finds events of the embedded log again, and knows which are too many. Everything that writes is done in the caller's transaction. */
 export class SqliteIndex {
-  readonly #complete = new Set<string>();
   readonly #statements;
 
   constructor(database: DatabaseSync) {
+    const find = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'entered'");
+    // An index that does not say how far it goes is made once more.
+    if (find.get() === undefined) database.exec('DROP TABLE IF EXISTS names; DROP TABLE IF EXISTS blocks;');
+    database.exec(INDEX_SCHEMA);
     const overlaps = 'latest >= $from AND earliest < $to';
     const prepare = (sql: string): StatementSync => database.prepare(sql);
     this.#statements = {
@@ -68,11 +70,15 @@ export class SqliteIndex {
       oldest: prepare(
         'SELECT position, names, octet_length(event) AS bytes FROM events WHERE client = ? ORDER BY position LIMIT 1',
       ),
+      newest: prepare('SELECT max(position) AS position FROM events WHERE client = ?'),
       remove: prepare('DELETE FROM events WHERE client = ? AND position = ?'),
-      unindexed: prepare(
-        `SELECT ${COLUMNS} FROM events WHERE client = ? AND names IS NULL ORDER BY position LIMIT ?`,
+      lacking: prepare(
+        `SELECT position, run, prev_run, received, names, octet_length(event) AS bytes, iif(received IS NULL, event, NULL) AS event
+         FROM events WHERE client = ? AND position > ? ORDER BY position LIMIT ?`,
       ),
-      enter: prepare('UPDATE events SET names = ? WHERE client = ? AND position = ?'),
+      entered: prepare('SELECT position FROM entered WHERE client = ?'),
+      enter: prepare('INSERT OR REPLACE INTO entered (client, position) VALUES (?, ?)'),
+      tell: prepare('UPDATE events SET received = ?, names = ? WHERE client = ? AND position = ?'),
       next: prepare(`SELECT block FROM blocks WHERE client = $client AND block >= $block AND ${overlaps}
         ORDER BY block LIMIT 1`),
       nextOther: prepare(`SELECT block FROM blocks WHERE client = $client AND block > $block
@@ -95,22 +101,21 @@ export class SqliteIndex {
   }
 
   /**
-   * Enters an event that has just been stored.
+   * Gives up the oldest events of a client where there are more than are to be kept, with all that the index holds of them; and
+   * now and then enters what was appended.
    *
-   * @param bytes of its stored text
-   * @returns what its column `names` has to hold
+   * @param newest position of the event that has just been stored
    */
-  add(clientId: string, number: number, { receivedAt, digests }: Indexed, bytes: number): Buffer {
-    const { name, widen } = this.#statements;
-    for (const digest of digests) name.run(digest, number);
-    widen.run({ $client: clientId, $block: blockOf(number), $at: receivedAt, $bytes: bytes });
-    return Buffer.concat(digests);
+  appended(clientId: string, newest: number, retention: Retention): void {
+    const isBounded = retention.bytes !== undefined;
+    if (isBounded || newest % ENTERED_AT_ONCE === 0) this.enterLeft(clientId);
+    this.#trim(clientId, newest, retention);
   }
 
-  /** Gives up the oldest events of a client where there are more than are to be kept, with all that the index holds of them. */
-  trim(clientId: string, newest: number, { events, bytes: most }: Retention): void {
+  #trim(clientId: string, newest: number, { events, bytes: most }: Retention): void {
     const { weigh, oldest, remove, unname, lighten, forget } = this.#statements;
     let bytes = most === undefined ? 0 : integer(weigh.get(clientId)?.['bytes']);
+    let entered: number | undefined;
     for (let trimmed = 0; ; trimmed += 1) {
       const row = oldest.get(clientId);
       const number = integer(row?.['position']);
@@ -121,31 +126,59 @@ export class SqliteIndex {
       }
       const { names } = row;
       remove.run(clientId, number);
-      // An event that is not in the index has nothing there.
-      if (!(names instanceof Uint8Array)) continue;
+      entered ??= this.#entered(clientId);
+      if (number > entered || !(names instanceof Uint8Array)) continue;
       for (const digest of digestsIn(names)) unname.run(digest, number);
       bytes -= integer(row['bytes']);
       lighten.run(row['bytes'] ?? 0, clientId, blockOf(number));
     }
   }
 
-  /** Whether every event of the client is in the index. Once it is, it stays so: what this version appends is entered. */
+  /** Whether every event of the client is in the index. */
   isComplete(clientId: string): boolean {
-    if (this.#complete.has(clientId)) return true;
-    if (this.#statements.unindexed.get(clientId, 1) !== undefined) return false;
-    this.#complete.add(clientId);
-    return true;
+    const newest = this.#statements.newest.get(clientId)?.['position'] ?? 0;
+    return integer(newest) <= this.#entered(clientId);
   }
 
-  /** Some events that are not in the index, oldest first, to be handed to `enter`. */
-  unindexed(clientId: string): readonly Row[] {
-    return this.#statements.unindexed.all(clientId, INDEXED_AT_ONCE);
+  /** Enters what appends have left: events up to one of which a version that knew nothing of the index has told no names. */
+  enterLeft(clientId: string): void {
+    this.#enter(clientId, ENTERED_AT_ONCE, () => undefined);
   }
 
-  /** Enters an event that was stored without. */
-  enter(clientId: string, number: number, index: Indexed, bytes: number): void {
-    const names = this.add(clientId, number, index, bytes);
-    this.#statements.enter.run(names, clientId, number);
+  /**
+   * Enters some of the events that are lacking, oldest first.
+   *
+   * @param tell what the index is to hold of an event of which the log does not say it
+   */
+  enterSome(clientId: string, tell: (row: Row) => Indexed): void {
+    this.#enter(clientId, INDEXED_AT_ONCE, (row) => {
+      const index = tell(row);
+      const names = Buffer.concat(index.digests);
+      this.#statements.tell.run(index.receivedAt, names, clientId, integer(row['position']));
+      return index;
+    });
+  }
+
+  #enter(clientId: string, most: number, tell: (row: Row) => Indexed | undefined): void {
+    const { lacking, name, widen, enter } = this.#statements;
+    let last: number | undefined;
+    for (const row of lacking.all(clientId, this.#entered(clientId), most)) {
+      const index = indexIn(row) ?? tell(row);
+      if (index === undefined) break;
+      last = integer(row['position']);
+      for (const digest of index.digests) name.run(digest, last);
+      widen.run({
+        $client: clientId,
+        $block: blockOf(last),
+        $at: index.receivedAt,
+        $bytes: integer(row['bytes']),
+      });
+    }
+    if (last !== undefined) enter.run(clientId, last);
+  }
+
+  #entered(clientId: string): number {
+    return integer(this.#statements.entered.get(clientId)?.['position'] ?? 0);
   }
 
   /** @param start the number of the place to search from, exclusive; undefined for the end of the log where the direction begins. */
@@ -241,9 +274,16 @@ function shown(rows: readonly Row[], isOn: boolean, limit: number, goesOn: boole
   return { rows: isOn ? some : some.reverse(), hasMore: rows.length > limit || goesOn };
 }
 
-function digestsIn(names: Uint8Array): readonly Uint8Array[] {
-  const count = names.length / DIGEST_BYTES;
+/** What the append has left of an event for the index; undefined where it has not. */
+function indexIn({ received, names }: Row): Indexed | undefined {
+  if (received === null || !(names instanceof Uint8Array)) return undefined;
+  return { receivedAt: integer(received), digests: digestsIn(names) };
+}
+
+function digestsIn(names: Uint8Array): readonly Buffer[] {
+  const bytes = Buffer.from(names.buffer, names.byteOffset, names.byteLength);
+  const count = bytes.length / DIGEST_BYTES;
   return Array.from({ length: count }, (_, index) =>
-    names.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES),
+    bytes.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES),
   );
 }

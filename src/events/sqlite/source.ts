@@ -90,30 +90,40 @@ export class SqliteSource implements Source {
   }
 
   async find(clientId: string, from: SearchFrom, search: EventSearch): Promise<Found | undefined> {
-    return this.#read(() => {
-      if (!this.index.isComplete(clientId)) return undefined;
-      const { position } = from;
-      const isHeld = position === null || this.#holds(clientId, position, from.direction);
-      const start = position === null ? undefined : position === this.epoch ? 0 : numberOf(position);
-      const { rows, hasMore } = this.index.find(clientId, start, from, search);
-      return { epoch: this.epoch, isHeld, hasMore, entries: this.#entries(clientId, rows) };
-    });
+    if (this.#read(() => this.index.isComplete(clientId))) {
+      return this.#read(() => this.#find(clientId, from, search));
+    }
+    try {
+      return await this.#batch.run(() => {
+        this.index.enterLeft(clientId);
+        return this.index.isComplete(clientId) ? this.#find(clientId, from, search) : undefined;
+      });
+    } catch {
+      // What cannot be written to, such as a full disk, may be read.
+      return undefined;
+    }
   }
 
   async catchUp(clientId: string): Promise<boolean> {
     try {
-      await this.#batch.run(() => {
-        for (const row of this.index.unindexed(clientId)) {
-          const stored = text(row['event']);
-          const { event } = this.entry(clientId, positionOf(row), beforeOf(row), stored);
-          const index = indexed(clientId, event, this.#names);
-          this.index.enter(clientId, integer(row['position']), index, Buffer.byteLength(stored));
-        }
+      return await this.#batch.run(() => {
+        this.index.enterSome(clientId, (row) => {
+          const { event } = this.entry(clientId, positionOf(row), beforeOf(row), text(row['event']));
+          return indexed(clientId, event, this.#names);
+        });
+        return this.index.isComplete(clientId);
       });
     } catch (cause) {
       throw new StoreUnavailableError('The event log could not be written.', { cause });
     }
-    return this.#read(() => this.index.isComplete(clientId));
+  }
+
+  #find(clientId: string, from: SearchFrom, search: EventSearch): Found {
+    const { position } = from;
+    const isHeld = position === null || this.#holds(clientId, position, from.direction);
+    const start = position === null ? undefined : position === this.epoch ? 0 : numberOf(position);
+    const { rows, hasMore } = this.index.find(clientId, start, from, search);
+    return { epoch: this.epoch, isHeld, hasMore, entries: this.#entries(clientId, rows) };
   }
 
   /** Whether nothing that follows the place, or of a search back precedes it, was given up. */

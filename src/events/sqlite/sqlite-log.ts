@@ -12,7 +12,6 @@ import { type EventNames, indexed, noNames } from '../search.ts';
 import type { EventTopics } from '../topics.ts';
 import { SqliteBatch } from './batch.ts';
 import { openExclusive, PROBE_SCHEMA, probe, text } from './file.ts';
-import { INDEX_SCHEMA, UNINDEXED_SCHEMA } from './search-index.ts';
 import { positionOf, SqliteSource } from './source.ts';
 
 const SCHEMA = `
@@ -26,15 +25,15 @@ const SCHEMA = `
     contents TEXT NOT NULL, answer TEXT NOT NULL, expires INTEGER NOT NULL, PRIMARY KEY (client, type, identity)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS seen_expires ON seen (expires);
-  ${INDEX_SCHEMA}
   ${PROBE_SCHEMA}
 `;
 
-/** Columns that files of an earlier schema lack: the run of an event's place, that of the one before it, and its names. */
+/** Columns that files of an earlier schema lack: the run of an event's place, that of the one before it, and what the index wants. */
 const LATER_COLUMNS = [
   ['events', 'run', "TEXT NOT NULL DEFAULT ''"],
   ['events', 'prev_run', "TEXT NOT NULL DEFAULT ''"],
   ['seen', 'run', "TEXT NOT NULL DEFAULT ''"],
+  ['events', 'received', 'INTEGER'],
   ['events', 'names', 'BLOB'],
 ] as const;
 
@@ -83,7 +82,6 @@ export class SqliteLog extends LogReader implements EventLog {
       );
     }
     addLaterColumns(database);
-    database.exec(UNINDEXED_SCHEMA);
     const { names = noNames } = options;
     const batch = new SqliteBatch(database);
     const store = new SqliteSource(database, batch, names, options.now());
@@ -99,7 +97,7 @@ export class SqliteLog extends LogReader implements EventLog {
         'SELECT position, run, contents, answer FROM seen WHERE client = ? AND type = ? AND identity = ? AND expires > ?',
       ),
       insert: database.prepare(
-        'INSERT INTO events (client, position, run, prev_run, event, names) VALUES (?, ?, ?, ?, ?, ?)',
+        'INSERT INTO events (client, position, run, prev_run, event, received, names) VALUES (?, ?, ?, ?, ?, ?, ?)',
       ),
       remember: database.prepare(
         `INSERT OR REPLACE INTO seen (client, type, identity, position, run, contents, answer, expires)
@@ -115,7 +113,6 @@ export class SqliteLog extends LogReader implements EventLog {
     if (entry !== undefined) {
       metrics.appended(event.type);
       this.#store.announce(clientId, entry);
-      if (!this.#store.index.isComplete(clientId)) this.completeIndex(clientId);
     } else {
       metrics.duplicate(event.type, appended.conflict);
     }
@@ -157,12 +154,10 @@ export class SqliteLog extends LogReader implements EventLog {
     const answer = answerOf(event);
     const { insert, remember, forget } = this.#statements;
     const { retention, retentionBytes } = this.#options;
-    const { index } = this.#store;
     const entry = this.#store.entry(clientId, position, last, stored);
-    const found = indexed(clientId, entry.event, this.#names);
-    const names = index.add(clientId, number, found, Buffer.byteLength(stored));
-    insert.run(clientId, number, run, last.run, stored, names);
-    index.trim(clientId, number, { events: retention, bytes: retentionBytes });
+    const { receivedAt, digests } = indexed(clientId, entry.event, this.#names);
+    insert.run(clientId, number, run, last.run, stored, receivedAt, Buffer.concat(digests));
+    this.#store.index.appended(clientId, number, { events: retention, bytes: retentionBytes });
     forget.run(now);
     remember.run(
       clientId,

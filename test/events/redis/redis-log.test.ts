@@ -117,8 +117,33 @@ describe('an index in Redis that lacks events', () => {
     await log.stop();
   });
 
+  it('takes in what appends leave in steps of a hundred, and a search the rest', async () => {
+    const { client, log, sent } = await filled(1000);
+    await until(async () => (await redis.admin.llen(`{${client}}:indexed`)) === 300);
+    const last = moneyIn();
+    await log.append(client, last);
+    expect(await redis.admin.llen(`{${client}}:indexed`)).toBe(300);
+    expect(await search(log, client, last.id)).toEqual([last.id]);
+    expect(await redis.admin.llen(`{${client}}:indexed`)).toBe(301);
+    expect(await search(log, client, sent[0] ?? '')).toEqual(sent.slice(0, 1));
+    await log.stop();
+  });
+
+  it('is done without where Redis takes no writes', async () => {
+    const { client, log, sent } = await filled(1000);
+    await log.append(client, moneyIn());
+    await redis.admin.config('SET', 'min-replicas-to-write', 1);
+    try {
+      expect(await search(log, client, sent[7] ?? '')).toContain(sent[7]);
+    } finally {
+      await redis.admin.config('SET', 'min-replicas-to-write', 0);
+    }
+    await log.stop();
+  });
+
   it('is trimmed with the log, whatever it is trimmed by', async () => {
-    const { client, log } = await filled(70);
+    const { client, log, sent } = await filled(70);
+    expect(await search(log, client, sent[299] ?? '')).toEqual(sent.slice(299));
     expect(await redis.admin.llen(`{${client}}:indexed`)).toBe(70);
     expect(await redis.admin.zcard(`{${client}}:names`)).toBe(71);
     const small = await open({ redisUrl: redis.url, retention: 70, retentionBytes: 2_000, names });
