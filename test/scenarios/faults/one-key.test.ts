@@ -23,7 +23,7 @@ describe('fifty calls at once with one key, through two gateway processes on one
   let cleanup: AsyncDisposableStack;
   let sandbox: Sandbox;
   let gateways: readonly GatewayProcess[];
-  const operationTimeoutMs = 5_000;
+  const operationTimeoutMs = 10_000;
   beforeAll(async () => {
     cleanup = new AsyncDisposableStack();
     sandbox = cleanup.use(await startSandbox({ port: 0, speed: 0, seed: 1 }));
