@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Redis } from 'ioredis';
 import { startNetwork, TEST_ADDRESS } from './network.ts';
 import { DURABLE, type RedisServer, startRedis } from './redis.ts';
 import { until } from './until.ts';
@@ -52,9 +53,11 @@ export async function startCluster(): Promise<RedisCluster> {
       await until(async () => String(await replica.admin.cluster('NODES')).includes(String(id)));
       await replica.admin.call('CLUSTER', 'REPLICATE', id);
       await inStep(of, replica);
-      // The others vote: they have to know it.
+      // The others vote: they have to know it, and it has to know them.
+      for (const { admin } of nodes) await until(async () => / slave /.test(await nodesIn(admin)));
       for (const { admin } of nodes) {
-        await until(async () => /slave/.test(String(await admin.call('CLUSTER', 'NODES'))));
+        const id = await admin.cluster('MYID');
+        await until(async () => new RegExp(`^${id} .* connected`, 'm').test(await nodesIn(replica.admin)));
       }
       return replica;
     },
@@ -63,6 +66,8 @@ export async function startCluster(): Promise<RedisCluster> {
     },
   };
 }
+
+const nodesIn = async (admin: Redis): Promise<string> => String(await admin.cluster('NODES'));
 
 /** A slot on its way from one node to another. */
 export interface Migration {

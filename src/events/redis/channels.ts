@@ -1,5 +1,6 @@
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { inTime } from '../../redis/in-time.ts';
 import { withoutCommand } from '../../redis/script.ts';
 import { decodeEntry, type Entry } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
@@ -10,6 +11,8 @@ import type { SubscriberEvents, Subscribers } from './subscribers.ts';
 
 /** Channels subscribed to at once. */
 const BATCH = 200;
+/** How long subscribing may take, with the connection that it may have to make first, in milliseconds. */
+const DEADLINE_MS = 2_000;
 /** Until what could not be subscribed is tried again, in milliseconds. */
 const RETRY_MS = 500;
 
@@ -163,7 +166,7 @@ export class RedisChannels {
 
   async #subscribe(clientId: string): Promise<void> {
     const { channel } = redisKeys(clientId);
-    const on = await this.#subscribers.subscribe(channel);
+    const on = await inTime(this.#subscribers.subscribe(channel), DEADLINE_MS);
     const subscription = this.#subscriptions.get(clientId);
     // The listener may have gone meanwhile.
     if (subscription === undefined) this.#subscribers.unsubscribe(channel, on);

@@ -2,6 +2,7 @@ import { Cluster } from 'ioredis';
 import type { Logger } from '../../common/logger.ts';
 import { connectRedis, connectRedisNode, type RedisClient, type RedisNode } from '../../redis/connection.ts';
 import { DurableWrites } from '../../redis/durable-write.ts';
+import { inTime } from '../../redis/in-time.ts';
 import { encodeCursor, newEpoch } from '../cursor.ts';
 import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS, unplaced } from '../entry.ts';
 import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
@@ -20,6 +21,8 @@ import { ShardSubscribers, subscribeOn } from './subscribers.ts';
 import { RedisWriters } from './writers.ts';
 
 const TIMEOUT_MS = 1000;
+/** How long a read waits: an answer may take a second attempt, at another node. */
+const READ_TIMEOUT_MS = 2 * TIMEOUT_MS;
 /** How long an append waits for the replicas. */
 const REPLICA_TIMEOUT_MS = 500;
 const CHECK_EVERY_MS = 10_000;
@@ -91,7 +94,11 @@ export class RedisLog extends LogReader implements RemoteLog {
     const writes = new DurableWrites(redisUrl, REPLICA_TIMEOUT_MS);
     const writers = new RedisWriters({ connect, redisUrl, writes, logger, deadlineMs: TIMEOUT_MS });
     const { names = noNames } = options;
-    super(new RedisSource({ redis: reader, writers, channels, names, now }), metrics, options.topics);
+    super(
+      new RedisSource({ redis: reader, writers, channels, names, now, deadlineMs: READ_TIMEOUT_MS }),
+      metrics,
+      options.topics,
+    );
     this.#options = options;
     this.#writers = writers;
     this.#channels = channels;
@@ -165,7 +172,7 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   async health(): Promise<EventLogHealth> {
-    const readable = this.#reader.ping().then(
+    const readable = inTime(this.#reader.ping(), READ_TIMEOUT_MS).then(
       () => true,
       () => false,
     );

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { SingleFlight } from '../../common/single-flight.ts';
 import type { RedisClient } from '../../redis/connection.ts';
+import { inTime } from '../../redis/in-time.ts';
 import { runScript, type Script, withoutCommand } from '../../redis/script.ts';
 import { newEpoch, type Place } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
@@ -34,6 +35,8 @@ export interface RedisSourceOptions {
   readonly names: EventNames;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** How long a read waits for its answer, in milliseconds. */
+  readonly deadlineMs: number;
 }
 
 /** Reads of the log in Redis. A position is a stream id. */
@@ -43,18 +46,20 @@ export class RedisSource implements Source {
   readonly #channels: RedisChannels;
   readonly #names: EventNames;
   readonly #now: () => number;
+  readonly #deadlineMs: number;
   /** By client: the key of which this process knows that it stays. */
   readonly #sealKeys = new LRUCache<string, string>({ max: MOST_SEAL_KEYS });
 
   /** Thousands of narrowed callers may ask at once. */
   readonly #sealing = new SingleFlight<Buffer>();
 
-  constructor({ redis, writers, channels, names, now }: RedisSourceOptions) {
+  constructor({ redis, writers, channels, names, now, deadlineMs }: RedisSourceOptions) {
     this.#redis = redis;
     this.#writers = writers;
     this.#channels = channels;
     this.#names = names;
     this.#now = now;
+    this.#deadlineMs = deadlineMs;
   }
 
   isPosition(position: string): boolean {
@@ -137,9 +142,7 @@ export class RedisSource implements Source {
 
   async #sealKey(clientId: string): Promise<Buffer> {
     const { meta } = redisKeys(clientId);
-    const current = await this.#redis.hget(meta, 'seal').catch((cause: unknown) => {
-      throw new StoreUnavailableError('The event log could not be read.', { cause: withoutCommand(cause) });
-    });
+    const current = await this.#answer(this.#redis.hget(meta, 'seal'));
     let key = this.#sealKeys.get(clientId);
     if (key === undefined || key !== current) {
       // A key that is there may be one that a failover is about to lose, with every cursor that it sealed.
@@ -174,9 +177,12 @@ export class RedisSource implements Source {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<readonly unknown[]> {
+    return this.#answer(runScript(this.#redis, script, keys, [newEpoch(this.#now()), ...args]).then(list));
+  }
+
+  async #answer<T>(answer: Promise<T>): Promise<T> {
     try {
-      const reply = await runScript(this.#redis, script, keys, [newEpoch(this.#now()), ...args]);
-      return list(reply);
+      return await inTime(answer, this.#deadlineMs);
     } catch (cause) {
       throw new StoreUnavailableError('The event log could not be read.', { cause: withoutCommand(cause) });
     }

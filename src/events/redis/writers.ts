@@ -1,6 +1,7 @@
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { DurableWrites } from '../../redis/durable-write.ts';
+import { inTime } from '../../redis/in-time.ts';
 import { type Script, withoutCommand } from '../../redis/script.ts';
 import { StoreUnavailableError } from '../errors.ts';
 
@@ -68,18 +69,12 @@ export class RedisWriters {
     args: readonly (string | number)[],
   ): Promise<readonly unknown[]> {
     const { writes, deadlineMs } = this.#options;
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('no answer in time')), deadlineMs);
-    });
     try {
-      return list(await Promise.race([writes.write(this.next(), durable, keys, args), tooLate]));
+      return list(await inTime(writes.write(this.next(), durable, keys, args), deadlineMs));
     } catch (cause) {
       throw new StoreUnavailableError('The event log could not be written.', {
         cause: withoutCommand(cause),
       });
-    } finally {
-      clearTimeout(timer);
     }
   }
 

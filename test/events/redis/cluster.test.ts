@@ -136,9 +136,7 @@ describe('a Cluster of three', () => {
     },
   );
 
-  // Beside all other files it has waited for its last event without end, twice, and never alone: the cause is not found. A second
-  // run shows whether it is more than that.
-  it('goes on when a replica takes over from its primary', { ...LONG, retry: 1 }, async () => {
+  it('goes on when a replica takes over from its primary', LONG, async () => {
     await using own = await startCluster();
     const client = randomUUID();
     const primary = await own.nodeOf(client);

@@ -1,0 +1,17 @@
+/**
+ * An answer of Redis, if it comes in time. ioredis limits a command's time from when a connection has it; a client of a Cluster
+ * may hold one back before that, while it looks for who owns the slot, and whoever waits without end recovers from nothing.
+ *
+ * @throws {Error} after so many milliseconds without
+ */
+export async function inTime<T>(answer: Promise<T>, milliseconds: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer in time')), milliseconds);
+  });
+  try {
+    return await Promise.race([answer, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
