@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { CursorInvalidError } from './errors.ts';
 
 /**
@@ -18,7 +18,9 @@ const EPOCH = /^[0-9a-z]{9}[0-9a-f]{12}$/;
  * tell which of two lives came first. A cursor of another life than the log's is a gap, whatever its time.
  */
 export function newEpoch(now: number): string {
-  return now.toString(36).padStart(TIME_DIGITS, '0') + randomBytes(6).toString('hex');
+  // Each append proposes one, and Node draws UUIDs many at a time: the twelve digits before the version are random.
+  const random = randomUUID();
+  return now.toString(36).padStart(TIME_DIGITS, '0') + random.slice(0, 8) + random.slice(9, 13);
 }
 
 /** Opaque, base64url, without padding. */

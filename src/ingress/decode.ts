@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { EventType } from '../events/log.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
@@ -49,11 +49,9 @@ const Identified = z.object({ id_msg: present });
 export function decode(type: EventType, clientId: string, bytes: Uint8Array): Decoded {
   let text: string;
   let value: unknown;
-  let whole: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     value = parseExactly(text);
-    whole = contentsDigest(value);
   } catch {
     return { problem: 'unreadable' };
   }
@@ -88,6 +86,7 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
     }
     case 'STATUS_UPDATE': {
       const messageId = Identified.safeParse(value).data?.id_msg.toString();
+      const whole = contentsDigest(value);
       return { delivery: { ...common, messageId, identity: join(messageId, whole), contents: whole } };
     }
   }
@@ -99,7 +98,7 @@ function idOf(value: unknown): string | undefined {
 
 /** An identity is remembered for days, so that a long one, which the sender may have chosen, is kept as its digest. */
 function identityOf(text: string): string {
-  return text.length <= LONGEST_IDENTITY ? text : `sha256:${createHash('sha256').update(text).digest('hex')}`;
+  return text.length <= LONGEST_IDENTITY ? text : `sha256:${hash('sha256', text, 'hex')}`;
 }
 
 function join(messageId: string | undefined, contents: string): string | undefined {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { NewEvent } from '../log.ts';
 
 /** The names of one client's keys. One hash tag, so that a Cluster holds them together. */
@@ -19,7 +19,7 @@ export function redisKeys(clientId: string): {
 
 /** The key under which a message is recognised. It tells nothing of the message. */
 export function seenKey(clientId: string, event: Pick<NewEvent, 'type' | 'identity'>): string {
-  const digest = createHash('sha256').update(`${event.type}:${event.identity}`).digest('hex');
+  const digest = hash('sha256', `${event.type}:${event.identity}`, 'hex');
   return `{${clientId}}:seen:${digest}`;
 }
 

@@ -15,7 +15,6 @@ import { RedisChannels } from './channels.ts';
 import { redisKeys, seenKey } from './keys.ts';
 import { list, word } from './reply.ts';
 import { APPEND, RECALL } from './scripts.ts';
-import { digestWords } from './search-scripts.ts';
 import { RedisSource } from './source.ts';
 import { ShardSubscribers, subscribeOn } from './subscribers.ts';
 import { RedisWriters } from './writers.ts';
@@ -144,7 +143,7 @@ export class RedisLog extends LogReader implements RemoteLog {
       ...events.flatMap((event) => {
         const { receivedAt, digests } = indexed(clientId, unplaced(event), names);
         const answer = JSON.stringify(answerOf(event));
-        return [event.contents, encodeEvent(event), answer, receivedAt, digestWords(digests)];
+        return [event.contents, encodeEvent(event), answer, receivedAt, digests];
       }),
     ]);
     if (isDue === 1) void this.completeIndex(clientId);

@@ -2,10 +2,6 @@ import { script } from '../../redis/script.ts';
 import { BLOCK } from '../search.ts';
 import { LIFE } from './life.ts';
 
-/** Digests as a script takes them: words of one length. */
-export const digestWords = (digests: readonly Buffer[]): string =>
-  digests.map((digest) => digest.toString('base64url')).join(' ');
-
 /** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
 const TRIMMED_AT_ONCE = 1_000;
 /** Adjacent blocks of which the events are read as one. */

@@ -22,7 +22,7 @@ import type { RedisChannels } from './channels.ts';
 import { redisKeys } from './keys.ts';
 import { list, word } from './reply.ts';
 import { BOUNDS, HEAD, READ, SEAL_KEY } from './scripts.ts';
-import { CATCH_UP, digestWords, FIND, UNINDEXED } from './search-scripts.ts';
+import { CATCH_UP, FIND, UNINDEXED } from './search-scripts.ts';
 import type { RedisWriters } from './writers.ts';
 
 /** A client whose key is not among these has it proved once more. */
@@ -94,7 +94,7 @@ export class RedisSource implements Source {
       limit,
       receivedFrom ?? '',
       receivedTo ?? '',
-      name === undefined ? '' : digestWords([digestOf(clientId, name)]),
+      name === undefined ? '' : digestOf(clientId, name),
     );
     if (isComplete !== 1) return undefined;
     const epoch = word(life);
@@ -111,7 +111,7 @@ export class RedisSource implements Source {
     const entered = nameless.flatMap((row) => {
       const { position, event } = streamEntry(clientId, epoch, row);
       const { receivedAt, digests } = indexed(clientId, event, this.#names);
-      return [position, Buffer.byteLength(streamText(row)), receivedAt, digestWords(digests)];
+      return [position, Buffer.byteLength(streamText(row)), receivedAt, digests];
     });
     const [isComplete] = await this.#search(CATCH_UP, clientId, word(after), ...entered);
     return isComplete === 1;

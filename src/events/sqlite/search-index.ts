@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { EventSearch } from '../log.ts';
-import { BLOCK, DIGEST_BYTES, digestOf, INDEXED_AT_ONCE, type Indexed, type SearchFrom } from '../search.ts';
-import { integer } from './file.ts';
+import { BLOCK, digestOf, INDEXED_AT_ONCE, type Indexed, type SearchFrom } from '../search.ts';
+import { integer, text } from './file.ts';
 
 /**
  * `names` leads from a digest to the events that have the name. `blocks` says of 256 positions in a row when the earliest and
@@ -10,7 +10,7 @@ import { integer } from './file.ts';
  */
 const INDEX_SCHEMA = `
   CREATE TABLE IF NOT EXISTS names (
-    name BLOB NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
+    name TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS blocks (
     client TEXT NOT NULL, block INTEGER NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL,
@@ -68,17 +68,17 @@ export class SqliteIndex {
       forget: prepare('DELETE FROM blocks WHERE client = ? AND block < ?'),
       weigh: prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM blocks WHERE client = ?'),
       oldest: prepare(
-        'SELECT position, names, octet_length(event) AS bytes FROM events WHERE client = ? ORDER BY position LIMIT 1',
+        'SELECT position, digests, octet_length(event) AS bytes FROM events WHERE client = ? ORDER BY position LIMIT 1',
       ),
       newest: prepare('SELECT max(position) AS position FROM events WHERE client = ?'),
       remove: prepare('DELETE FROM events WHERE client = ? AND position = ?'),
       lacking: prepare(
-        `SELECT position, run, prev_run, received, names, octet_length(event) AS bytes, iif(received IS NULL, event, NULL) AS event
+        `SELECT position, run, prev_run, received, digests, octet_length(event) AS bytes, iif(received IS NULL, event, NULL) AS event
          FROM events WHERE client = ? AND position > ? ORDER BY position LIMIT ?`,
       ),
       entered: prepare('SELECT position FROM entered WHERE client = ?'),
       enter: prepare('INSERT OR REPLACE INTO entered (client, position) VALUES (?, ?)'),
-      tell: prepare('UPDATE events SET received = ?, names = ? WHERE client = ? AND position = ?'),
+      tell: prepare('UPDATE events SET received = ?, digests = ? WHERE client = ? AND position = ?'),
       next: prepare(`SELECT block FROM blocks WHERE client = $client AND block >= $block AND ${overlaps}
         ORDER BY block LIMIT 1`),
       nextOther: prepare(`SELECT block FROM blocks WHERE client = $client AND block > $block
@@ -124,11 +124,11 @@ export class SqliteIndex {
         if (trimmed > 0) forget.run(clientId, blockOf(number));
         return;
       }
-      const { names } = row;
+      const { digests } = row;
       remove.run(clientId, number);
       entered ??= this.#entered(clientId);
-      if (number > entered || !(names instanceof Uint8Array)) continue;
-      for (const digest of digestsIn(names)) unname.run(digest, number);
+      if (number > entered) continue;
+      for (const digest of wordsOf(text(digests))) unname.run(digest, number);
       bytes -= integer(row['bytes']);
       lighten.run(row['bytes'] ?? 0, clientId, blockOf(number));
     }
@@ -153,8 +153,7 @@ export class SqliteIndex {
   enterSome(clientId: string, tell: (row: Row) => Indexed): void {
     this.#enter(clientId, INDEXED_AT_ONCE, (row) => {
       const index = tell(row);
-      const names = Buffer.concat(index.digests);
-      this.#statements.tell.run(index.receivedAt, names, clientId, integer(row['position']));
+      this.#statements.tell.run(index.receivedAt, index.digests, clientId, integer(row['position']));
       return index;
     });
   }
@@ -166,7 +165,7 @@ export class SqliteIndex {
       const index = indexIn(row) ?? tell(row);
       if (index === undefined) break;
       last = integer(row['position']);
-      for (const digest of index.digests) name.run(digest, last);
+      for (const digest of wordsOf(index.digests)) name.run(digest, last);
       widen.run({
         $client: clientId,
         $block: blockOf(last),
@@ -275,15 +274,9 @@ function shown(rows: readonly Row[], isOn: boolean, limit: number, goesOn: boole
 }
 
 /** What the append has left of an event for the index; undefined where it has not. */
-function indexIn({ received, names }: Row): Indexed | undefined {
-  if (received === null || !(names instanceof Uint8Array)) return undefined;
-  return { receivedAt: integer(received), digests: digestsIn(names) };
+function indexIn({ received, digests }: Row): Indexed | undefined {
+  if (received === null) return undefined;
+  return { receivedAt: integer(received), digests: text(digests) };
 }
 
-function digestsIn(names: Uint8Array): readonly Buffer[] {
-  const bytes = Buffer.from(names.buffer, names.byteOffset, names.byteLength);
-  const count = bytes.length / DIGEST_BYTES;
-  return Array.from({ length: count }, (_, index) =>
-    bytes.subarray(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES),
-  );
-}
+const wordsOf = (digests: string): readonly string[] => (digests === '' ? [] : digests.split(' '));

@@ -34,7 +34,7 @@ const LATER_COLUMNS = [
   ['events', 'prev_run', "TEXT NOT NULL DEFAULT ''"],
   ['seen', 'run', "TEXT NOT NULL DEFAULT ''"],
   ['events', 'received', 'INTEGER'],
-  ['events', 'names', 'BLOB'],
+  ['events', 'digests', 'TEXT'],
 ] as const;
 
 export interface SqliteLogOptions {
@@ -97,7 +97,7 @@ export class SqliteLog extends LogReader implements EventLog {
         'SELECT position, run, contents, answer FROM seen WHERE client = ? AND type = ? AND identity = ? AND expires > ?',
       ),
       insert: database.prepare(
-        'INSERT INTO events (client, position, run, prev_run, event, received, names) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        'INSERT INTO events (client, position, run, prev_run, event, received, digests) VALUES (?, ?, ?, ?, ?, ?, ?)',
       ),
       remember: database.prepare(
         `INSERT OR REPLACE INTO seen (client, type, identity, position, run, contents, answer, expires)
@@ -156,7 +156,7 @@ export class SqliteLog extends LogReader implements EventLog {
     const { retention, retentionBytes } = this.#options;
     const entry = this.#store.entry(clientId, position, last, stored);
     const { receivedAt, digests } = indexed(clientId, entry.event, this.#names);
-    insert.run(clientId, number, run, last.run, stored, receivedAt, Buffer.concat(digests));
+    insert.run(clientId, number, run, last.run, stored, receivedAt, digests);
     this.#store.index.appended(clientId, number, { events: retention, bytes: retentionBytes });
     forget.run(now);
     remember.run(

@@ -143,12 +143,12 @@ describe('a file of the embedded log without an index of some events', () => {
   it.each([
     [
       'all',
-      'DROP TABLE names; DROP TABLE blocks; DROP TABLE entered; UPDATE events SET received = NULL, names = NULL',
+      'DROP TABLE names; DROP TABLE blocks; DROP TABLE entered; UPDATE events SET received = NULL, digests = NULL',
     ],
     [
       'the newest, which an earlier version has appended since',
       `DELETE FROM names WHERE position > 150; UPDATE entered SET position = 150;
-       UPDATE events SET received = NULL, names = NULL WHERE position > 150`,
+       UPDATE events SET received = NULL, digests = NULL WHERE position > 150`,
     ],
     ['the newest, which the last run left for a later step', 'UPDATE entered SET position = 150'],
   ])('finds them at once, and by the index in the end: %s', async (_which, sql) => {
