@@ -1,4 +1,5 @@
 import { Client } from 'undici';
+import { awake } from './awake.ts';
 
 /** One request of a load. `path` starts at the origin. */
 export interface Shot {
@@ -18,10 +19,7 @@ export interface LoadOptions {
   readonly shot: (index: number) => Shot;
   /** Called with each answer; what it throws ends the load. */
   readonly check: (answer: Answer) => void;
-  /**
-   * Whether to wait for answers without sleeping. Over loopback, a server that answers a sleeper pays for waking it, and one
-   * that is faster than the load generator never meets it asleep. It takes a core of its own.
-   */
+  /** Whether to wait for answers without sleeping (awake.ts). */
   readonly awake?: boolean | undefined;
 }
 
@@ -57,15 +55,7 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
     }
   };
   const start = performance.now();
-  let waiting = options.awake === true;
-  const poll = (): void => {
-    if (waiting) setImmediate(poll);
-  };
-  poll();
-  try {
-    await Promise.all(Array.from({ length: options.connections }, connection));
-  } finally {
-    waiting = false;
-  }
+  const all = () => Promise.all(Array.from({ length: options.connections }, connection));
+  await (options.awake === true ? awake(all) : all());
   return { wallMs: performance.now() - start, latenciesMs };
 }

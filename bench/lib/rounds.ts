@@ -14,7 +14,7 @@ export interface Trial {
   readonly rounds: number;
   /** About how long one contender's part of a round takes, in milliseconds. */
   readonly roundMs: number;
-  /** Whether the load generator waits for answers without sleeping (load.ts). */
+  /** Whether the load generator waits for answers without sleeping (awake.ts). */
   readonly awake?: boolean;
 }
 

@@ -1,3 +1,4 @@
+import { awake } from '../lib/awake.ts';
 import { credentials } from '../lib/credentials.ts';
 import { CALLERS, KIB, MANY, own, withGateway, within } from '../lib/measured.ts';
 import { openPhones, type Phone, post } from '../lib/phones.ts';
@@ -59,10 +60,12 @@ async function toAll(
     const had = phones.subscribers.map(({ received }) => received);
     const posted = performance.now();
     const answered = send();
-    await until(
-      () => phones.subscribers.every(({ received }, index) => received > (had[index] ?? 0)),
-      30_000,
-      'an event for all phones',
+    await awake(() =>
+      until(
+        () => phones.subscribers.every(({ received }, index) => received > (had[index] ?? 0)),
+        30_000,
+        'an event for all phones',
+      ),
     );
     wallMs.push(performance.now() - posted);
     await answered;

@@ -1,4 +1,5 @@
 import { request } from 'undici';
+import { awake } from '../lib/awake.ts';
 import { gatewayProgram, temporaryFolder } from '../lib/contenders.ts';
 import { credentials } from '../lib/credentials.ts';
 import { COLLECTOR, settledRss } from '../lib/memory.ts';
@@ -156,7 +157,7 @@ async function fanOut(fan: Fan, payload: string, onPayload: (payload: string) =>
     const cpuBefore = server.cpuMs();
     const start = performance.now();
     const emitted = emit();
-    await arrivals(SOCKETS, `${SOCKETS} arrivals`);
+    await awake(() => arrivals(SOCKETS, `${SOCKETS} arrivals`));
     wallMs.push(performance.now() - start);
     await emitted;
     cpuMs.push(server.cpuMs() - cpuBefore);
