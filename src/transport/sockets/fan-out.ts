@@ -20,11 +20,11 @@ export interface Outlet {
   /** Its caller is about to be told of an event: what it asks from now on must not be older. */
   tells(): void;
   /**
-   * Sends the JSON of one result.
+   * Sends the JSON of one result, in UTF-8. All readers are given the same bytes.
    *
    * @param sent called once the socket has taken it in full.
    */
-  send(payload: string, sent: () => void): void;
+  send(payload: Buffer, sent: () => void): void;
   /** Its reader has fallen behind, or the shared follower has. The reader may come back, and resume. */
   close(): void;
 }
@@ -40,7 +40,7 @@ interface Subscription {
 }
 
 /** How much may wait for one reader: a slow one hurts nobody else. */
-const QUEUE = { results: 256, characters: 1024 * 1024 } as const;
+const QUEUE = { results: 256, bytes: 1024 * 1024 } as const;
 
 /**
  * Executes a subscription once for all who ask the same, and sends all the same text. Results do not come through the
@@ -137,7 +137,7 @@ class Group implements Sink<ExecutionResult> {
   take(result: ExecutionResult): void {
     this.cursor = originOf(result)?.cursor ?? this.cursor;
     if (fellBehind(result)) for (const member of this.#members) member.drop();
-    const payload = JSON.stringify(result);
+    const payload = Buffer.from(JSON.stringify(result));
     const now = Date.now();
     let readers = 0;
     for (const member of this.#members) if (member.deliver(payload, now)) readers += 1;
@@ -206,7 +206,7 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined>, Sink<
   /** Whether it ends once what waits has been sent. */
   #ending = false;
   #sending = false;
-  #queue: string[] | undefined;
+  #queue: Buffer[] | undefined;
   #queued = 0;
 
   constructor(outlet: Outlet, metrics: FanOutMetrics, group: Group | undefined, own: Results | undefined) {
@@ -252,7 +252,7 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined>, Sink<
     countDelivery(this.#metrics, result, 1, this.#since);
     return new Promise((resolve) => {
       this.#sending = true;
-      this.#outlet.send(JSON.stringify(result), () => {
+      this.#outlet.send(Buffer.from(JSON.stringify(result)), () => {
         this.#sending = false;
         this.stepOver();
         this.#endIfSent();
@@ -275,8 +275,8 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined>, Sink<
     this.#group.join(this);
   }
 
-  /** Sends a text of the group. Says whether it may be sent at all. */
-  deliver(payload: string, now: number): boolean {
+  /** Sends a result of the group. Says whether it may be sent at all. */
+  deliver(payload: Buffer, now: number): boolean {
     if (!this.#outlet.holds(now)) return false;
     this.#outlet.tells();
     if (!this.#sending) {
@@ -287,7 +287,7 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined>, Sink<
     this.#queue ??= [];
     this.#queue.push(payload);
     this.#queued += payload.length;
-    if (this.#queue.length > QUEUE.results || this.#queued > QUEUE.characters) {
+    if (this.#queue.length > QUEUE.results || this.#queued > QUEUE.bytes) {
       this.#metrics.slowConsumerDisconnect();
       this.drop();
     }

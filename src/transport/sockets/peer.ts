@@ -133,6 +133,8 @@ export class Peer implements ProtocolSocket, Watched {
   }
 }
 
+const TEXT = { binary: false } as const;
+
 class SocketOutlet implements Outlet {
   readonly #peer: Peer;
   readonly #socket: WebSocket;
@@ -153,8 +155,13 @@ class SocketOutlet implements Outlet {
     this.#peer.tells();
   }
 
-  send(payload: string, sent: () => void): void {
-    this.#socket.send(`${this.#head}${payload}}`, sent);
+  send(payload: Buffer, sent: () => void): void {
+    const start = Buffer.byteLength(this.#head);
+    const message = Buffer.allocUnsafe(start + payload.length + 1);
+    message.write(this.#head);
+    message.set(payload, start);
+    message.write('}', start + payload.length);
+    this.#socket.send(message, TEXT, sent);
   }
 
   close(): void {

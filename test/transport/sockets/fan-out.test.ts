@@ -74,8 +74,10 @@ class Client {
         tells: () => {
           this.told += 1;
         },
+
         send: (payload, sent) => {
-          this.seen.push(JSON.parse(payload).data?.number ?? payload);
+          const text = payload.toString();
+          this.seen.push(JSON.parse(text).data?.number ?? text);
           if (!this.stalled) setImmediate(sent);
         },
         close: () => {
