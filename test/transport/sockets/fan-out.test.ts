@@ -74,7 +74,6 @@ class Client {
         tells: () => {
           this.told += 1;
         },
-
         send: (payload, sent) => {
           const text = payload.toString();
           this.seen.push(JSON.parse(text).data?.number ?? text);
