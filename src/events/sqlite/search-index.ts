@@ -105,11 +105,13 @@ export class SqliteIndex {
    * now and then enters what was appended.
    *
    * @param newest position of the event that has just been stored
+   * @returns whether the index has to be completed by somebody who knows the names of events
    */
-  appended(clientId: string, newest: number, retention: Retention): void {
-    const isBounded = retention.bytes !== undefined;
-    if (isBounded || newest % ENTERED_AT_ONCE === 0) this.enterLeft(clientId);
+  appended(clientId: string, newest: number, retention: Retention): boolean {
+    const isDue = retention.bytes !== undefined || newest % ENTERED_AT_ONCE === 0;
+    if (isDue) this.enterLeft(clientId);
     this.#trim(clientId, newest, retention);
+    return isDue && !this.isComplete(clientId);
   }
 
   #trim(clientId: string, newest: number, { events, bytes: most }: Retention): void {

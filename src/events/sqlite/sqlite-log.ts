@@ -109,10 +109,11 @@ export class SqliteLog extends LogReader implements EventLog {
 
   async append(clientId: string, event: NewEvent): Promise<Appended> {
     const { metrics } = this.#options;
-    const { appended, entry } = await this.#write(() => this.#append(clientId, event));
+    const { appended, entry, isBehind } = await this.#write(() => this.#append(clientId, event));
     if (entry !== undefined) {
       metrics.appended(event.type);
       this.#store.announce(clientId, entry);
+      if (isBehind) void this.completeIndex(clientId);
     } else {
       metrics.duplicate(event.type, appended.conflict);
     }
@@ -143,7 +144,7 @@ export class SqliteLog extends LogReader implements EventLog {
     if (this.#database.isOpen) this.#database.close();
   }
 
-  #append(clientId: string, event: NewEvent): { appended: Appended; entry?: Entry } {
+  #append(clientId: string, event: NewEvent): { appended: Appended; entry?: Entry; isBehind?: boolean } {
     const known = this.#recall(clientId, event);
     if (known !== undefined) return { appended: known };
     const now = this.#clock.now();
@@ -157,7 +158,8 @@ export class SqliteLog extends LogReader implements EventLog {
     const entry = this.#store.entry(clientId, position, last, stored);
     const { receivedAt, digests } = indexed(clientId, entry.event, this.#names);
     insert.run(clientId, number, run, last.run, stored, receivedAt, digests);
-    this.#store.index.appended(clientId, number, { events: retention, bytes: retentionBytes });
+    const kept = { events: retention, bytes: retentionBytes };
+    const isBehind = this.#store.index.appended(clientId, number, kept);
     forget.run(now);
     remember.run(
       clientId,
@@ -169,7 +171,8 @@ export class SqliteLog extends LogReader implements EventLog {
       JSON.stringify(answer),
       now + SEEN_FOR_MS,
     );
-    return { appended: { answer, duplicate: false, conflict: false, cursor: entry.event.cursor }, entry };
+    const { cursor } = entry.event;
+    return { appended: { answer, duplicate: false, conflict: false, cursor }, entry, isBehind };
   }
 
   #recall(clientId: string, event: Pick<NewEvent, 'type' | 'identity' | 'contents'>): Appended | undefined {

@@ -183,6 +183,25 @@ describe('a file of the embedded log without an index of some events', () => {
     await second.stop();
   });
 
+  it('is bounded in bytes without being searched', async () => {
+    const dataDir = await newFolder();
+    const first = open(dataDir);
+    await Promise.all(Array.from({ length: 300 }, () => first.append('client', moneyIn())));
+    await first.stop();
+    const database = new DatabaseSync(join(dataDir, 'events.sqlite'));
+    database.exec(
+      'DROP TABLE names; DROP TABLE blocks; DROP TABLE entered; UPDATE events SET received = NULL, digests = NULL',
+    );
+    database.close();
+
+    const second = open(dataDir, { retentionBytes: 2_000 });
+    await until(async () => {
+      await second.append('client', moneyIn());
+      return (await second.readAfter('client', null, 1000)).events.length < 10;
+    });
+    await second.stop();
+  });
+
   it('comes down to bounds that were lowered', async () => {
     const dataDir = await newFolder();
     const first = open(dataDir);
