@@ -194,7 +194,7 @@ describe('a file of the embedded log without an index of some events', () => {
     );
     database.close();
 
-    const second = open(dataDir, { retentionBytes: 2_000 });
+    const second = open(dataDir, { retention: 100_000, retentionBytes: 2_000 });
     await until(async () => {
       await second.append('client', moneyIn());
       return (await second.readAfter('client', null, 1000)).events.length < 10;
