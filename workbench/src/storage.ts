@@ -17,20 +17,23 @@ export const storage = {
 
 const ownKeys = (): string[] => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
 
-/** Where GraphiQL keeps what its tabs hold. */
-const TABS = ['graphiql:tabState', 'graphiql:query', 'graphiql:variables'];
+/** Where GraphiQL keeps its tabs, and apart from them what the open one holds. */
+const TABS = 'graphiql:tabState';
+const OPEN_TAB = ['graphiql:query', 'graphiql:variables'];
 
-/** Called before GraphiQL reads its tabs. */
+/**
+ * Called before GraphiQL reads its tabs. It writes the tabs and what the open one holds at different moments: a page that is left
+ * between them would come back with that tab twice. The tabs alone hold everything.
+ */
 export function renewKeys(): void {
-  const state = TABS.map((key) => storage.getItem(key) ?? '');
-  const renewed = withNewKeys(state.join('\u0000')).split('\u0000');
-  for (const [index, key] of TABS.entries()) {
-    const value = renewed[index] ?? '';
-    if (value !== '' && value !== state[index]) storage.setItem(key, value);
-  }
+  const state = storage.getItem(TABS);
+  if (state === null) return;
+  const renewed = withNewKeys(state);
+  if (renewed !== state) storage.setItem(TABS, renewed);
+  for (const key of OPEN_TAB) storage.removeItem(key);
 }
 
 /** The next page begins with the story. */
 export function forgetTabs(): void {
-  for (const key of TABS) storage.removeItem(key);
+  for (const key of [TABS, ...OPEN_TAB]) storage.removeItem(key);
 }
