@@ -19,21 +19,27 @@ const ownKeys = (): string[] => Object.keys(localStorage).filter((key) => key.st
 
 /** Where GraphiQL keeps its tabs, and apart from them what the open one holds. */
 const TABS = 'graphiql:tabState';
-const OPEN_TAB = ['graphiql:query', 'graphiql:variables'];
+const OPEN_TAB = ['query', 'variables'] as const;
 
 /**
  * Called before GraphiQL reads its tabs. It writes the tabs and what the open one holds at different moments: a page that is left
- * between them would come back with that tab twice. The tabs alone hold everything.
+ * between them would come back with that tab twice. The tabs hold everything.
  */
 export function renewKeys(): void {
   const state = storage.getItem(TABS);
   if (state === null) return;
   const renewed = withNewKeys(state);
-  if (renewed !== state) storage.setItem(TABS, renewed);
-  for (const key of OPEN_TAB) storage.removeItem(key);
+  storage.setItem(TABS, renewed);
+  try {
+    const { tabs, activeTabIndex } = JSON.parse(renewed);
+    for (const name of OPEN_TAB) storage.setItem(`graphiql:${name}`, tabs[activeTabIndex]?.[name] ?? '');
+  } catch {
+    // Whoever wrote that, the story is told from its beginning.
+    forgetTabs();
+  }
 }
 
 /** The next page begins with the story. */
 export function forgetTabs(): void {
-  for (const key of [TABS, ...OPEN_TAB]) storage.removeItem(key);
+  for (const key of [TABS, ...OPEN_TAB.map((name) => `graphiql:${name}`)]) storage.removeItem(key);
 }
