@@ -53,7 +53,11 @@ export class SqliteIndex {
   constructor(database: DatabaseSync) {
     const find = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'entered'");
     // An index that does not say how far it goes is made once more.
-    if (find.get() === undefined) database.exec('DROP TABLE IF EXISTS names; DROP TABLE IF EXISTS blocks;');
+    if (find.get() === undefined) {
+      database.exec(
+        'DROP TABLE IF EXISTS names; DROP TABLE IF EXISTS blocks; DROP INDEX IF EXISTS events_unindexed;',
+      );
+    }
     database.exec(INDEX_SCHEMA);
     const overlaps = 'latest >= $from AND earliest < $to';
     const prepare = (sql: string): StatementSync => database.prepare(sql);

@@ -90,18 +90,18 @@ export class SqliteSource implements Source {
   }
 
   async find(clientId: string, from: SearchFrom, search: EventSearch): Promise<Found | undefined> {
-    if (this.#read(() => this.index.isComplete(clientId))) {
-      return this.#read(() => this.#find(clientId, from, search));
-    }
+    const found = () =>
+      this.#read(() => (this.index.isComplete(clientId) ? this.#find(clientId, from, search) : undefined));
+    const known = found();
+    if (known !== undefined) return known;
     try {
-      return await this.#batch.run(() => {
-        this.index.enterLeft(clientId);
-        return this.index.isComplete(clientId) ? this.#find(clientId, from, search) : undefined;
-      });
+      // Nothing but this: what throws in a batch takes the appends in it along.
+      await this.#batch.run(() => this.index.enterLeft(clientId));
     } catch {
       // What cannot be written to, such as a full disk, may be read.
       return undefined;
     }
+    return found();
   }
 
   async catchUp(clientId: string): Promise<boolean> {
