@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { install } from 'undici';
 import { Secret } from '../common/secret.ts';
 import { createLogger } from '../observability/logger.ts';
 import { BANK_FIELD_NAMES } from '../upstream/banks.ts';
@@ -11,6 +12,10 @@ import type { Demo } from './demo.ts';
 import { buildServer, type ServerConfig } from './gateway.ts';
 import { type Closer, runProgram } from './lifecycle.ts';
 import { openTrustedDocuments } from './trusted-documents-file.ts';
+
+// What asks for `Request` or `fetch` gets those of the undici that is here, instead of loading the second one that is built
+// into Node: a twentieth of a start.
+install();
 
 type Opened = (close: Closer, waitsFor?: string) => void;
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
+import type { Server } from 'node:http';
+import { createRequire } from 'node:module';
 import { type Logger, silentLogger } from '../common/logger.ts';
 import { buildApp } from './app.ts';
 import { alternativeChoices, type Choices, defaultChoices } from './choices.ts';
@@ -18,6 +18,12 @@ import { seed } from './seed.ts';
 import { HISTORY_MS } from './seed-history.ts';
 import { State } from './state.ts';
 import type { World } from './world.ts';
+
+// Imported, both would have Node read `http.WebSocket`, and load a second undici for it: a twentieth of a start.
+const { createServer } = process.getBuiltinModule('node:http');
+const { getRequestListener }: typeof import('@hono/node-server') = createRequire(import.meta.url)(
+  '@hono/node-server',
+);
 
 export { alternativeChoices, type Choices, defaultChoices, isOwnHost };
 
