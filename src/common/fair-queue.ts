@@ -3,7 +3,8 @@ interface Lane {
   readonly key: string;
   /** How many of its own are under way. */
   underWay: number;
-  readonly waiting: Set<Waiter>;
+  /** Those that wait; undefined where none has. */
+  waiting: Set<Waiter> | undefined;
 }
 
 interface Waiter {
@@ -44,7 +45,7 @@ export class FairQueue {
 
   /** How many of one caller wait. */
   waitingOf(key: string): number {
-    return this.#lanes.get(key)?.waiting.size ?? 0;
+    return this.#lanes.get(key)?.waiting?.size ?? 0;
   }
 
   /** Takes a place, if there is one at once. Its holder gives it back with `leave`. */
@@ -52,7 +53,7 @@ export class FairQueue {
     const lane = this.#lanes.get(key);
     if (this.#underWay >= this.#options.total) return false;
     if (lane === undefined) {
-      this.#lanes.set(key, { key, underWay: 1, waiting: new Set() });
+      this.#lanes.set(key, { key, underWay: 1, waiting: undefined });
     } else {
       if (lane.underWay >= this.#options.perCaller) return false;
       lane.underWay += 1;
@@ -70,8 +71,10 @@ export class FairQueue {
    */
   enter(key: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     if (signal?.aborted) return Promise.resolve(false);
-    const lane = this.#lanes.get(key) ?? { key, underWay: 0, waiting: new Set<Waiter>() };
+    const lane = this.#lanes.get(key) ?? { key, underWay: 0, waiting: undefined };
     this.#lanes.set(key, lane);
+    lane.waiting ??= new Set();
+    const { waiting } = lane;
     return new Promise((resolve) => {
       const settle = (entered: boolean): void => {
         clearTimeout(timer);
@@ -80,14 +83,14 @@ export class FairQueue {
       };
       const waiter: Waiter = { enter: settle };
       const giveUp = (): void => {
-        if (!lane.waiting.delete(waiter)) return;
+        if (!waiting.delete(waiter)) return;
         this.#count(-1);
         this.#place(lane);
         settle(false);
       };
       const timer = setTimeout(giveUp, timeoutMs);
       signal?.addEventListener('abort', giveUp, { once: true });
-      lane.waiting.add(waiter);
+      waiting.add(waiter);
       this.#count(1);
       this.#place(lane);
       this.#letIn();
@@ -112,7 +115,7 @@ export class FairQueue {
     while (this.#underWay < this.#options.total) {
       const [lane] = this.#idle.size > 0 ? this.#idle : this.#busy;
       const [waiter] = lane?.waiting ?? [];
-      if (lane === undefined || waiter === undefined) return;
+      if (lane?.waiting === undefined || waiter === undefined) return;
       lane.waiting.delete(waiter);
       lane.underWay += 1;
       this.#underWay += 1;
@@ -126,7 +129,7 @@ export class FairQueue {
   #place(lane: Lane): void {
     this.#idle.delete(lane);
     this.#busy.delete(lane);
-    if (lane.waiting.size === 0) {
+    if (lane.waiting === undefined || lane.waiting.size === 0) {
       if (lane.underWay === 0) this.#lanes.delete(lane.key);
     } else if (lane.underWay < this.#options.perCaller) {
       (lane.underWay === 0 ? this.#idle : this.#busy).add(lane);

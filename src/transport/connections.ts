@@ -33,7 +33,7 @@ export function createConnections(): Connections {
       response.on('timeout', onTimeout);
       if (ending) makeLast(response);
       underWay.add(response);
-      response.once('close', () => underWay.delete(response));
+      response.on('close', () => underWay.delete(response));
     },
     end() {
       ending = true;

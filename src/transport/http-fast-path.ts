@@ -1,12 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ExecutionResult, GraphQLError } from 'graphql';
-import {
-  type GraphQLParams,
-  isAsyncIterable,
-  processRegularResult,
-  type YogaServerInstance,
-} from 'graphql-yoga';
+import { type ExecutionResult, type GraphQLError, OperationTypeNode } from 'graphql';
+import { isAsyncIterable, processRegularResult, type YogaServerInstance } from 'graphql-yoga';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
+import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 
 export interface JsonPostOptions {
   /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
@@ -15,8 +11,22 @@ export interface JsonPostOptions {
   readonly allowsOrigin: (origin: string) => boolean;
   /** The JSON of a result that has no errors. */
   readonly stringify: (result: ExecutionResult) => string | Buffer;
+  /**
+   * The document that a request may run.
+   *
+   * @throws GraphQLError where it may not run.
+   */
+  readonly documentOf: (params: Operation) => string;
   /** The public form of an error from before an operation ran. */
   readonly mask: (error: unknown) => GraphQLError;
+}
+
+/** A request of GraphQL over HTTP whose members are all of the kind that they must be. */
+interface Operation {
+  readonly query: string;
+  readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly operationName?: string | null | undefined;
+  readonly extensions?: object | null | undefined;
 }
 
 /** Serves one request at the graph's path. Never rejects. */
@@ -35,28 +45,35 @@ const JSON_RANGES: ReadonlyMap<string, MediaType> = new Map([
   ['*/*', 'application/json'],
 ]);
 
+const PARAMETERS = new Set(['query', 'variables', 'operationName', 'extensions']);
+
 /**
  * GraphQL over HTTP in its everyday form, a POST of JSON that is answered with JSON, without the classes of fetch, which
  * cost more than all else of a small query. Only the bytes are handled here: what they mean, with every plugin's say in
- * it, is Yoga's, and whatever is not quite everyday is handed to Yoga's own transport as it came.
+ * it, is the executor's, and whatever is not quite everyday is handed to Yoga's own transport as it came.
  */
 export function createJsonPost<TContext extends object>(
   yoga: YogaServerInstance<TContext, object>,
   options: JsonPostOptions,
 ): Transport<TContext> {
-  async function execute(
-    request: IncomingMessage,
-    params: GraphQLParams,
+  // Yoga's plugins ask it for its method, and nothing else of it differs between these requests that they could ask for.
+  const request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });
+
+  async function run(
+    params: Operation,
     context: TContext,
   ): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
-    const fetchRequest = new yoga.fetchAPI.Request(`http://${request.headers.host}${request.url}`, {
-      method: 'POST',
-      // In the form in which Yoga's own transport hands them in.
-      headers: request.headers as Record<string, string>,
-    });
     try {
-      // It is undefined only where a plugin has made it so, and none does.
-      return (await yoga.getResultForParams({ params, request: fetchRequest }, context)) ?? {};
+      const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped(
+        Object.assign(context, { request, params }),
+      );
+      const document = parse(options.documentOf(params));
+      const errors = validate(schema, document);
+      if (errors.length > 0) return { errors };
+      const { variables, operationName } = params;
+      const args = { schema, document, variableValues: variables, operationName };
+      const isStream = preparedOperation(args)?.type === OperationTypeNode.SUBSCRIPTION;
+      return await (isStream ? subscribe : execute)({ ...args, contextValue: await contextFactory() });
     } catch (error) {
       return { errors: [options.mask(error)] };
     }
@@ -70,11 +87,11 @@ export function createJsonPost<TContext extends object>(
   ): Promise<void> {
     const text = await readText(request);
     if (text === undefined) return;
-    const params = parseParams(text);
+    const operation = parseOperation(text);
     // A body that has been read already is what Yoga then reads.
-    if (params === undefined) return yoga(Object.assign(request, { body: text }), response, context);
+    if (operation === undefined) return yoga(Object.assign(request, { body: text }), response, context);
 
-    const result = await execute(request, params, context);
+    const result = await run(operation, context);
     const { origin } = request.headers;
     if (origin !== undefined && options.allowsOrigin(origin)) {
       response.setHeader('access-control-allow-origin', origin);
@@ -141,7 +158,7 @@ function readText(request: IncomingMessage): Promise<string | undefined> {
  * What is plainly a query or a mutation; undefined for what is none, which Yoga knows how to put, and for what is a stream or
  * may be one: a document that is named instead of written.
  */
-function parseParams(text: string): GraphQLParams | undefined {
+function parseOperation(text: string): Operation | undefined {
   try {
     const body: unknown = JSON.parse(text);
     return isOperation(body) && !body.query.includes('subscription') ? body : undefined;
@@ -150,9 +167,18 @@ function parseParams(text: string): GraphQLParams | undefined {
   }
 }
 
-const isOperation = (value: unknown): value is { readonly query: string } =>
-  typeof value === 'object' &&
-  value !== null &&
-  'query' in value &&
-  typeof value.query === 'string' &&
-  value.query !== '';
+function isOperation(value: unknown): value is Operation {
+  if (!isObject(value)) return false;
+  for (const name in value) if (!PARAMETERS.has(name)) return false;
+  const { query, variables, operationName, extensions } = value;
+  return (
+    typeof query === 'string' &&
+    query !== '' &&
+    (variables == null || isObject(variables)) &&
+    (operationName == null || typeof operationName === 'string') &&
+    (extensions == null || isObject(extensions))
+  );
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

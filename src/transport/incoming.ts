@@ -16,7 +16,7 @@ export function incomingOf(
   const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
   response.setHeader('x-request-id', requestId);
   const waiters = new Waiters();
-  response.once('close', () => {
+  response.on('close', () => {
     if (!response.writableFinished) waiters.remove();
   });
   const apiKey = request.headers['x-api-key'];

@@ -25,6 +25,7 @@ const serve = createJsonPost(counted, {
   maxBodyBytes: 1_000,
   allowsOrigin: () => false,
   stringify: JSON.stringify,
+  documentOf: ({ query }) => query,
   mask: (error) => new GraphQLError(String(error)),
 });
 const server = createServer((request, response) => void serve(request, response, {}));

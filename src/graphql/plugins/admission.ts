@@ -1,6 +1,7 @@
-import { type ExecutionArgs, GraphQLError, getOperationAST, OperationTypeNode } from 'graphql';
+import { type ExecutionArgs, GraphQLError, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
 import { FairQueue } from '../../common/fair-queue.ts';
+import { preparedOperation } from './prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 interface AdmittedContext {
@@ -81,8 +82,8 @@ export function useAdmission({
     onExecute({ args, executeFn, setExecuteFn }) {
       const context = args.contextValue;
       const key = context.callerKey;
-      const type = getOperationAST(args.document, args.operationName)?.operation;
-      const admission = type === OperationTypeNode.MUTATION ? mutations : queries;
+      const isMutation = preparedOperation(args)?.type === OperationTypeNode.MUTATION;
+      const admission = isMutation ? mutations : queries;
 
       const run = (given: ExecutionArgs): unknown => {
         const start = performance.now();

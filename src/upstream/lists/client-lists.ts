@@ -6,6 +6,8 @@ import { ListPlaces, type PlacesOptions } from './places.ts';
 const MAX_ITEMS = 5_000_000;
 /** What nobody has asked for this long is let go of, in milliseconds. */
 const IDLE_MS = 1_800_000;
+/** How often the clock is read that this is measured by; otherwise it would be with every look-up. */
+const CLOCK_MS = 1_000;
 
 /** What the process knows of the lists of all clients. */
 export interface ClientLists {
@@ -30,6 +32,7 @@ export function createClientLists(options: PlacesOptions): ClientLists {
     maxSize: MAX_ITEMS,
     sizeCalculation: (places) => Math.min(MAX_ITEMS, 1 + (places.index?.size ?? 0)),
     ttl: IDLE_MS,
+    ttlResolution: CLOCK_MS,
     updateAgeOnGet: true,
   });
   const keyOf = (clientId: string, route: string) => `${clientId.toLowerCase()} ${route}`;
