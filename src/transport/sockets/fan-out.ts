@@ -19,12 +19,14 @@ export interface Outlet {
   holds(now: number): boolean;
   /** Its caller is about to be told of an event: what it asks from now on must not be older. */
   tells(): void;
+  /** Whether the socket has taken in full what it was sent. */
+  readonly isDrained: boolean;
   /**
    * Sends the JSON of one result, in UTF-8. All readers are given the same bytes.
    *
    * @param sent called once the socket has taken it in full.
    */
-  send(payload: Buffer, sent: () => void): void;
+  send(payload: Buffer, sent?: () => void): void;
   /** Its reader has fallen behind, or the shared follower has. The reader may come back, and resume. */
   close(): void;
 }
@@ -279,6 +281,11 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined>, Sink<
   deliver(payload: Buffer, now: number): boolean {
     if (!this.#outlet.holds(now)) return false;
     this.#outlet.tells();
+    if (!this.#sending && this.#outlet.isDrained) {
+      // What is taken at once, as nearly always, nobody needs to be told of.
+      this.#outlet.send(payload);
+      return true;
+    }
     if (!this.#sending) {
       this.#sending = true;
       this.#outlet.send(payload, () => this.#sent());

@@ -134,6 +134,7 @@ export class Peer implements ProtocolSocket, Watched {
 }
 
 const TEXT = { binary: false } as const;
+const CLOSING_BRACE = 0x7d;
 
 class SocketOutlet implements Outlet {
   readonly #peer: Peer;
@@ -155,12 +156,16 @@ class SocketOutlet implements Outlet {
     this.#peer.tells();
   }
 
-  send(payload: Buffer, sent: () => void): void {
+  get isDrained(): boolean {
+    return this.#socket.bufferedAmount === 0;
+  }
+
+  send(payload: Buffer, sent?: () => void): void {
     const start = Buffer.byteLength(this.#head);
     const message = Buffer.allocUnsafe(start + payload.length + 1);
     message.write(this.#head);
     message.set(payload, start);
-    message.write('}', start + payload.length);
+    message[start + payload.length] = CLOSING_BRACE;
     this.#socket.send(message, TEXT, sent);
   }
 

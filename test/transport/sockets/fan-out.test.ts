@@ -60,6 +60,8 @@ class Client {
   stalled = false;
   expired = false;
   told = 0;
+  /** For each message that its socket has not taken in full, who is to be told when it has. */
+  readonly #untaken: ((() => void) | undefined)[] = [];
   #stream: Awaited<ReturnType<FanOut['subscribe']>> | undefined;
 
   async subscribe(
@@ -67,9 +69,13 @@ class Client {
     open: () => Promise<Subscribed>,
     resume?: () => Promise<Subscribed>,
   ): Promise<void> {
+    const isDrained = () => this.#untaken.length === 0;
     this.#stream = await fanOut.subscribe({
       key,
       outlet: {
+        get isDrained() {
+          return isDrained();
+        },
         holds: () => !this.expired,
         tells: () => {
           this.told += 1;
@@ -77,7 +83,8 @@ class Client {
         send: (payload, sent) => {
           const text = payload.toString();
           this.seen.push(JSON.parse(text).data?.number ?? text);
-          if (!this.stalled) setImmediate(sent);
+          this.#untaken.push(sent);
+          if (!this.stalled) this.#readOne();
         },
         close: () => {
           this.closed = true;
@@ -87,6 +94,16 @@ class Client {
       resume,
     });
     void this.#read(this.#stream);
+  }
+
+  /** Reads what its socket holds, and from now on all that comes. */
+  resume(): void {
+    this.stalled = false;
+    for (const _sent of this.#untaken) this.#readOne();
+  }
+
+  #readOne(): void {
+    setImmediate(() => this.#untaken.shift()?.());
   }
 
   async #read(stream: Awaited<ReturnType<FanOut['subscribe']>>): Promise<void> {
@@ -208,15 +225,16 @@ describe('a reader that stops reading', () => {
     const [slow, quick] = await clients(2);
     if (slow === undefined || quick === undefined) throw new Error('there are two');
     slow.stalled = true;
-    for (let number = 0; number < 257; number += 1) {
+    // Its socket was given two more: one that it did not take, and one that it was to say of when it had.
+    for (let number = 0; number < 258; number += 1) {
       opened[0]?.push(number);
       await until(() => quick.seen.length === number + 1);
     }
     expect(slow.closed).toBe(false);
-    opened[0]?.push(257);
+    opened[0]?.push(258);
     await until(() => slow.closed);
-    await until(() => quick.seen.length === 258);
-    expect([quick.closed, slow.seen.length, slowCloses]).toEqual([false, 1, 1]);
+    await until(() => quick.seen.length === 259);
+    expect([quick.closed, slow.seen.length, slowCloses]).toEqual([false, 2, 1]);
   });
 
   it('is closed once a mebibyte waits for it', async () => {
@@ -224,9 +242,22 @@ describe('a reader that stops reading', () => {
     if (slow === undefined) throw new Error('there is one');
     slow.stalled = true;
     const large = { data: { number: 'x'.repeat(600_000) } };
-    for (let number = 0; number < 3; number += 1) opened[0]?.pushResult(large);
+    for (let number = 0; number < 4; number += 1) opened[0]?.pushResult(large);
     await until(() => slow.closed);
     expect(slowCloses).toBe(1);
+  });
+
+  it('is sent what waited for it, in order, once it reads again', async () => {
+    const [slow] = await clients(1);
+    if (slow === undefined) throw new Error('there is one');
+    slow.stalled = true;
+    for (let number = 0; number < 20; number += 1) opened[0]?.push(number);
+    await until(() => delivered === 20);
+    slow.resume();
+    opened[0]?.push(20);
+    opened[0]?.end();
+    await until(() => slow.completed);
+    expect(slow.seen).toEqual(Array.from({ length: 21 }, (_, number) => number));
   });
 
   it('closes all when it is the shared stream that fell behind', async () => {
