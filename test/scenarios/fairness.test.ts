@@ -98,6 +98,28 @@ describe('one caller with more operations than its share', () => {
   });
 });
 
+describe('an operation that would begin too late to be served', () => {
+  let gateway: RunningGateway;
+  beforeAll(async () => {
+    gateway = await startGateway({ webhooks: false, config: { operationTimeoutMs: 3_000 } });
+    await gateway.query(CLIENT);
+  });
+  afterAll(() => gateway.stop());
+
+  it('is refused before it begins', async () => {
+    // Two turns of these are longer than the time that each has.
+    await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+      match: { path: `/v1/clients/*/instruments/*` },
+      fault: { delayMs: 2_500 },
+    });
+    const answers = await Promise.all(
+      Array.from({ length: UNDER_WAY + 1 }, (_, index) => gateway.query(INSTRUMENT, { id: `late-${index}` })),
+    );
+    const refused = answers.filter(({ errors }) => errors !== undefined);
+    expect(refused.map(({ errors }) => errors?.[0]?.extensions?.['code'])).toEqual(['RATE_LIMITED']);
+  });
+});
+
 describe('the cost of a document', () => {
   let gateway: RunningGateway;
   beforeAll(async () => {

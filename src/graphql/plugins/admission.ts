@@ -32,6 +32,11 @@ export interface AdmissionOptions {
 const UNDER_WAY = 256;
 /** Mutations of one caller. Its queries are not in their way, and those that share a key wait for each other anyway. */
 const MUTATIONS_PER_CALLER = 64;
+/**
+ * What an operation needs to have left of its time when it begins, in milliseconds; half of its time where that is less. A
+ * payment that begins too late is sent, and nobody hears what has become of it.
+ */
+const NEEDED_MS = 1_000;
 /** What a refused caller is told to wait, in milliseconds. */
 const SHORTEST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
@@ -40,7 +45,7 @@ const SMOOTHING = 0.05;
 
 /**
  * Admits queries and mutations fairly between callers: one that has many under way waits for its own, behind a caller that
- * has none. What waits beyond the queue is refused as `RATE_LIMITED`, with `retryAfterMs`; over HTTP with status 429.
+ * has none. What waits beyond the queue, or for too long to be served in what is left of its time, is refused as `RATE_LIMITED`, with `retryAfterMs`; over HTTP with status 429.
  *
  * Must stand behind the plugin that shares results: an answer that is shared has to be sent to each all the same.
  */
@@ -100,7 +105,9 @@ export function useAdmission({
       };
 
       const wait = async (given: ExecutionArgs): Promise<unknown> => {
-        const entered = await admission.enter(key, context.deadline - Date.now(), context.signal);
+        const leftMs = context.deadline - Date.now();
+        const waitMs = leftMs - Math.min(NEEDED_MS, leftMs / 2);
+        const entered = await admission.enter(key, waitMs, context.signal);
         return entered ? run(given) : refuse(admission, context);
       };
 
