@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { makePrivate } from '../common/private-file.ts';
 import { RunningClock } from '../common/running-clock.ts';
+import { transaction } from '../common/sqlite-transaction.ts';
 import type { RecordName } from './intent.ts';
 import {
   type Claim,
@@ -67,11 +68,13 @@ export function openSqliteRecords(
   makePrivate(path);
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-  db.exec(SCHEMA);
-  const hasSentClock = db.prepare("SELECT 1 FROM pragma_table_info('intent') WHERE name = 'sent_clock'");
-  // A file of an earlier schema has no such column.
-  if (hasSentClock.get() === undefined) db.exec('ALTER TABLE intent ADD COLUMN sent_clock INTEGER');
-  const clock = new RunningClock(db, now, monotonic);
+  const clock = transaction(db, () => {
+    db.exec(SCHEMA);
+    const hasSentClock = db.prepare("SELECT 1 FROM pragma_table_info('intent') WHERE name = 'sent_clock'");
+    // A file of an earlier schema has no such column.
+    if (hasSentClock.get() === undefined) db.exec('ALTER TABLE intent ADD COLUMN sent_clock INTEGER');
+    return new RunningClock(db, now, monotonic);
+  });
 
   const read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
   const expire = db.prepare('DELETE FROM intent WHERE expires_at <= ?');
@@ -124,17 +127,8 @@ export function openSqliteRecords(
   /** Runs a step in a transaction that locks out other processes from its first read on. */
   const step = async <T>(name: string, run: () => T): Promise<T> => {
     try {
-      db.exec('BEGIN IMMEDIATE');
-      const result = run();
-      db.exec('COMMIT');
-      return result;
+      return transaction(db, run);
     } catch (cause) {
-      try {
-        // SQLite itself ends the transaction on some errors, a full disk among them.
-        if (db.isOpen && db.isTransaction) db.exec('ROLLBACK');
-      } catch {
-        // The cause is what the caller is told of.
-      }
       throw new StoreUnavailableError(name, cause);
     }
   };

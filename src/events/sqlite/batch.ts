@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { transaction } from '../../common/sqlite-transaction.ts';
 
 interface Job {
   work(): void;
@@ -37,23 +38,13 @@ export class SqliteBatch {
     const jobs = this.#jobs;
     this.#jobs = [];
     try {
-      this.#database.exec('BEGIN IMMEDIATE');
-      for (const job of jobs) job.work();
-      this.#database.exec('COMMIT');
+      transaction(this.#database, () => {
+        for (const job of jobs) job.work();
+      });
     } catch (error) {
-      this.#rollBack();
       for (const job of jobs) job.reject(error);
       return;
     }
     for (const job of jobs) job.resolve();
-  }
-
-  #rollBack(): void {
-    try {
-      // SQLite itself ends the transaction on some errors, a full disk among them; then there is nothing to roll back.
-      if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
-    } catch {
-      // The cause is what the callers are told of.
-    }
   }
 }

@@ -14,9 +14,8 @@ export function openExclusive(path: string, schema: string): DatabaseSync | unde
   const database = new DatabaseSync(path);
   try {
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-    // The lock is taken by the first write.
-    database.exec('BEGIN EXCLUSIVE; COMMIT;');
-    database.exec(schema);
+    // The lock is taken by the first write. One transaction is synced once, and not for each table.
+    database.exec(`BEGIN EXCLUSIVE; ${schema} COMMIT;`);
     return database;
   } catch (error) {
     database.close();

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { RunningClock } from '../../common/running-clock.ts';
+import { transaction } from '../../common/sqlite-transaction.ts';
 import { encodeCursor } from '../cursor.ts';
 import { answerOf, decodeAnswer, type Entry, encodeEvent, SEEN_FOR_MS } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
@@ -81,13 +82,18 @@ export class SqliteLog extends LogReader implements EventLog {
         `${path} is in use by another process. Several processes share a log only through Redis.`,
       );
     }
-    addLaterColumns(database);
     const { names = noNames } = options;
     const batch = new SqliteBatch(database);
-    const store = new SqliteSource(database, batch, names, options.now());
+    const { store, clock } = transaction(database, () => {
+      addLaterColumns(database);
+      return {
+        store: new SqliteSource(database, batch, names, options.now()),
+        clock: new RunningClock(database, options.now, options.monotonic),
+      };
+    });
     super(store, options.metrics, options.topics);
     this.#names = names;
-    this.#clock = new RunningClock(database, options.now, options.monotonic);
+    this.#clock = clock;
     this.#options = options;
     this.#database = database;
     this.#batch = batch;
