@@ -25,6 +25,7 @@ export default defineConfig({
       include: ['src/**/*.ts', 'packages/client/src/**/*.ts'],
       reporter: ['text-summary', 'json-summary', 'html'],
       reportsDirectory: 'test-results/coverage',
+      reportOnFailure: true,
     },
     projects: [
       project('integration', 'test/**/*.test.ts', {
