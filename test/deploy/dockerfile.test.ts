@@ -78,11 +78,11 @@ async function build(folder: string): Promise<Stage> {
       const home = (text: string) => text.replaceAll('/home/node', join(stage.root, 'home/node'));
       const command = home(rest);
       const environment = Object.entries(stage.environment).map(([key, value]) => [key, home(value)]);
-      // Node keeps no compiled code where coverage is collected.
-      const { NODE_V8_COVERAGE: _coverage, ...inherited } = process.env;
-      // What the checkout has installed need not be fetched again.
       const env = {
-        ...inherited,
+        ...process.env,
+        // vitest sets it where it collects coverage.
+        NODE_DISABLE_COMPILE_CACHE: undefined,
+        // What the checkout has installed need not be fetched again.
         npm_config_prefer_offline: 'true',
         ...Object.fromEntries(environment),
       };
