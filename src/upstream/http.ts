@@ -149,14 +149,13 @@ export function createHttp(
       const ended = () =>
         notSent('UPSTREAM_UNAVAILABLE', 'The operation ended before the call was made.', signal?.reason);
       if (signal?.aborted) return ended();
-      if (!queue.tryEnter(caller) && !(await queue.enter(caller, request.deadline - Date.now(), signal))) {
-        if (signal?.aborted) return ended();
-        return notSent(
-          'UPSTREAM_TIMEOUT',
-          "The time of the operation was over before it was the call's turn.",
-        );
-      }
+      const late = () =>
+        notSent('UPSTREAM_TIMEOUT', "The time of the operation was over before it was the call's turn.");
+      if (!queue.tryEnter(caller) && !(await queue.enter(caller, request.deadline - Date.now(), signal)))
+        return signal?.aborted ? ended() : late();
       try {
+        // Its turn may come in the very moment in which its time ends: a payment is not sent then.
+        if (request.deadline <= Date.now()) return late();
         if (!breaker.admits(identity)) return { kind: 'failed', error: new SuspendedError() };
         const made = await attempt(pool, request);
         const outcome = signal?.aborted ? undefined : outcomeOf(made);

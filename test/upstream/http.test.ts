@@ -172,6 +172,25 @@ describe('a POST to the upstream', () => {
       };
     };
 
+    it('when its turn comes as the time of its operation ends', async () => {
+      await using upstream = await startUpstream((_request, response) => json(response, {}));
+      // Over a connection that stands a request leaves at once, unless another has just come back on it.
+      await upstream.rest.get(ROUTE);
+      for (let tries = 0; tries < 50; tries += 1) {
+        await new Promise((resolve) => setImmediate(resolve));
+        const attempt = await upstream.http.send({
+          ...WHOSE,
+          deadline: Date.now(),
+          method: 'POST',
+          path: '/',
+          headers: {},
+          timeoutMs: 1_000,
+        });
+        expect(attempt).toMatchObject(failed('UPSTREAM_TIMEOUT'));
+      }
+      expect(upstream.requests).toEqual([expect.stringMatching(/^GET /)]);
+    });
+
     it('when nobody listens', async () => {
       const { port, ...closed } = await listen(() => {});
       await closed[Symbol.asyncDispose]();
