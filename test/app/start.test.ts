@@ -32,6 +32,18 @@ it('one command with no configuration serves the graph on a sandbox, and says wh
   expect(await program.end('SIGINT')).toBe(0);
 });
 
+it('loads one undici: its own, and not the one that is built into Node', async () => {
+  const probe = `process.on('exit', () => console.log('built in: ' + process.moduleLoadList.filter((name) => name.includes('undici'))))`;
+  await using program = startProgram('src/start.js', {
+    PORT: '0',
+    SANDBOX_PORT: '0',
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(probe)}`,
+  });
+  await demoAddresses(program);
+  await program.end();
+  expect(program.output()).toMatch(/^built in: $/m);
+});
+
 it.each(['PORT', 'SANDBOX_PORT'])('a %s in use stops the start with what to do', async (name) => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
