@@ -48,6 +48,10 @@ import { createWorkbench, type WorkbenchOptions } from '../workbench/workbench.t
 import { createAuthenticator } from './authenticator.ts';
 import { shutDown } from './shutdown.ts';
 
+// An import would read each name that the module exports. One of them is `WebSocket`, for which Node loads a second undici:
+// a twentieth of a start.
+const { createServer } = process.getBuiltinModule('node:http');
+
 const GRAPHQL_PATH = '/graphql';
 /** How long a client may take to send its headers, and its whole request, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 5_000;
@@ -56,10 +60,6 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const TIMEOUT_CHECK_MS = 500;
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
-
-// An import would read each name that the module exports. One of them is `WebSocket`, for which Node loads a second undici:
-// a twentieth of a start.
-const { createServer } = process.getBuiltinModule('node:http');
 
 /** Whose REST calls those are that the gateway makes for itself. */
 const GATEWAY = 'gateway';

@@ -203,7 +203,7 @@ export interface ContextOptions {
 export const streamOwner = ({ clientId, customerId }: Caller): string => `${clientId} ${customerId ?? ''}`;
 /**
  * Credentials that were verified, and whose they are: in service mode the subject of the token, else the credential. The first
- * verified goes first: it costs less than to note each use, and one that is still used is soon verified again.
+ * noted goes first: that costs less than to note each use, and one that is still in use is noted again by its next operation.
  */
 type CallerKeys = LRUCache<string, string>;
 const MAX_CALLER_KEYS = 20_000;

@@ -56,7 +56,7 @@ export function createJsonPost<TContext extends object>(
   yoga: YogaServerInstance<TContext, object>,
   options: JsonPostOptions,
 ): Transport<TContext> {
-  // Yoga's plugins ask it for its method, and nothing else of it differs between these requests that they could ask for.
+  // All of these share one: Yoga's plugins ask it for its method alone.
   const request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });
 
   async function run(

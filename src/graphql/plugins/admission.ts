@@ -45,7 +45,8 @@ const SMOOTHING = 0.05;
 
 /**
  * Admits queries and mutations fairly between callers: one that has many under way waits for its own, behind a caller that
- * has none. What waits beyond the queue, or for too long to be served in what is left of its time, is refused as `RATE_LIMITED`, with `retryAfterMs`; over HTTP with status 429.
+ * has none. What waits beyond the queue, or for too long to be served in what is left of its time, is refused as
+ * `RATE_LIMITED`, with `retryAfterMs`; over HTTP with status 429.
  *
  * Must stand behind the plugin that shares results: an answer that is shared has to be sent to each all the same.
  */

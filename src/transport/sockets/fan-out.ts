@@ -281,14 +281,10 @@ class Reader implements AsyncIterableIterator<ExecutionResult, undefined>, Sink<
   deliver(payload: Buffer, now: number): boolean {
     if (!this.#outlet.holds(now)) return false;
     this.#outlet.tells();
-    if (!this.#sending && this.#outlet.isDrained) {
-      // What is taken at once, as nearly always, nobody needs to be told of.
-      this.#outlet.send(payload);
-      return true;
-    }
     if (!this.#sending) {
-      this.#sending = true;
-      this.#outlet.send(payload, () => this.#sent());
+      // What a drained socket is sent it nearly always takes at once: nobody needs to be told of it.
+      this.#sending = !this.#outlet.isDrained;
+      this.#outlet.send(payload, this.#sending ? () => this.#sent() : undefined);
       return true;
     }
     this.#queue ??= [];
