@@ -28,6 +28,7 @@ export function viewSeeded(world: World, seeded: Seeded, token: Token): Json {
     cardInstrumentIds: idsOf(card),
     lateReceiptInstrumentId: named('Late receipt'),
     noReceiptInstrumentId: named('No receipt'),
+    otherHolderInstrumentId: named('Other holder'),
     bankIds: [...world.state.banks.keys()],
     transactions: {
       refundableCreditId: history.refundableCredit.id,

@@ -1,4 +1,4 @@
-/** Someone registered to receive money. A holder named "Late receipt" or "No receipt" decides the outcome of a CEP. */
+/** Someone registered to receive money. An alias or holder that says "Late receipt", "No receipt" or "Other holder" decides the outcome of a CEP. */
 export interface ReceiverSeed {
   alias: string;
   holder: string;
@@ -40,6 +40,7 @@ export const DEMO_CLIENT: ClientSeed = {
     receiver('Renta de bodega', 'Rosa Elena Castro Vega', 'CAVR750823H17'),
     receiver('Late receipt', 'Late receipt', 'ND'),
     receiver('No receipt', 'No receipt', 'ND'),
+    receiver('Other holder', 'Laura Méndez Ortiz', 'MEOL860917QB4'),
   ],
   cards: [
     receiver('Mensajería', 'Jorge Luis Peña Ortiz', 'PEOJ880214MN5'),

@@ -69,6 +69,7 @@ describe.each(READINGS)('the control, %s choices', (name, choices) => {
     expect((await read(at(seeded.blockedInstrumentIds, 0))).audit.blockedAt).toMatch(/^\d{4}-/);
     expect((await read(seeded.noReceiptInstrumentId)).alias).toBe('No receipt');
     expect((await read(seeded.lateReceiptInstrumentId)).alias).toBe('Late receipt');
+    expect((await read(seeded.otherHolderInstrumentId)).alias).toBe('Other holder');
     for (const id of Object.values(seeded.transactions)) {
       const { status } = await box.get(box.of(`/transactions/${id}`));
       expect(status).toBe(200);

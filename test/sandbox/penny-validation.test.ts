@@ -87,6 +87,21 @@ describe.each(READINGS)('penny validations, %s choices', (name, choices) => {
     expect(ids.size).toBe(choices.cepSharesMessageId ? 1 : messages.length);
   });
 
+  test('a receipt names somebody else where the receiver was registered with a wrong holder', async () => {
+    await using run = await withWebhook();
+    const { otherHolderInstrumentId: destination_instrument_id } = run.box.seeded;
+    const made = await run.start({ destination_instrument_id });
+    await run.box.step(3600);
+    expect((await run.read(made.id)).metadata?.dataCep).toMatchObject({
+      status: 'COMPLETED',
+      beneficiaryName: 'FERNANDO LUGO ARRIAGA',
+      beneficiaryRfc: 'LUAF790430KX2',
+    });
+    expect(at(run.messages(), -1).payload.body).toMatchObject({
+      beneficiary_name: 'FERNANDO LUGO ARRIAGA',
+    });
+  });
+
   test('a receipt that never comes follows the 17 attempts to FAILED', async () => {
     await using run = await withWebhook();
     const { noReceiptInstrumentId: destination_instrument_id } = run.box.seeded;

@@ -283,6 +283,7 @@ const seededClient = z.object({
   cardInstrumentIds: z.array(uuid),
   lateReceiptInstrumentId: uuid.nullable(),
   noReceiptInstrumentId: uuid.nullable(),
+  otherHolderInstrumentId: uuid.nullable(),
   bankIds: z.array(uuid),
   transactions: z.object({
     refundableCreditId: uuid,

@@ -23,6 +23,7 @@ const FIRST_DELAYED_ATTEMPT = 4;
  * the spec's table gives, until COMPLETED or FAILED.
  *
  * A destination whose alias or holder says "Late receipt" has its CEP issued at attempt 6; one that says "No receipt" never.
+ * The CEP of one that says "Other holder" names somebody else than the holder it was registered with.
  */
 export function followCep(world: World, validation: Transaction, cep: Cep): void {
   const issuedAt = cep.createdAt + issuedAfterSeconds(world, validation.destination) * 1000;
@@ -43,18 +44,26 @@ export function followCep(world: World, validation: Transaction, cep: Cep): void
   schedule(1);
 }
 
+const says = ({ alias, detail }: Instrument, words: string): boolean =>
+  `${alias} ${detail.holderName}`.toLowerCase().includes(words);
+
 function issuedAfterSeconds(world: World, destination: Instrument): number {
-  const name = `${destination.alias} ${destination.detail.holderName}`.toLowerCase();
-  if (name.includes('no receipt')) return Number.POSITIVE_INFINITY;
-  if (name.includes('late receipt')) return ATTEMPTS[LATE_ATTEMPT - 1] ?? 0;
+  if (says(destination, 'no receipt')) return Number.POSITIVE_INFINITY;
+  if (says(destination, 'late receipt')) return ATTEMPTS[LATE_ATTEMPT - 1] ?? 0;
   return world.choices.cepIssuedAfterSeconds;
 }
+
+/** Who owns the account of a destination that says "Other holder". */
+const OTHER_HOLDER = { name: 'FERNANDO LUGO ARRIAGA', rfc: 'LUAF790430KX2' };
 
 function complete(world: World, validation: Transaction, cep: Cep): void {
   const { destination } = validation;
   cep.status = 'COMPLETED';
   cep.processedAt = world.clock.now();
-  cep.beneficiaryName = destination.detail.holderName.toUpperCase();
-  cep.beneficiaryRfc = destination.rfc;
+  const { name, rfc } = says(destination, 'other holder')
+    ? OTHER_HOLDER
+    : { name: destination.detail.holderName.toUpperCase(), rfc: destination.rfc };
+  cep.beneficiaryName = name;
+  cep.beneficiaryRfc = rfc;
   validation.updatedAt = cep.processedAt;
 }
