@@ -91,7 +91,7 @@ it('can be used with the keyboard alone', async () => {
 });
 
 it('goes on with another token after a restart, and says that the sandbox has begun anew', async () => {
-  await page.getByRole('link', { name: 'Entradas de dinero' }).click();
+  await page.getByRole('link', { name: 'Abonos recibidos' }).click();
   await program.end('SIGKILL');
   await page.locator('.status', { hasText: 'Sin conexión' }).waitFor();
   program = startProgram('src/start.js', ports);

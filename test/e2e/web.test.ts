@@ -90,7 +90,7 @@ it('asks for a token, and says so when the gateway refuses it', async () => {
   await page.getByLabel('Dirección del gateway').fill(gateway.graphql);
   await page.getByLabel('Token de acceso').fill('nonsense');
   await page.getByRole('button', { name: 'Conectar' }).click();
-  await page.getByText('El gateway no aceptó ese token.').waitFor();
+  await page.getByText('El gateway no aceptó el token.').waitFor();
   await page.getByLabel('Token de acceso').fill(gateway.sandbox.accessToken);
   await page.getByRole('button', { name: 'Conectar' }).click();
   await page.getByRole('heading', { name: 'Verifica de quién es una cuenta' }).waitFor();
@@ -104,7 +104,9 @@ it('verifies an account: from the choice to the holder’s name and the receipt,
   await page.reload();
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   expect(await page.locator('.holder .name').textContent()).toBe('ROSA ELENA CASTRO VEGA');
-  await page.getByText('Coincide con el nombre registrado').waitFor();
+  await page.getByText('El titular coincide con el nombre registrado').waitFor();
+  const facts = await page.locator('.facts').textContent();
+  expect(facts).toMatch(/CLABE\d{18}Clave de rastreo\w+/);
   const receipt = page.getByRole('link', { name: 'Abrir comprobante' });
   const address = String(await receipt.getAttribute('href'));
   expect(await (await fetch(address)).text()).toContain('Comprobante Electrónico de Pago');

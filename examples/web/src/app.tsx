@@ -1,45 +1,74 @@
-import { useEffect, useMemo, useState } from 'react';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import { Provider, useQuery } from 'urql';
 import { graphql } from './gql/index.ts';
 import { type Graph, openGraph } from './graph/graph.ts';
 import { findSession, forgetSession, type Session } from './graph/session.ts';
 import { MoneyIn } from './money-in/screen.tsx';
-import { useMoneyIn } from './money-in/use-money-in.ts';
+import { forgetCredits, useMoneyIn } from './money-in/use-money-in.ts';
 import { SignIn } from './sign-in.tsx';
-import { Failure, Loading } from './ui/feedback.tsx';
+import { Failure, Loading, Main } from './ui/feedback.tsx';
 import { Header } from './ui/header.tsx';
 import { useRoute } from './ui/route.ts';
 import { Verify } from './verify/screen.tsx';
 
-export function App() {
-  // Undefined while it is looked for, null when there is none.
-  const [session, setSession] = useState<Session | null>();
-  const [refused, setRefused] = useState(false);
-  useEffect(() => {
-    void findSession().then((found) => setSession(found ?? null));
-  }, []);
+/** Undefined while it is looked for, null where a person has to sign in. */
+type Found = Session | null | undefined;
 
-  const leave = (isRefused: boolean) => {
-    forgetSession();
-    setRefused(isRefused);
-    setSession(null);
-  };
+/** How a session ended. Who signs out may hand the screen over; a token that runs out leaves the same person there. */
+type Leave = 'signed out' | 'refused';
+
+export function App() {
+  const [session, setSession] = useState<Found>();
+  const [problem, setProblem] = useState<unknown>();
+  const [left, setLeft] = useState<Leave>();
+  const find = useCallback(() => {
+    findSession().then(
+      (found) => {
+        setProblem(undefined);
+        setSession(found ?? null);
+      },
+      (cause: unknown) => setProblem(cause),
+    );
+  }, []);
+  useEffect(find, [find]);
+  useEffect(() => {
+    // The screens are gone by now, and nothing is saved after this.
+    if (session === null && left === 'signed out') forgetCredits();
+  }, [session, left]);
+
+  if (problem !== undefined) {
+    return (
+      <>
+        <Header signedIn={false} />
+        <Main>
+          <Failure error={problem} onRetry={find} />
+        </Main>
+      </>
+    );
+  }
   if (session === undefined) return <Loading />;
   if (session === null) {
     return (
       <>
         <Header signedIn={false} />
         <SignIn
-          refused={refused}
+          refused={left === 'refused'}
           onSession={(given) => {
-            setRefused(false);
+            setLeft(undefined);
             setSession(given);
           }}
         />
       </>
     );
   }
-  return <SignedIn session={session} onSignOut={() => leave(false)} onRefused={() => leave(true)} />;
+  const leave = (how: Leave) => {
+    forgetSession();
+    setLeft(how);
+    setSession(null);
+  };
+  return (
+    <SignedIn session={session} onSignOut={() => leave('signed out')} onRefused={() => leave('refused')} />
+  );
 }
 
 interface SignedInProps {
@@ -84,12 +113,12 @@ function ScreensOf({ clientId, session, graph }: ScreensProps & { readonly clien
   const feed = useMoneyIn(graph, clientId);
   const route = useRoute();
   return (
-    <main id="content">
+    <Main>
       {route.screen === 'money-in' ? (
         <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
       ) : (
-        <Verify source={graph.source} transactionId={route.transactionId} />
+        <Verify graph={graph} clientId={clientId} transactionId={route.transactionId} />
       )}
-    </main>
+    </Main>
   );
 }

@@ -1,6 +1,9 @@
+import { type Answer, Refused } from '@pasarela/client';
 import { type FormEvent, useState } from 'react';
 import { DEFAULT_ENDPOINT, type Session, typedSession } from './graph/session.ts';
+import { Main } from './ui/feedback.tsx';
 import { useSpeech } from './ui/i18n.tsx';
+import { kindOf, type ProblemKind } from './ui/problem.ts';
 
 interface SignInProps {
   /** Whether the gateway has just refused a token. */
@@ -8,11 +11,11 @@ interface SignInProps {
   readonly onSession: (session: Session) => void;
 }
 
-type Problem = 'refused' | 'unreachable';
+type Problem = ProblemKind | 'unreachable';
 
 export function SignIn({ refused, onSession }: SignInProps) {
   const { t } = useSpeech();
-  const [problem, setProblem] = useState<Problem | undefined>(refused ? 'refused' : undefined);
+  const [problem, setProblem] = useState<Problem | undefined>(refused ? 'token' : undefined);
   const [busy, setBusy] = useState(false);
 
   const submit = async (event: FormEvent<HTMLFormElement>) => {
@@ -28,7 +31,7 @@ export function SignIn({ refused, onSession }: SignInProps) {
   };
 
   return (
-    <main id="content" className="narrow">
+    <Main narrow>
       <form className="card" onSubmit={(event) => void submit(event)}>
         <h1>{t.signIn.title}</h1>
         <p className="lead">
@@ -49,14 +52,14 @@ export function SignIn({ refused, onSession }: SignInProps) {
         </p>
         {problem !== undefined && (
           <p role="alert" className="notice bad">
-            {t.signIn[problem]}
+            {problem === 'unreachable' ? t.signIn.unreachable : t.problems[problem]}
           </p>
         )}
         <button type="submit" className="primary" disabled={busy}>
           {t.signIn.submit}
         </button>
       </form>
-    </main>
+    </Main>
   );
 }
 
@@ -68,8 +71,9 @@ async function check(endpoint: string, token: string): Promise<Problem | undefin
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
       body: JSON.stringify({ query: '{ client { id } }' }),
     });
-    const { data } = (await response.json()) as { data?: { client?: unknown } | null };
-    return data?.client ? undefined : 'refused';
+    const { data, errors } = (await response.json()) as Answer<{ readonly client?: unknown }>;
+    if (data?.client) return undefined;
+    return errors?.[0] === undefined ? 'unreachable' : kindOf(new Refused(errors[0]));
   } catch {
     return 'unreachable';
   }

@@ -4,6 +4,8 @@ export interface Session {
   readonly endpoint: string;
   /** The token to show now. */
   token(): string | Promise<string>;
+  /** Whether asking again may bring another token. One that somebody typed in stays what it is. */
+  readonly renews: boolean;
   /** Lets an SPEI credit arrive. Only on the sandbox; undefined elsewhere. */
   readonly simulateCredit?: () => Promise<void>;
 }
@@ -16,14 +18,20 @@ const KEPT = 'pasarela.session';
 export function typedSession(endpoint: string, token: string): Session {
   // Of this tab alone, and gone with it: a token is a key to money.
   sessionStorage.setItem(KEPT, JSON.stringify({ endpoint, token }));
-  return { endpoint, token: () => token };
+  return { endpoint, token: () => token, renews: false };
 }
 
 export function forgetSession(): void {
   sessionStorage.removeItem(KEPT);
 }
 
-/** The session of before a reload; else one on the sandbox, where the page's own server leads to it; else none. */
+/** Thrown where the page's own server leads to a sandbox that does not answer. */
+class SandboxAway extends Error {}
+
+/**
+ * The session of before a reload; else one on the sandbox, where the page's own server leads to it; else none, and a
+ * person has to sign in. Throws where there is a sandbox that does not answer: signing in would not help.
+ */
 export async function findSession(): Promise<Session | undefined> {
   const kept = sessionStorage.getItem(KEPT);
   if (kept !== null) {
@@ -35,7 +43,8 @@ export async function findSession(): Promise<Session | undefined> {
   return {
     endpoint: DEFAULT_ENDPOINT,
     // Asked each time: the sandbox renews its token before it runs out.
-    token: async () => (await readSandbox())?.accessToken ?? sandbox.accessToken,
+    token: async () => (await readSandbox().catch(() => undefined))?.accessToken ?? sandbox.accessToken,
+    renews: true,
     simulateCredit: () => simulateCredit(sandbox.accounts),
   };
 }
@@ -45,14 +54,13 @@ interface Sandbox {
   readonly accounts: readonly { readonly clabe: string; readonly status: string }[];
 }
 
+/** Undefined where the page's own server knows of none. */
 async function readSandbox(): Promise<Sandbox | undefined> {
-  try {
-    const response = await fetch('/sandbox', { headers: { accept: 'application/json' } });
-    const isJson = response.headers.get('content-type')?.includes('json') === true;
-    return response.ok && isJson ? ((await response.json()) as Sandbox) : undefined;
-  } catch {
-    return undefined;
-  }
+  const response = await fetch('/sandbox', { headers: { accept: 'application/json' } });
+  // A server that leads there and finds nobody says 500 (Vite) or 502 to 504.
+  if (response.status >= 500) throw new SandboxAway(`/sandbox answered ${response.status}`);
+  const isJson = response.headers.get('content-type')?.includes('json') === true;
+  return response.ok && isJson ? ((await response.json()) as Sandbox) : undefined;
 }
 
 const PAYERS = ['Ana Torres', 'Bruno Salas', 'Carla Núñez', 'Diego Peña', 'Elena Ruiz', 'Fabián Ortega'];
@@ -70,5 +78,5 @@ async function simulateCredit(accounts: Sandbox['accounts']): Promise<void> {
       concept: `Factura ${invoice}`,
     }),
   });
-  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+  if (!response.ok) throw new SandboxAway(`/sandbox/spei-credits answered ${response.status}`);
 }

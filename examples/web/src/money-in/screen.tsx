@@ -1,8 +1,11 @@
 import { isGap, Refused } from '@pasarela/client';
 import type { FeedState } from '@pasarela/client/react';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useSpeech } from '../ui/i18n.tsx';
+import { explain } from '../ui/problem.ts';
+import { CreditRow } from './credit.tsx';
 import type { Credit } from './documents.ts';
+import { EVERYTHING, type Filter, FilterBar, filtered } from './filter.tsx';
 
 interface MoneyInProps {
   readonly feed: FeedState<Credit>;
@@ -12,7 +15,6 @@ interface MoneyInProps {
 export function MoneyIn({ feed, simulateCredit }: MoneyInProps) {
   const { t } = useSpeech();
   const { items, gap, problem } = feed;
-  const credits = items.filter((item): item is Credit => !isGap(item));
   return (
     <div className="narrow">
       <div className="title-row">
@@ -27,23 +29,42 @@ export function MoneyIn({ feed, simulateCredit }: MoneyInProps) {
       )}
       {problem instanceof Refused && (
         <p role="alert" className="notice bad">
-          {problem.message}
+          {explain(problem, t)}
         </p>
       )}
-      {simulateCredit !== undefined && <Simulate simulateCredit={simulateCredit} />}
-      {credits.length === 0 ? (
-        <div className="card empty">
-          <p>{t.credits.empty}</p>
-          <p className="note">{t.credits.emptyNote}</p>
-        </div>
+      {simulateCredit !== undefined && (
+        <Simulate simulateCredit={simulateCredit} isLive={feed.status === 'live'} />
+      )}
+      <Credits credits={items.filter((item): item is Credit => !isGap(item))} />
+    </div>
+  );
+}
+
+function Credits({ credits }: { readonly credits: readonly Credit[] }) {
+  const { t } = useSpeech();
+  const [filter, setFilter] = useState<Filter>(EVERYTHING);
+  if (credits.length === 0) {
+    return (
+      <div className="card empty">
+        <p>{t.credits.empty}</p>
+        <p className="note">{t.credits.emptyNote}</p>
+      </div>
+    );
+  }
+  const shown = filtered(credits, filter);
+  return (
+    <>
+      <FilterBar filter={filter} onChange={setFilter} shown={shown.length} total={credits.length} />
+      {shown.length === 0 ? (
+        <p className="card empty note">{t.credits.none}</p>
       ) : (
         <ol className="card credits" aria-label={t.credits.list}>
-          {credits.map((credit) => (
+          {shown.map((credit) => (
             <CreditRow key={credit.cursor} credit={credit} />
           ))}
         </ol>
       )}
-    </div>
+    </>
   );
 }
 
@@ -63,12 +84,21 @@ function Status({ feed: { status, missing, problem } }: { readonly feed: FeedSta
   );
 }
 
-function Simulate({ simulateCredit }: { readonly simulateCredit: () => Promise<void> }) {
+interface SimulateProps {
+  readonly simulateCredit: () => Promise<void>;
+  /** What failed while the gateway was away is over once it is back. */
+  readonly isLive: boolean;
+}
+
+function Simulate({ simulateCredit, isLive }: SimulateProps) {
   const { t } = useSpeech();
-  const [problem, setProblem] = useState<string>();
+  const [problem, setProblem] = useState<unknown>();
+  useEffect(() => {
+    if (isLive) setProblem(undefined);
+  }, [isLive]);
   const press = () => {
     setProblem(undefined);
-    simulateCredit().catch((error: unknown) => setProblem(String(error)));
+    simulateCredit().catch(setProblem);
   };
   return (
     <div className="simulate">
@@ -76,35 +106,11 @@ function Simulate({ simulateCredit }: { readonly simulateCredit: () => Promise<v
         {t.credits.simulate}
       </button>
       <span className="note">{t.credits.simulated}</span>
-      {problem !== undefined && <span role="alert">{problem}</span>}
-    </div>
-  );
-}
-
-function CreditRow({ credit }: { readonly credit: Credit }) {
-  const { t, money, time } = useSpeech();
-  const { payer, beneficiary, amount, paymentConcept, receivedAt, decision } = credit;
-  const name = payer.name ?? t.credits.anonymous;
-  const badge = t.credits.decisions[decision];
-  const to = beneficiary.name ?? beneficiary.account;
-  return (
-    <li>
-      <span className="avatar" aria-hidden="true">
-        {name.slice(0, 1)}
-      </span>
-      <span className="who">
-        <span>
-          <strong>{name}</strong>
-          {badge !== undefined && <span className={`badge ${decision.toLowerCase()}`}>{badge}</span>}
+      {problem !== undefined && (
+        <span role="alert" className="bad-text">
+          {explain(problem, t)}
         </span>
-        <span className="note">{[paymentConcept, to && t.credits.to(to)].filter(Boolean).join(' · ')}</span>
-      </span>
-      <span className="amount">
-        <strong>+{money(amount.amount, amount.currency)}</strong>
-        <time className="note" dateTime={receivedAt}>
-          {time(receivedAt)}
-        </time>
-      </span>
-    </li>
+      )}
+    </div>
   );
 }

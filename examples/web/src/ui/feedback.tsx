@@ -1,5 +1,21 @@
-import type { CombinedError } from 'urql';
+import { type ReactNode, useEffect } from 'react';
 import { useSpeech } from './i18n.tsx';
+import { explain, kindOf } from './problem.ts';
+
+/** What the skip link leads to. */
+export function Main({
+  children,
+  narrow = false,
+}: {
+  readonly children: ReactNode;
+  readonly narrow?: boolean;
+}) {
+  return (
+    <main id="content" tabIndex={-1} className={narrow ? 'narrow' : undefined}>
+      {children}
+    </main>
+  );
+}
 
 export function Loading() {
   const { t } = useSpeech();
@@ -11,13 +27,23 @@ export function Loading() {
   );
 }
 
-/** What could not be read, in the gateway's own words where it said any. */
-export function Failure({ error, onRetry }: { readonly error: CombinedError; readonly onRetry: () => void }) {
+/** How long to wait before a gateway that gave no answer is asked again, in milliseconds. */
+const AGAIN_MS = 2_000;
+
+/** What could not be read, and what to do about it. Where nothing has answered, the page asks again by itself. */
+export function Failure({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {
   const { t } = useSpeech();
+  const isOffline = kindOf(error) === 'offline';
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new callback is no reason to wait again.
+  useEffect(() => {
+    if (!isOffline) return;
+    const timer = setInterval(onRetry, AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [isOffline]);
   return (
     <div className="narrow">
       <div role="alert" className="notice bad">
-        <p>{error.graphQLErrors[0]?.message ?? t.connectionLost}</p>
+        <p>{explain(error, t)}</p>
         <button type="button" onClick={onRetry}>
           {t.tryAgain}
         </button>

@@ -18,9 +18,9 @@ export function Header({ signedIn, onSignOut }: HeaderProps) {
   const { screen } = useRoute();
   return (
     <header>
-      <a className="skip" href="#content">
+      <button type="button" className="skip" onClick={() => document.getElementById('content')?.focus()}>
         {t.skip}
-      </a>
+      </button>
       <span className="brand">
         <svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
           <rect width="32" height="32" rx="8" />

@@ -1,45 +1,58 @@
-import { intentStore, pay, type Source } from '@pasarela/client';
-import { type FormEvent, useState } from 'react';
-import { useQuery } from 'urql';
-import type { AccountsToVerifyQuery } from '../gql/graphql.ts';
+import { type FormEvent, useEffect, useState } from 'react';
+import type { Graph } from '../graph/graph.ts';
 import { Failure, Loading } from '../ui/feedback.tsx';
 import { useSpeech } from '../ui/i18n.tsx';
-import { verification } from '../ui/route.ts';
-import { ACCOUNTS_TO_VERIFY, type Receiver, START_VERIFICATION } from './documents.ts';
+import { contains } from '../ui/search.ts';
+import type { Receiver } from './documents.ts';
+import { type Payments, usePayments } from './payments.ts';
+import { type Receivers, useReceivers } from './use-receivers.ts';
 
-type Client = AccountsToVerifyQuery['client'];
-
-export function Choose({ source }: { readonly source: Source }) {
-  const [{ data, error }, again] = useQuery({ query: ACCOUNTS_TO_VERIFY });
-  if (data !== undefined) return <ChooseForm source={source} client={data.client} />;
-  if (error === undefined) return <Loading />;
-  return <Failure error={error} onRetry={() => again({ requestPolicy: 'network-only' })} />;
+interface ChooseProps {
+  readonly graph: Graph;
+  readonly clientId: string;
 }
 
-function ChooseForm({ source, client }: { readonly source: Source; readonly client: Client }) {
+export function Choose({ graph, clientId }: ChooseProps) {
+  const { found, error, again, more } = useReceivers();
+  const payments = usePayments(graph.source, clientId);
+  if (error !== undefined) return <Failure error={error} onRetry={again} />;
+  if (found === undefined) return <Loading />;
+  return <ChooseForm found={found} more={more} payments={payments} />;
+}
+
+/** So many matches are enough to look at: with fewer, the search goes on reading. */
+const ENOUGH = 20;
+
+interface ChooseFormProps {
+  readonly found: Receivers;
+  readonly more: (() => void) | undefined;
+  readonly payments: Payments;
+}
+
+function ChooseForm({ found, more, payments }: ChooseFormProps) {
   const { t, money } = useSpeech();
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<string>();
-  const { send, sending, problem } = useSending(source);
-
-  const receivers = (client.instruments?.nodes ?? []).filter(
-    ({ account, detail }) => account === null && 'clabe' in detail,
-  );
-  const matching = receivers.filter((receiver) => matches(receiver, search));
-  const sources = (client.accounts?.nodes ?? []).filter(
-    ({ ownerId, instrument }) => ownerId === client.id && instrument !== null,
-  );
+  const { send, sending, problem } = payments;
+  const { receivers, accounts } = found;
+  const matching = receivers.filter((receiver) => contains(wordsOf(receiver), search));
+  const isSearching = search.trim() !== '' && matching.length < ENOUGH;
+  useEffect(() => {
+    if (isSearching) more?.();
+  }, [isSearching, more]);
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const from = new FormData(event.currentTarget).get('source');
-    if (chosen !== undefined && typeof from === 'string') void send(from, chosen);
+    if (chosen === undefined || typeof from !== 'string') return;
+    void send({ sourceInstrumentId: from, destinationInstrumentId: chosen });
   };
 
   return (
     <form className="narrow" onSubmit={submit}>
       <h1>{t.choose.title}</h1>
       <p className="lead">{t.choose.lead}</p>
+      <OpenPayments payments={payments} receivers={receivers} />
       <fieldset className="card receivers">
         <legend>{t.choose.instruments}</legend>
         <input
@@ -62,6 +75,14 @@ function ChooseForm({ source, client }: { readonly source: Source; readonly clie
             <p className="note empty">{receivers.length === 0 ? t.choose.empty : t.choose.none}</p>
           )}
         </div>
+        {found.read < found.total && (
+          <p className="more note" role="status">
+            {t.choose.read(found.read, found.total)}
+            <button type="button" className="quiet" onClick={more} disabled={more === undefined}>
+              {t.choose.more}
+            </button>
+          </p>
+        )}
       </fieldset>
       {problem !== undefined && (
         <p role="alert" className="notice bad">
@@ -72,9 +93,10 @@ function ChooseForm({ source, client }: { readonly source: Source; readonly clie
         <label>
           {t.choose.source}
           <select name="source">
-            {sources.map(({ instrument, availableBalance: { amount, currency } }) => (
+            {accounts.map(({ instrument, availableBalance }) => (
               <option key={instrument?.id} value={instrument?.id}>
-                {instrument?.alias} — {t.choose.available(money(amount, currency))}
+                {instrument?.alias} —{' '}
+                {t.choose.available(money(availableBalance.amount, availableBalance.currency))}
               </option>
             ))}
           </select>
@@ -87,6 +109,27 @@ function ChooseForm({ source, client }: { readonly source: Source; readonly clie
   );
 }
 
+interface OpenPaymentsProps {
+  readonly payments: Payments;
+  readonly receivers: readonly Receiver[];
+}
+
+/** Verifications whose end nobody knows. They are still here after a reload, until somebody has learned it. */
+function OpenPayments({ payments: { open, sending, send }, receivers }: OpenPaymentsProps) {
+  const { t } = useSpeech();
+  return open.map((input) => {
+    const receiver = receivers.find(({ id }) => id === input.destinationInstrumentId);
+    return (
+      <div key={input.destinationInstrumentId} role="status" className="notice open">
+        <span>{t.unknown.open(receiver?.alias ?? input.destinationInstrumentId)}</span>
+        <button type="button" disabled={sending} onClick={() => void send(input)}>
+          {t.unknown.ask}
+        </button>
+      </div>
+    );
+  });
+}
+
 interface ReceiverOptionProps {
   readonly receiver: Receiver;
   readonly checked: boolean;
@@ -94,50 +137,19 @@ interface ReceiverOptionProps {
 }
 
 function ReceiverOption({ receiver: { id, alias, bank, detail }, checked, onChoose }: ReceiverOptionProps) {
-  const bankName = bank?.attributes['name'];
   return (
     <label className="option">
       <input type="radio" name="receiver" value={id} checked={checked} onChange={onChoose} />
       <span className="who">
         <strong>{alias}</strong>
-        <span className="note">{typeof bankName === 'string' ? bankName : ''}</span>
+        <span className="note">{bank?.name}</span>
       </span>
-      {'clabe' in detail && <span className="clabe">{detail.clabe}</span>}
+      {detail !== null && 'clabe' in detail && <span className="clabe">{detail.clabe}</span>}
     </label>
   );
 }
 
-/** Letters without accents and case. */
-const plain = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
-
-function matches({ alias, detail }: Receiver, search: string): boolean {
-  const text = 'clabe' in detail ? `${alias} ${detail.holderName ?? ''} ${detail.clabe}` : alias;
-  return plain(text).includes(plain(search.trim()));
-}
-
-/** What this tab has begun to pay; a tab that is closed has given up. */
-const STORE = intentStore(sessionStorage, 'pasarela.intents');
-
-/** Starts a verification; on success the address moves on to it. */
-function useSending(source: Source) {
-  const { t } = useSpeech();
-  const [sending, setSending] = useState(false);
-  const [problem, setProblem] = useState<string>();
-
-  const send = async (sourceInstrumentId: string, destinationInstrumentId: string): Promise<void> => {
-    setProblem(undefined);
-    setSending(true);
-    const input = { sourceInstrumentId, destinationInstrumentId };
-    const outcome = await pay(source, START_VERIFICATION, input, { store: STORE });
-    setSending(false);
-    if (outcome.status === 'done') {
-      location.hash = verification(outcome.result.transaction.id);
-      await outcome.acknowledge();
-    } else if (outcome.status === 'refused') {
-      setProblem(outcome.message);
-    } else {
-      setProblem(`${t.unknown.title}. ${outcome.safeToRetry ? t.unknown.safe : t.unknown.unsafe}`);
-    }
-  };
-  return { send, sending, problem };
+function wordsOf({ alias, detail }: Receiver): string {
+  if (detail === null || !('clabe' in detail)) return alias ?? '';
+  return `${alias ?? ''} ${detail.holderName ?? ''} ${detail.clabe}`;
 }

@@ -6,11 +6,14 @@ import type { VerificationQuery, WatchReceiptSubscription } from '../gql/graphql
 import { Failure, Loading } from '../ui/feedback.tsx';
 import { useSpeech } from '../ui/i18n.tsx';
 import type { Messages } from '../ui/messages.ts';
+import { explain } from '../ui/problem.ts';
 import { VERIFY } from '../ui/route.ts';
 import { VERIFICATION, WATCH_RECEIPT } from './documents.ts';
+import { type Verdict, verdictOf } from './verdict.ts';
 
 type Cep = WatchReceiptSubscription['cepStatus']['cep'];
-type Destination = NonNullable<VerificationQuery['transaction']>['destination'];
+type Transaction = NonNullable<VerificationQuery['transaction']>;
+type Destination = Transaction['destination'];
 
 interface ProgressProps {
   readonly source: Source;
@@ -35,19 +38,24 @@ export function Progress({ source, transactionId }: ProgressProps) {
   if (data === undefined) return <Loading />;
   const cep = update?.cep;
   const destination = data.transaction?.destination ?? null;
+  const verdict = verdictOf(cep, registeredHolder(destination));
   return (
     <div className="narrow">
-      <h1 ref={heading} tabIndex={-1}>
-        {titleOf(cep, t.progress)}
+      <h1 ref={heading} tabIndex={-1} className={verdict === 'differs' ? 'bad-text' : undefined}>
+        {titleOf(verdict, t.progress)}
       </h1>
       {data.transaction === null || problem !== undefined ? (
         <p role="alert" className="notice bad">
-          {problem instanceof Refused ? problem.message : t.progress.notFound}
+          {problem instanceof Refused && problem.code !== 'BAD_USER_INPUT'
+            ? explain(problem, t)
+            : t.progress.notFound}
         </p>
       ) : (
         <div className="card">
-          <Steps cep={cep} destination={destination} sentAt={data.transaction.audit.createdAt} />
-          {cep?.status === 'COMPLETED' && <Holder cep={cep} destination={destination} />}
+          <Steps cep={cep} verdict={verdict} transaction={data.transaction} />
+          {cep?.status === 'COMPLETED' && (
+            <Result cep={cep} verdict={verdict} transaction={data.transaction} />
+          )}
         </div>
       )}
       <p>
@@ -59,19 +67,25 @@ export function Progress({ source, transactionId }: ProgressProps) {
   );
 }
 
-function titleOf(cep: Cep | undefined, t: Messages['progress']): string {
-  if (cep?.status === 'COMPLETED') return t.done;
-  return cep?.status === 'FAILED' ? t.failed : t.title;
+const titleOf = (verdict: Verdict, t: Messages['progress']): string =>
+  ({ pending: t.title, failed: t.failed, matches: t.done, differs: t.differs, 'not registered': t.told })[
+    verdict
+  ];
+
+function registeredHolder(destination: Destination): string | null {
+  const detail = destination?.detail;
+  return detail && 'holderName' in detail ? detail.holderName : null;
 }
 
 interface StepsProps {
   readonly cep: Cep | undefined;
-  readonly destination: Destination;
-  readonly sentAt: string | null;
+  readonly verdict: Verdict;
+  readonly transaction: Transaction;
 }
 
-function Steps({ cep, destination, sentAt }: StepsProps) {
+function Steps({ cep, verdict, transaction: { destination, audit } }: StepsProps) {
   const { t, time } = useSpeech();
+  const sentAt = audit.createdAt;
   const status = cep?.status ?? 'PENDING';
   const waiting = {
     COMPLETED: undefined,
@@ -95,7 +109,7 @@ function Steps({ cep, destination, sentAt }: StepsProps) {
         <strong>{status === 'FAILED' ? t.progress.failed : t.progress.requested}</strong>
         {waiting !== undefined && <span className="note">{waiting}</span>}
       </li>
-      <li className={status === 'COMPLETED' ? 'done' : 'later'}>
+      <li className={status === 'COMPLETED' ? (verdict === 'differs' ? 'failed' : 'done') : 'later'}>
         <strong>{t.progress.received}</strong>
         {cep?.processedAt && <span className="note">{time(cep.processedAt)}</span>}
       </li>
@@ -103,28 +117,43 @@ function Steps({ cep, destination, sentAt }: StepsProps) {
   );
 }
 
-function Holder({ cep, destination }: { readonly cep: Cep; readonly destination: Destination }) {
+interface ResultProps {
+  readonly cep: Cep;
+  readonly verdict: Verdict;
+  readonly transaction: Transaction;
+}
+
+/** The holder that the receipt names beside the one that was registered, and where the cent went. */
+function Result({ cep, verdict, transaction: { destination, trackingId } }: ResultProps) {
   const { t } = useSpeech();
-  const { detail } = destination ?? {};
-  const registered = detail && 'holderName' in detail ? detail.holderName : null;
-  const isSame = registered !== null && same(registered, cep.beneficiaryName ?? '');
+  const detail = destination?.detail;
+  const registered = registeredHolder(destination);
   return (
     <div className="holder">
-      <dl>
+      {verdict === 'differs' && (
+        <p role="alert" className="notice bad">
+          {t.progress.differsNote}
+        </p>
+      )}
+      {verdict === 'matches' && <p className="match good">{t.progress.matches}</p>}
+      <dl className={verdict === 'differs' ? 'names differ' : 'names'}>
         <div>
           <dt>{t.progress.holder}</dt>
           <dd className="name">{cep.beneficiaryName}</dd>
         </div>
-        <div>
-          <dt>{t.progress.rfc}</dt>
-          <dd>{cep.beneficiaryRfc ?? '—'}</dd>
-        </div>
+        {registered !== null && (
+          <div>
+            <dt>{t.progress.registered}</dt>
+            <dd className="registered">{registered}</dd>
+          </div>
+        )}
       </dl>
-      {registered !== null && (
-        <p className={isSame ? 'match good' : 'match bad'}>
-          {isSame ? t.progress.matches : `${t.progress.differs}: ${registered}`}
-        </p>
-      )}
+      <dl className="facts">
+        <Fact name={t.progress.rfc} value={cep.beneficiaryRfc} />
+        <Fact name={t.progress.bank} value={destination?.bank?.name} />
+        <Fact name={t.progress.clabe} value={detail && 'clabe' in detail ? detail.clabe : null} />
+        <Fact name={t.progress.trackingKey} value={trackingId} />
+      </dl>
       {cep.url !== null && (
         <a className="button primary" href={cep.url} target="_blank" rel="noreferrer">
           {t.progress.receipt}
@@ -134,7 +163,11 @@ function Holder({ cep, destination }: { readonly cep: Cep; readonly destination:
   );
 }
 
-/** Receipts are written in capitals, and often without accents. */
-function same(one: string, other: string): boolean {
-  return one.localeCompare(other, 'es', { sensitivity: 'base', ignorePunctuation: true }) === 0;
+function Fact({ name, value }: { readonly name: string; readonly value: string | null | undefined }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value ?? '—'}</dd>
+    </div>
+  );
 }

@@ -1,17 +1,18 @@
-import type { Source } from '@pasarela/client';
+import type { Graph } from '../graph/graph.ts';
 import { Choose } from './choose.tsx';
 import { Progress } from './progress.tsx';
 
 /** One verification where the address names one; else the choice of an account to verify. */
-export function Verify({ source, transactionId }: VerifyProps) {
+export function Verify({ graph, clientId, transactionId }: VerifyProps) {
   return transactionId === undefined ? (
-    <Choose source={source} />
+    <Choose graph={graph} clientId={clientId} />
   ) : (
-    <Progress key={transactionId} source={source} transactionId={transactionId} />
+    <Progress key={transactionId} source={graph.source} transactionId={transactionId} />
   );
 }
 
 interface VerifyProps {
-  readonly source: Source;
+  readonly graph: Graph;
+  readonly clientId: string;
   readonly transactionId: string | undefined;
 }

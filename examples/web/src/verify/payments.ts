@@ -1,0 +1,67 @@
+import { type Intent, intentStore, type Outcome, pay, type Source, unsettled } from '@pasarela/client';
+import { useCallback, useEffect, useMemo, useState } from 'react';
+import type { StartVerificationMutation } from '../gql/graphql.ts';
+import { useSpeech } from '../ui/i18n.tsx';
+import { explain, explainRefusal } from '../ui/problem.ts';
+import { verification } from '../ui/route.ts';
+import { START_VERIFICATION } from './documents.ts';
+
+export interface Verification {
+  readonly sourceInstrumentId: string;
+  readonly destinationInstrumentId: string;
+}
+
+/** Of one client, for all tabs of this browser: ids and keys, no names. Signing out leaves it, so that nothing is paid again. */
+const storeOf = (clientId: string) => intentStore(localStorage, `pasarela.intents.${clientId}`);
+
+export interface Payments {
+  /** Verifications of which nobody has seen the end: the answer was lost, or the page was closed before it came. */
+  readonly open: readonly Verification[];
+  readonly sending: boolean;
+  readonly problem: string | undefined;
+  /** Starts a verification, or asks what became of an equal one. On success the address moves on to it. */
+  send(input: Verification): Promise<void>;
+}
+
+export function usePayments(source: Source, clientId: string): Payments {
+  const { t } = useSpeech();
+  const store = useMemo(() => storeOf(clientId), [clientId]);
+  const [open, setOpen] = useState<readonly Verification[]>([]);
+  const [sending, setSending] = useState(false);
+  const [problem, setProblem] = useState<string>();
+
+  const look = useCallback(async () => {
+    // No other payments are made here.
+    setOpen((await unsettled(store)).map(({ input }: Intent) => input as unknown as Verification));
+  }, [store]);
+  useEffect(() => {
+    look().catch((cause: unknown) => setProblem(explain(cause, t)));
+  }, [look, t]);
+
+  const send = async (input: Verification): Promise<void> => {
+    setProblem(undefined);
+    setSending(true);
+    try {
+      const outcome = await pay(source, START_VERIFICATION, input, { store });
+      if (outcome.status === 'done') {
+        await outcome.acknowledge();
+        location.hash = verification(outcome.result.transaction.id);
+      } else {
+        setProblem(told(outcome));
+        await look();
+      }
+    } catch {
+      // The browser could not keep the intent: nothing was sent without it.
+      setProblem(t.unstorable);
+    } finally {
+      setSending(false);
+    }
+  };
+  const told = (outcome: Exclude<Outcome<Result>, { status: 'done' }>): string =>
+    outcome.status === 'refused'
+      ? explainRefusal(outcome.code, outcome.message, t)
+      : `${t.unknown.title}. ${outcome.safeToRetry ? t.unknown.safe : t.unknown.unsafe}`;
+  return { open, sending, problem, send };
+}
+
+type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;
