@@ -45,7 +45,7 @@ export function Header({ signedIn, onSignOut }: HeaderProps) {
             key={each.language}
             type="button"
             lang={each.language}
-            aria-label={each.name}
+            aria-label={`${each.language.toUpperCase()} – ${each.name}`}
             aria-pressed={language === each.language}
             onClick={() => speak(each.language)}
           >

@@ -1,0 +1,224 @@
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeClabe } from '../../src/sandbox/clabe.ts';
+import { startBrowser } from '../helpers/browser.ts';
+import { control } from '../helpers/gateway.ts';
+import { folder, prepareExample, run } from '../helpers/packages.ts';
+import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
+import { serveFolder } from '../helpers/static-server.ts';
+
+const EXAMPLE = 'examples/web';
+const INSTRUMENTS = 130;
+
+let site: Awaited<ReturnType<typeof serveFolder>>;
+let gateway: RestartableGateway;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  await prepareExample();
+  await run('npm', ['run', 'build'], folder(EXAMPLE));
+  site = await serveFolder(folder(`${EXAMPLE}/dist`));
+  gateway = await startRestartable({ CORS_ORIGINS: site.origin });
+  await registerMany(INSTRUMENTS);
+  browser = await startBrowser();
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  await gateway?.[Symbol.asyncDispose]();
+  await site?.[Symbol.asyncDispose]();
+});
+
+/** A page of its own for each test, signed in and in Spanish. */
+beforeEach(async () => {
+  await page?.context().close();
+  const context = await browser.newContext({ locale: 'es-MX', viewport: { width: 1100, height: 800 } });
+  page = await context.newPage();
+  await page.goto(site.origin);
+  await page.getByLabel('Dirección del gateway').fill(gateway.graphql);
+  await page.getByLabel('Token de acceso').fill(gateway.sandbox.accessToken);
+  await page.getByRole('button', { name: 'Conectar' }).click();
+  await page.getByRole('heading', { name: 'Verifica de quién es una cuenta' }).waitFor();
+});
+
+/** Receivers beyond the first page of the list. */
+async function registerMany(count: number): Promise<void> {
+  const { clientId, bankIds } = await control(gateway.sandbox, 'GET', '/sandbox');
+  for (let number = 1; number <= count; number += 1) {
+    await control(gateway.sandbox, 'POST', `/v1/clients/${clientId}/instruments`, {
+      source_bank_id: bankIds[0],
+      client_id: clientId,
+      type: 'RECEIVER',
+      rfc: 'ND',
+      alias: `Proveedor ${number}`,
+      virtual_clabe: {
+        destination_bank_id: bankIds[5],
+        clabe_number: makeClabe('012', '180', String(number).padStart(11, '0')),
+        holder_name: `Titular ${number}`,
+      },
+    });
+  }
+}
+
+const fault = (path: string, what: unknown, times?: number) =>
+  control(gateway.sandbox, 'POST', '/sandbox/faults', {
+    match: { path },
+    fault: what,
+    ...(times && { times }),
+  });
+const healthy = () => control(gateway.sandbox, 'DELETE', '/sandbox/faults', undefined);
+
+const choose = async (name: RegExp) => {
+  await page.getByRole('radio', { name }).check();
+  await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
+};
+
+describe('a verification', () => {
+  it('says in red that the holder is somebody else, with both names', async () => {
+    await choose(/Other holder/);
+    await page.getByRole('heading', { name: 'El titular no coincide' }).waitFor();
+    expect(await page.locator('.holder .name').textContent()).toBe('FERNANDO LUGO ARRIAGA');
+    expect(await page.locator('.holder .registered').textContent()).toBe('Laura Méndez Ortiz');
+    expect(await page.getByText('Cuenta verificada').count()).toBe(0);
+    const red = await page.getByRole('heading', { level: 1 }).evaluate((it) => getComputedStyle(it).color);
+    const black = await page.locator('body').evaluate((it) => getComputedStyle(it).color);
+    expect(red).not.toBe(black);
+    expect(await page.locator('.steps li').last().getAttribute('class')).toBe('failed');
+  });
+
+  it('finds a receiver beyond the first hundred', async () => {
+    await page.getByLabel('Buscar por nombre o CLABE').fill(`proveedor ${INSTRUMENTS}`);
+    await page.getByRole('radio', { name: new RegExp(`Proveedor ${INSTRUMENTS}`) }).waitFor();
+  });
+
+  it('of which nobody knows the end is still told of after a reload, and can be asked about', async () => {
+    await fault('/v1/transactions/penny_validation', 'reset-after-commit', 1);
+    await choose(/Imprenta/);
+    await page.getByText('No sabemos si el centavo salió').waitFor();
+    await page.reload();
+    await page.getByText('No sabemos en qué terminó la verificación de Imprenta.').waitFor();
+    await page.getByRole('button', { name: 'Consultar' }).click();
+    await page.getByText('No sabemos si el centavo salió').waitFor();
+    const { counts } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
+    const before = counts['POST /v1/transactions/penny_validation'];
+    await page.getByRole('button', { name: 'Consultar' }).click();
+    await page.getByRole('button', { name: 'Consultar' }).and(page.locator(':enabled')).waitFor();
+    const after = (await control(gateway.sandbox, 'GET', '/sandbox/requests')).counts;
+    expect(after['POST /v1/transactions/penny_validation']).toBe(before);
+  });
+
+  it('that the browser cannot remember is not sent, and the button is there again', async () => {
+    await page.evaluate(() => {
+      Storage.prototype.setItem = () => {
+        throw new DOMException('full', 'QuotaExceededError');
+      };
+    });
+    await choose(/Renta de bodega/);
+    await page.getByText('El navegador no puede guardar el intento de pago').waitFor();
+    expect(await page.getByRole('button', { name: 'Verificar por $0.01' }).isEnabled()).toBe(true);
+  });
+});
+
+describe('an error', () => {
+  it('of the service is no empty list, and is over once it can be read', async () => {
+    await fault('/v1/clients/', { status: 503, body: {} });
+    await page.reload();
+    await page.getByText('El servicio bancario no responde bien').waitFor();
+    expect(await page.getByText('Aún no hay cuentas').count()).toBe(0);
+    await healthy();
+    await page.getByRole('button', { name: 'Intentar de nuevo' }).click();
+    await page.getByRole('radio').first().waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
+  it('of the connection is told in Spanish, and is over once the gateway is back', async () => {
+    await gateway.kill();
+    await page.reload();
+    await page.getByText('No hay conexión con el gateway. Se vuelve a intentar solo.').waitFor();
+    await gateway.start();
+    await page.getByRole('radio').first().waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+});
+
+describe('the list of credits', () => {
+  beforeEach(async () => {
+    await page.getByRole('link', { name: 'Abonos recibidos' }).click();
+    await page.locator('.status', { hasText: 'En vivo' }).waitFor();
+    await gateway.credit('Factura Única');
+    await page.locator('.credits li').first().waitFor();
+  });
+
+  it('opens to the tracking key and all that is known, and is filtered by text and by day', async () => {
+    await gateway.credit('Renta de octubre');
+    await page.locator('.credits li', { hasText: 'Renta de octubre' }).first().waitFor();
+    await page.getByLabel('Buscar').fill('UNICA');
+    await page.locator('.credits li', { hasText: 'Renta de octubre' }).first().waitFor({ state: 'detached' });
+    await page.locator('.credits summary').first().press('Enter');
+    const detail = await page.locator('.credits dl').first().textContent();
+    expect(detail).toMatch(/Clave de rastreo\w+/);
+    expect(detail).toContain('OrdenanteAna Torres');
+    await page.getByLabel('Día').fill('2001-01-01');
+    await page.getByText('Ningún abono de esta lista coincide.').waitFor();
+  });
+
+  it('is gone from the browser once somebody has signed out', async () => {
+    const kept = () => page.evaluate(() => JSON.stringify(localStorage));
+    expect(await kept()).toContain('Ana Torres');
+    await page.getByRole('button', { name: 'Salir' }).click();
+    await page.getByRole('heading', { name: 'Conéctate a tu gateway' }).waitFor();
+    expect(await kept()).not.toContain('Ana Torres');
+  });
+
+  it('stays where it is when somebody skips to it', async () => {
+    await page.getByRole('button', { name: 'Saltar al contenido' }).press('Enter');
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('content');
+    expect(page.url()).toContain('#/money-in');
+  });
+});
+
+describe.each(['light', 'dark'] as const)('in the %s', (colorScheme) => {
+  it('axe finds nothing serious on any screen', async () => {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    expect(await seriousFindings()).toEqual([]);
+    await choose(/Other holder/);
+    await page.getByRole('heading', { name: 'El titular no coincide' }).waitFor();
+    expect(await seriousFindings()).toEqual([]);
+    await page.getByRole('link', { name: 'Abonos recibidos' }).click();
+    await gateway.credit('Factura');
+    await page.locator('.credits summary').first().click();
+    expect(await seriousFindings()).toEqual([]);
+    await page.getByRole('button', { name: 'Salir' }).click();
+    await page.getByRole('heading', { name: 'Conéctate a tu gateway' }).waitFor();
+    expect(await seriousFindings()).toEqual([]);
+  });
+});
+
+async function seriousFindings(): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(
+    // Put there by the line above.
+    () => (Reflect.get(globalThis, 'axe') as typeof axe).run(document),
+  );
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
+}
+
+it.each([
+  ['320 px', { width: 320, height: 640 }],
+  // 1280 x 1024 at 200 % and 400 %, as WCAG 1.4.10 counts.
+  ['200 %', { width: 640, height: 512 }],
+])('nothing is wider than a screen of %s', async (_, size) => {
+  await page.setViewportSize(size);
+  const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  expect(await overflow()).toBeLessThanOrEqual(0);
+  await choose(/Other holder/);
+  await page.getByRole('heading', { name: 'El titular no coincide' }).waitFor();
+  expect(await overflow()).toBeLessThanOrEqual(0);
+  await page.getByRole('link', { name: 'Abonos recibidos' }).click();
+  await gateway.credit('Factura con un concepto que es tan largo como lo permite el sistema');
+  await page.locator('.credits summary').first().click();
+  expect(await overflow()).toBeLessThanOrEqual(0);
+});
