@@ -1,6 +1,8 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
+import { control } from '../helpers/gateway.ts';
 import { folder, prepareExample, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
@@ -100,7 +102,8 @@ it('verifies an account on a phone: from the choice to the holder’s name, over
   await page.reload();
   await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
   expect(await page.getByTestId('holder').textContent()).toBe('ROSA ELENA CASTRO VEGA');
-  await page.getByText('Coincide con el nombre registrado').waitFor();
+  await page.getByText('El titular coincide con el nombre registrado').waitFor();
+  await page.getByText('Clave de rastreo').waitFor();
   await page.getByRole('link', { name: 'Abrir comprobante' }).waitFor();
 });
 
@@ -116,14 +119,64 @@ it('pays for a verification once, though the gateway is killed while it is sent'
   await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
 });
 
+it('says in red that the holder is somebody else, with both names', async () => {
+  await page.getByLabel('Buscar por nombre o CLABE').fill('other holder');
+  await page.getByRole('radio', { name: 'Other holder' }).click();
+  await page.getByRole('button', { name: 'Verificar por $0.01' }).click();
+  await page.getByRole('heading', { name: 'El titular no coincide' }).waitFor();
+  expect(await page.getByTestId('holder').textContent()).toBe('FERNANDO LUGO ARRIAGA');
+  expect(await page.getByTestId('registered').textContent()).toBe('Laura Méndez Ortiz');
+  expect(await seriousFindings(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Verificar otra cuenta' }).click();
+});
+
+it('keeps the button above the tabs on the smallest screen', async () => {
+  await page.setViewportSize({ width: 320, height: 568 });
+  const button = await page.getByRole('button', { name: 'Verificar por $0.01' }).boundingBox();
+  const tabs = await page.getByRole('tablist').boundingBox();
+  expect(button).not.toBeNull();
+  expect((button?.y ?? 0) + (button?.height ?? 0)).toBeLessThanOrEqual(tabs?.y ?? 0);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+  expect(await seriousFindings(page)).toEqual([]);
+  await page.setViewportSize({ width: 390, height: 844 });
+});
+
+it('shows no empty list where the service fails, and says what to do', async () => {
+  const path = '/v1/clients/';
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+    match: { path },
+    fault: { status: 503, body: {} },
+  });
+  await page.reload();
+  await page.getByText('El servicio bancario no responde bien').waitFor();
+  expect(await page.getByText('Aún no hay cuentas').count()).toBe(0);
+  await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+  await page.getByRole('button', { name: 'Intentar de nuevo' }).click();
+  await page.getByRole('radio', { name: 'Renta de bodega' }).waitFor();
+});
+
 it('shows money as it comes in', async () => {
-  await tap('Entradas');
+  await tap('Abonos');
   await hasStatus('En vivo');
   await page.getByText('Aún no llega dinero.').waitFor();
   await gateway.credit('uno');
   await gateway.credit('dos');
   await shows('uno', 'dos');
   await page.getByText('+$1,250.00').first().waitFor();
+});
+
+it('opens a credit to its tracking key, and filters by text and day', async () => {
+  await page.getByTestId('credit').first().getByRole('button').click();
+  expect(await page.getByTestId('detail').textContent()).toMatch(/Clave de rastreo\w+OrdenanteAna Torres/);
+  expect(await seriousFindings(page)).toEqual([]);
+  await page.getByTestId('credit').first().getByRole('button').click();
+  await page.getByLabel('Buscar').fill('UNO');
+  await shows('uno');
+  await page.getByRole('radio', { name: 'Ayer' }).click();
+  await page.getByText('Ningún abono de esta lista coincide.').waitFor();
+  await page.getByRole('radio', { name: 'Todos' }).click();
+  await page.getByLabel('Buscar').fill('');
+  await shows('uno', 'dos');
 });
 
 it('leaves the gateway in the background, and has what was missed when it returns', async () => {
@@ -159,7 +212,7 @@ it('goes on after a restart of the gateway, and of the app', async () => {
   await page.reload();
   await gateway.start();
   await gateway.credit('seis');
-  await tap('Entradas');
+  await tap('Abonos');
   await shows('uno', 'dos', 'tres', 'cuatro', 'cinco', 'seis');
 });
 
@@ -177,7 +230,8 @@ it('speaks English, is dark at night, and nothing is wider than the screen', asy
   const background = () =>
     page.getByRole('tablist').evaluate((element) => getComputedStyle(element).backgroundColor);
   expect(await background()).toBe('rgb(255, 255, 255)');
-  await page.getByRole('button', { name: 'English' }).click();
+  await page.getByRole('radio', { name: 'English' }).click();
+  expect(await page.locator('html').getAttribute('lang')).toBe('en');
   await page.getByRole('heading', { name: 'Money in' }).waitFor();
   await page.emulateMedia({ colorScheme: 'dark' });
   await expect.poll(background).toBe('rgb(27, 30, 35)');

@@ -1,7 +1,7 @@
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeClabe } from '../../src/sandbox/clabe.ts';
+import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { control } from '../helpers/gateway.ts';
 import { folder, prepareExample, run } from '../helpers/packages.ts';
@@ -181,30 +181,19 @@ describe('the list of credits', () => {
 describe.each(['light', 'dark'] as const)('in the %s', (colorScheme) => {
   it('axe finds nothing serious on any screen', async () => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    expect(await seriousFindings()).toEqual([]);
+    expect(await seriousFindings(page)).toEqual([]);
     await choose(/Other holder/);
     await page.getByRole('heading', { name: 'El titular no coincide' }).waitFor();
-    expect(await seriousFindings()).toEqual([]);
+    expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole('link', { name: 'Abonos recibidos' }).click();
     await gateway.credit('Factura');
     await page.locator('.credits summary').first().click();
-    expect(await seriousFindings()).toEqual([]);
+    expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Salir' }).click();
     await page.getByRole('heading', { name: 'Conéctate a tu gateway' }).waitFor();
-    expect(await seriousFindings()).toEqual([]);
+    expect(await seriousFindings(page)).toEqual([]);
   });
 });
-
-async function seriousFindings(): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(
-    // Put there by the line above.
-    () => (Reflect.get(globalThis, 'axe') as typeof axe).run(document),
-  );
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
-}
 
 it.each([
   ['320 px', { width: 320, height: 640 }],

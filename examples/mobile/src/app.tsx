@@ -1,5 +1,5 @@
 import { createSocket } from '@pasarela/client/graphql-ws';
-import { useEffect, useMemo, useState } from 'react';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import { StatusBar, View } from 'react-native';
 import { SafeAreaProvider, useSafeAreaInsets } from 'react-native-safe-area-context';
 import { CLIENT } from './documents.ts';
@@ -10,6 +10,7 @@ import { useMoneyIn } from './money-in/use-money-in.ts';
 import { SignIn } from './sign-in.tsx';
 import { Speaking } from './ui/i18n.tsx';
 import { Failure, Header, Loading, type Tab, Tabs } from './ui/parts.tsx';
+import { kindOf } from './ui/problem.ts';
 import { useStyles } from './ui/theme.ts';
 import { Verify } from './verify/screen.tsx';
 
@@ -23,15 +24,31 @@ export function App() {
   );
 }
 
+/** How long to wait before a sandbox that gave no answer is asked again, in milliseconds. */
+const AGAIN_MS = 2_000;
+
 function Frame() {
   const { styles, isDark } = useStyles();
   const { top } = useSafeAreaInsets();
   // Undefined while it is looked for, null when there is none.
   const [session, setSession] = useState<Session | null>();
+  const [problem, setProblem] = useState<unknown>();
   const [refused, setRefused] = useState(false);
-  useEffect(() => {
-    void findSession().then((found) => setSession(found ?? null));
+  const find = useCallback(() => {
+    findSession().then(
+      (found) => {
+        setProblem(undefined);
+        setSession(found ?? null);
+      },
+      (cause: unknown) => setProblem(cause),
+    );
   }, []);
+  useEffect(() => {
+    if (session !== undefined) return;
+    find();
+    const timer = setInterval(find, AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [find, session]);
   const refuse = () => {
     setRefused(true);
     setSession(null);
@@ -40,7 +57,8 @@ function Frame() {
     <View style={[styles.screen, { paddingTop: top }]}>
       <StatusBar barStyle={isDark ? 'light-content' : 'dark-content'} />
       <Header />
-      {session === undefined && <Loading />}
+      {session === undefined &&
+        (problem === undefined ? <Loading /> : <Failure problem={problem} onRetry={find} />)}
       {session === null && <SignIn refused={refused} onSession={setSession} />}
       {session && <SignedIn session={session} onRefused={refuse} />}
     </View>
@@ -69,30 +87,25 @@ interface ScreensProps extends SignedInProps {
   readonly socket: ReturnType<typeof createSocket>;
 }
 
-/** The gateway ends a socket with this code whose token holds no longer. */
-const TOKEN_REFUSED = 4403;
-
 function Screens({ clientId, socket, session, onRefused }: ScreensProps) {
   const { styles } = useStyles();
   const { bottom } = useSafeAreaInsets();
   const [tab, setTab] = useState<Tab>('verify');
   // Followed on either screen.
   const feed = useMoneyIn(socket, clientId);
-  const { code } = (feed.problem ?? {}) as { readonly code?: unknown };
-  // A token that was typed in cannot be renewed.
-  const isOver =
-    session.simulateCredit === undefined && (code === TOKEN_REFUSED || code === 'UNAUTHENTICATED');
+  // Elsewhere the next connection asks for another token.
+  const isOver = !session.renews && kindOf(feed.problem) === 'token';
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new callback is no reason to sign out.
   useEffect(() => {
     if (isOver) onRefused();
   }, [isOver]);
   return (
     <>
-      <View style={styles.grow}>
+      <View style={styles.grow} role="main">
         {tab === 'moneyIn' ? (
           <MoneyIn feed={feed} simulateCredit={session.simulateCredit} />
         ) : (
-          <Verify source={socket} />
+          <Verify source={socket} clientId={clientId} />
         )}
       </View>
       <Tabs tab={tab} inset={bottom} onTab={setTab} />

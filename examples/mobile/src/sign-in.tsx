@@ -1,3 +1,4 @@
+import { Refused } from '@pasarela/client';
 import { createFetch } from '@pasarela/client/fetch';
 import { useState } from 'react';
 import { ScrollView, Text, TextInput, View } from 'react-native';
@@ -5,9 +6,10 @@ import { CLIENT } from './documents.ts';
 import { DEFAULT_ENDPOINT, type Session, typedSession } from './graph/session.ts';
 import { useSpeech } from './ui/i18n.tsx';
 import { Button, Notice } from './ui/parts.tsx';
+import { kindOf, type ProblemKind } from './ui/problem.ts';
 import { useStyles } from './ui/theme.ts';
 
-type Problem = 'refused' | 'unreachable';
+type Problem = ProblemKind | 'unreachable';
 
 interface SignInProps {
   /** Whether the gateway has just refused a token. */
@@ -20,7 +22,7 @@ export function SignIn({ refused, onSession }: SignInProps) {
   const { t } = useSpeech();
   const [endpoint, setEndpoint] = useState(DEFAULT_ENDPOINT);
   const [token, setToken] = useState('');
-  const [problem, setProblem] = useState<Problem | undefined>(refused ? 'refused' : undefined);
+  const [problem, setProblem] = useState<Problem | undefined>(refused ? 'token' : undefined);
   const [busy, setBusy] = useState(false);
 
   const submit = async () => {
@@ -60,7 +62,9 @@ export function SignIn({ refused, onSession }: SignInProps) {
           style={styles.input}
         />
         <Text style={styles.note}>{t.signIn.note}</Text>
-        {problem !== undefined && <Notice bad>{t.signIn[problem]}</Notice>}
+        {problem !== undefined && (
+          <Notice bad>{problem === 'unreachable' ? t.signIn.unreachable : t.problems[problem]}</Notice>
+        )}
         <Button
           primary
           title={t.signIn.submit}
@@ -75,8 +79,9 @@ export function SignIn({ refused, onSession }: SignInProps) {
 /** Asks the gateway who the token belongs to. */
 async function check({ endpoint, token }: Session): Promise<Problem | undefined> {
   try {
-    const { data } = await createFetch({ url: endpoint, token }).query(CLIENT, {});
-    return data?.client ? undefined : 'refused';
+    const { data, errors } = await createFetch({ url: endpoint, token }).query(CLIENT, {});
+    if (data?.client) return undefined;
+    return errors?.[0] === undefined ? 'unreachable' : kindOf(new Refused(errors[0]));
   } catch {
     return 'unreachable';
   }

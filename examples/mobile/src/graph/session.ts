@@ -6,6 +6,8 @@ export interface Session {
   readonly endpoint: string;
   /** The token to show now. Asked before each connection. */
   token(): string | Promise<string>;
+  /** Whether asking again may bring another token. One that somebody typed in stays what it is. */
+  readonly renews: boolean;
   /** Lets an SPEI credit arrive. Only on the sandbox; undefined elsewhere. */
   readonly simulateCredit?: () => Promise<void>;
 }
@@ -19,16 +21,27 @@ export const DEFAULT_ENDPOINT = process.env.EXPO_PUBLIC_GATEWAY ?? `http://${HOS
 const SANDBOX = Platform.OS === 'web' ? '' : (process.env.EXPO_PUBLIC_SANDBOX ?? `http://${HOST}:4010`);
 
 /** A session with a token that somebody typed in. An app of yours asks its own backend for one instead. */
-export const typedSession = (endpoint: string, token: string): Session => ({ endpoint, token: () => token });
+export const typedSession = (endpoint: string, token: string): Session => ({
+  endpoint,
+  token: () => token,
+  renews: false,
+});
 
-/** A session on the sandbox, where there is one. */
+/** Thrown where the sandbox does not answer. */
+class SandboxAway extends Error {}
+
+/**
+ * A session on the sandbox; undefined where there is none, and a person has to sign in. Throws where a page's own server
+ * leads to a sandbox that does not answer: signing in would not help.
+ */
 export async function findSession(): Promise<Session | undefined> {
   const sandbox = await readSandbox();
   if (sandbox === undefined) return undefined;
   return {
     endpoint: DEFAULT_ENDPOINT,
     // The sandbox renews its token before it runs out.
-    token: async () => (await readSandbox())?.accessToken ?? sandbox.accessToken,
+    token: async () => (await readSandbox().catch(() => undefined))?.accessToken ?? sandbox.accessToken,
+    renews: true,
     simulateCredit: () => simulateCredit(sandbox.accounts),
   };
 }
@@ -39,20 +52,25 @@ interface Sandbox {
 }
 
 async function readSandbox(): Promise<Sandbox | undefined> {
+  let response: Response;
   try {
-    const response = await fetch(`${SANDBOX}/sandbox`, { headers: { accept: 'application/json' } });
-    const isJson = response.headers.get('content-type')?.includes('json') === true;
-    return response.ok && isJson ? ((await response.json()) as Sandbox) : undefined;
-  } catch {
-    return undefined;
+    response = await fetch(`${SANDBOX}/sandbox`, { headers: { accept: 'application/json' } });
+  } catch (cause) {
+    // On a phone there may be no sandbox at all at that address.
+    if (Platform.OS !== 'web') return undefined;
+    throw cause;
   }
+  // A server that leads there and finds nobody says 500 to 504.
+  if (response.status >= 500) throw new SandboxAway(`/sandbox answered ${response.status}`);
+  const isJson = response.headers.get('content-type')?.includes('json') === true;
+  return response.ok && isJson ? ((await response.json()) as Sandbox) : undefined;
 }
 
 const PAYERS = ['Ana Torres', 'Bruno Salas', 'Carla Núñez', 'Diego Peña', 'Elena Ruiz', 'Fabián Ortega'];
 
 async function simulateCredit(accounts: Sandbox['accounts']): Promise<void> {
   const pick = <T>(from: readonly T[]) => from[Math.floor(Math.random() * from.length)];
-  await fetch(`${SANDBOX}/sandbox/spei-credits`, {
+  const response = await fetch(`${SANDBOX}/sandbox/spei-credits`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
@@ -62,4 +80,5 @@ async function simulateCredit(accounts: Sandbox['accounts']): Promise<void> {
       concept: `Factura ${Math.floor(1000 + Math.random() * 9000)}`,
     }),
   });
+  if (!response.ok) throw new SandboxAway(`/sandbox/spei-credits answered ${response.status}`);
 }

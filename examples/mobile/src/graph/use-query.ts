@@ -1,10 +1,10 @@
-import type { Source, TypedDocument } from '@pasarela/client';
+import { Refused, type Source, type TypedDocument } from '@pasarela/client';
 import { useCallback, useEffect, useState } from 'react';
 
 export interface Query<Data> {
   readonly data: Data | undefined;
-  /** In the gateway's words, or empty where it gave no answer. */
-  readonly problem: string | undefined;
+  /** What the gateway refused, or why it gave no answer; undefined while there is no problem. */
+  readonly problem: unknown;
   again(): void;
 }
 
@@ -26,10 +26,11 @@ export function useQuery<Data, Variables>(
     let timer: ReturnType<typeof setTimeout> | undefined;
     // It was made of variables just above.
     source.query(document, JSON.parse(text) as Variables, left.signal).then(
-      ({ data, errors }) => setState({ data: data ?? undefined, problem: errors?.[0]?.message }),
-      () => {
+      ({ data, errors }) =>
+        setState({ data: data ?? undefined, problem: errors?.[0] && new Refused(errors[0]) }),
+      (problem: unknown) => {
         if (left.signal.aborted) return;
-        setState({ data: undefined, problem: '' });
+        setState({ data: undefined, problem });
         timer = setTimeout(() => setTurn((before) => before + 1), AGAIN_MS);
       },
     );

@@ -14,13 +14,20 @@ graphql(`
     }
     payer {
       name
+      rfc
+      account
     }
+    payerInstitution
     beneficiary {
       name
       account
     }
     paymentConcept
+    numericReference
+    trackingKey
+    transactionDate
     decision
+    refundReason
   }
 `);
 

@@ -1,10 +1,14 @@
 import { isGap, Refused } from '@pasarela/client';
 import type { FeedState } from '@pasarela/client/react';
+import { useEffect, useState } from 'react';
 import { FlatList, Text, View } from 'react-native';
 import { useSpeech } from '../ui/i18n.tsx';
 import { Button, Notice } from '../ui/parts.tsx';
+import { explain } from '../ui/problem.ts';
 import { useStyles } from '../ui/theme.ts';
+import { CreditRow } from './credit.tsx';
 import type { Credit } from './documents.ts';
+import { EVERYTHING, type Filter, FilterBar, filtered } from './filter.tsx';
 
 interface MoneyInProps {
   readonly feed: FeedState<Credit>;
@@ -14,38 +18,64 @@ interface MoneyInProps {
 export function MoneyIn({ feed, simulateCredit }: MoneyInProps) {
   const { styles } = useStyles();
   const { t } = useSpeech();
+  const [filter, setFilter] = useState<Filter>(EVERYTHING);
   const { items, gap, problem } = feed;
   const credits = items.filter((item): item is Credit => !isGap(item));
   return (
     <FlatList
-      data={credits}
+      data={filtered(credits, filter)}
       keyExtractor={({ cursor }) => cursor}
       contentContainerStyle={styles.content}
       aria-label={t.credits.list}
       ListHeaderComponent={
         <View style={{ gap: 12 }}>
           <View style={styles.spread}>
-            <Text role="heading" style={styles.title}>
+            <Text role="heading" aria-level={1} style={styles.title}>
               {t.credits.title}
             </Text>
             <Status feed={feed} />
           </View>
           <Text style={styles.lead}>{t.credits.lead}</Text>
           {gap !== undefined && <Notice>{t.credits.startedOver}</Notice>}
-          {problem instanceof Refused && <Notice bad>{problem.message}</Notice>}
+          {problem instanceof Refused && <Notice bad>{explain(problem, t)}</Notice>}
           {simulateCredit !== undefined && (
-            <Button title={t.credits.simulate} onPress={() => void simulateCredit()} />
+            <Simulate simulateCredit={simulateCredit} isLive={feed.status === 'live'} />
           )}
+          {credits.length > 0 && <FilterBar filter={filter} onChange={setFilter} />}
         </View>
       }
       ListEmptyComponent={
         <View style={[styles.card, styles.padded]}>
-          <Text style={styles.text}>{t.credits.empty}</Text>
-          <Text style={styles.note}>{t.credits.emptyNote}</Text>
+          <Text style={styles.text}>{credits.length === 0 ? t.credits.empty : t.credits.none}</Text>
+          {credits.length === 0 && <Text style={styles.note}>{t.credits.emptyNote}</Text>}
         </View>
       }
       renderItem={({ item }) => <CreditRow credit={item} />}
     />
+  );
+}
+
+interface SimulateProps {
+  readonly simulateCredit: () => Promise<void>;
+  /** What failed while the gateway was away is over once it is back. */
+  readonly isLive: boolean;
+}
+
+function Simulate({ simulateCredit, isLive }: SimulateProps) {
+  const { t } = useSpeech();
+  const [problem, setProblem] = useState<unknown>();
+  useEffect(() => {
+    if (isLive) setProblem(undefined);
+  }, [isLive]);
+  const press = () => {
+    setProblem(undefined);
+    simulateCredit().catch(setProblem);
+  };
+  return (
+    <>
+      <Button title={t.credits.simulate} onPress={press} />
+      {problem !== undefined && <Notice bad>{explain(problem, t)}</Notice>}
+    </>
   );
 }
 
@@ -64,33 +94,6 @@ function Status({ feed: { status, missing, problem } }: { readonly feed: FeedSta
     <View role="status" testID="status" style={[styles.pill, !isLive && styles.waiting]}>
       <View style={[styles.dot, !isLive && styles.waitingDot]} />
       <Text style={[styles.pillText, !isLive && styles.waitingText]}>{text}</Text>
-    </View>
-  );
-}
-
-function CreditRow({ credit }: { readonly credit: Credit }) {
-  const { styles } = useStyles();
-  const { t, money, time } = useSpeech();
-  const { payer, amount, paymentConcept, receivedAt, decision } = credit;
-  const name = payer.name ?? t.credits.anonymous;
-  const badge = t.credits.decisions[decision];
-  return (
-    <View style={[styles.card, styles.item]} testID="credit">
-      <View style={styles.avatar} aria-hidden>
-        <Text style={styles.avatarText}>{name.slice(0, 1)}</Text>
-      </View>
-      <View style={styles.grow}>
-        <Text style={styles.strong} numberOfLines={1}>
-          {name}
-        </Text>
-        <Text style={styles.note} numberOfLines={1} testID="concept">
-          {[paymentConcept, badge].filter(Boolean).join(' · ')}
-        </Text>
-      </View>
-      <View>
-        <Text style={styles.amount}>+{money(amount.amount, amount.currency)}</Text>
-        <Text style={styles.note}>{time(receivedAt)}</Text>
-      </View>
     </View>
   );
 }

@@ -1,4 +1,4 @@
-import { keyValueStore, type Source } from '@pasarela/client';
+import { keyValueStore, Refused, type Source } from '@pasarela/client';
 import { type FeedState, useFeed } from '@pasarela/client/react';
 import AsyncStorage from '@react-native-async-storage/async-storage';
 import { useMemo } from 'react';
@@ -15,8 +15,8 @@ export function useMoneyIn(source: Source, clientId: string): FeedState<Credit> 
     presence,
     async getState() {
       const { data, errors } = await source.query(RECENT_CREDITS, { last: HISTORY });
-      if (!data?.events) throw new Error(errors?.[0]?.message);
-      return data.events.nodes.filter((node): node is Credit => 'amount' in node);
+      if (!data?.events) throw new Refused(errors?.[0] ?? { message: 'the log could not be read' });
+      return data.events.nodes.filter((node): node is Credit => node !== null && 'amount' in node);
     },
   });
 }

@@ -1,6 +1,7 @@
 import AsyncStorage from '@react-native-async-storage/async-storage';
 import { getLocales } from 'expo-localization';
 import { createContext, type ReactNode, use, useEffect, useMemo, useState } from 'react';
+import { Platform } from 'react-native';
 import { type Messages, messages } from './messages.ts';
 
 export type Language = 'es' | 'en';
@@ -27,6 +28,10 @@ export function Speaking({ children }: { readonly children: ReactNode }) {
       if (kept === 'es' || kept === 'en') setLanguage(kept);
     });
   }, []);
+  useEffect(() => {
+    // A screen reader takes the voice of a web page from here; a phone has its own setting.
+    if (Platform.OS === 'web') document.documentElement.lang = language;
+  }, [language]);
   const speech = useMemo(
     () => ({
       language,

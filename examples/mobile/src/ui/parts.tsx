@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { ActivityIndicator, Pressable, Text, View } from 'react-native';
 import { type Language, useSpeech } from './i18n.tsx';
+import { explain } from './problem.ts';
 import { useStyles } from './theme.ts';
 
 interface ButtonProps {
@@ -50,13 +51,13 @@ export function Loading() {
   );
 }
 
-/** What could not be read, in the gateway's own words where it said any. */
-export function Failure({ problem, onRetry }: { readonly problem: string; readonly onRetry: () => void }) {
+/** What could not be read, and what to do about it. */
+export function Failure({ problem, onRetry }: { readonly problem: unknown; readonly onRetry: () => void }) {
   const { styles } = useStyles();
   const { t } = useSpeech();
   return (
     <View style={styles.content}>
-      <Notice bad>{problem || t.connectionLost}</Notice>
+      <Notice bad>{explain(problem, t)}</Notice>
       <Button title={t.tryAgain} onPress={onRetry} />
     </View>
   );
@@ -69,9 +70,9 @@ const LANGUAGES: readonly { readonly language: Language; readonly name: string }
 
 export function Header() {
   const { styles } = useStyles();
-  const { language, speak } = useSpeech();
+  const { t, language, speak } = useSpeech();
   return (
-    <View style={styles.header}>
+    <View style={styles.header} role="banner">
       <View style={styles.row}>
         <View style={styles.logo} aria-hidden>
           <View style={styles.arch} />
@@ -80,13 +81,13 @@ export function Header() {
         </View>
         <Text style={styles.brand}>Pasarela</Text>
       </View>
-      <View style={styles.languages}>
+      <View style={styles.languages} role="radiogroup" aria-label={t.language}>
         {LANGUAGES.map((each) => (
           <Pressable
             key={each.language}
-            role="button"
-            aria-label={each.name}
-            aria-selected={language === each.language}
+            role="radio"
+            aria-label={`${each.language.toUpperCase()} – ${each.name}`}
+            aria-checked={language === each.language}
             onPress={() => speak(each.language)}
             style={[styles.language, language === each.language && styles.chosen]}
           >

@@ -38,6 +38,14 @@ const stylesOf = (colors: Palette) =>
   StyleSheet.create({
     screen: { flex: 1, backgroundColor: colors.page },
     content: { padding: 20, paddingBottom: 32, gap: 12, width: '100%', maxWidth: 640, alignSelf: 'center' },
+    footer: {
+      padding: 20,
+      paddingTop: 12,
+      gap: 10,
+      width: '100%',
+      maxWidth: 640,
+      alignSelf: 'center',
+    },
     header: {
       flexDirection: 'row',
       alignItems: 'center',
@@ -72,7 +80,7 @@ const stylesOf = (colors: Palette) =>
     clabe: { fontSize: 13, color: colors.muted, fontVariant: ['tabular-nums'] },
     holder: { fontSize: 19, fontWeight: '700', color: colors.ink },
     match: { fontSize: 15, color: colors.accent },
-    mismatch: { fontSize: 15, color: colors.bad },
+    mismatch: { color: colors.bad },
     input: {
       minHeight: 48,
       paddingHorizontal: 14,

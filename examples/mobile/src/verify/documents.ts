@@ -1,7 +1,21 @@
-import type { ReceiverFragment } from '../gql/graphql.ts';
+import type { ReceiverFragment, ReceiversFragment } from '../gql/graphql.ts';
 import { graphql } from '../gql/index.ts';
 
 export type Receiver = ReceiverFragment;
+export type ReceiverPage = ReceiversFragment;
+
+graphql(`
+  fragment Receivers on InstrumentConnection {
+    totalCount
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    nodes {
+      ...Receiver
+    }
+  }
+`);
 
 graphql(`
   fragment Receiver on Instrument {
@@ -9,7 +23,7 @@ graphql(`
     alias
     bank {
       id
-      attributes
+      name
     }
     detail {
       ... on ClabeDetail {
@@ -24,17 +38,11 @@ graphql(`
 `);
 
 export const ACCOUNTS_TO_VERIFY = graphql(`
-  query AccountsToVerify($after: String) {
+  query AccountsToVerify {
     client {
       id
-      instruments(first: 100, after: $after) {
-        pageInfo {
-          hasNextPage
-          endCursor
-        }
-        nodes {
-          ...Receiver
-        }
+      instruments(first: 100) {
+        ...Receivers
       }
       accounts(first: 100) {
         nodes {
@@ -49,6 +57,17 @@ export const ACCOUNTS_TO_VERIFY = graphql(`
             currency
           }
         }
+      }
+    }
+  }
+`);
+
+export const MORE_RECEIVERS = graphql(`
+  query MoreReceivers($after: String!) {
+    client {
+      id
+      instruments(first: 100, after: $after) {
+        ...Receivers
       }
     }
   }
@@ -79,16 +98,17 @@ export const VERIFICATION = graphql(`
   query Verification($transactionId: ID!) {
     transaction(id: $transactionId) {
       id
-      amount {
-        amount
-        currency
-      }
+      trackingId
       audit {
         createdAt
       }
       destination {
         instrumentId
         alias
+        bank {
+          id
+          name
+        }
         detail {
           ... on ClabeDetail {
             clabe

@@ -4,7 +4,8 @@ import { randomUUID } from 'expo-crypto';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import { START_VERIFICATION } from './documents.ts';
 
-const store = intentStore(AsyncStorage, 'pasarela.intents');
+/** Of one client: ids and keys, no names. */
+const storeOf = (clientId: string) => intentStore(AsyncStorage, `pasarela.intents.${clientId}`);
 
 export interface Verification {
   readonly sourceInstrumentId: string;
@@ -12,15 +13,17 @@ export interface Verification {
 }
 
 /** Sends the cent, once: whatever happens to the network or the app, the same verification is never paid twice. */
-export const verify = (
-  source: Source,
-  input: Verification,
-): Promise<Outcome<StartVerificationMutation['createPennyValidation']>> =>
-  pay(source, START_VERIFICATION, input, { store, newKey: randomUUID });
+export const verify = (source: Source, clientId: string, input: Verification): Promise<Outcome<Result>> =>
+  pay(source, START_VERIFICATION, input, {
+    store: storeOf(clientId),
+    newKey: randomUUID,
+  });
 
 /** A verification of which nobody has seen the end: the app was closed, or the network was gone. */
-export async function findUnseen(): Promise<Verification | undefined> {
-  const [intent] = await unsettled(store);
+export async function findUnseen(clientId: string): Promise<Verification | undefined> {
+  const [intent] = await unsettled(storeOf(clientId));
   // No other payments are made here.
   return intent?.input as Verification | undefined;
 }
+
+type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;

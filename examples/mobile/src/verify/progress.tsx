@@ -7,11 +7,14 @@ import { presence } from '../graph/presence.ts';
 import { useQuery } from '../graph/use-query.ts';
 import { useSpeech } from '../ui/i18n.tsx';
 import { Button, Failure, Loading, Notice } from '../ui/parts.tsx';
+import { explain } from '../ui/problem.ts';
 import { useStyles } from '../ui/theme.ts';
 import { VERIFICATION, WATCH_RECEIPT } from './documents.ts';
+import { type Verdict, verdictOf } from './verdict.ts';
 
 type Cep = WatchReceiptSubscription['cepStatus']['cep'];
-type Destination = NonNullable<VerificationQuery['transaction']>['destination'];
+type Transaction = NonNullable<VerificationQuery['transaction']>;
+type Destination = Transaction['destination'];
 
 interface ProgressProps {
   readonly source: Source;
@@ -30,23 +33,31 @@ export function Progress({ source, transactionId, onAnother }: ProgressProps) {
   if (data === undefined) return <Loading />;
   const cep = update?.cep;
   const destination = data.transaction?.destination ?? null;
-  const title =
-    cep?.status === 'COMPLETED'
-      ? t.progress.done
-      : cep?.status === 'FAILED'
-        ? t.progress.failed
-        : t.progress.title;
+  const verdict = verdictOf(cep, registeredHolder(destination));
+  const title = {
+    pending: t.progress.title,
+    failed: t.progress.failed,
+    matches: t.progress.done,
+    differs: t.progress.differs,
+    'not registered': t.progress.told,
+  }[verdict];
   return (
     <ScrollView contentContainerStyle={styles.content}>
-      <Text role="heading" style={styles.title}>
+      <Text role="heading" aria-level={1} style={[styles.title, verdict === 'differs' && styles.mismatch]}>
         {title}
       </Text>
       {data.transaction === null || problem !== undefined ? (
-        <Notice bad>{problem instanceof Refused ? problem.message : t.progress.notFound}</Notice>
+        <Notice bad>
+          {problem instanceof Refused && problem.code !== 'BAD_USER_INPUT'
+            ? explain(problem, t)
+            : t.progress.notFound}
+        </Notice>
       ) : (
         <View style={styles.card}>
-          <Steps cep={cep} destination={destination} sentAt={data.transaction.audit.createdAt} />
-          {cep?.status === 'COMPLETED' && <Holder cep={cep} destination={destination} />}
+          <Steps cep={cep} verdict={verdict} transaction={data.transaction} />
+          {cep?.status === 'COMPLETED' && (
+            <Result cep={cep} verdict={verdict} transaction={data.transaction} />
+          )}
         </View>
       )}
       <Button title={t.progress.another} onPress={onAnother} />
@@ -54,15 +65,21 @@ export function Progress({ source, transactionId, onAnother }: ProgressProps) {
   );
 }
 
-interface StepsProps {
-  readonly cep: Cep | undefined;
-  readonly destination: Destination;
-  readonly sentAt: string | null;
+function registeredHolder(destination: Destination): string | null {
+  const detail = destination?.detail;
+  return detail && 'holderName' in detail ? detail.holderName : null;
 }
 
-function Steps({ cep, destination, sentAt }: StepsProps) {
+interface StepsProps {
+  readonly cep: Cep | undefined;
+  readonly verdict: Verdict;
+  readonly transaction: Transaction;
+}
+
+function Steps({ cep, verdict, transaction: { destination, audit } }: StepsProps) {
   const { styles } = useStyles();
   const { t, time } = useSpeech();
+  const sentAt = audit.createdAt;
   const status = cep?.status ?? 'PENDING';
   const waiting = {
     COMPLETED: undefined,
@@ -81,7 +98,7 @@ function Steps({ cep, destination, sentAt }: StepsProps) {
         note={waiting}
       />
       <Step
-        state={status === 'COMPLETED' ? 'done' : 'later'}
+        state={status === 'COMPLETED' ? (verdict === 'differs' ? 'failed' : 'done') : 'later'}
         title={t.progress.received}
         note={cep?.processedAt ? time(cep.processedAt) : undefined}
       />
@@ -116,30 +133,42 @@ function Step({ state, title, note }: StepProps) {
   );
 }
 
-function Holder({ cep, destination }: { readonly cep: Cep; readonly destination: Destination }) {
+interface ResultProps {
+  readonly cep: Cep;
+  readonly verdict: Verdict;
+  readonly transaction: Transaction;
+}
+
+/** The holder that the receipt names beside the one that was registered, and where the cent went. */
+function Result({ cep, verdict, transaction: { destination, trackingId } }: ResultProps) {
   const { styles } = useStyles();
   const { t } = useSpeech();
-  const { detail } = destination ?? {};
-  const registered = detail && 'holderName' in detail ? detail.holderName : null;
-  const isSame = registered !== null && same(registered, cep.beneficiaryName ?? '');
+  const detail = destination?.detail;
+  const registered = registeredHolder(destination);
+  const name = [styles.holder, verdict === 'differs' && styles.mismatch];
   const { url } = cep;
   return (
     <View style={[styles.padded, styles.divided]}>
+      {verdict === 'differs' && <Notice bad>{t.progress.differsNote}</Notice>}
+      {verdict === 'matches' && <Text style={styles.match}>✓ {t.progress.matches}</Text>}
       <View>
         <Text style={styles.note}>{t.progress.holder}</Text>
-        <Text style={styles.holder} testID="holder">
+        <Text style={name} testID="holder">
           {cep.beneficiaryName}
         </Text>
       </View>
-      <View>
-        <Text style={styles.note}>{t.progress.rfc}</Text>
-        <Text style={styles.strong}>{cep.beneficiaryRfc ?? '—'}</Text>
-      </View>
       {registered !== null && (
-        <Text style={isSame ? styles.match : styles.mismatch}>
-          {isSame ? `✓ ${t.progress.matches}` : `${t.progress.differs}: ${registered}`}
-        </Text>
+        <View>
+          <Text style={styles.note}>{t.progress.registered}</Text>
+          <Text style={name} testID="registered">
+            {registered}
+          </Text>
+        </View>
       )}
+      <Fact name={t.progress.rfc} value={cep.beneficiaryRfc} />
+      <Fact name={t.progress.bank} value={destination?.bank?.name} />
+      <Fact name={t.progress.clabe} value={detail && 'clabe' in detail ? detail.clabe : null} />
+      <Fact name={t.progress.trackingKey} value={trackingId} />
       {url !== null && (
         <Button primary role="link" title={t.progress.receipt} onPress={() => void Linking.openURL(url)} />
       )}
@@ -147,11 +176,14 @@ function Holder({ cep, destination }: { readonly cep: Cep; readonly destination:
   );
 }
 
-/** Letters and digits alone: receipts are written in capitals, and often without accents. */
-const bare = (text: string): string =>
-  text
-    .normalize('NFD')
-    .replace(/[^\p{L}\p{N}]/gu, '')
-    .toLowerCase();
-
-const same = (one: string, other: string): boolean => bare(one) === bare(other);
+function Fact({ name, value }: { readonly name: string; readonly value: string | null | undefined }) {
+  const { styles } = useStyles();
+  return (
+    <View>
+      <Text style={styles.note}>{name}</Text>
+      <Text style={styles.text} selectable>
+        {value ?? '—'}
+      </Text>
+    </View>
+  );
+}

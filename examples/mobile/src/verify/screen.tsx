@@ -2,6 +2,7 @@ import type { Source } from '@pasarela/client';
 import { useCallback, useEffect, useState } from 'react';
 import { useSpeech } from '../ui/i18n.tsx';
 import { Loading } from '../ui/parts.tsx';
+import { explainRefusal } from '../ui/problem.ts';
 import { Choose } from './choose.tsx';
 import { findUnseen, type Verification, verify } from './payments.ts';
 import { Progress } from './progress.tsx';
@@ -11,30 +12,43 @@ type Stage =
   | { readonly at: 'sending' }
   | { readonly at: 'following'; readonly transactionId: string; readonly leave: () => Promise<void> };
 
+interface VerifyProps {
+  readonly source: Source;
+  readonly clientId: string;
+}
+
 /** One verification: the choice of an account, and what becomes of it. A start of the app goes on where the last one was. */
-export function Verify({ source }: { readonly source: Source }) {
+export function Verify({ source, clientId }: VerifyProps) {
   const { t } = useSpeech();
   const [stage, setStage] = useState<Stage>();
 
   const send = useCallback(
     async (input: Verification) => {
       setStage({ at: 'sending' });
-      const outcome = await verify(source, input);
-      if (outcome.status === 'done') {
-        const { id } = outcome.result.transaction;
-        setStage({ at: 'following', transactionId: id, leave: outcome.acknowledge });
-      } else if (outcome.status === 'refused') {
-        setStage({ at: 'choosing', problem: outcome.message });
-      } else {
-        const { title, safe, unsafe } = t.unknown;
-        setStage({ at: 'choosing', problem: `${title}. ${outcome.safeToRetry ? safe : unsafe}` });
+      try {
+        const outcome = await verify(source, clientId, input);
+        if (outcome.status === 'done') {
+          const { id } = outcome.result.transaction;
+          setStage({ at: 'following', transactionId: id, leave: outcome.acknowledge });
+        } else if (outcome.status === 'refused') {
+          setStage({ at: 'choosing', problem: explainRefusal(outcome.code, outcome.message, t) });
+        } else {
+          const { title, safe, unsafe } = t.unknown;
+          setStage({ at: 'choosing', problem: `${title}. ${outcome.safeToRetry ? safe : unsafe}` });
+        }
+      } catch {
+        // The phone could not keep the intent: nothing was sent without it.
+        setStage({ at: 'choosing', problem: t.unstorable });
       }
     },
-    [source, t],
+    [source, clientId, t],
   );
   // biome-ignore lint/correctness/useExhaustiveDependencies: looked for once, at the start.
   useEffect(() => {
-    void findUnseen().then((unseen) => (unseen === undefined ? setStage({ at: 'choosing' }) : send(unseen)));
+    findUnseen(clientId).then(
+      (unseen) => (unseen === undefined ? setStage({ at: 'choosing' }) : send(unseen)),
+      () => setStage({ at: 'choosing', problem: t.unstorable }),
+    );
   }, []);
 
   if (stage === undefined) return <Loading />;
