@@ -9,6 +9,7 @@ WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY src ./src
+COPY packages/sandbox/src ./packages/sandbox/src
 COPY workbench/dist ./workbench/dist
 COPY docs/sandbox.md ./docs/sandbox.md
 USER node

@@ -22,7 +22,7 @@ export default defineConfig({
     // `npm run coverage`: what runs in the tests' own process. Processes that a test starts and kills leave no figures.
     coverage: {
       provider: 'v8',
-      include: ['src/**/*.ts', 'packages/client/src/**/*.ts'],
+      include: ['src/**/*.ts', 'packages/*/src/**/*.ts'],
       reporter: ['text-summary', 'json-summary', 'html'],
       reportsDirectory: 'test-results/coverage',
       reportOnFailure: true,

@@ -1,6 +1,6 @@
+import { isOwnHost, type Sandbox, startSandbox } from '#sandbox';
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import type { IngressAddresses } from '../operation/context.ts';
-import { isOwnHost, type Sandbox, startSandbox } from '../sandbox/index.ts';
 
 export interface DemoOptions {
   /** Where the sandbox listens on loopback; 0 for any free port. */

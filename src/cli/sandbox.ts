@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { startSandbox } from '#sandbox';
 import { readEnvironment } from '../app/config.ts';
 import { runProgram } from '../app/lifecycle.ts';
-import { startSandbox } from '../sandbox/index.ts';
 
 await runProgram(async (opened) => {
   const variables = readEnvironment();

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startSandbox } from '../../src/sandbox/index.ts';
+import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startProgram } from '../helpers/program.ts';
 import { pasarela } from './run.ts';

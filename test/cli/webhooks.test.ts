@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
 import { control } from '../helpers/gateway.ts';
 import { pasarela } from './run.ts';
 

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
 import { DURABLE, endWithThisProcess, startRedis } from '../helpers/redis.ts';
 import { freePort } from '../helpers/restartable.ts';

@@ -119,6 +119,7 @@ describe('the image, made by hand', () => {
       'docs',
       'node_modules',
       'package.json',
+      'packages',
       'src',
       'workbench',
     ]);

@@ -102,7 +102,7 @@ it('the imports between files lead in no circle, those of types included', () =>
 it('the rooms that ARCHITECTURE.md calls independent are', () => {
   const [, free = ''] = /^(`upstream`.*) import no other room\./m.exec(page) ?? [];
   const names = (text: string) => [...text.matchAll(/`(\w+)`/g)].map(([, room = '']) => room);
-  expect(names(free)).toHaveLength(3);
+  expect(names(free)).toHaveLength(2);
   const arrows = roomArrows();
   for (const room of names(free)) expect([...(arrows.get(room) ?? [])], room).toEqual([]);
   const [, stores = ''] = /(`events`[^.]*) import `redis` alone\./.exec(page) ?? [];
@@ -110,6 +110,22 @@ it('the rooms that ARCHITECTURE.md calls independent are', () => {
   for (const room of names(stores)) expect([...(arrows.get(room) ?? [])], room).toEqual(['redis']);
   const common = imports.filter(({ from }) => roomOf(from) === COMMON);
   for (const { from, to } of common) expect(roomOf(to), from).toBe(COMMON);
+});
+
+it('the sandbox imports nothing of the gateway, and the gateway nothing but its door', async () => {
+  const PACKAGE = fileURLToPath(new URL('packages/sandbox/src', ROOT));
+  const parts = (await readdir(PACKAGE, { recursive: true })).filter((file) => file.endsWith('.ts'));
+  expect(parts.length).toBeGreaterThan(40);
+  for (const part of parts) {
+    const text = await readFile(join(PACKAGE, part), 'utf8');
+    for (const [, to = ''] of text.matchAll(/(?:from |import\()'([.#][^']+)'/g)) {
+      expect(relative(PACKAGE, normalize(join(PACKAGE, dirname(part), to))), part).not.toMatch(/^\.\./);
+    }
+  }
+  const doors = await Promise.all(files.map(async (file) => [file, await readFile(join(SRC, file), 'utf8')]));
+  const users = doors.filter(([, text]) => text?.includes("'#sandbox'")).map(([file]) => file);
+  expect(users.sort()).toEqual(['app/demo.ts', 'cli/sandbox.ts']);
+  for (const [file, text] of doors) expect(text, file).not.toMatch(/packages\/sandbox/);
 });
 
 it('the files that ARCHITECTURE.md follows work through are there', () => {

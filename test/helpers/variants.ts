@@ -1,4 +1,4 @@
-import { alternativeChoices, defaultChoices, type SandboxOptions } from '../../src/sandbox/index.ts';
+import { alternativeChoices, defaultChoices, type SandboxOptions } from '../../packages/sandbox/src/index.ts';
 
 /** The sandbox as it comes, and one in which everything that the spec leaves open is chosen otherwise. */
 export const VARIANTS: readonly (readonly [name: string, options: Partial<SandboxOptions>])[] = [

@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
-import { startSandbox } from '../../src/sandbox/index.ts';
 import { control } from '../helpers/gateway.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
 import { freePort, startRedis } from '../helpers/redis.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { alternativeChoices, defaultChoices, type Sandbox } from '../../packages/sandbox/src/index.ts';
 import { Secret } from '../../src/common/secret.ts';
-import { alternativeChoices, defaultChoices, type Sandbox } from '../../src/sandbox/index.ts';
 import { type SteppedClock, steppedClock } from '../helpers/clock.ts';
 import { control, type RunningGateway, sendQuery, startGateway } from '../helpers/gateway.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { clabeCheckDigit } from '../../src/sandbox/clabe.ts';
+import { clabeCheckDigit } from '../../packages/sandbox/src/clabe.ts';
 import { at, expectRefusal, openSandbox, READINGS } from './harness.ts';
 import { tables } from './spec.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ClabeIssuer, clabeCheckDigit, isClabe, makeClabe } from '../../src/sandbox/clabe.ts';
-import { Ids } from '../../src/sandbox/ids.ts';
-import { PARTICIPANTS } from '../../src/sandbox/participants.ts';
+import { ClabeIssuer, clabeCheckDigit, isClabe, makeClabe } from '../../packages/sandbox/src/clabe.ts';
+import { Ids } from '../../packages/sandbox/src/ids.ts';
+import { PARTICIPANTS } from '../../packages/sandbox/src/participants.ts';
 
 test.each(['032180000118359719', '002010077777777771', '646180110400000007'])(
   'the published CLABE %s has a true check digit',

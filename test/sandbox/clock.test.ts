@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { Clock } from '../../packages/sandbox/src/clock.ts';
 import { silentLogger } from '../../src/common/logger.ts';
-import { Clock } from '../../src/sandbox/clock.ts';
 
 const START = Date.UTC(2026, 0, 1);
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { alternativeChoices, defaultChoices, startSandbox } from '../../src/sandbox/index.ts';
+import { alternativeChoices, defaultChoices, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { at, expectRefusal, openReceiver, openSandbox, READINGS, transfer } from './harness.ts';
 import { explored, tables } from './spec.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { startSandbox } from '../../src/sandbox/index.ts';
+import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { control, startGateway } from '../helpers/gateway.ts';
 import { VARIANTS } from '../helpers/variants.ts';
 

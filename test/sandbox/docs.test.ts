@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { defaultChoices } from '../../src/sandbox/index.ts';
+import { defaultChoices } from '../../packages/sandbox/src/index.ts';
 import { at, openSandbox } from './harness.ts';
 
 const page = await readFile(new URL('../../docs/sandbox.md', import.meta.url), 'utf8');

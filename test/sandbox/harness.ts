@@ -2,7 +2,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'vitest';
 import type { z } from 'zod';
-import { alternativeChoices, type Choices, defaultChoices, startSandbox } from '../../src/sandbox/index.ts';
+import {
+  alternativeChoices,
+  type Choices,
+  defaultChoices,
+  startSandbox,
+} from '../../packages/sandbox/src/index.ts';
 import { errorBody, explored, ledger } from './spec.ts';
 
 /** Both readings of what the spec leaves open; a suite that holds for either holds for the spec. */

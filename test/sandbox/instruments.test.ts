@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { makeClabe } from '../../src/sandbox/clabe.ts';
+import { makeClabe } from '../../packages/sandbox/src/clabe.ts';
 import { at, expectRefusal, type Opened, openSandbox, READINGS } from './harness.ts';
 import { tables } from './spec.ts';
 

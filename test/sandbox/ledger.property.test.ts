@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isClabe } from '../../src/sandbox/clabe.ts';
+import { isClabe } from '../../packages/sandbox/src/clabe.ts';
 import { at, type Opened, openReceiver, openSandbox, READINGS, transfer } from './harness.ts';
 import { explored } from './spec.ts';
 

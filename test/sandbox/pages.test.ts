@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { startSandbox } from '../../src/sandbox/index.ts';
+import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { expectRefusal, openSandbox } from './harness.ts';
 
 const started = z.object({

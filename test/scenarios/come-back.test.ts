@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { sendQuery, startGateway } from '../helpers/gateway.ts';
 import { CLIENT_ID } from '../helpers/http-stub.ts';
 import { until } from '../helpers/until.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startSandbox } from '../../src/sandbox/index.ts';
+import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import {
   control,
   type GraphQLAnswer,

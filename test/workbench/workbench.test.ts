@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isOwnHost, type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { isOwnHost, type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 
 let sandbox: Sandbox;

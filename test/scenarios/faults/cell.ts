@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts';
+import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { sendQuery } from '../../helpers/gateway.ts';
 import { endWithThisProcess } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';

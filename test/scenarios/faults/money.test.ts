@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../../packages/sandbox/src/index.ts';
 import { recordName } from '../../../src/money/intent.ts';
-import type { Sandbox } from '../../../src/sandbox/index.ts';
 import { control } from '../../helpers/gateway.ts';
 import { DURABLE, startRedis } from '../../helpers/redis.ts';
 import { type Asked, payStubbornly } from './app.ts';

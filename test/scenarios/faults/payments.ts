@@ -1,5 +1,5 @@
+import type { Sandbox } from '../../../packages/sandbox/src/index.ts';
 import type { MoneyMutation } from '../../../src/money/intent.ts';
-import type { Sandbox } from '../../../src/sandbox/index.ts';
 import { control } from '../../helpers/gateway.ts';
 
 export const MUTATIONS: readonly MoneyMutation[] = [

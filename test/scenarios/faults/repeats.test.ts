@@ -1,6 +1,6 @@
 import { validate, version } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts';
+import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { type Front, startFront } from './front.ts';
 import { documentOf, inject, MUTATIONS, movementsOf, payable, requestsOf } from './payments.ts';

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { GraphQLEnumType, isInputObjectType, isObjectType } from 'graphql';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startSandbox } from '../../../src/sandbox/index.ts';
+import { startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 

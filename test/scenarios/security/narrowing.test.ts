@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { alternativeChoices, startSandbox } from '../../../src/sandbox/index.ts';
+import { alternativeChoices, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { subscribeOverSse, TRANSPORTS } from '../../helpers/subscriber.ts';

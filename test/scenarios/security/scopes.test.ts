@@ -9,8 +9,8 @@ import {
   isRequiredArgument,
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { SCOPES, type Scope } from '../../../src/auth/caller.ts';
-import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '../common/logger.ts';
+import type { Logger } from './logger.ts';
 
 type Task = () => void | Promise<void>;
 interface Entry {

@@ -1,10 +1,10 @@
-import type { Logger } from '../common/logger.ts';
 import type { Choices } from './choices.ts';
 import type { ClabeIssuer } from './clabe.ts';
 import type { Clock } from './clock.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { Ids } from './ids.ts';
 import type { Ledger } from './ledger.ts';
+import type { Logger } from './logger.ts';
 import type { State } from './state.ts';
 
 /** The parts of one sandbox, handed to every route and operation. */

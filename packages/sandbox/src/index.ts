@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Server } from 'node:http';
 import { createRequire } from 'node:module';
-import { type Logger, silentLogger } from '../common/logger.ts';
 import { buildApp } from './app.ts';
 import { alternativeChoices, type Choices, defaultChoices } from './choices.ts';
 import { ClabeIssuer } from './clabe.ts';
@@ -11,6 +10,7 @@ import { addCrowd } from './crowd.ts';
 import { Deliveries } from './deliveries.ts';
 import { Ids } from './ids.ts';
 import { Ledger } from './ledger.ts';
+import { type Logger, silentLogger } from './logger.ts';
 import { ownBankId } from './operations/record.ts';
 import { isOwnHost } from './own-hosts.ts';
 import { OWN_INSTITUTION } from './participants.ts';

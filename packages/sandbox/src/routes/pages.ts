@@ -9,7 +9,7 @@ import type { Transaction } from '../state.ts';
 import { formatTimestamp } from '../timestamps.ts';
 import type { World } from '../world.ts';
 
-const DOCS = new URL('../../../docs/sandbox.md', import.meta.url);
+const DOCS = new URL('../../../../docs/sandbox.md', import.meta.url);
 
 const HEADERS = {
   'content-security-policy':
