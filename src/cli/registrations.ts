@@ -42,8 +42,9 @@ export function readRegistrations(
     }));
 }
 
-function leadsTo(url: string, receiver: Receiver | undefined): Registration['leads'] {
+function leadsTo(address: unknown, receiver: Receiver | undefined): Registration['leads'] {
   if (receiver === undefined) return 'unknown';
+  const url = present(address) ?? '';
   const { publicUrl, signing, older } = receiver;
   if (isIngressUrl(publicUrl, url, [signing])) return 'here';
   if (isIngressUrl(publicUrl, url, older)) return 'here-older-secret';

@@ -60,6 +60,10 @@ interface Description {
 }
 
 function describe(cause: Error): Description | undefined {
+  // graphql-js' own Error: what is promised is missing in what the service has sent.
+  if (NULL_IN_NON_NULL.test(cause.message)) {
+    return { message: cause.message, extensions: { code: 'UPSTREAM_INVALID' } };
+  }
   if (cause instanceof UpstreamError) return ofUpstream(cause);
   if (cause instanceof EventsGapError) {
     const { code, oldest, head } = cause;
@@ -101,12 +105,16 @@ const isOfVariable = ({ path, nodes }: GraphQLError): boolean =>
 /** Yoga's own name for it. */
 const BAD_REQUEST = 'BAD_REQUEST';
 const NULL_IN_NON_NULL = /^Cannot return null for non-nullable field /;
+/** What graphql-js says of a value that is not of its field's type. Of an argument's it begins with `Argument`. */
+const OTHER_TYPE =
+  /^(String|ID|Int|Float|Boolean|Enum "\w+") cannot represent |^Expected (Iterable|value of type)/;
 
-/** Errors of the executor itself: variables it could not coerce, and fields that the upstream left out. */
+/** Errors of the executor itself: variables it could not coerce, and fields that the upstream filled with another type. */
 function ofGraphQL(error: GraphQLError): GraphQLError {
   const known = toDocumentError(error);
   const given = known.extensions['code'];
   if (given !== undefined && given !== BAD_REQUEST) return known;
-  const code = NULL_IN_NON_NULL.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
+  const code =
+    error.path !== undefined && OTHER_TYPE.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
   return new GraphQLError(known.message, { extensions: { ...known.extensions, code } });
 }

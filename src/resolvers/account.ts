@@ -2,6 +2,7 @@ import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import * as upstream from '../upstream/accounts.ts';
+import { toAmount } from '../upstream/amounts.ts';
 import { identified, isObject } from '../upstream/json.ts';
 import {
   BadInputError,
@@ -67,8 +68,10 @@ const readAccount = (body: unknown): Account | undefined =>
     'clientBankAdapterId',
     'accountNumber',
     'clabeNumber',
-    'availableBalance',
-  ].every((field) => typeof body[field] === 'string')
+    'accountType',
+    'accountStatus',
+  ].every((field) => typeof body[field] === 'string') &&
+  toAmount(body['availableBalance']) !== undefined
     ? identified<Account>(body, 'an account')
     : undefined;
 

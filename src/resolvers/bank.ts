@@ -1,8 +1,9 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Bank } from '../upstream/banks.ts';
-import { type Optional, present } from '../upstream/json.ts';
+import type { Optional } from '../upstream/json.ts';
 import { argumentId } from './ids.ts';
+import { textOf } from './values.ts';
 
 /** The SPEI participant catalog, whole. */
 export const banks = (context: Context): Promise<readonly Bank[]> => context.session.banks.all();
@@ -13,6 +14,6 @@ export const bank = (id: string, context: Context): MaybePromise<Bank | null> =>
 
 /** The bank of something that names one. */
 export function bankOf(holder: { readonly bankId?: Optional }, context: Context): MaybePromise<Bank | null> {
-  const id = present(holder.bankId);
+  const id = textOf(holder.bankId, 'bankId');
   return id === null ? null : context.session.banks.find('id', id);
 }

@@ -2,11 +2,12 @@ import type { Context } from '../operation/context.ts';
 import { type Optional, present } from '../upstream/json.ts';
 import type { DataCep, Transaction } from '../upstream/transactions.ts';
 import { openEnum } from './open-enum.ts';
+import { invalid, partOf } from './values.ts';
 
 const status = openEnum('CepStatus', ['PENDING', 'DELAYED', 'COMPLETED', 'FAILED']);
 
 /** The transient INITIALIZED is PENDING, as the spec asks of clients (docs/upstream-api.md, "dataCep.status"). */
-export const cepStatus = (raw: string, context: Context): ReturnType<typeof status> =>
+export const cepStatus = (raw: unknown, context: Context): ReturnType<typeof status> =>
   status(raw === 'INITIALIZED' ? 'PENDING' : raw, context.logger);
 
 /** Whether a receipt in this state can no longer change. */
@@ -16,6 +17,17 @@ export const isFinal = (raw: string): boolean => raw === 'COMPLETED' || raw === 
 export function cepOf(transaction: Transaction): DataCep | null {
   const cep = transaction.metadata?.dataCep;
   return typeof cep?.status === 'string' ? cep : null;
+}
+
+/**
+ * The same for who asks for the transaction: a receipt that cannot be read is not shown as none.
+ *
+ * @throws UpstreamError `UPSTREAM_INVALID` for one without a state.
+ */
+export function receiptOf({ metadata }: Transaction): DataCep | null {
+  const cep = partOf(partOf(metadata, 'metadata')?.dataCep, 'metadata.dataCep');
+  if (cep !== null && typeof cep.status !== 'string') throw invalid('metadata.dataCep', 'has no status');
+  return cep;
 }
 
 /** What a CEP message says about a receipt. */

@@ -3,11 +3,12 @@ import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
-import { type Optional, present } from '../upstream/json.ts';
+import type { Optional } from '../upstream/json.ts';
 import { counted, type Page, type PageArgs, pageOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 import { openEnum } from './open-enum.ts';
+import { textOf } from './values.ts';
 
 /** The states that the spec names for KYB. */
 export const validationStatus = openEnum('CustomerValidationStatus', ['PENDING', 'VALIDATED']);
@@ -21,7 +22,7 @@ export function customerOf(
   holder: { readonly customerId?: Optional },
   context: Context,
 ): MaybePromise<Customer | null> {
-  const id = present(holder.customerId);
+  const id = textOf(holder.customerId, 'customerId');
   return id === null ? null : context.session.customers.find('id', id);
 }
 

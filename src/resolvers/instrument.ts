@@ -7,6 +7,7 @@ import { type Optional, present } from '../upstream/json.ts';
 import { isId } from '../upstream/path.ts';
 import { counted, type Page, type PageArgs, readPage } from './connection.ts';
 import { argumentId } from './ids.ts';
+import { invalid, namedId, partOf } from './values.ts';
 
 /** @throws BadInputError for an id that cannot be one. */
 export const instrument = (id: string, context: Context): Promise<Instrument | null> =>
@@ -17,7 +18,7 @@ export function instrumentOf(
   holder: { readonly instrumentId?: Optional },
   context: Context,
 ): MaybePromise<Instrument | null> {
-  const id = present(holder.instrumentId);
+  const id = namedId(holder.instrumentId, 'instrumentId');
   return id === null ? null : context.session.instruments.get(id);
 }
 
@@ -25,7 +26,7 @@ export function instrumentOf(
  * The instrument that a transaction names, as it is now. A transaction also names instruments of others: what the caller
  * may not read is null, as is what is not the client's.
  */
-export async function currentInstrument(id: string, context: Context): Promise<Instrument | null> {
+export async function currentInstrument(id: unknown, context: Context): Promise<Instrument | null> {
   if (!isId(id)) return null;
   try {
     return await context.session.instruments.get(id);
@@ -53,32 +54,42 @@ export async function instrumentPage(
 export const accountOf = (parent: Instrument, context: Context): MaybePromise<Account | null> =>
   context.session.accounts.find('instrumentId', parent.id);
 
-/** Card or CLABE, told by the number that is there; null when the detail is absent or of a form not documented. */
-export function detailForm(detail: InstrumentDetail | null | undefined): 'CardDetail' | 'ClabeDetail' | null {
-  if (detail == null) return null;
+/** Card or CLABE, told by the number that is there; null when it is of a form not documented. */
+export function detailForm(detail: InstrumentDetail): 'CardDetail' | 'ClabeDetail' | null {
   if (present(detail.cardNumber) !== null) return 'CardDetail';
   return present(detail.clabeNumber) === null ? null : 'ClabeDetail';
 }
 
-/** The detail of a registered instrument, which is always there (docs/upstream-api.md, "Instrument"). */
-export function requiredDetail(parent: Instrument): InstrumentDetail {
-  if (detailForm(parent.instrumentDetail) === null) {
-    throw new UpstreamError(
-      'UPSTREAM_INVALID',
-      'The service sent an instrument with neither a card nor a CLABE number.',
-    );
+/**
+ * What an instrument stands for; null where an answer does not say.
+ *
+ * @throws UpstreamError `UPSTREAM_INVALID` for a form that is not documented.
+ */
+export function detailOf({
+  instrumentDetail,
+}: Pick<Instrument, 'instrumentDetail'>): InstrumentDetail | null {
+  const detail = partOf(instrumentDetail, 'instrumentDetail');
+  if (detail !== null && detailForm(detail) === null) {
+    throw invalid('instrumentDetail', 'has neither a card nor a CLABE number');
   }
-  return parent.instrumentDetail;
+  return detail;
+}
+
+/** The same of a registered instrument, of which it is always there (docs/upstream-api.md, "Instrument"). */
+export function registeredDetail(parent: Instrument): InstrumentDetail {
+  const detail = detailOf(parent);
+  if (detail === null) throw invalid('instrumentDetail', 'is missing');
+  return detail;
 }
 
 const SHOWN_DIGITS = 4;
 
 /** The last four characters of a card number; nothing of one too short to be one. */
 export function lastFour(detail: InstrumentDetail): string {
-  const number = detail.cardNumber ?? '';
+  const number = present(detail.cardNumber) ?? '';
   return number.length > SHOWN_DIGITS ? number.slice(-SHOWN_DIGITS) : '';
 }
 
 /** A card number with every character but the last four masked. */
 export const maskedNumber = (detail: InstrumentDetail): string =>
-  lastFour(detail).padStart((detail.cardNumber ?? '').length, '*');
+  lastFour(detail).padStart(present(detail.cardNumber)?.length ?? 0, '*');

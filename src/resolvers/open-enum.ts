@@ -7,9 +7,9 @@ const MAX_SHOWN_LENGTH = 64;
 const logged = new Set<string>();
 const counts = new Map<string, number>();
 
-function note(enumName: string, raw: string, logger: Logger): void {
+function note(enumName: string, raw: unknown, logger: Logger): void {
   counts.set(enumName, (counts.get(enumName) ?? 0) + 1);
-  const value = raw.slice(0, MAX_SHOWN_LENGTH);
+  const value = typeof raw === 'string' ? raw.slice(0, MAX_SHOWN_LENGTH) : `a ${typeof raw}`;
   const key = `${enumName} ${value}`;
   if (logged.has(key) || logged.size >= MAX_LOGGED) return;
   logged.add(key);
@@ -20,7 +20,7 @@ function note(enumName: string, raw: string, logger: Logger): void {
 export const undocumentedValues = (): ReadonlyMap<string, number> => counts;
 
 /** Reads a raw value of a list that the spec leaves open ("values seen"): `OTHER` for all that it does not name. */
-export type OpenEnum<Known extends string> = (raw: string | null, logger: Logger) => Known | 'OTHER';
+export type OpenEnum<Known extends string> = (raw: unknown, logger: Logger) => Known | 'OTHER';
 
 /**
  * Makes the reader of one open list. Each value outside it is counted, and logged once per process.
@@ -32,10 +32,10 @@ export function openEnum<const Known extends string>(
   enumName: string,
   known: readonly Known[],
 ): OpenEnum<Known> {
-  const values = new Map<string, Known>(known.map((value) => [value, value]));
+  const values = new Map<unknown, Known>(known.map((value) => [value, value]));
   counts.set(enumName, 0);
   return (raw, logger) => {
-    if (raw === null) return 'OTHER';
+    if (raw === null || raw === undefined) return 'OTHER';
     const value = values.get(raw);
     if (value !== undefined) return value;
     note(enumName, raw, logger);

@@ -1,8 +1,9 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Customer } from '../upstream/customers.ts';
-import { type Optional, present } from '../upstream/json.ts';
+import type { Optional } from '../upstream/json.ts';
 import { Client } from './client.ts';
+import { textOf } from './values.ts';
 
 export type Owner = Client | Customer;
 
@@ -11,7 +12,7 @@ export function ownerOf(
   holder: { readonly ownerId?: Optional },
   context: Context,
 ): MaybePromise<Owner | null> {
-  const id = present(holder.ownerId);
+  const id = textOf(holder.ownerId, 'ownerId');
   if (id === null) return null;
   const { session } = context;
   return id === session.clientId ? new Client(id) : session.customers.find('id', id);

@@ -1,6 +1,7 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer } from '../common/attempt.ts';
 import type { RefundCalls } from '../money/call.ts';
 import type { Context } from '../operation/context.ts';
+import { toAmount } from '../upstream/amounts.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
@@ -26,10 +27,11 @@ function whyNot(original: Transaction, input: RefundInput): UserError | undefine
     );
   }
   const amount = input.as.amount?.amount;
-  if (amount !== undefined && amount !== original.amount) {
+  const received = toAmount(original.amount);
+  if (amount !== undefined && received !== undefined && amount !== received) {
     return new ValidationError(
       'INVALID_INPUT',
-      `input.as.amount.amount must equal the amount received, ${original.amount}: refunds are in full.`,
+      `input.as.amount.amount must equal the amount received, ${received}: refunds are in full.`,
       { field: ['input', 'as', 'amount', 'amount'] },
     );
   }

@@ -7,7 +7,6 @@ import {
 import { identified, isObject, type JsonObject } from '../upstream/json.ts';
 import { ConflictError, NotFoundError, PreconditionError, RefusedError, ValidationError } from './errors.ts';
 import { inputId } from './ids.ts';
-import { detailForm } from './instrument.ts';
 import { type SendOnce, successOf } from './outcome.ts';
 
 export interface RegisterInstrumentInput {
@@ -67,13 +66,10 @@ function receiverBody({
   throw invalid(['input', 'receiver'], 'have one of debitCard and virtualClabe');
 }
 
-const readInstrument = (body: unknown): Instrument | undefined => {
-  const readable =
-    isObject(body) && ['id', 'alias', 'type', 'rfc'].every((field) => typeof body[field] === 'string');
-  if (!readable) return undefined;
-  const instrument = identified<Instrument>(body, 'an instrument');
-  return detailForm(instrument.instrumentDetail) === null ? undefined : instrument;
-};
+const readInstrument = (body: unknown): Instrument | undefined =>
+  isObject(body) && ['id', 'alias', 'type', 'rfc'].every((field) => typeof body[field] === 'string')
+    ? identified<Instrument>(body, 'an instrument')
+    : undefined;
 
 /** Registers a RECEIVER instrument (docs/upstream-api.md, endpoint 10). Sent once. */
 export async function registerInstrument(

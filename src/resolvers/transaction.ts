@@ -4,6 +4,7 @@ import { type Optional, present } from '../upstream/json.ts';
 import type { Transaction, TransactionMatch } from '../upstream/transactions.ts';
 import { argumentId } from './ids.ts';
 import { openEnum } from './open-enum.ts';
+import { namedId } from './values.ts';
 
 export const transactionStatus = openEnum('TransactionStatus', ['INITIALIZED', 'LIQUIDATED', 'REFUNDED']);
 export const transactionCategory = openEnum('TransactionCategory', ['DEBIT_TRANS', 'INTER_TRANS']);
@@ -51,7 +52,7 @@ export function transaction(
 
 /** The transaction that something names; null when it names none. */
 export function transactionOf(id: Optional, context: Context): MaybePromise<Transaction | null> {
-  const named = present(id);
+  const named = namedId(id, 'transactionId');
   return named === null ? null : context.session.transactions.get(named);
 }
 

@@ -8,6 +8,7 @@ import { ConflictError, NotFoundError, RefusedError, ValidationError } from './e
 import { argumentId, inputId } from './ids.ts';
 import { openEnum } from './open-enum.ts';
 import { type SendOnce, successOf } from './outcome.ts';
+import { invalid as invalidPart, textOf } from './values.ts';
 
 export const webhookType = openEnum('WebhookType', ['MONEY_IN', 'STATUS_UPDATE', 'CEP']);
 export const webhookStatus = openEnum('WebhookStatus', ['ACTIVE', 'INACTIVE']);
@@ -15,6 +16,17 @@ export const webhookStatus = openEnum('WebhookStatus', ['ACTIVE', 'INACTIVE']);
 /** @throws BadInputError for an id that cannot be one. */
 export const webhook = (id: string, context: Context): MaybePromise<Webhook | null> =>
   context.session.webhooks.find('id', argumentId('id', 'id', id));
+
+/**
+ * Address of a webhook, which is always there (docs/upstream-api.md, "Webhook").
+ *
+ * @throws UpstreamError `UPSTREAM_INVALID` where it is not.
+ */
+export function webhookUrl({ url }: Webhook): string {
+  const address = textOf(url, 'url');
+  if (address === null) throw invalidPart('url', 'is missing');
+  return address;
+}
 
 export interface CreateWebhookInput {
   readonly type: 'MONEY_IN' | 'STATUS_UPDATE' | 'CEP';

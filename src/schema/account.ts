@@ -165,7 +165,6 @@ const CustomerAccountInput = builder.inputType('CreateCustomerPrivateAccountInpu
 builder.mutationFields((t) => ({
   createPrivateAccount: t.field({
     type: PrivateAccountResult,
-    nullable: false,
     authScopes: { scope: 'accounts:write' },
     description: 'Creates a private account of the client, with its CLABE and the instrument tied to it.',
     args: { input: t.arg({ type: PrivateAccountInput, required: true, description: 'The account.' }) },
@@ -173,7 +172,6 @@ builder.mutationFields((t) => ({
   }),
   createCustomerPrivateAccount: t.field({
     type: CustomerAccountResult,
-    nullable: false,
     authScopes: { scope: 'accounts:write' },
     description: "Creates a private account of one of the client's customers.",
     args: { input: t.arg({ type: CustomerAccountInput, required: true, description: 'The account.' }) },

@@ -1,4 +1,4 @@
-import { when } from '../resolvers/values.ts';
+import { partOf, when } from '../resolvers/values.ts';
 import type { Audit } from '../upstream/audit.ts';
 import { builder } from './builder.ts';
 
@@ -38,4 +38,5 @@ export const AuditType = builder.objectRef<Audit>('Audit').implement({
 const NOTHING: Audit = {};
 
 /** An audit that the upstream left out reads as one in which nothing is known. */
-export const auditOf = (parent: { readonly audit?: Audit | null }): Audit => parent.audit ?? NOTHING;
+export const auditOf = (parent: { readonly audit?: Audit | null }): Audit =>
+  partOf(parent.audit, 'audit') ?? NOTHING;

@@ -68,8 +68,8 @@ export function connectionType<T extends object>(
       }),
       node: t.field({
         type: node,
-        nullable: false,
-        description: 'The item itself.',
+        description:
+          'The item itself; null, with an error, where the service has sent one that cannot be shown.',
         // Pothos' type for a resolver's value cannot be worked out for a node that is still a type parameter.
         resolve: (parent) => parent.node as never,
       }),
@@ -80,14 +80,15 @@ export function connectionType<T extends object>(
     fields: (t) => ({
       edges: t.field({
         type: [edge],
-        nullable: false,
+        nullable: { list: false, items: true },
         description: 'The items, each with its cursor.',
         resolve: edgesOf,
       }),
       nodes: t.field({
         type: [node],
-        nullable: false,
-        description: 'The items without their cursors.',
+        nullable: { list: false, items: true },
+        description:
+          'The items without their cursors. One that cannot be shown is null, with an error in its place.',
         resolve: (page) => page.nodes,
       }),
       pageInfo: t.field({

@@ -99,7 +99,6 @@ const TokenInput = builder.inputType('IssueCredentialTokenInput', {
 builder.mutationField('issueCredentialToken', (t) =>
   t.field({
     type: TokenResult,
-    nullable: false,
     authScopes: { apiKey: true },
     description:
       "Exchanges a client id and secret for an access token. Needs the caller's own `x-api-key` header.",

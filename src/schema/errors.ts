@@ -65,6 +65,15 @@ const UpstreamErrorDetailType = builder.objectRef<Refusal>('UpstreamErrorDetail'
     methodName: t.exposeString('methodName', {
       description: 'Operation of the upstream that refused, such as `InternalTransaction`.',
     }),
+    code: t.exposeInt('code', {
+      description: '`code` of the answer, such as 9. What it means is not documented.',
+    }),
+    details: t.expose('details', {
+      type: ['JSONObject'],
+      nullable: false,
+      description:
+        'Each item of `details`, as the service sends it: `@type`, `reason`, `domain` and `metadata`. Empty where its answer has none. The fields above are of the first item that explains the refusal.',
+    }),
   }),
 });
 

@@ -95,10 +95,9 @@ builder.queryFields((t) => ({
   }),
   eventCursor: t.field({
     type: 'Cursor',
-    nullable: false,
     authScopes: { scope: 'events:read' },
     description:
-      'Where the event log ends now: start a subscription here, so that nothing is missed before its first event.',
+      'Where the event log ends now: start a subscription here, so that nothing is missed before its first event. Null where the log cannot be read.',
     resolve: (_root, _args, { events, caller }) => events.head(caller.clientId),
   }),
 }));

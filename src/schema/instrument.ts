@@ -7,12 +7,13 @@ import {
   instrument,
   lastFour,
   maskedNumber,
-  requiredDetail,
+  registeredDetail,
 } from '../resolvers/instrument.ts';
 import { ownerOf } from '../resolvers/owner.ts';
 import { registerInstrument } from '../resolvers/registration.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
+import { present } from '../upstream/json.ts';
 import { AuditType, auditOf } from './audit.ts';
 import { builder, ENTERS_GRAPH, intoGraph, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
@@ -45,7 +46,7 @@ const ClabeDetailType = builder.objectRef<InstrumentDetail>('ClabeDetail').imple
     clabe: t.string({
       nullable: false,
       description: '18-digit CLABE, as the service writes it.',
-      resolve: (detail) => detail.clabeNumber ?? '',
+      resolve: (detail) => present(detail.clabeNumber) ?? '',
     }),
     holderName: t.string({ description: 'Name of the account holder.', resolve: optional('holderName') }),
   }),
@@ -112,9 +113,9 @@ InstrumentType.implement({
     }),
     detail: t.field({
       type: InstrumentDetailType,
-      nullable: false,
-      description: 'The card or the CLABE account.',
-      resolve: requiredDetail,
+      description:
+        'The card or the CLABE account. Null, with an error, where the service answers with a form that it has not documented.',
+      resolve: registeredDetail,
     }),
     audit: t.field({
       type: AuditType,
@@ -201,7 +202,6 @@ const RegisterInput = builder.inputType('RegisterInstrumentInput', {
 builder.mutationField('registerInstrument', (t) =>
   t.field({
     type: RegisterResult,
-    nullable: false,
     authScopes: { scope: 'accounts:write' },
     description: 'Registers an instrument that money can be sent to.',
     args: { input: t.arg({ type: RegisterInput, required: true, description: 'The instrument.' }) },

@@ -195,7 +195,6 @@ const RefundInput = builder.inputType('RefundTransactionInput', {
 builder.mutationFields((t) => ({
   createMoneyOut: t.field({
     type: MoneyOutResult,
-    nullable: false,
     authScopes: { scope: 'money:move' },
     description: 'Sends an outbound SPEI transfer.',
     args: { input: t.arg({ type: MoneyOutInput, required: true, description: 'The transfer.' }) },
@@ -203,7 +202,6 @@ builder.mutationFields((t) => ({
   }),
   createInternalTransaction: t.field({
     type: InternalResult,
-    nullable: false,
     authScopes: { scope: 'money:move' },
     description:
       'Moves money between two internal instruments. Settles at once, and is reversed only by another one.',
@@ -212,7 +210,6 @@ builder.mutationFields((t) => ({
   }),
   createPennyValidation: t.field({
     type: PennyResult,
-    nullable: false,
     authScopes: { scope: 'money:move' },
     description:
       'Sends 0.01 MXN to a CLABE instrument to verify who owns it. Follow it with `Subscription.cepStatus`.',
@@ -221,7 +218,6 @@ builder.mutationFields((t) => ({
   }),
   refundTransaction: t.field({
     type: RefundResult,
-    nullable: false,
     authScopes: { scope: 'money:move' },
     description: 'Returns a received SPEI credit, always in full.',
     args: { input: t.arg({ type: RefundInput, required: true, description: 'The refund.' }) },

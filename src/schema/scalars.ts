@@ -1,3 +1,5 @@
+import { toAmount } from '../upstream/amounts.ts';
+import { UpstreamError } from '../upstream/errors.ts';
 import { isObject, type JsonObject } from '../upstream/json.ts';
 import { builder } from './builder.ts';
 
@@ -14,11 +16,24 @@ const CLABE = /^\d{18}$/;
 
 const shown = (value: unknown): string => (typeof value === 'string' ? 'another text' : `a ${typeof value}`);
 
+const unreadable = (name: string, wanted: string): UpstreamError =>
+  new UpstreamError(
+    'UPSTREAM_INVALID',
+    `The service sent a value in the place of a ${name} that is no ${wanted}.`,
+  );
+
 /** What the upstream sent goes out as it came. */
 const asText = (name: string) => (value: unknown) => {
   if (typeof value === 'string') return value;
-  throw new TypeError(`${name} is a string; the value is ${shown(value)}.`);
+  throw unreadable(name, 'text');
 };
+
+/** The scalar promises two decimals: nothing else goes out, and nothing is rounded. */
+function moneyAmount(value: unknown): string {
+  const amount = toAmount(value);
+  if (amount === undefined) throw unreadable('MoneyAmount', 'decimal text of at most two decimals');
+  return amount;
+}
 
 const matching = (name: string, form: RegExp, wanted: string) => (value: unknown) => {
   if (typeof value === 'string' && form.test(value)) return value;
@@ -73,7 +88,7 @@ builder.scalarType('Date', {
 builder.scalarType('MoneyAmount', {
   description:
     'Decimal number of pesos as a string with exactly two decimals, such as `"1250.00"`. Never a float: a JSON number is refused, because it cannot carry every amount exactly.',
-  serialize: asText('MoneyAmount'),
+  serialize: moneyAmount,
   parseValue: parseMoneyAmount,
 });
 

@@ -1,7 +1,7 @@
 import { bankOf } from '../resolvers/bank.ts';
-import { cepOf } from '../resolvers/cep.ts';
+import { receiptOf } from '../resolvers/cep.ts';
 import { client } from '../resolvers/client.ts';
-import { currentInstrument, detailForm } from '../resolvers/instrument.ts';
+import { currentInstrument, detailOf } from '../resolvers/instrument.ts';
 import { followTransaction } from '../resolvers/subscriptions.ts';
 import {
   jsonReference,
@@ -12,7 +12,7 @@ import {
   transactionSubCategory,
 } from '../resolvers/transaction.ts';
 import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
-import { optional } from '../resolvers/values.ts';
+import { optional, partOf } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
 import { builder, ENTERS_GRAPH, intoGraph, reads } from './builder.ts';
@@ -83,8 +83,9 @@ const TransactionInstrumentType = builder
       }),
       detail: t.field({
         type: InstrumentDetailType,
-        description: 'The card or the CLABE account; null when the transaction did not record it.',
-        resolve: ({ instrumentDetail }) => (detailForm(instrumentDetail) === null ? null : instrumentDetail),
+        description:
+          'The card or the CLABE account; null when the transaction did not record it, and, with an error, when it did in a form that is not documented.',
+        resolve: detailOf,
       }),
       instrument: t.field({
         type: InstrumentType,
@@ -162,13 +163,13 @@ TransactionType.implement({
       type: TransactionInstrumentType,
       description:
         'Where the money came from. Present when the transaction is read; null on what a mutation returns, unless the service sends it.',
-      resolve: (parent) => parent.sourceInstrument ?? null,
+      resolve: ({ sourceInstrument }) => partOf(sourceInstrument, 'sourceInstrument'),
     }),
     destination: t.field({
       type: TransactionInstrumentType,
       description:
         'Where the money went. Present when the transaction is read; null on what a mutation returns, unless the service sends it.',
-      resolve: (parent) => parent.destinationInstrument ?? null,
+      resolve: ({ destinationInstrument }) => partOf(destinationInstrument, 'destinationInstrument'),
     }),
     originalTransactionId: t.id({
       description: 'On a refund, the UUID of the credit that it returns. Null elsewhere.',
@@ -182,7 +183,7 @@ TransactionType.implement({
     cep: t.field({
       type: CepType,
       description: 'The receipt. Only penny validations have one.',
-      resolve: cepOf,
+      resolve: receiptOf,
     }),
     jsonReference: t.string({
       description: 'Passed through: the upstream does not document its structure.',

@@ -144,7 +144,6 @@ const LegacyInput = builder.inputType('CreateLegacyWebhookInput', {
 builder.mutationFields((t) => ({
   createWebhook: t.field({
     type: CreateResult,
-    nullable: false,
     authScopes: { scope: 'webhooks:write' },
     description:
       'Registers a webhook. Without an address it feeds this gateway, which is what makes the subscriptions live.',
@@ -153,7 +152,6 @@ builder.mutationFields((t) => ({
   }),
   updateWebhook: t.field({
     type: UpdateResult,
-    nullable: false,
     authScopes: { scope: 'webhooks:write' },
     description: 'Changes a webhook. Making the same change again does no harm.',
     args: { input: t.arg({ type: UpdateInput, required: true, description: 'The changes.' }) },
@@ -161,7 +159,6 @@ builder.mutationFields((t) => ({
   }),
   deleteWebhook: t.field({
     type: DeleteResult,
-    nullable: false,
     authScopes: { scope: 'webhooks:write' },
     description: 'Deletes a webhook: nothing is delivered to it any more.',
     args: { input: t.arg({ type: DeleteInput, required: true, description: 'The webhook.' }) },
@@ -169,7 +166,6 @@ builder.mutationFields((t) => ({
   }),
   createLegacyWebhook: t.field({
     type: CreateResult,
-    nullable: false,
     authScopes: { scope: 'webhooks:write' },
     description: 'Registers a webhook in the way that the upstream deprecates.',
     deprecationReason: 'The upstream deprecates POST /v1/webhooks. Use createWebhook.',

@@ -1,5 +1,5 @@
 import { optional, when } from '../resolvers/values.ts';
-import { webhook, webhookStatus, webhookType } from '../resolvers/webhook.ts';
+import { webhook, webhookStatus, webhookType, webhookUrl } from '../resolvers/webhook.ts';
 import { builder, ENTERS_GRAPH } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { NodeInterface } from './node.ts';
@@ -36,7 +36,7 @@ WebhookType.implement({
       nullable: false,
       description:
         "Address of the receiver. The signature of the gateway's own ingress is masked: it is all that is needed to post events.",
-      resolve: (parent, _args, { ingress }) => ingress.mask(parent.url),
+      resolve: (parent, _args, { ingress }) => ingress.mask(webhookUrl(parent)),
     }),
     type: t.field({
       type: WebhookKindType,
@@ -66,7 +66,7 @@ WebhookType.implement({
       nullable: false,
       description:
         "True when deliveries to this webhook reach the gateway's own ingress, and so its subscriptions.",
-      resolve: (parent, _args, { ingress }) => ingress.feeds(parent.url),
+      resolve: (parent, _args, { ingress }) => ingress.feeds(webhookUrl(parent)),
     }),
     createdAt: t.field({
       type: 'DateTime',

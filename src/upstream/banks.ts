@@ -1,5 +1,5 @@
 import { UpstreamError } from './errors.ts';
-import { type JsonObject, present } from './json.ts';
+import { isObject, type JsonObject, present } from './json.ts';
 import { type Envelope, readWholeList } from './list.ts';
 import { isUuid } from './path.ts';
 import type { Rest } from './rest.ts';
@@ -79,14 +79,14 @@ function fieldOf(entry: JsonObject, field: BankField, names: BankFieldNames): st
  * @param names under which the catalog says what it may say of a participant.
  */
 export const readBanks = (rest: Rest, names: BankFieldNames): Promise<readonly Bank[]> =>
-  readWholeList(rest, BANKS, ENVELOPE, (entry) => {
-    const id = bankId(entry);
-    const bank: Bank = {
-      id,
+  readWholeList(rest, BANKS, ENVELOPE, (entry): Bank => {
+    if (!isObject(entry))
+      throw new UpstreamError('UPSTREAM_INVALID', 'The service sent a bank that is no object.');
+    return {
+      id: bankId(entry),
       name: fieldOf(entry, 'name', names),
       institutionCode: fieldOf(entry, 'institutionCode', names),
       clabeCode: fieldOf(entry, 'clabeCode', names),
       attributes: entry,
     };
-    return [id, bank];
   });

@@ -1,6 +1,7 @@
 import { UpstreamError } from './errors.ts';
 import type { Attempt } from './http.ts';
 import { identified, isObject, type Optional } from './json.ts';
+import { itemOf } from './list.ts';
 import type { Rest } from './rest.ts';
 
 /** The client's credentials (docs/upstream-api.md, "Credential"), snake_case as the upstream sends them. */
@@ -38,7 +39,7 @@ export async function readCredentials(rest: Rest): Promise<readonly Credential[]
   if (!Array.isArray(data)) {
     throw new UpstreamError('UPSTREAM_INVALID', `The service's list GET ${CREDENTIALS} has no list "data".`);
   }
-  return data.map((item) => identified<Credential>(item, 'a credential'));
+  return data.map((item, at) => itemOf((one) => identified<Credential>(one, 'a credential'), item, at));
 }
 
 /** Exchanges id and secret for an access token (docs/upstream-api.md, endpoint 2). The rest must carry `x-api-key`. */

@@ -20,6 +20,10 @@ export interface Refusal {
   readonly detail: string | null;
   readonly module: string | null;
   readonly methodName: string | null;
+  /** `code` of the body: an integer. */
+  readonly code: number | null;
+  /** Each object of the body's `details`, as it came. */
+  readonly details: readonly Readonly<Record<string, unknown>>[];
 }
 
 /**
@@ -62,13 +66,27 @@ export class SuspendedError extends UpstreamError {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** The kinds of refusal that are documented. Where an answer explains itself more than once, one of these counts first. */
+const DOCUMENTED_REASONS: ReadonlySet<unknown> = new Set(['FAILED_PRECONDITION', 'DATA_ERROR']);
+
 const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
+
+/** An integer of 32 bits, which is all that the graph's `Int` holds. */
+const integer = (value: unknown): number | null => {
+  const number = typeof value === 'number' ? value : Number.NaN;
+  return (number | 0) === number ? number : null;
+};
 
 /** Reads a refusal out of an answer's status and parsed body (docs/upstream-api.md, "Errors"; the bodies of 404 and 409 are not shown). */
 export function readRefusal(httpStatus: number, body: unknown): Refusal {
   const root = isObject(body) ? body : {};
-  const first: unknown = Array.isArray(root['details']) ? root['details'][0] : undefined;
-  const detail = isObject(first) ? first : {};
+  const details = Array.isArray(root['details']) ? root['details'].filter(isObject) : [];
+  // The service does not say how many there are, or that the explanation comes first among them.
+  const detail =
+    details.find(({ reason }) => DOCUMENTED_REASONS.has(reason)) ??
+    details.find(({ reason }) => text(reason) !== null) ??
+    details.find(({ metadata }) => isObject(metadata)) ??
+    {};
   const metadata = isObject(detail['metadata']) ? detail['metadata'] : {};
   return {
     httpStatus,
@@ -78,5 +96,7 @@ export function readRefusal(httpStatus: number, body: unknown): Refusal {
     detail: text(metadata['error_detail']),
     module: text(metadata['module']),
     methodName: text(metadata['method_name']),
+    code: integer(root['code']),
+    details,
   };
 }

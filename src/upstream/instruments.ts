@@ -3,8 +3,8 @@ import type { Audit } from './audit.ts';
 import type { CustomerScope } from './customer-scope.ts';
 import { UpstreamError } from './errors.ts';
 import type { Attempt } from './http.ts';
-import { identified, type Optional } from './json.ts';
-import { type Envelope, type ListPage, readPage } from './list.ts';
+import { identified, type Optional, present } from './json.ts';
+import { type Envelope, itemOf, type ListPage, readPage } from './list.ts';
 import { type Cover, coverWindow, coverWithSize, MAX_PAGE } from './page-cover.ts';
 import type { Rest, RestChanges } from './rest.ts';
 
@@ -20,7 +20,7 @@ export interface Instrument {
   readonly type: string;
   readonly rfc: string;
   readonly audit?: Audit | null;
-  readonly instrumentDetail: InstrumentDetail;
+  readonly instrumentDetail?: InstrumentDetail | null;
 }
 
 /** One of two forms: of a card (`cardNumber`), or of a CLABE account (`clabeNumber`). */
@@ -79,7 +79,9 @@ export async function readInstrumentPage(
 ): Promise<InstrumentPage> {
   const body = await rest.get(INSTRUMENTS, { query: { customer_id: customerId, page, per_page: perPage } });
   const read = readPage(INSTRUMENTS, ENVELOPE, body);
-  return { ...read, items: read.items.map((item) => identified<Instrument>(item, 'an instrument')) };
+  const start = (read.page - 1) * read.size;
+  const one = (item: unknown) => identified<Instrument>(item, 'an instrument');
+  return { ...read, items: read.items.map((item, at) => itemOf(one, item, start + at)) };
 }
 
 /**
@@ -141,28 +143,23 @@ export function createInstrumentLoader(rest: Rest, scope: CustomerScope): Instru
             `The service's list GET ${INSTRUMENTS} answered with page ${read.page} when asked for page ${page}.`,
           );
         }
-        if (!read.items.every(scope.instrument)) {
-          throw new UpstreamError(
-            'UPSTREAM_INVALID',
-            `The service's list GET ${INSTRUMENTS} shows instruments of others when asked for one customer's.`,
-          );
-        }
-        arrived.push(read.items);
+        const seen = { ...read, items: inScope(read, scope) };
+        arrived.push(seen.items);
         // An upstream with a size of its own has given this very page of that size.
-        if (read.size !== perPage)
-          pages.set(`${page}/${read.size}/${customerId ?? ''}`, Promise.resolve(read));
-        return read;
+        if (seen.size !== perPage)
+          pages.set(`${page}/${seen.size}/${customerId ?? ''}`, Promise.resolve(seen));
+        return seen;
       });
       pages.set(key, pending);
     }
     return pending;
   };
 
-  const inScope = (item: Instrument | null) => (item !== null && scope.instrument(item) ? item : null);
+  const ownOrNull = (item: Instrument | null) => (item !== null && scope.instrument(item) ? item : null);
 
   /** Few ids are asked for one by one; many through the list, as long as its pages are fewer than the ids left. */
   async function readMany(ids: readonly string[]): Promise<(Instrument | null | Error)[]> {
-    const one = (id: string) => readInstrument(rest, id).then(inScope, asError);
+    const one = (id: string) => readInstrument(rest, id).then(ownOrNull, asError);
     if (ids.length <= FEW) return Promise.all(ids.map(one));
     const found = new Map<string, Instrument>();
     const left = () => ids.filter((id) => !found.has(id));
@@ -219,6 +216,28 @@ export function createInstrumentLoader(rest: Rest, scope: CustomerScope): Instru
     },
     lookUps: () => lookUps,
   };
+}
+
+/**
+ * The items of a page, which are all the caller's own. One that does not say whose it is cannot be shown.
+ *
+ * @throws UpstreamError `UPSTREAM_INVALID` where one says that it is another's.
+ */
+function inScope({ items, page, size }: InstrumentPage, scope: CustomerScope): readonly Instrument[] {
+  if (scope.wholeClient || items.every(scope.instrument)) return items;
+  return items.map((item, at) => {
+    if (scope.instrument(item)) return item;
+    if (present(item.ownerId) !== null || present(item.customerId) !== null) {
+      throw new UpstreamError(
+        'UPSTREAM_INVALID',
+        `The service's list GET ${INSTRUMENTS} shows instruments of others when asked for one customer's.`,
+      );
+    }
+    const read = (): Instrument => {
+      throw new UpstreamError('UPSTREAM_INVALID', 'The service sent an instrument without its owner.');
+    };
+    return itemOf(read, item, (page - 1) * size + at);
+  });
 }
 
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

@@ -3,8 +3,11 @@ import { UpstreamError } from './errors.ts';
 /** A JSON object as it came. Nouns narrow it to the fields that the spec names; the rest is carried along unread. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A string that the upstream may also send as null, as `""` or as the text `None`, or leave out (docs/upstream-api.md, "Conventions"). */
-export type Optional = string | null | undefined;
+/**
+ * A text that the upstream may also send as null, as `""` or as the text `None`, or leave out (docs/upstream-api.md,
+ * "Conventions"). Nothing has checked what came: `present` reads it.
+ */
+export type Optional = unknown;
 
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -17,13 +20,18 @@ export const isObject = (value: unknown): value is JsonObject =>
  * @throws UpstreamError `UPSTREAM_INVALID`
  */
 export function identified<T extends { readonly id: string }>(value: unknown, what: string): T {
-  if (!isObject(value) || typeof value['id'] !== 'string') {
+  if (!isObject(value) || typeof value['id'] !== 'string' || value['id'] === '') {
     throw new UpstreamError('UPSTREAM_INVALID', `The service sent ${what} without an id.`);
   }
   // Every other field of the nouns is optional or read through functions that take what came.
   return value as unknown as T;
 }
 
-/** null for what the upstream writes when something is absent: null, nothing, `""` or `None`. */
-export const present = (value: Optional): string | null =>
-  value === undefined || value === null || value === '' || value === 'None' ? null : value;
+/**
+ * A text as it came. Null for what the upstream writes when something is absent (null, nothing, `""` or `None`), and for
+ * what is no text at all, which the field that shows it reports (resolvers/values.ts). A number is taken for its digits.
+ */
+export function present(value: unknown): string | null {
+  if (typeof value === 'number') return String(value);
+  return typeof value !== 'string' || value === '' || value === 'None' ? null : value;
+}

@@ -1,5 +1,5 @@
 import { UpstreamError } from './errors.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { isObject } from './json.ts';
 import type { Rest } from './rest.ts';
 
 /** Where an envelope keeps its parts. Lists differ: `totalItem` here, `totalItems` there, `total_banks` for banks. */
@@ -14,10 +14,41 @@ export interface Envelope {
 }
 
 export interface ListPage {
-  readonly items: readonly JsonObject[];
+  /** As they came: not even that each is an object has been checked. */
+  readonly items: readonly unknown[];
   readonly total: number;
   readonly page: number;
   readonly size: number;
+}
+
+/**
+ * An item of a list that nobody can be shown, in its place among the others: the graph reports it there, and only there. No
+ * look-up finds it, as no id of the service has a space.
+ */
+export class UnreadableItem extends UpstreamError {
+  readonly id: string;
+
+  /** @param position of the item in the list, from 0. */
+  constructor(position: number, cause: UpstreamError) {
+    super('UPSTREAM_INVALID', cause.message, { cause });
+    this.id = `unreadable at ${position}`;
+  }
+}
+
+/**
+ * Reads an item of a list.
+ *
+ * @param read throws UpstreamError for an item that cannot be told from others.
+ * @param position of the item in the list, from 0.
+ */
+export function itemOf<T>(read: (item: unknown) => T, item: unknown, position: number): T {
+  try {
+    return read(item);
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    // It has an id, which is all that lists rest on; the graph shows an Error in the place of an item as what it is.
+    return new UnreadableItem(position, error) as unknown as T;
+  }
 }
 
 /** How many further pages are asked for at once, after the second has shown that pages move. */
@@ -27,7 +58,7 @@ const PARALLEL_PAGES = 4;
 export const invalidList = (route: string, problem: string): UpstreamError =>
   new UpstreamError('UPSTREAM_INVALID', `The service's list GET ${route} ${problem}.`);
 
-function count(envelope: JsonObject, field: string, route: string): number {
+function count(envelope: Readonly<Record<string, unknown>>, field: string, route: string): number {
   const value = envelope[field];
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) {
     throw invalidList(route, `has no usable "${field}"`);
@@ -43,7 +74,7 @@ function count(envelope: JsonObject, field: string, route: string): number {
 export function readPage(route: string, envelope: Envelope, body: unknown): ListPage {
   if (!isObject(body)) throw invalidList(route, 'is no object');
   const items = body[envelope.items];
-  if (!Array.isArray(items) || !items.every(isObject)) {
+  if (!Array.isArray(items)) {
     throw invalidList(route, `has no list "${envelope.items}"`);
   }
   return {
@@ -59,27 +90,27 @@ export function readPage(route: string, envelope: Envelope, body: unknown): List
  * exceeds what came, walks on from the page number and size that the answer itself states, and verifies that every page
  * moved and that the total is reached.
  *
- * @param identify the id of an item, by which pages are compared and items counted.
- * @returns all items. Never part of a list as if it were the whole.
+ * @param identify reads an item; by their ids pages are compared and items counted.
+ * @returns all items, among them each `UnreadableItem`. Never part of a list as if it were the whole.
  * @throws UpstreamError `UPSTREAM_INVALID` when a page did not move or the total was not reached.
  */
-export async function readWholeList<T>(
+export async function readWholeList<T extends { readonly id: string }>(
   rest: Rest,
   route: string,
   envelope: Envelope,
-  identify: (item: JsonObject) => readonly [id: string, item: T],
+  identify: (item: unknown) => T,
 ): Promise<readonly T[]> {
   const first = readPage(route, envelope, await rest.get(route));
   const found = new Map<string, T>();
-  const take = (items: readonly JsonObject[]): number => {
+  const take = (items: readonly unknown[], start: number): number => {
     const before = found.size;
-    for (const item of items) {
-      const [id, noun] = identify(item);
-      found.set(id, noun);
+    for (const [at, item] of items.entries()) {
+      const noun = itemOf(identify, item, start + at);
+      found.set(noun.id, noun);
     }
     return found.size - before;
   };
-  take(first.items);
+  take(first.items, 0);
   const size = first.size > 0 ? first.size : first.items.length;
   let { total } = first;
 
@@ -89,7 +120,7 @@ export async function readWholeList<T>(
       envelope,
       await rest.get(route, { query: { [envelope.pageParameter]: page, [envelope.sizeParameter]: size } }),
     );
-    if (next.page !== page || take(next.items) === 0) {
+    if (next.page !== page || take(next.items, (page - first.page) * size) === 0) {
       throw invalidList(route, `holds ${total} items and did not move on when asked for page ${page}`);
     }
     total = next.total;

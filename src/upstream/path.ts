@@ -10,7 +10,7 @@ export class MalformedIdError extends Error {
 }
 
 /** Whether a text can be an id of the upstream at all. */
-export const isId = (text: string): boolean => ID.test(text);
+export const isId = (text: unknown): text is string => typeof text === 'string' && ID.test(text);
 
 /** Whether a text is a UUID (RFC 9562) of any version. */
 export const isUuid = (text: string): boolean => UUID.test(text);

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { readInstrument } from './instruments.ts';
 import { present } from './json.ts';
+import { isId } from './path.ts';
 import type { Rest } from './rest.ts';
 import { readTransaction, type Transaction } from './transactions.ts';
 
@@ -44,6 +45,7 @@ async function ownerOfSource(rest: Rest, { sourceInstrument: source }: Transacti
   if (source == null) return null;
   const named = present(source.ownerId);
   if (named !== null) return named;
+  if (!isId(source.id)) return null;
   const instrument = await readInstrument(rest, source.id);
   return present(instrument?.ownerId) ?? present(instrument?.customerId);
 }

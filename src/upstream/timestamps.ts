@@ -12,7 +12,7 @@ const TIMESTAMP =
  */
 export function toRfc3339(value: Optional, utcOffset: string): string | null | undefined {
   const text = present(value);
-  if (text === null) return null;
+  if (text === null) return value == null || typeof value === 'string' ? null : undefined;
   const match = TIMESTAMP.exec(text.trim());
   if (match === null) return undefined;
   const [, date, time, fraction = '', offset] = match;

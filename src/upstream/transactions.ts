@@ -1,4 +1,5 @@
 import DataLoader from 'dataloader';
+import { toAmount } from './amounts.ts';
 import type { Audit } from './audit.ts';
 import type { CustomerScope } from './customer-scope.ts';
 import { UpstreamError } from './errors.ts';
@@ -71,9 +72,10 @@ export const PENNY_VALIDATION = '/v1/transactions/penny_validation';
 /** Whether a value is a transaction: an object with the fields that every transaction has (docs/upstream-api.md, "Transaction"). */
 export const isTransaction = (value: unknown): value is Transaction =>
   isObject(value) &&
-  ['id', 'amount', 'currency', 'category', 'subCategory', 'transactionStatus'].every(
+  ['id', 'currency', 'category', 'subCategory', 'transactionStatus'].every(
     (field) => typeof value[field] === 'string',
-  );
+  ) &&
+  toAmount(value['amount']) !== undefined;
 
 /**
  * Reads a transaction (docs/upstream-api.md, endpoint 15).

@@ -47,10 +47,7 @@ const ENVELOPE: Envelope = {
 
 /** All webhooks of the client (docs/upstream-api.md, endpoint 16). Answers of the single-webhook reads are not shown, so none is used. */
 export const readWebhooks = (rest: Rest): Promise<readonly Webhook[]> =>
-  readWholeList(rest, WEBHOOKS, ENVELOPE, (item) => {
-    const webhook = identified<Webhook>(item, 'a webhook');
-    return [webhook.id, webhook];
-  });
+  readWholeList(rest, WEBHOOKS, ENVELOPE, (item) => identified<Webhook>(item, 'a webhook'));
 
 /** Registers a webhook (docs/upstream-api.md, endpoint 17). */
 export const createWebhook = (rest: RestChanges, body: WebhookBody): Promise<Attempt> =>

@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader';
 import type { MaybePromise } from '../../common/maybe-promise.ts';
 import { UpstreamError } from '../errors.ts';
+import { present } from '../json.ts';
 import { coverWindow } from '../page-cover.ts';
 import type { Rest } from '../rest.ts';
 import type { ClientLists } from './client-lists.ts';
@@ -317,7 +318,7 @@ class Search<T extends object> {
       if (byKey.has(question.key)) continue;
       const groups = new Map<string, T[]>();
       for (const [, item] of positions) {
-        const value = String(item[question.key]).toLowerCase();
+        const value = present(item[question.key])?.toLowerCase() ?? '';
         const group = groups.get(value);
         if (group === undefined) groups.set(value, [item]);
         else group.push(item);

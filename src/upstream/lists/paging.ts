@@ -1,5 +1,4 @@
-import type { JsonObject } from '../json.ts';
-import { type Envelope, invalidList, type ListPage, readPage } from '../list.ts';
+import { type Envelope, invalidList, itemOf, type ListPage, readPage } from '../list.ts';
 import { coverWindow, MAX_PAGE } from '../page-cover.ts';
 import type { Rest } from '../rest.ts';
 
@@ -10,7 +9,7 @@ export interface ListDefinition<T> {
   /** Names of the fields that items are looked up by, the id first. */
   readonly keys: readonly (keyof T & string)[];
   /** @throws UpstreamError `UPSTREAM_INVALID` for an item without an id. */
-  readonly identify: (item: JsonObject) => T;
+  readonly identify: (item: unknown) => T;
 }
 
 /**
@@ -59,16 +58,18 @@ const isFull = ({ items, total, size }: ListPage, start: number): boolean =>
   items.length === Math.max(0, Math.min(size, total - start));
 
 function toSlice<T>(list: ListDefinition<T>, page: ListPage, start: number, mayBeWhole: boolean): Slice<T> {
-  const items = page.items.map(list.identify);
+  const isAll = mayBeWhole && page.items.length === page.total;
+  const first = isAll ? 0 : start;
+  const items = page.items.map((item, at) => itemOf(list.identify, item, first + at));
   const [id] = list.keys;
   const distinct = id === undefined ? items.length : new Set(items.map((item) => item[id])).size;
   if (distinct < items.length) {
     // What stands there twice stands in the place of another.
     throw invalidList(list.route, `shows ${items.length} items on a page, of which ${distinct} differ`);
   }
-  if (mayBeWhole && items.length === page.total) {
+  if (isAll) {
     // All of it in one answer, whatever was asked for.
-    return { start: 0, items, total: page.total, size: Math.max(page.size, items.length) };
+    return { start: first, items, total: page.total, size: Math.max(page.size, items.length) };
   }
   return { start, items, total: page.total, size: page.size };
 }
