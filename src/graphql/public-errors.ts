@@ -45,11 +45,15 @@ function rephrased(error: GraphQLError, message: string): GraphQLError {
   return new GraphQLError(message, { ...placesOf(error), path: error.path, extensions });
 }
 
-function publicForm(error: GraphQLError): GraphQLError | undefined {
+/** @param isOfField whether a field of the answer failed, which an error beneath it does not say of itself. */
+function publicForm(
+  error: GraphQLError,
+  isOfField = error.path !== undefined,
+): GraphQLError | undefined {
   const cause = error.originalError;
-  if (cause === undefined || cause === null || isOfVariable(error)) return ofGraphQL(error);
+  if (cause === undefined || cause === null || isOfVariable(error)) return ofGraphQL(error, isOfField);
   // An executor may wrap an error that it was handed already located.
-  if (cause instanceof GraphQLError) return publicForm(cause);
+  if (cause instanceof GraphQLError) return publicForm(cause, isOfField);
   const known = describe(cause);
   return known && new GraphQLError(known.message, { extensions: known.extensions });
 }
@@ -110,11 +114,10 @@ const OTHER_TYPE =
   /^(String|ID|Int|Float|Boolean|Enum "\w+") cannot represent |^Expected (Iterable|value of type)/;
 
 /** Errors of the executor itself: variables it could not coerce, and fields that the upstream filled with another type. */
-function ofGraphQL(error: GraphQLError): GraphQLError {
+function ofGraphQL(error: GraphQLError, isOfField: boolean): GraphQLError {
   const known = toDocumentError(error);
   const given = known.extensions['code'];
   if (given !== undefined && given !== BAD_REQUEST) return known;
-  const code =
-    error.path !== undefined && OTHER_TYPE.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
+  const code = isOfField && OTHER_TYPE.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
   return new GraphQLError(known.message, { extensions: { ...known.extensions, code } });
 }

@@ -4,11 +4,12 @@ import type { Account } from '../upstream/accounts.ts';
 import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
 import type { Optional } from '../upstream/json.ts';
+import { isUuid } from '../upstream/path.ts';
 import { counted, type Page, type PageArgs, pageOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 import { openEnum } from './open-enum.ts';
-import { textOf } from './values.ts';
+import { invalid, textOf } from './values.ts';
 
 /** The states that the spec names for KYB. */
 export const validationStatus = openEnum('CustomerValidationStatus', ['PENDING', 'VALIDATED']);
@@ -37,8 +38,12 @@ export function customerAccounts(
   return accounts instanceof Promise ? accounts.then(page) : page(accounts);
 }
 
-export const customerInstruments = (
-  parent: Customer,
+/** @throws UpstreamError `UPSTREAM_INVALID` for a customer whose id cannot be asked by. */
+export async function customerInstruments(
+  { id }: Customer,
   args: PageArgs,
   context: Context,
-): Promise<Page<Instrument>> => instrumentPage(args, context, parent.id);
+): Promise<Page<Instrument>> {
+  if (!isUuid(id)) throw invalid('id', 'is no UUID');
+  return instrumentPage(args, context, id);
+}
