@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
 /** How long a refusal is remembered, in milliseconds. */
@@ -12,33 +12,41 @@ const MAX_REMEMBERED = 10_000;
 interface PresentedKey {
   readonly clientId: string;
   readonly apiKey: string;
+  /** The client's secret, where it is presented too; undefined where the key stands alone. */
+  readonly clientSecret?: string | undefined;
   /** Undefined where it is not known. */
   readonly address: string | undefined;
 }
 
-/** Remembers which API keys the upstream has refused, so that nobody can try one after the other. */
+/**
+ * Remembers what the upstream has refused, so that nobody can try one after the other. A key and a secret are refused as a
+ * pair: the upstream does not say which of them was wrong, so the same key may come with another secret.
+ */
 export interface RefusedKeys {
-  /** Undefined where the upstream may be asked; else whether it is for the key, or for the address that it came from. */
-  find(presented: PresentedKey): 'key' | 'address' | undefined;
+  /** Undefined where the upstream may be asked; else whether it is for the pair, or for the address that it came from. */
+  find(presented: PresentedKey): 'pair' | 'address' | undefined;
   add(presented: PresentedKey): void;
 }
 
 export function createRefusedKeys(): RefusedKeys {
   const options = { max: MAX_REMEMBERED, ttl: REMEMBERED_MS };
-  // No key is kept, only what it can be recognised by.
-  const keys = new LRUCache<string, true>(options);
+  // Neither key nor secret is kept, only what the pair can be recognised by, and by this process alone.
+  const hashKey = randomBytes(32);
+  const pairs = new LRUCache<string, true>(options);
   const addresses = new LRUCache<string, number>({ ...options, noUpdateTTL: true });
-  const recognised = ({ clientId, apiKey }: PresentedKey): string =>
-    createHash('sha256').update(`${clientId} ${apiKey}`).digest('base64url');
+  const recognised = ({ clientId, apiKey, clientSecret }: PresentedKey): string =>
+    createHmac('sha256', hashKey)
+      .update(JSON.stringify([clientId.toLowerCase(), apiKey, clientSecret]))
+      .digest('base64url');
 
   return {
     find(presented) {
-      if (keys.has(recognised(presented))) return 'key';
+      if (pairs.has(recognised(presented))) return 'pair';
       const count = presented.address === undefined ? 0 : (addresses.get(presented.address) ?? 0);
       return count >= MAX_REFUSALS ? 'address' : undefined;
     },
     add(presented) {
-      keys.set(recognised(presented), true);
+      pairs.set(recognised(presented), true);
       const { address } = presented;
       if (address !== undefined) addresses.set(address, (addresses.get(address) ?? 0) + 1);
     },

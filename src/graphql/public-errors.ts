@@ -46,10 +46,7 @@ function rephrased(error: GraphQLError, message: string): GraphQLError {
 }
 
 /** @param isOfField whether a field of the answer failed, which an error beneath it does not say of itself. */
-function publicForm(
-  error: GraphQLError,
-  isOfField = error.path !== undefined,
-): GraphQLError | undefined {
+function publicForm(error: GraphQLError, isOfField = error.path !== undefined): GraphQLError | undefined {
   const cause = error.originalError;
   if (cause === undefined || cause === null || isOfVariable(error)) return ofGraphQL(error, isOfField);
   // An executor may wrap an error that it was handed already located.

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { toMessageAmount } from '../common/amounts.ts';
 import type { EventType } from '../events/log.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
 import { contentsDigest } from './canonical-digest.ts';
@@ -29,9 +30,12 @@ export type Decoded = { readonly delivery: Delivery } | { readonly problem: Quar
 const filled = z.string().trim().min(1);
 const present = z.union([filled, z.number(), z.instanceof(ExactNumber)]);
 
+/** An amount of which nobody knows how much it is would be kept, and shown, for ever. */
+const isAmount = (value: unknown): boolean => toMessageAmount(value) !== undefined;
+
 const MoneyIn = z.object({
   id_msg: z.unknown().optional(),
-  body: z.object({ id: present, amount: present, sub_category: z.unknown().optional() }),
+  body: z.object({ id: present, amount: z.unknown().refine(isAmount), sub_category: z.unknown().optional() }),
 });
 
 const Cep = z.object({

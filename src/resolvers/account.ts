@@ -1,8 +1,8 @@
+import { toAmount } from '../common/amounts.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import * as upstream from '../upstream/accounts.ts';
-import { toAmount } from '../upstream/amounts.ts';
 import { identified, isObject } from '../upstream/json.ts';
 import {
   BadInputError,

@@ -64,14 +64,10 @@ export class OneBootstrapFieldError extends PublicError {
   }
 }
 
-/** The service has refused this key a moment ago, and is not asked again. */
+/** The service refuses this key, or did a moment ago and is not asked again. */
 export class ApiKeyRefusedError extends PublicError {
   override readonly name = 'ApiKeyRefusedError';
   readonly code = 'UNAUTHENTICATED';
-
-  constructor() {
-    super('The service has just refused this x-api-key for this client. Try again in a minute.');
-  }
 }
 
 /** Too many keys from one address were refused. */

@@ -1,3 +1,4 @@
+import { toMessageAmount } from '../common/amounts.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventType, MoneyInDecision, StoredEvent } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
@@ -78,11 +79,9 @@ function text(holder: JsonObject, key: string): string | null {
   return typeof value === 'string' ? present(value) : null;
 }
 
-/** An amount as it came. One that came as a number is written with two decimals, which loses nothing below a trillion. */
-function amount(holder: JsonObject): string {
-  const value = holder['amount'];
-  return typeof value === 'number' ? value.toFixed(2) : (text(holder, 'amount') ?? '');
-}
+/** An amount with its two decimals. What is no amount stays as it is, for the graph to refuse it where it is asked for. */
+const amount = (holder: JsonObject): string =>
+  toMessageAmount(holder['amount']) ?? text(holder, 'amount') ?? '';
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 

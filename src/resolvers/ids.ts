@@ -33,3 +33,16 @@ export function inputId(path: readonly string[], form: IdForm, value: string): s
   }
   return value;
 }
+
+/**
+ * Hands a text of a mutation's input on, once it says something: an empty one never reaches the service.
+ *
+ * @param path of the field, outermost first.
+ * @throws ValidationError `INVALID_INPUT` that carries the path.
+ */
+export function filled<T extends string | null | undefined>(path: readonly string[], value: T): T {
+  if (value === '') {
+    throw new ValidationError('INVALID_INPUT', `${path.join('.')} must not be empty.`, { field: path });
+  }
+  return value;
+}

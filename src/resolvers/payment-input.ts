@@ -1,6 +1,6 @@
 import { inputHash, isIdempotencyKey, type MoneyMutation } from '../money/intent.ts';
 import { ValidationError } from './errors.ts';
-import { inputId } from './ids.ts';
+import { filled, inputId } from './ids.ts';
 
 export interface TransferInput {
   readonly idempotencyKey: string;
@@ -135,7 +135,9 @@ export function transfer(
 export function pennyValidation(clientId: string, input: PennyValidationInput): Payment {
   checkKey(input.idempotencyKey);
   const between = ends(clientId, input);
-  const { description, externalReference } = input;
+  const { externalReference } = input;
+  // Nothing said is what the documented default is for.
+  const description = input.description === '' ? undefined : input.description;
   if (description != null) {
     checkDescription(
       description,
@@ -159,7 +161,7 @@ export function refund(input: RefundInput): Payment {
   if (amount != null) checkAmount(amount.amount, ['input', 'as', 'amount', 'amount']);
   const body =
     amount == null
-      ? { refundReason: reason ?? '' }
+      ? { refundReason: filled(['input', 'as', 'reason'], reason ?? '') }
       : { amount: amount.amount, description: amount.description };
   return payment('refundTransaction', input.idempotencyKey, body, transactionId);
 }

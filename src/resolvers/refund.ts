@@ -1,7 +1,7 @@
+import { toAmount } from '../common/amounts.ts';
 import { type Attempt, GivenUpError, type UpstreamAnswer } from '../common/attempt.ts';
 import type { RefundCalls } from '../money/call.ts';
 import type { Context } from '../operation/context.ts';
-import { toAmount } from '../upstream/amounts.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';

@@ -6,7 +6,7 @@ import {
 } from '../upstream/instruments.ts';
 import { identified, isObject, type JsonObject } from '../upstream/json.ts';
 import { ConflictError, NotFoundError, PreconditionError, RefusedError, ValidationError } from './errors.ts';
-import { inputId } from './ids.ts';
+import { filled, inputId } from './ids.ts';
 import { type SendOnce, successOf } from './outcome.ts';
 
 export interface RegisterInstrumentInput {
@@ -86,7 +86,7 @@ export async function registerInstrument(
       ? {}
       : { customer_id: inputId(['input', 'customerId'], 'uuid', customerId) }),
     type: 'RECEIVER',
-    rfc: input.rfc,
+    rfc: filled(['input', 'rfc'], input.rfc),
     alias: input.alias,
     ...receiverBody(input.receiver),
   };

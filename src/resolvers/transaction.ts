@@ -2,6 +2,7 @@ import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import { type Optional, present } from '../upstream/json.ts';
 import type { Transaction, TransactionMatch } from '../upstream/transactions.ts';
+import { BadInputError } from './errors.ts';
 import { argumentId } from './ids.ts';
 import { openEnum } from './open-enum.ts';
 import { namedId } from './values.ts';
@@ -47,6 +48,9 @@ export function transaction(
   context: Context,
 ): Promise<Transaction | null> {
   if (match?.bankId != null) argumentId('match.bankId', 'uuid', match.bankId);
+  for (const name of ['status', 'trackingId', 'category'] as const) {
+    if (match?.[name] === '') throw new BadInputError(`Argument "match.${name}" must not be empty.`);
+  }
   return context.session.transactions.get(argumentId('id', 'uuid', id), match ?? undefined);
 }
 

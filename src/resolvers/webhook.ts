@@ -5,7 +5,7 @@ import { identified, isObject, type JsonObject } from '../upstream/json.ts';
 import type { Webhook, WebhookBody, WebhookChanges } from '../upstream/webhooks.ts';
 import * as upstream from '../upstream/webhooks.ts';
 import { ConflictError, NotFoundError, RefusedError, ValidationError } from './errors.ts';
-import { argumentId, inputId } from './ids.ts';
+import { argumentId, filled, inputId } from './ids.ts';
 import { openEnum } from './open-enum.ts';
 import { type SendOnce, successOf } from './outcome.ts';
 import { invalid as invalidPart, textOf } from './values.ts';
@@ -55,11 +55,10 @@ const DEFAULT_AUTH_TYPE = 'AUTH';
 const TOKEN_BYTES = 32;
 
 const CREATE_RULES: SendOnce = { members: [ValidationError, ConflictError, RefusedError], unclear: 'data' };
-const UPDATE_RULES: SendOnce = {
+const CHANGE_RULES: SendOnce = {
   members: [ValidationError, NotFoundError, ConflictError, RefusedError],
   unclear: 'error',
 };
-const DELETE_RULES: SendOnce = { members: [NotFoundError, ConflictError, RefusedError], unclear: 'error' };
 
 const readWebhook = (body: unknown): Webhook | undefined =>
   isObject(body) &&
@@ -76,6 +75,8 @@ const invalid = (field: readonly string[], message: string): ValidationError =>
  */
 function registration(input: CreateWebhookInput, { ingress, session }: Context): WebhookBody {
   const { clientId } = session;
+  const token = filled(['input', 'token'], input.token);
+  const authType = filled(['input', 'authType'], input.authType);
   const url = input.url ?? ingress.url(clientId, input.type);
   if (url === undefined) {
     throw invalid(
@@ -84,7 +85,7 @@ function registration(input: CreateWebhookInput, { ingress, session }: Context):
     );
   }
   const own = ingress.feeds(url) ? ingress.token(clientId, input.type) : undefined;
-  if (own !== undefined && input.token != null && input.token !== own) {
+  if (own !== undefined && token != null && token !== own) {
     throw invalid(
       ['input', 'token'],
       "input.token must be left out for a webhook that feeds this gateway: its receiver checks the gateway's own.",
@@ -93,9 +94,9 @@ function registration(input: CreateWebhookInput, { ingress, session }: Context):
   return {
     client_id: clientId,
     url,
-    token: input.token ?? own ?? randomBytes(TOKEN_BYTES).toString('base64url'),
+    token: token ?? own ?? randomBytes(TOKEN_BYTES).toString('base64url'),
     webhook_type: input.type,
-    auth_type: input.authType ?? DEFAULT_AUTH_TYPE,
+    auth_type: authType ?? DEFAULT_AUTH_TYPE,
   };
 }
 
@@ -128,9 +129,9 @@ function changesOf(input: UpdateWebhookInput): WebhookChanges {
   }
   const changes = Object.entries({
     url: input.url,
-    token: input.token,
+    token: filled(['input', 'token'], input.token),
     webhook_status: input.status,
-    auth_type: input.authType,
+    auth_type: filled(['input', 'authType'], input.authType),
   }).filter(([, value]) => value != null);
   if (changes.length + auth.length === 0) {
     throw invalid(['input'], 'input must hold something to change besides the id.');
@@ -149,14 +150,14 @@ export async function updateWebhook(
   const id = inputId(['input', 'id'], 'id', input.id);
   const attempt = await upstream.updateWebhook(context.session.rest, id, changesOf(input));
   context.forgetReads();
-  successOf(attempt, anyBody, UPDATE_RULES);
+  successOf(attempt, anyBody, CHANGE_RULES);
   return { id };
 }
 
 /** Deletes a webhook softly (docs/upstream-api.md, endpoint 18). Sent once. */
 export async function deleteWebhook(id: string, context: Context): Promise<{ readonly id: string }> {
-  const attempt = await upstream.deleteWebhook(context.session.rest, argumentId('input.id', 'id', id));
+  const attempt = await upstream.deleteWebhook(context.session.rest, inputId(['input', 'id'], 'id', id));
   context.forgetReads();
-  successOf(attempt, anyBody, DELETE_RULES);
+  successOf(attempt, anyBody, CHANGE_RULES);
   return { id };
 }

@@ -1,4 +1,4 @@
-import { toAmount } from '../upstream/amounts.ts';
+import { toAmount } from '../common/amounts.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isObject, type JsonObject } from '../upstream/json.ts';
 import { builder } from './builder.ts';

@@ -85,7 +85,7 @@ const UpdateResult = builder.errorUnion('UpdateWebhookResult', {
 
 const DeleteResult = builder.errorUnion('DeleteWebhookResult', {
   description: 'What came of `deleteWebhook`.',
-  types: [DeleteSuccess, NotFoundError, ConflictError, RefusedError],
+  types: [DeleteSuccess, ValidationError, NotFoundError, ConflictError, RefusedError],
   resolveType: () => 'DeleteWebhookSuccess',
 });
 

@@ -1,5 +1,5 @@
 import DataLoader from 'dataloader';
-import { toAmount } from './amounts.ts';
+import { toAmount } from '../common/amounts.ts';
 import type { Audit } from './audit.ts';
 import type { CustomerScope } from './customer-scope.ts';
 import { UpstreamError } from './errors.ts';

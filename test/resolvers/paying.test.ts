@@ -103,6 +103,20 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     });
   });
 
+  it('a refund is sent no empty reason, and a penny validation no empty description', async () => {
+    const input = { idempotencyKey: newKey(), transactionId: UNKNOWN, as: { reason: '' } };
+    expect(await pay('refundTransaction', input)).toMatchObject({
+      __typename: 'ValidationError',
+      code: 'INVALID_INPUT',
+      field: ['input', 'as', 'reason'],
+    });
+    const { transaction } = await pay('createPennyValidation', penny({ description: '' }));
+    const read = await gateway.query('query ($id: ID!) { transaction(id: $id) { description } }', {
+      id: transaction.id,
+    });
+    expect(read.data.transaction.description).toBe('Validacion de cuenta');
+  });
+
   it('a penny validation has a receipt that is pending', async () => {
     expect(
       await pay('createPennyValidation', penny({ description: 'Prueba ñ 1', externalReference: '7' })),
@@ -414,7 +428,7 @@ it('without the record of payments nothing is sent, and the answer says so', asy
       externalReference: '1',
     },
   });
-  expect(data).toBeNull();
+  expect(data).toEqual({ result: null });
   expect(errors?.[0]?.extensions['code']).toBe('STORE_UNAVAILABLE');
   const { counts } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
   expect(counts).not.toHaveProperty('POST /v1/transactions/internal_transaction');

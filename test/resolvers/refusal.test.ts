@@ -94,8 +94,11 @@ describe('a refusal', () => {
     expect(refused(400, funds, REFUND_RULES)).toMatchObject({ code: 'INSUFFICIENT_FUNDS' });
   });
 
-  it('carries the words of the upstream', () => {
-    expect(refused(400, body(400, 'DATA_ERROR', 'Transaction currency unsupported.')).upstream).toEqual({
+  it('carries the words of the upstream, and each of its details whole', () => {
+    const answer = body(400, 'DATA_ERROR', 'Transaction currency unsupported.');
+    expect(refused(400, answer).upstream).toEqual({
+      code: 9,
+      details: answer.details,
       httpStatus: 400,
       message: 'API Error',
       reason: 'DATA_ERROR',
@@ -104,6 +107,30 @@ describe('a refusal', () => {
       module: 'Transactions',
       methodName: 'InternalTransaction',
     });
+  });
+
+  it.each<[where: string, before: readonly unknown[]]>([
+    ['first', []],
+    ['second', [{ '@type': 'type.googleapis.com/google.rpc.RequestInfo', request_id: 'x' }]],
+    ['behind one of an undocumented reason', [{ reason: 'LIMITS', metadata: { error_detail: 'Something' } }]],
+    ['behind what is no object', [null, 'text', 7, []]],
+    ['behind an empty one', [{}]],
+  ])('is known by the explanation that is documented, where that comes %s', (_where, before) => {
+    const { details, ...rest } = body(
+      400,
+      'FAILED_PRECONDITION',
+      'The account does not have sufficient funds.',
+    );
+    const error = refused(400, { ...rest, details: [...before, ...details] });
+    expect(error).toMatchObject({
+      code: 'INSUFFICIENT_FUNDS',
+      upstream: { reason: 'FAILED_PRECONDITION', errorCode: '10-E4120', details: expect.any(Array) },
+    });
+    expect(error.upstream?.details.at(-1)).toEqual(details[0]);
+  });
+
+  it.each([1.5, '9', 2 ** 31, null, {}])('shows no code where that is %j', (code) => {
+    expect(refused(400, { code, message: 'API Error' }).upstream).toMatchObject({ code: null, details: [] });
   });
 
   it.each([

@@ -277,8 +277,23 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
         __typename: 'ValidationError',
         field: ['input', 'id'],
       });
-      const { errors } = await gateway.query(DELETE_WEBHOOK, { input: { id: '../x' } });
-      expect(errors?.[0]?.extensions['code']).toBe('BAD_USER_INPUT');
+      expect(await change(DELETE_WEBHOOK, { id: '../x' })).toMatchObject({
+        __typename: 'ValidationError',
+        field: ['input', 'id'],
+      });
+    });
+
+    it.each([
+      [CREATE_WEBHOOK, 'token', { type: 'CEP', url: 'https://example.mx/e', token: '' }],
+      [CREATE_WEBHOOK, 'authType', { type: 'CEP', url: 'https://example.mx/e', authType: '' }],
+      [UPDATE_WEBHOOK, 'token', { id: UNKNOWN, token: '' }],
+      [UPDATE_WEBHOOK, 'authType', { id: UNKNOWN, token: 'x', authType: '' }],
+    ])('is sent nothing empty', async (document, field, input) => {
+      expect(await change(document, input)).toMatchObject({
+        __typename: 'ValidationError',
+        code: 'INVALID_INPUT',
+        field: ['input', field],
+      });
     });
 
     it('whose registration got no clear answer is unknown; a change is an error that may be repeated', async () => {
@@ -331,15 +346,58 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
       expect(data.result).toMatchObject({ __typename: 'ValidationError', field: ['input', 'clientId'] });
     });
 
-    it('is not issued for a wrong secret', async () => {
-      const { data, errors } = await issue(
-        { clientId: world.clientId, clientSecret: 'wrong' },
+    it('is not issued for a wrong secret, twice over, and is for the right one under the same key', async () => {
+      const key = { 'x-api-key': world.apiKey };
+      const asked = async () => {
+        const { counts } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
+        return counts['POST /v1/clients/{clientId}/auth/credential-tokens'];
+      };
+      const wrong = { clientId: world.clientId, clientSecret: 'wrong' };
+      const first = await issue(wrong, key);
+      expect(first.errors).toBeUndefined();
+      expect(first.data.result).toMatchObject({
+        __typename: 'RefusedError',
+        code: 'REFUSED',
+        message: expect.stringContaining('clientSecret'),
+        upstream: { httpStatus: expect.any(Number) },
+      });
+      const calls = await asked();
+      const again = await issue(wrong, key);
+      expect(again.data.result).toMatchObject({
+        __typename: 'RefusedError',
+        message: expect.stringContaining('just refused'),
+        upstream: null,
+      });
+      expect(await asked()).toBe(calls);
+      const right = await issue({ clientId: world.clientId, clientSecret: world.clientSecret }, key);
+      expect(right.data.result).toMatchObject({ __typename: 'CredentialToken' });
+    });
+
+    it('is not asked for with an empty secret', async () => {
+      const { data } = await issue(
+        { clientId: world.clientId, clientSecret: '' },
         { 'x-api-key': world.apiKey },
       );
-      expect(data?.result?.token).toBeUndefined();
-      expect(data?.result?.code ?? errors?.[0]?.extensions['code']).toMatch(
-        /^(UNAUTHENTICATED|REFUSED|INVALID_INPUT)$/,
+      expect(data.result).toMatchObject({ __typename: 'ValidationError', field: ['input', 'clientSecret'] });
+    });
+
+    it('is not issued under a wrong key, which is told of the key and not of a token', async () => {
+      const { data } = await issue(
+        { clientId: world.clientId, clientSecret: world.clientSecret },
+        { 'x-api-key': 'wrong' },
       );
+      expect(data.result).toMatchObject({
+        __typename: 'RefusedError',
+        message: expect.stringContaining('x-api-key'),
+      });
+      const { errors } = await gateway.query(
+        `{ credentials(clientId: "${world.clientId}") { id } }`,
+        {},
+        { authorization: undefined, 'x-api-key': 'wrong' },
+      );
+      expect(errors).toMatchObject([
+        { message: expect.stringContaining('x-api-key'), extensions: { code: 'UNAUTHENTICATED' } },
+      ]);
     });
   });
 });

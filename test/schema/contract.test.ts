@@ -19,6 +19,8 @@ const schema = buildSchema();
 const ADDITIONS = new Set([
   'TYPE_ADDED',
   'FIELD_ADDED',
+  // `... on UserError` survives it.
+  'TYPE_ADDED_TO_UNION',
   'OPTIONAL_ARG_ADDED',
   'OPTIONAL_INPUT_FIELD_ADDED',
   'DESCRIPTION_CHANGED',

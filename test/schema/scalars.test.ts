@@ -54,9 +54,40 @@ describe('MoneyAmount', () => {
     );
   });
 
-  it('goes out as the service sent it', () => {
-    expect(scalar('MoneyAmount').coerceOutputValue('1250.00')).toBe('1250.00');
-    expect(() => scalar('MoneyAmount').coerceOutputValue(1250)).toThrow(/is a string/);
+  it.each([
+    ['1250.00', '1250.00'],
+    ['0.01', '0.01'],
+    ['-5.00', '-5.00'],
+    ['1.5', '1.50'],
+    ['1', '1.00'],
+    ['1.500000', '1.50'],
+    ['007.50', '7.50'],
+    ['0', '0.00'],
+    ['90071992547409931234.1', '90071992547409931234.10'],
+  ])('of %s goes out as %s', (sent, shown) => {
+    expect(scalar('MoneyAmount').coerceOutputValue(sent)).toBe(shown);
+  });
+
+  it.each<unknown>([
+    '1.555',
+    '1.',
+    '.5',
+    '',
+    'None',
+    '1,250.00',
+    '+5.00',
+    '1e3',
+    ' 1.00',
+    '1.00\n',
+    1250,
+    1.5,
+    true,
+    {},
+    ['1.00'],
+  ])("of %j does not go out, and is the service's fault", (sent) => {
+    expect(() => scalar('MoneyAmount').coerceOutputValue(sent)).toThrow(
+      expect.objectContaining({ code: 'UPSTREAM_INVALID' }),
+    );
   });
 });
 

@@ -57,6 +57,7 @@ export const possibleTypes: Record<string, string[]> = {
     'DeleteWebhookSuccess',
     'NotFoundError',
     'RefusedError',
+    'ValidationError',
   ],
   Event: [
     'CepEvent',

@@ -20,3 +20,13 @@ export function toAmount(value: unknown): string | undefined {
   if (whole === undefined || !ZEROS.test(fraction.slice(DECIMALS))) return undefined;
   return `${sign}${BigInt(whole)}.${fraction.slice(0, DECIMALS).padEnd(DECIMALS, '0')}`;
 }
+
+/** A JavaScript number has at least so many digits of the JSON number that it was read from. */
+const EXACT_DIGITS = 15;
+
+/** The same for a message, in which an amount may also stand as a JSON number: one whose digits a JavaScript number holds. */
+export function toMessageAmount(value: unknown): string | undefined {
+  if (typeof value !== 'number') return toAmount(value);
+  const text = String(value);
+  return text.replaceAll(/\D/g, '').length <= EXACT_DIGITS ? toAmount(text) : undefined;
+}
