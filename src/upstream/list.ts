@@ -22,15 +22,19 @@ export interface ListPage {
 }
 
 /**
- * An item of a list that nobody can be shown, in its place among the others: the graph reports it there, and only there. No
- * look-up finds it, as no id of the service has a space.
+ * An item of a list that nobody can be shown, in its place among the others: the graph reports it there, and only there. What
+ * else it is looked up by finds it, so that nobody is told that there is none. Its id is one that the service cannot have.
  */
 export class UnreadableItem extends UpstreamError {
   readonly id: string;
 
-  /** @param position of the item in the list, from 0. */
-  constructor(position: number, cause: UpstreamError) {
+  /**
+   * @param position of the item in the list, from 0.
+   * @param keys the fields that it is looked up by.
+   */
+  constructor(position: number, cause: UpstreamError, keys: Readonly<Record<string, unknown>>) {
     super('UPSTREAM_INVALID', cause.message, { cause });
+    Object.assign(this, keys);
     this.id = `unreadable at ${position}`;
   }
 }
@@ -40,14 +44,22 @@ export class UnreadableItem extends UpstreamError {
  *
  * @param read throws UpstreamError for an item that cannot be told from others.
  * @param position of the item in the list, from 0.
+ * @param keys names of the fields that items of this list are looked up by.
  */
-export function itemOf<T>(read: (item: unknown) => T, item: unknown, position: number): T {
+export function itemOf<T>(
+  read: (item: unknown) => T,
+  item: unknown,
+  position: number,
+  keys: readonly string[] = [],
+): T {
   try {
     return read(item);
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error;
     // It has an id, which is all that lists rest on; the graph shows an Error in the place of an item as what it is.
-    return new UnreadableItem(position, error) as unknown as T;
+    const sent = isObject(item) ? item : {};
+    const known = Object.fromEntries(keys.map((key) => [key, sent[key]]));
+    return new UnreadableItem(position, error, known) as unknown as T;
   }
 }
 

@@ -77,6 +77,17 @@ describe('a MONEY_IN message', () => {
     });
   });
 
+  it.each([
+    ['5.00', '5.00'],
+    ['1.5', '1.50'],
+    [' 5.00', ' 5.00'],
+    [1.5, '1.50'],
+    [12, '12.00'],
+    [1.555, '1.555'],
+  ])('of %j has the amount "%s", of which the graph shows those with two decimals', (sent, amount) => {
+    expect(decodeEvent(stored('MONEY_IN', { body: { id: 't1', amount: sent } }))).toMatchObject({ amount });
+  });
+
   it('whose date is no date shows none', () => {
     expect(decodeEvent(stored('MONEY_IN', { ...credit, msg_date: 'today' }))).toMatchObject({
       messageDate: null,

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../src/common/secret.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { startSandbox } from '../../src/sandbox/index.ts';
 import {
@@ -12,6 +13,7 @@ import {
   startAltered,
 } from '../helpers/altered-service.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { startRedis } from '../helpers/redis.ts';
 import { OWN, TRANSACTION } from '../helpers/selections.ts';
 
 const RUNS = 30;
@@ -243,4 +245,20 @@ describe('an odd answer of the service', () => {
       { numRuns: RUNS },
     );
   });
+});
+
+it('the end of the log that cannot be read takes nothing away from what stands beside it', async () => {
+  await using redis = await startRedis();
+  await using cut = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { redisUrl: new Secret(redis.url) },
+  });
+  await redis.kill();
+  service.alter = () => undefined;
+  for (let time = 0; time < 3; time += 1) {
+    const { data, errors } = await cut.query('{ eventCursor client { accounts { totalCount } } }');
+    expect(data).toEqual({ eventCursor: null, client: { accounts: { totalCount: expect.any(Number) } } });
+    expect(errors).toMatchObject([{ path: ['eventCursor'], extensions: { code: 'STORE_UNAVAILABLE' } }]);
+  }
 });

@@ -6,6 +6,7 @@ import { ACCOUNT_LIST, type Account } from '../../src/upstream/accounts.ts';
 import { BANK_FIELD_NAMES, bankId, readBanks } from '../../src/upstream/banks.ts';
 import { customerScope } from '../../src/upstream/customer-scope.ts';
 import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
+import { UnreadableItem } from '../../src/upstream/list.ts';
 import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
 import { createListLoader } from '../../src/upstream/lists/list-loader.ts';
 import type { Rest } from '../../src/upstream/rest.ts';
@@ -64,6 +65,36 @@ describe('a list without documented paging', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
+  it('holds an item that cannot be read in its place, and finds the others beside it', async () => {
+    const odd = new Map<number, unknown>([
+      [3, null],
+      [7, {}],
+      [8, {}],
+      [250, { id: 5, clabeNumber: '646180110400000007' }],
+      [469, 'text'],
+    ]);
+    const all = ids(470).map((item, at) => (odd.has(at) ? odd.get(at) : item));
+    await using upstream = await startUpstream((request, response) => {
+      const query = new URL(request.url ?? '', 'http://x').searchParams;
+      const [page, perPage] = [Number(query.get('page') ?? 1), Number(query.get('per_page') ?? 5)];
+      const data = all.slice((page - 1) * perPage, page * perPage);
+      json(response, { data, currentPage: page, perPage, totalItem: all.length });
+    });
+    const lists = freshLists();
+    const load = () => createListLoader(upstream.rest, ACCOUNT_LIST, lists, () => performance.now());
+    expect(await load().find('id', 'item-468')).toMatchObject({ id: 'item-468' });
+    expect(await load().find('id', 'item-250')).toBeNull();
+    // What names it finds it: to say that there is none would not be true.
+    expect(await load().find('clabeNumber', '646180110400000007')).toMatchObject({
+      code: 'UPSTREAM_INVALID',
+    });
+    const { items, total } = await load().window(0, 10);
+    expect(total).toBe(470);
+    expect(items.map((item) => (item instanceof UnreadableItem ? item.code : item.id))).toEqual(
+      all.slice(0, 10).map((_, at) => (odd.has(at) ? 'UPSTREAM_INVALID' : `item-${at}`)),
+    );
+  });
+
   it('fails when its pages do not move, instead of showing a part as the whole', async () => {
     await using upstream = await startUpstream(paged({ total: 470, defaultSize: 5, honoursPage: false }));
     await expect(findAccount(upstream.rest, 'item-469')).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
@@ -82,7 +113,6 @@ describe('a list without documented paging', () => {
     ['no object', '[]'],
     ['no list', '{"currentPage":1,"perPage":5,"totalItem":0}'],
     ['no total', '{"data":[],"currentPage":1,"perPage":5}'],
-    ['an item without an id', '{"data":[{}],"currentPage":1,"perPage":5,"totalItem":1}'],
     ['no JSON', '<html>'],
   ])('fails clearly on an answer with %s', async (_, body) => {
     await using upstream = await startUpstream((_request, response) => {

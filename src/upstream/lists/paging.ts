@@ -60,7 +60,7 @@ const isFull = ({ items, total, size }: ListPage, start: number): boolean =>
 function toSlice<T>(list: ListDefinition<T>, page: ListPage, start: number, mayBeWhole: boolean): Slice<T> {
   const isAll = mayBeWhole && page.items.length === page.total;
   const first = isAll ? 0 : start;
-  const items = page.items.map((item, at) => itemOf(list.identify, item, first + at));
+  const items = page.items.map((item, at) => itemOf(list.identify, item, first + at, list.keys));
   const [id] = list.keys;
   const distinct = id === undefined ? items.length : new Set(items.map((item) => item[id])).size;
   if (distinct < items.length) {
