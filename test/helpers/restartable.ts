@@ -64,7 +64,7 @@ export async function startRestartable(
       { type },
       { authorization: `Bearer ${sandbox.accessToken}` },
     );
-    if (data?.createWebhook.__typename !== 'CreateWebhookSuccess') throw new Error(JSON.stringify(data));
+    if (data?.createWebhook?.__typename !== 'CreateWebhookSuccess') throw new Error(JSON.stringify(data));
   }
   return {
     graphql,

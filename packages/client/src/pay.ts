@@ -53,7 +53,7 @@ type Settled<Result extends PaymentResult> =
  * Ends in done, refused or unknown. Throws what `store` throws; before anything was sent where it cannot keep the intent.
  */
 export async function pay<
-  Data extends { [Key in keyof Data]: PaymentResult | 'Mutation' | undefined },
+  Data extends { [Key in keyof Data]: PaymentResult | 'Mutation' | null | undefined },
   Input extends { readonly idempotencyKey: string },
 >(
   source: Source,

@@ -88,7 +88,7 @@ export const retryAfterOf = (cause: unknown): number =>
 /** How long an answer may take, in milliseconds, where nobody says how long. */
 const ANSWER_MS = 10_000;
 
-/** A query's data. Throws {@link Refused} where it has none, and where no answer comes within `answerMs`. */
+/** An operation's data. Throws {@link Refused} where it has none, or where a root field failed, and where no answer comes within `answerMs`. */
 export async function ask<Data, Variables>(
   source: Source,
   document: TypedDocument<Data, Variables>,
@@ -96,7 +96,9 @@ export async function ask<Data, Variables>(
   answerMs = ANSWER_MS,
 ): Promise<Data> {
   const { data, errors } = await within(answerMs, (signal) => source.query(document, variables, signal));
-  if (data != null) return data;
+  // A root field that failed is null beside its error, and leaves the data of the others.
+  const failed = errors !== undefined && errors.length > 0 && Object.values(data ?? {}).includes(null);
+  if (data != null && !failed) return data;
   throw new Refused(errors?.[0] ?? { message: 'No data.' });
 }
 
