@@ -20,12 +20,12 @@ AccountType.implement({
     id: t.exposeID('id', { nullable: false, description: 'UUID of the private account.' }),
     accountId: t.exposeID('accountId', {
       nullable: false,
-      description: 'UUID of the account that it was created under.',
+      description: 'UUID that it was created with as `account_id`. What it names is not documented.',
     }),
-    bankId: t.id({ description: 'UUID of the bank that keeps it.', resolve: optional('bankId') }),
+    bankId: t.id({ description: 'UUID of its bank.', resolve: optional('bankId') }),
     bank: t.field({
       type: BankType,
-      description: 'The bank that keeps it; null when it names none, or the catalog does not list it.',
+      description: 'Its bank; null when it names none, or the catalog does not list it.',
       extensions: reads('banks'),
       resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
     }),
@@ -54,7 +54,7 @@ AccountType.implement({
     }),
     clientBankAdapterId: t.exposeID('clientBankAdapterId', {
       nullable: false,
-      description: "UUID of the client's adapter at the bank.",
+      description: 'UUID of the bank adapter of the client. What that is, is not documented.',
     }),
     bankAdapter: t.string({ description: 'Name of the bank adapter.', resolve: optional('bankAdapter') }),
     accountNumber: t.exposeString('accountNumber', {
@@ -69,7 +69,7 @@ AccountType.implement({
     availableBalance: t.field({
       type: MoneyType,
       nullable: false,
-      description: 'What can be spent now, in pesos.',
+      description: 'Its available balance, in pesos.',
       resolve: (parent) => ({ amount: parent.availableBalance, currency: 'MXN' }),
     }),
     type: t.exposeString('accountType', {
@@ -144,10 +144,16 @@ const CustomerAccountResult = builder.errorUnion('CreateCustomerPrivateAccountRe
 const PrivateAccountInput = builder.inputType('CreatePrivateAccountInput', {
   description: 'A private account to create for the client.',
   fields: (t) => ({
-    bankId: t.id({ required: true, description: 'UUID of the bank that is to keep it.' }),
+    bankId: t.id({ required: true, description: 'UUID of its bank.' }),
     ownerId: t.id({ required: true, description: 'UUID of the owner.' }),
-    clientBankAdapterId: t.id({ required: true, description: "UUID of the client's adapter at the bank." }),
-    accountId: t.id({ required: true, description: 'UUID of the account to create it under.' }),
+    clientBankAdapterId: t.id({
+      required: true,
+      description: 'UUID of the bank adapter of the client. What that is, is not documented.',
+    }),
+    accountId: t.id({
+      required: true,
+      description: 'UUID, sent as `account_id`. What it names is not documented.',
+    }),
   }),
 });
 
@@ -156,9 +162,11 @@ const CustomerAccountInput = builder.inputType('CreateCustomerPrivateAccountInpu
     'A private account to create for a customer. Which of the optional fields the service needs it does not document: what is left out is not sent.',
   fields: (t) => ({
     customerId: t.id({ required: true, description: 'UUID of the customer, which must exist.' }),
-    bankId: t.id({ description: 'UUID of the bank that is to keep it.' }),
+    bankId: t.id({ description: 'UUID of its bank.' }),
     ownerId: t.id({ description: 'UUID of the owner.' }),
-    clientBankAdapterId: t.id({ description: "UUID of the client's adapter at the bank." }),
+    clientBankAdapterId: t.id({
+      description: 'UUID of the bank adapter of the client. What that is, is not documented.',
+    }),
   }),
 });
 

@@ -54,7 +54,7 @@ CepType.implement({
     }),
     createdAt: t.field({
       type: 'DateTime',
-      description: 'When the validation began.',
+      description: 'When it was created.',
       resolve: when('createdAt'),
     }),
     processedAt: t.field({

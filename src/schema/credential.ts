@@ -48,7 +48,7 @@ const TokenType = builder.objectRef<CredentialToken>('CredentialToken').implemen
     id: t.exposeID('id', { nullable: false, description: 'UUID of the token.' }),
     clientId: t.id({ description: 'UUID of the client.', resolve: optional('client_id') }),
     clientCredentialId: t.id({
-      description: 'UUID of the credential that it was issued for.',
+      description: "UUID of the client's credential, as the service writes it.",
       resolve: optional('client_credential_id'),
     }),
     token: t.exposeString('token', {

@@ -54,9 +54,12 @@ CustomerType.implement({
       description: 'The person who represents it in law.',
       resolve: (parent) => parent,
     }),
-    domain: t.string({ description: 'Internet domain of the customer.', resolve: optional('domain') }),
+    domain: t.string({
+      description: 'As the service writes it. What it holds is not documented.',
+      resolve: optional('domain'),
+    }),
     alias: t.string({
-      description: 'Short name that the client gave it.',
+      description: 'Alias, as the service writes it.',
       resolve: optional('customerAlias'),
     }),
     status: t.exposeString('customerStatus', {

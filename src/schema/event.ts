@@ -127,7 +127,7 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
     }),
     transactionDate: t.field({
       type: 'DateTime',
-      description: 'When the money was moved.',
+      description: 'Date and time that the message bears for the transaction.',
       extensions: ofParent,
       resolve: when('transactionDate'),
     }),

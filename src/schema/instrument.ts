@@ -160,7 +160,7 @@ const RegisterResult = builder.errorUnion('RegisterInstrumentResult', {
 const DebitCardInput = builder.inputType('DebitCardInput', {
   description: 'A debit card that can be paid to.',
   fields: (t) => ({
-    destinationBankId: t.id({ required: true, description: 'UUID of the bank that issued the card.' }),
+    destinationBankId: t.id({ required: true, description: 'UUID of the destination bank.' }),
     cardNumber: t.string({
       required: true,
       description: '16 digits. Never readable again in full, and never logged.',

@@ -34,10 +34,11 @@ const LegacyWebhookTypeInput = builder.enumType('LegacyWebhookTypeInput', {
 });
 
 const WebhookStatusInput = builder.enumType('WebhookStatusInput', {
-  description: 'Whether a webhook is to be delivered to.',
+  description:
+    'The state that a webhook is to have. What the service does with notifications for one that is INACTIVE is not documented.',
   values: {
-    ACTIVE: { description: 'Send notifications to it.' },
-    INACTIVE: { description: 'Send no notifications to it.' },
+    ACTIVE: { description: 'As every new webhook is.' },
+    INACTIVE: { description: 'Switched off.' },
   },
 });
 
@@ -90,7 +91,7 @@ const DeleteResult = builder.errorUnion('DeleteWebhookResult', {
 });
 
 const AUTH_TYPE =
-  'How the receiver is to be convinced; null means `AUTH`, the only value that is documented.';
+  'Sent as `auth_type`. What it means is not documented; null means `AUTH`, the only value that is seen.';
 
 const CreateInput = builder.inputType('CreateWebhookInput', {
   description: 'A webhook to register.',
@@ -114,8 +115,10 @@ const UpdateInput = builder.inputType('UpdateWebhookInput', {
     id: t.id({ required: true, description: 'Id of the webhook.' }),
     url: t.field({ type: 'URL', description: 'New address of the receiver.' }),
     token: t.string({ description: 'New secret.' }),
-    status: t.field({ type: WebhookStatusInput, description: 'Whether it is to be delivered to.' }),
-    authType: t.string({ description: 'How the receiver is to be convinced, such as `AUTH`.' }),
+    status: t.field({ type: WebhookStatusInput, description: 'Its new state.' }),
+    authType: t.string({
+      description: 'Sent as `auth_type`, such as `AUTH`. What it means is not documented.',
+    }),
     auth: t.field({
       type: 'JSONObject',
       description: 'Further `auth_…` fields, passed through: the upstream does not document them.',

@@ -18,10 +18,11 @@ const WebhookKindType = builder.enumType('WebhookType', {
 });
 
 const WebhookStatusType = builder.enumType('WebhookStatus', {
-  description: 'Whether a webhook is delivered to.',
+  description:
+    'State of a webhook. What the service does with notifications for one that is INACTIVE is not documented.',
   values: {
-    ACTIVE: { description: 'Notifications are sent to it.' },
-    INACTIVE: { description: 'No notifications are sent to it.' },
+    ACTIVE: { description: 'As every new webhook is.' },
+    INACTIVE: { description: 'As one is that has been switched off.' },
     OTHER,
   },
 });
@@ -51,7 +52,7 @@ WebhookType.implement({
     status: t.field({
       type: WebhookStatusType,
       nullable: false,
-      description: 'Whether it is delivered to.',
+      description: 'Its state.',
       resolve: (parent, _args, { logger }) => webhookStatus(parent.webhookStatus, logger),
     }),
     rawStatus: t.exposeString('webhookStatus', {
@@ -59,7 +60,7 @@ WebhookType.implement({
       description: 'The status as the service writes it.',
     }),
     authType: t.string({
-      description: 'How the receiver is to be convinced, as the service writes it, such as `AUTH`.',
+      description: 'As the service writes it, such as `AUTH`. What it means is not documented.',
       resolve: optional('authType'),
     }),
     feedsGateway: t.boolean({
