@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** What becomes of an answer of the service; undefined leaves it as it is. */
-export type Alter = (
+type Alter = (
   call: { readonly method: string; readonly path: string },
   answer: { readonly status: number; readonly body: unknown },
 ) => { readonly status?: number; readonly body?: unknown } | undefined;
