@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { Secret } from '../../src/common/secret.ts';
-import type { Sandbox } from '../../src/sandbox/index.ts';
-import { startSandbox } from '../../src/sandbox/index.ts';
 import {
   type AlteredService,
   altered,
