@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventWatch, Watcher } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
-import type { UpstreamError } from '../upstream/errors.ts';
+import { UpstreamError } from '../upstream/errors.ts';
 import type { Transaction } from '../upstream/transactions.ts';
 import type { StatusSource } from './status-watch.ts';
 
@@ -30,9 +30,15 @@ export class TransactionSource implements StatusSource {
     return events.watch(caller.clientId, topics, watcher);
   }
 
+  /** @throws UpstreamError also for an answer that tells no state: it is not taken for a change. */
   async read(): Promise<Transaction | null> {
     this.context.renewSession();
-    return this.context.session.transactions.get(this.transactionId);
+    const transaction = await this.context.session.transactions.get(this.transactionId);
+    const status: unknown = transaction?.transactionStatus;
+    if (transaction !== null && typeof status !== 'string') {
+      throw new UpstreamError('UPSTREAM_INVALID', 'The service sent a transaction without its status.');
+    }
+    return transaction;
   }
 
   sees(transaction: Transaction | null): MaybePromise<boolean> {

@@ -77,6 +77,7 @@ export const ODDITIES = [
   'odd',
   '1.555',
   -7,
+  7,
   1.5,
   true,
   false,

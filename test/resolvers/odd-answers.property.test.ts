@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
-import { Secret } from '../../src/common/secret.ts';
 import {
   type AlteredService,
   altered,
@@ -12,9 +11,7 @@ import {
   startAltered,
 } from '../helpers/altered-service.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
-import { startRedis } from '../helpers/redis.ts';
 import { OWN, TRANSACTION } from '../helpers/selections.ts';
-import { callerToken, serviceFor } from '../helpers/service.ts';
 
 const RUNS = 30;
 
@@ -125,7 +122,7 @@ describe('an odd answer of the service', () => {
           // A row that is taken out leaves a list that says of itself that there are more.
           if (nodes.length === 0) {
             expect(answer.errors).toMatchObject([{ extensions: { code: 'UPSTREAM_INVALID' } }]);
-            expect([oddity, choice % 200]).toContain('dropped');
+            expect(oddity).toBe('dropped');
             return;
           }
           expect(nodes.toSpliced(row, 1)).toEqual(rows.toSpliced(row, 1));
@@ -245,52 +242,4 @@ describe('an odd answer of the service', () => {
       { numRuns: RUNS },
     );
   });
-});
-
-it('the end of the log that cannot be read takes nothing away from what stands beside it', async () => {
-  await using redis = await startRedis();
-  await using cut = await startGateway({
-    sandbox,
-    webhooks: false,
-    config: { redisUrl: new Secret(redis.url) },
-  });
-  await redis.kill();
-  service.alter = () => undefined;
-  for (let time = 0; time < 3; time += 1) {
-    const { data, errors } = await cut.query('{ eventCursor client { accounts { totalCount } } }');
-    expect(data).toEqual({ eventCursor: null, client: { accounts: { totalCount: expect.any(Number) } } });
-    expect(errors).toMatchObject([{ path: ['eventCursor'], extensions: { code: 'STORE_UNAVAILABLE' } }]);
-  }
-});
-
-it('an instrument that does not say whose it is spoils its own row for a narrowed caller, and is not shown', async () => {
-  const [customer = ''] = world.customerIds;
-  await using narrowed = await startGateway({
-    sandbox,
-    webhooks: false,
-    config: { upstreamUrl: service.url, service: serviceFor(sandbox), listsMaxAgeMs: 0 },
-  });
-  const headers = { authorization: `Bearer ${await callerToken({ customer_id: customer })}` };
-  const ask = () =>
-    narrowed.query('{ client { instruments(first: 100) { totalCount nodes { id alias } } } }', {}, headers);
-  service.alter = () => undefined;
-  const whole = (await ask()).data.client.instruments;
-  expect(whole.nodes.length).toBeGreaterThan(1);
-  for (const oddity of ['dropped', null, {}] as const) {
-    service.alter = ({ path }, { body }) =>
-      isListOf('instruments', path)
-        ? { body: altered(altered(body, ['data', 0, 'ownerId'], oddity), ['data', 0, 'customerId'], oddity) }
-        : undefined;
-    const { data, errors } = await ask();
-    expect(data.client.instruments).toEqual({ ...whole, nodes: whole.nodes.with(0, null) });
-    expect(errors).toMatchObject([
-      { path: ['client', 'instruments', 'nodes', 0], extensions: { code: 'UPSTREAM_INVALID' } },
-    ]);
-  }
-  // One that says that it is another's never comes from this list: nothing of it is believed.
-  service.alter = ({ path }, { body }) =>
-    isListOf('instruments', path) ? { body: altered(body, ['data', 0, 'ownerId'], 'odd') } : undefined;
-  const { data, errors } = await ask();
-  expect(data.client.instruments).toBeNull();
-  expect(errors).toMatchObject([{ extensions: { code: 'UPSTREAM_INVALID' } }]);
 });
