@@ -2,7 +2,7 @@ import type { Logger } from '../common/logger.ts';
 import { type Ambient, systemAmbient } from './ambient.ts';
 import { backoff } from './backoff.ts';
 import type { Call, MoneyOrder, MoneyResult } from './call.ts';
-import { recordName } from './intent.ts';
+import { type MoneyMutation, recordName } from './intent.ts';
 import { createPersistence } from './persist.ts';
 import type { Claimed, MoneyRecords } from './record.ts';
 import { begin, replay, takeUp } from './settle.ts';
@@ -37,8 +37,10 @@ export function createMoney(options: {
   readonly logger: Logger;
   readonly ambient?: Ambient;
   readonly leaseMs?: number;
+  /** An answer was not the answer to its order. */
+  readonly onMismatch?: ((mutation: MoneyMutation) => void) | undefined;
 }): Money {
-  const { records, logger, ambient = systemAmbient, leaseMs = 5_000 } = options;
+  const { records, logger, ambient = systemAmbient, leaseMs = 5_000, onMismatch = () => {} } = options;
   const persistence = createPersistence(ambient, logger);
   const running = new Set<Promise<unknown>>();
 
@@ -51,7 +53,7 @@ export function createMoney(options: {
       const askedAt = ambient.now();
       const found = await claim(call);
       if (found.state === 'other-input') return { kind: 'conflict', code: 'IDEMPOTENCY_KEY_REUSED' };
-      if (found.state === 'answered') return replay(found.answer);
+      if (found.state === 'answered') return replay(call, found.answer);
       if (found.state === 'sent') return withLease(call, () => takeUp(call, found, askedAt));
       if (found.state === 'claimed') {
         const result = await withLease(call, () => begin(call));
@@ -116,6 +118,7 @@ export function createMoney(options: {
       persistence,
       ambient,
       logger,
+      onMismatch,
     };
     try {
       return await follow(call);

@@ -4,6 +4,8 @@ import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { upstreamIdempotencyKey } from '../../src/money/idempotency-key.ts';
 import { inputHash, type MoneyMutation } from '../../src/money/intent.ts';
+import type { Comparison } from '../../src/money/outcome.ts';
+import { isDocumentedError } from '../../src/upstream/documented-error.ts';
 
 export const MUTATIONS: readonly MoneyMutation[] = [
   'createMoneyOut',
@@ -37,7 +39,13 @@ export function order(
   const calls = {
     send: (body: string, _attempt: number, signal: AbortSignal): Promise<Attempt> =>
       exchange(`${upstreamUrl}/${mutation}`, { method: 'POST', headers, body }, signal, timeoutMs),
-    isTransaction: ({ body }: UpstreamAnswer) => typeof body === 'object' && body !== null && 'id' in body,
+    compare: ({ body }: UpstreamAnswer): Comparison => {
+      if (!isTransaction(body)) return { kind: 'unreadable' };
+      return Reflect.get(body, 'amount') === amount
+        ? { kind: 'same' }
+        : { kind: 'differs', fields: ['amount'] };
+    },
+    isServiceError: isDocumentedError,
   };
   if (mutation !== 'refundTransaction') return { ...intent, mutation, calls };
   return {
@@ -46,10 +54,14 @@ export function order(
     calls: {
       ...calls,
       readOriginal: (signal) => exchange(`${upstreamUrl}/original/${key}`, {}, signal, timeoutMs),
+      isTransaction: ({ body }) => isTransaction(body),
       isRefunded: ({ text }) => text.includes('REFUNDED'),
     },
   };
 }
+
+const isTransaction = (body: unknown): body is object =>
+  typeof body === 'object' && body !== null && 'id' in body;
 
 async function exchange(
   url: string,
