@@ -13,8 +13,14 @@ export interface MoneyCalls extends Reading {
    *
    * @param number 1 for the first request under the key, more for a repeat.
    * @param signal aborts at the operation's deadline alone, never because the caller went away.
+   * @param keyOwner whose name the record has, for the upstream's key to have it too; undefined where it has nobody's.
    */
-  send(body: string, number: number, signal: AbortSignal): Promise<Attempt>;
+  send(
+    body: string,
+    number: number,
+    signal: AbortSignal,
+    keyOwner: string | undefined,
+  ): Promise<Attempt>;
 }
 
 export interface RefundCalls extends MoneyCalls {
@@ -62,6 +68,8 @@ export interface UnknownResult {
 export interface Call {
   readonly order: MoneyOrder;
   readonly name: RecordName;
+  /** Whose name that is, where another uses the key under its first name. */
+  readonly namedAfter: string | undefined;
   /** Names this call in the record. */
   readonly owner: string;
   /** In ms since the epoch. */

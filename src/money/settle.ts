@@ -121,6 +121,10 @@ async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<Money
   }
 }
 
+/** What became of a customer's payment, to a caller that acts for its client and has sent the same under the same key. */
+export const replayCustomers = (call: Call, answer: StoredAnswer | undefined): Promise<MoneyResult> =>
+  answer === undefined ? Promise.resolve(NOTHING_MORE) : replay(call, answer);
+
 /** Whether the same bytes may leave once more after a pause in ms: within this call, and while the upstream knows them. */
 function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, pause: number): boolean {
   const next = ambient.now() + pause;
@@ -141,9 +145,10 @@ async function markSent(call: Call, body: string): Promise<boolean> {
   }
 }
 
-async function send({ order, late, logger }: Call, body: string, number: number): Promise<Attempt> {
+async function send(call: Call, body: string, number: number): Promise<Attempt> {
+  const { order, late, namedAfter, logger } = call;
   try {
-    return await order.calls.send(body, number, late);
+    return await order.calls.send(body, number, late, namedAfter);
   } catch (cause) {
     logger.error({ err: cause, mutation: order.mutation }, 'a money request threw, and is taken for sent');
     return { kind: 'failed', error: new GivenUpError('the request threw', { dispatched: true, cause }) };

@@ -2,7 +2,7 @@ import { type Attempt, GivenUpError, type UpstreamAnswer } from '../common/attem
 import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../money/call.ts';
 import { upstreamIdempotencyKey } from '../money/idempotency-key.ts';
 import type { UnknownReason } from '../money/outcome.ts';
-import { StoreUnavailableError } from '../money/record.ts';
+import { PaymentsHeldError, StoreUnavailableError } from '../money/record.ts';
 import type { Context } from '../operation/context.ts';
 import { isDocumentedError } from '../upstream/documented-error.ts';
 import { readRefusal, UpstreamError } from '../upstream/errors.ts';
@@ -94,11 +94,11 @@ export const renewal =
 export function createMoneyOut(input: TransferInput, context: Context): Promise<Paid> {
   const { clientId, customerId } = context.caller;
   const payment = transfer('createMoneyOut', clientId, input);
-  const key = upstreamIdempotencyKey({ clientId, customerId, key: payment.key });
   const { rest } = context.session;
-  return pay('createMoneyOut', payment, context, input, input.amount, (body, mayRenew) =>
-    sendMoneyOut(rest, body, key, mayRenew),
-  );
+  return pay('createMoneyOut', payment, context, input, input.amount, (body, mayRenew, namedAfter) => {
+    const key = upstreamIdempotencyKey({ clientId, customerId, key: payment.key }, namedAfter);
+    return sendMoneyOut(rest, body, key, mayRenew);
+  });
 }
 
 /** Moves money between two internal instruments, at most once for its key. */
@@ -125,14 +125,15 @@ async function pay(
   context: Context,
   input: { readonly sourceInstrumentId: string; readonly destinationInstrumentId: string },
   amount: string,
-  send: (body: string, mayRenew: MayRenew) => Promise<Attempt>,
+  send: (body: string, mayRenew: MayRenew, namedAfter: string | undefined) => Promise<Attempt>,
 ): Promise<Paid> {
   const { clientId } = context.caller;
   const { sourceInstrumentId, destinationInstrumentId } = input;
   const ordered = { mutation, clientId, amount, sourceInstrumentId, destinationInstrumentId };
   const calls: MoneyCalls = {
     // A request that has left is bounded by the operation's deadline, which the session's calls keep by themselves.
-    send: async (body, number) => attemptOf(await send(body, renewal(mutation, number)), number),
+    send: async (body, number, _signal, namedAfter) =>
+      attemptOf(await send(body, renewal(mutation, number), namedAfter), number),
     compare: (answer) => compare(ordered, answer),
     isServiceError: isDocumentedError,
   };
@@ -145,6 +146,7 @@ async function pay(
 export const intentOf = ({ key, inputHash, body }: Payment, { caller }: Context) => ({
   clientId: caller.clientId,
   customerId: caller.customerId,
+  keyOwner: caller.keyOwner,
   key,
   inputHash,
   body,
@@ -173,6 +175,12 @@ export async function execute(
 
 function recordUnreachable(error: unknown): never {
   if (!(error instanceof StoreUnavailableError)) throw error;
+  if (error instanceof PaymentsHeldError) {
+    throw new PaymentRecordError(
+      'Payments are held, as their record has been put back to an earlier state. Nothing was sent. Try again with the same key when the operator has let them go on.',
+      { cause: error },
+    );
+  }
   throw new PaymentRecordError(
     'The record of payments cannot be reached, so nothing was sent. Try again with the same key.',
     { cause: error },

@@ -29,7 +29,7 @@ afterEach(async () => {
 /** A process whose clock is off by so much. */
 async function process(offByMs: number) {
   const ambient: Ambient = { ...systemAmbient, now: () => Date.now() + offByMs };
-  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger });
+  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
   const money = createMoney({ records, logger, ambient });
   opened.push({ money, records });
   return (key: string, leave = new AbortController().signal) =>

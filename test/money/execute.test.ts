@@ -10,7 +10,7 @@ import { type MoneyRecords, StoreUnavailableError } from '../../src/money/record
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { freePort } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
-import { fastAmbient, MUTATIONS, order, told } from './orders.ts';
+import { fastAmbient, MUTATIONS, NOBODYS, order, told } from './orders.ts';
 import { type Fault, startUpstream, type Upstream } from './upstream.ts';
 
 const HOUR = 3_600_000;
@@ -200,7 +200,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     const made = make(mutation);
     const first = renewing.execute(made, limits(300_000));
     await until(() => renewals >= 3);
-    const claim = { owner: 'another', inputHash: made.inputHash, leaseMs: HOUR };
+    const claim = { owner: 'another', inputHash: made.inputHash, leaseMs: HOUR, ...NOBODYS };
     expect(await records.claim(recordName(made), claim)).toEqual({ state: 'busy' });
     upstream.letGo();
     expect(await first).toMatchObject({ kind: 'done' });

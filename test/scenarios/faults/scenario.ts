@@ -61,7 +61,7 @@ const refused = (status: number): Fault => ({ status, body: JSON.parse(serviceEr
  * service's own words come before the request is performed and after: they are those of somebody on the way.
  */
 const FAULTS: readonly (Fault | undefined)[] = [
-  ...Array.from({ length: 7 }, () => undefined),
+  ...Array.from({ length: 6 }, () => undefined),
   { delayMs: SHORT_DELAY_MS },
   { delayMs: LONG_DELAY_MS },
   'reset-before',
@@ -84,7 +84,7 @@ const FAULTS: readonly (Fault | undefined)[] = [
   { status: 404 },
   { status: 409, body: 'in progress' },
   { status: 422, commit: true },
-  ...[400, 401].map(refused),
+  ...[400, 401, 429].map(refused),
 ];
 
 /** The service contradicts none of its own answers: what it says of a repeat is what it said first. */
