@@ -114,7 +114,9 @@ const variables = z.object({
   AUTH_JWT_SECRET: secret('the secret that callers’ tokens are signed with').optional(),
   AUTH_ISSUER: text('the `iss` of callers’ tokens').optional(),
   AUTH_AUDIENCE: text('the `aud` of callers’ tokens').optional(),
-  AUTH_KEY_OWNER_CLAIM: text('the claim of callers’ tokens that names the owner of idempotency keys').default('sub'),
+  AUTH_KEY_OWNER_CLAIM: text('the claim of callers’ tokens that names the owner of idempotency keys').default(
+    'sub',
+  ),
   LIMIT_TOKENS: integer(1, 100_000).default(2_000),
   LIMIT_DEPTH: integer(1, 1_000).default(15),
   LIMIT_ALIASES: integer(0, 100_000).default(30),

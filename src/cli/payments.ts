@@ -48,7 +48,9 @@ understood.`,
 
 function open({ REDIS_URL, DATA_DIR, UPSTREAM_URL }: Variables): Promise<MoneyRecords> {
   if (DATA_DIR === undefined && UPSTREAM_URL === undefined && REDIS_URL === undefined) {
-    throw new CommandError('The embedded sandbox keeps its record in a temporary folder: there is none to look at.');
+    throw new CommandError(
+      'The embedded sandbox keeps its record in a temporary folder: there is none to look at.',
+    );
   }
   const redisUrl = REDIS_URL?.reveal();
   return openMoneyRecords({ redisUrl, dataDir: DATA_DIR ?? './data', logger: silentLogger });

@@ -15,12 +15,7 @@ export interface MoneyCalls extends Reading {
    * @param signal aborts at the operation's deadline alone, never because the caller went away.
    * @param keyOwner whose name the record has, for the upstream's key to have it too; undefined where it has nobody's.
    */
-  send(
-    body: string,
-    number: number,
-    signal: AbortSignal,
-    keyOwner: string | undefined,
-  ): Promise<Attempt>;
+  send(body: string, number: number, signal: AbortSignal, keyOwner: string | undefined): Promise<Attempt>;
 }
 
 export interface RefundCalls extends MoneyCalls {

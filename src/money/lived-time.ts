@@ -47,5 +47,7 @@ export const stampOf = ({ now, boot }: Clocks): Stamp => ({
 /** How long ago a moment is at most, in ms: as the clock says that shows the longer time. */
 export function ageOf(stamp: Stamp, { now, boot }: Clocks): number {
   const byWall = now() - stamp.wall;
-  return boot === undefined || boot.id !== stamp.bootId ? byWall : Math.max(byWall, boot.now() - stamp.bootMs);
+  return boot === undefined || boot.id !== stamp.bootId
+    ? byWall
+    : Math.max(byWall, boot.now() - stamp.bootMs);
 }

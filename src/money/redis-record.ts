@@ -86,7 +86,10 @@ export async function openRedisRecords(
     claim: async (name, { owner, inputHash, leaseMs, keyOwner, twin, isCustomers }) => {
       const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
       const whose = [keyOwner, name.hash, isCustomers ? 1 : 0];
-      return claimed(await run('claim', CLAIM, keys, owner, inputHash, leaseMs, RETENTION_MS, ...whose), clocks);
+      return claimed(
+        await run('claim', CLAIM, keys, owner, inputHash, leaseMs, RETENTION_MS, ...whose),
+        clocks,
+      );
     },
     markSent: async (name, owner, body) => {
       const { clientId } = name;

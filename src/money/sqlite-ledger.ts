@@ -38,9 +38,9 @@ export class SqliteLedger {
         epoch INTEGER NOT NULL, sent INTEGER NOT NULL, file TEXT NOT NULL, held_since INTEGER, missing INTEGER
       ) STRICT`);
     const file = this.#file();
-    db.prepare('INSERT INTO ledger (rowid, epoch, sent, file) VALUES (1, 0, 0, ?) ON CONFLICT DO NOTHING').run(
-      file,
-    );
+    db.prepare(
+      'INSERT INTO ledger (rowid, epoch, sent, file) VALUES (1, 0, 0, ?) ON CONFLICT DO NOTHING',
+    ).run(file);
     const row = this.#row();
     const stored = { epoch: Number(row['epoch']), sent: Number(row['sent']) };
     const outside = this.#outside();

@@ -217,7 +217,13 @@ function sending(row: Record<string, unknown>, clocks: Clocks, at: number): Pick
 function addColumns(db: DatabaseSync): void {
   const known = db.prepare("SELECT name FROM pragma_table_info('intent')").all();
   const names = new Set(known.map(({ name }) => name));
-  const added = { sent_clock: 'INTEGER', key_owner: 'TEXT', twin: 'TEXT', boot_id: 'TEXT', boot_ms: 'INTEGER' };
+  const added = {
+    sent_clock: 'INTEGER',
+    key_owner: 'TEXT',
+    twin: 'TEXT',
+    boot_id: 'TEXT',
+    boot_ms: 'INTEGER',
+  };
   for (const [name, type] of Object.entries(added)) {
     if (!names.has(name)) db.exec(`ALTER TABLE intent ADD COLUMN ${name} ${type}`);
   }

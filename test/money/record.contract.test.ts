@@ -393,7 +393,9 @@ describe('the record over node:sqlite', () => {
     const states: string[] = [];
     for (let index = 0; index <= marked; index += 1) {
       const name = { clientId: 'client', hash: `intent-${index}` };
-      states.push((await records.claim(name, { owner: 'b', inputHash: 'input', leaseMs: 0, ...NOBODYS })).state);
+      states.push(
+        (await records.claim(name, { owner: 'b', inputHash: 'input', leaseMs: 0, ...NOBODYS })).state,
+      );
     }
     expect(states).toEqual([...Array.from({ length: marked }, () => 'sent'), 'claimed']);
     await records.stop();
@@ -475,6 +477,45 @@ describe('the record over Redis', () => {
     },
   );
 
+  it('has kept an answer, or freed a key, when the replica that could be promoted has it', async () => {
+    await using primary = await startRedis(PROMPT_REPLICAS);
+    await using replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
+    await until(async () => (await primary.admin.info('replication')).includes('state=online'));
+    const records = await openMoneyRecords({ redisUrl: primary.url, dataDir: '/dev/null/nowhere', logger });
+    const whose = { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS };
+    const sent = async () => {
+      const name = freshName();
+      await records.claim(name, whose);
+      await until(() => records.markSent(name, 'a', '{}').catch(() => undefined));
+      return name;
+    };
+    const [answered, freed] = [await sent(), await sent()];
+    for (const _time of [1, 2]) {
+      replica.freeze();
+      await expect(records.answer(answered, HASH, DONE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      replica.thaw();
+    }
+    await until(() =>
+      records.answer(answered, HASH, DONE).then(
+        () => true,
+        () => undefined,
+      ),
+    );
+    await until(() =>
+      records.release(freed, 'a').then(
+        () => true,
+        () => undefined,
+      ),
+    );
+    await primary.kill();
+    await replica.admin.replicaof('NO', 'ONE');
+    const promoted = await openMoneyRecords({ redisUrl: replica.url, dataDir: '/dev/null/nowhere', logger });
+    expect(await promoted.claim(answered, { ...whose, owner: 'b' })).toMatchObject({ state: 'answered' });
+    expect(await promoted.claim(freed, { ...whose, owner: 'b' })).toMatchObject({ state: 'claimed' });
+    await promoted.stop();
+    await records.stop();
+  });
+
   it('refuses on a primary whose replica has just turned away, as it does to take its place', async () => {
     await using primary = await startRedis(PROMPT_REPLICAS);
     await using replica = await startRedis();
@@ -516,7 +557,8 @@ describe('the record over Redis', () => {
     await using redis = await startRedis();
     await redis.kill();
     const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
-    const claim = () => records.claim(freshName(), { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS });
+    const claim = () =>
+      records.claim(freshName(), { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS });
     await expect(claim()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     await redis.start();
     const state = () =>
