@@ -189,6 +189,7 @@ export function buildServer(
     });
     const events = tracing?.log(log) ?? log;
     const money = await open({ redisUrl, dataDir: config.dataDir, logger, metrics: metrics.money });
+    metrics.money.watchHold(async () => (await money.held()) !== undefined);
     const auth = await createAuthenticator(config, gatewayRest, logger);
     const monotonic = () => performance.now();
     const reads = createCoalescer(monotonic);

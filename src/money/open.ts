@@ -16,7 +16,7 @@ export interface MoneyOptions {
 }
 
 /** What is counted of payments. */
-export interface MoneyMetrics {
+interface MoneyMetrics {
   /** An answer was not the answer to its order. */
   mismatch(mutation: MoneyMutation): void;
 }

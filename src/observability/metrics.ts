@@ -33,7 +33,11 @@ export interface Metrics {
   readonly registry: Registry;
   readonly events: EventMetrics;
   readonly fanOut: FanOutMetrics;
-  readonly money: { mismatch(mutation: string): void };
+  readonly money: {
+    mismatch(mutation: string): void;
+    /** Whom to ask whether payments are held. */
+    watchHold(isHeld: () => Promise<boolean>): void;
+  };
   upstreamCall(call: CallRecord): void;
   /** An operation has its result, or a subscription is open, after so many milliseconds. */
   operation(type: string, outcome: 'ok' | 'error', milliseconds: number): void;
@@ -186,11 +190,25 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
   let followers = 0;
   let sharing = 0;
 
+  let isHeld = async (): Promise<boolean> => false;
+  new Gauge({
+    name: 'pasarela_payments_held',
+    help: '1 while payments are held, as their record was put back to an earlier state.',
+    registers,
+    async collect() {
+      this.set((await isHeld()) ? 1 : 0);
+    },
+  });
   for (const mutation of MONEY_MUTATIONS) mismatches.inc({ mutation }, 0);
 
   return {
     registry,
-    money: { mismatch: (mutation) => mismatches.inc({ mutation }) },
+    money: {
+      mismatch: (mutation) => mismatches.inc({ mutation }),
+      watchHold: (ask) => {
+        isHeld = ask;
+      },
+    },
     fanOut: {
       sharing(change) {
         sharing += change;

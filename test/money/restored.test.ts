@@ -38,14 +38,15 @@ const done = ({ mutation }: Payable): string => `${mutation[0]?.toUpperCase()}${
 const readyz = async ({ url }: RunningGateway) => (await fetch(`${url}/readyz`)).json();
 const HELD = { status: 'degraded', degraded: ['payments'], paymentsHeld: true };
 
-const before = (): Promise<Payable[]> =>
+const earlier = (): Promise<Payable[]> =>
   Promise.all(MUTATIONS.map((one) => payable(sandbox, one, `old ${one}`)));
-const since = (): Promise<Payable[]> =>
+const later = (): Promise<Payable[]> =>
   Promise.all(MUTATIONS.map((one) => payable(sandbox, one, `new ${one}`)));
 
 /** Nothing moves again, whoever repeats what; then an operator lets payments go on, and the next key pays. */
 async function isHeld(gateway: RunningGateway, old: Payable[], paid: Payable[], redisUrl?: string) {
   expect(await readyz(gateway)).toMatchObject(HELD);
+  expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain('pasarela_payments_held 1');
   for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
   for (const payment of paid) {
     expect(await pay(gateway, payment)).toBe(
@@ -104,7 +105,7 @@ describe('the files of a gateway without Redis', () => {
       },
     ],
   ])('hold payments when %s', async (what, restore) => {
-    const [old, paid] = [await before(), await since()];
+    const [old, paid] = [await earlier(), await later()];
     const first = await start();
     for (const payment of old) expect(await pay(first, payment)).toBe(done(payment));
     await first.stop();
@@ -123,7 +124,7 @@ describe('the files of a gateway without Redis', () => {
   });
 
   it('hold nothing in a new folder, after a start again, or where the count beside the record is gone', async () => {
-    const old = await before();
+    const old = await earlier();
     for (const time of [1, 2, 3]) {
       const gateway = await start();
       expect(await readyz(gateway)).toMatchObject({ status: 'ready' });
@@ -144,7 +145,7 @@ describe('a Redis', () => {
 
   it('holds payments when it was put back while the gateway runs, and when it was flushed', async () => {
     await using redis = await startRedis(DURABLE);
-    const [old, paid] = [await before(), await since()];
+    const [old, paid] = [await earlier(), await later()];
     await using gateway = await start(redis.url);
     for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
     await whole(redis);
@@ -170,7 +171,7 @@ describe('a Redis', () => {
 
   it('holds payments when it was flushed while no gateway ran that keeps its folder', async () => {
     await using redis = await startRedis(DURABLE);
-    const paid = await since();
+    const paid = await later();
     const first = await start(redis.url);
     for (const payment of paid) expect(await pay(first, payment)).toBe(done(payment));
     await first.stop();
@@ -181,7 +182,7 @@ describe('a Redis', () => {
 
   it('holds nothing when it is started again, or fails over, and has lost nothing', async () => {
     await using redis = await startWithSentinel();
-    const [old, paid] = [await before(), await since()];
+    const [old, paid] = [await earlier(), await later()];
     await using gateway = await start(redis.url);
     for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
     await redis.primary.kill();
@@ -200,7 +201,7 @@ describe('a Redis', () => {
 });
 
 it('is told by the doctor', async () => {
-  const paid = await since();
+  const paid = await later();
   const first = await start();
   for (const payment of paid) expect(await pay(first, payment)).toBe(done(payment));
   await first.stop();

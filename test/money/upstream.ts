@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text } from 'node:stream/consumers';
 
 /** An answer of somebody in front of the service, before it is served or after. */
-export interface Page {
+interface Page {
   readonly page: number;
   readonly served: boolean;
 }
