@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '#sandbox';
 import { Secret } from '../../../src/common/secret.ts';
-import { type Sandbox, startSandbox } from '../../../src/sandbox/index.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { startRedis } from '../../helpers/redis.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
