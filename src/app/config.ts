@@ -114,6 +114,9 @@ const variables = z.object({
   AUTH_JWT_SECRET: secret('the secret that callers’ tokens are signed with').optional(),
   AUTH_ISSUER: text('the `iss` of callers’ tokens').optional(),
   AUTH_AUDIENCE: text('the `aud` of callers’ tokens').optional(),
+  AUTH_KEY_OWNER_CLAIM: text('the claim of callers’ tokens that names the owner of idempotency keys').default(
+    'sub',
+  ),
   LIMIT_TOKENS: integer(1, 100_000).default(2_000),
   LIMIT_DEPTH: integer(1, 1_000).default(15),
   LIMIT_ALIASES: integer(0, 100_000).default(30),
@@ -291,6 +294,7 @@ export interface ServiceVariables {
   readonly keys: { readonly jwksUrl: string } | { readonly secret: Secret };
   readonly issuer: string;
   readonly audience: string;
+  readonly keyOwnerClaim: string;
 }
 
 /** What service mode needs, once {@link readVariables} has seen to it that it is all there; undefined in another mode. */
@@ -303,7 +307,8 @@ export function serviceOf(read: Variables): ServiceVariables | undefined {
   if (!clientId || !clientSecret || !apiKey || !issuer || !audience || !keys) {
     throw new ConfigError('AUTH_MODE is service, and what it needs is not set.');
   }
-  return { clientId, clientSecret, apiKey, keys, issuer, audience };
+  const { AUTH_KEY_OWNER_CLAIM: keyOwnerClaim } = read;
+  return { clientId, clientSecret, apiKey, keys, issuer, audience, keyOwnerClaim };
 }
 
 function wants(name: string): string {

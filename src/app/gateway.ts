@@ -188,7 +188,8 @@ export function buildServer(
       logger,
     });
     const events = tracing?.log(log) ?? log;
-    const money = await open({ redisUrl, dataDir: config.dataDir, logger });
+    const money = await open({ redisUrl, dataDir: config.dataDir, logger, metrics: metrics.money });
+    metrics.money.watchHold(async () => (await money.held()) !== undefined);
     const auth = await createAuthenticator(config, gatewayRest, logger);
     const monotonic = () => performance.now();
     const reads = createCoalescer(monotonic);
@@ -271,13 +272,18 @@ export function buildServer(
       page: createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench),
       showsPage: config.workbench !== undefined,
       readiness: async () => {
-        const [health, paymentsAvailable] = await Promise.all([events.health(), money.isAvailable()]);
+        const [health, paymentsAvailable, hold] = await Promise.all([
+          events.health(),
+          money.isAvailable(),
+          money.held(),
+        ]);
         const { writable, available, spooled, unreadableSpools = [] } = health;
         return readiness({
           draining: drain.draining,
           writable,
           eventsAvailable: available,
           paymentsAvailable,
+          paymentsHeld: hold !== undefined,
           upstreamAvailable: !breaker.isOpen(),
           spooled,
           unreadableSpools,

@@ -17,6 +17,8 @@ export interface Caller {
   readonly customerId: string | undefined;
   /** Whom the operator's identity provider names; undefined in passthrough, and where its token names nobody. */
   readonly subject: string | undefined;
+  /** Whose the idempotency keys are that the caller names; undefined for those of the client, or of the customer. */
+  readonly keyOwner: string | undefined;
   readonly scopes: ReadonlySet<Scope>;
   /** When the credential ends, in milliseconds since the epoch; undefined when it does not say. */
   readonly expiresAt: number | undefined;

@@ -57,7 +57,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
         'The access token names more than one client that the service accepts it for.',
       );
     }
-    return { clientId, customerId: undefined, subject: undefined, scopes: SCOPES, expiresAt };
+    const nobody = { customerId: undefined, subject: undefined, keyOwner: undefined };
+    return { clientId, ...nobody, scopes: SCOPES, expiresAt };
   }
 
   return {

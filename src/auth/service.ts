@@ -18,6 +18,7 @@ export interface ServiceOptions {
   readonly keys: SigningKeys;
   readonly issuer: string;
   readonly audience: string;
+  readonly keyOwnerClaim: string;
   /** Offset of an `expires_at` that carries none. */
   readonly utcOffset: string;
 }

@@ -12,6 +12,8 @@ export interface TokenVerifierOptions {
   readonly keys: SigningKeys;
   readonly issuer: string;
   readonly audience: string;
+  /** The claim that names the owner of a caller's idempotency keys. */
+  readonly keyOwnerClaim: string;
 }
 
 /** What a verified token says of its bearer. */
@@ -46,7 +48,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): (token: stri
       : withRemoteKeys(keys.jwksUrl, issuer, audience);
   return async (token) => {
     try {
-      return bearerOf((await verify(token)).payload);
+      return bearerOf((await verify(token)).payload, options.keyOwnerClaim);
     } catch (error) {
       throw explain(error);
     }
@@ -91,15 +93,20 @@ function explain(error: unknown): Error {
   );
 }
 
-function bearerOf(payload: JWTPayload): Bearer {
+function bearerOf(payload: JWTPayload, keyOwnerClaim: string): Bearer {
   const customerId = payload['customer_id'];
   if (customerId !== undefined && !(typeof customerId === 'string' && isUuid(customerId))) {
     throw new UnauthenticatedError('The claim customer_id of the access token is no UUID.');
+  }
+  const keyOwner = payload[keyOwnerClaim];
+  if (keyOwner !== undefined && typeof keyOwner !== 'string') {
+    throw new UnauthenticatedError(`The claim ${keyOwnerClaim} of the access token is no text.`);
   }
   const granted = new Set(wordsOf(payload['scope'] ?? payload['scp']));
   return {
     customerId: customerId?.toLowerCase(),
     subject: payload.sub,
+    keyOwner,
     scopes: new Set([...SCOPES].filter((scope) => granted.has(scope))),
     expiresAt: payload.exp === undefined ? undefined : payload.exp * 1000,
   };

@@ -26,6 +26,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Comma
     summary: 'tail or replay the event log of a running gateway',
     load: async () => (await import('./events.ts')).events,
   },
+  payments: {
+    summary: 'tell whether payments are held, and let them go on',
+    load: async () => (await import('./payments.ts')).payments,
+  },
   schema: {
     summary: 'the graph as SDL, possible types, or a manifest of persisted documents',
     load: async () => (await import('./schema.ts')).schema,

@@ -2,25 +2,27 @@ import type { Attempt, UpstreamAnswer } from '../common/attempt.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Ambient } from './ambient.ts';
 import type { MoneyIntent, RecordName } from './intent.ts';
+import type { Reading, UnknownReason } from './outcome.ts';
 import type { Persistence } from './persist.ts';
 import type { MoneyRecords } from './record.ts';
 
 /** The upstream as one intent sees it. `resolvers` implements it over REST. */
-export interface MoneyCalls {
+export interface MoneyCalls extends Reading {
   /**
    * Sends the request: `body` as it is, with the same headers each time but for the credentials.
    *
    * @param number 1 for the first request under the key, more for a repeat.
    * @param signal aborts at the operation's deadline alone, never because the caller went away.
+   * @param keyOwner whose name the record has, for the upstream's key to have it too; undefined where it has nobody's.
    */
-  send(body: string, number: number, signal: AbortSignal): Promise<Attempt>;
-  /** Whether a 2xx answer is a transaction that can be read. */
-  isTransaction(answer: UpstreamAnswer): boolean;
+  send(body: string, number: number, signal: AbortSignal, keyOwner: string | undefined): Promise<Attempt>;
 }
 
 export interface RefundCalls extends MoneyCalls {
   /** Reads the credit that is to be refunded. */
   readOriginal(signal: AbortSignal): Promise<Attempt>;
+  /** Whether what was read is a transaction. */
+  isTransaction(original: UpstreamAnswer): boolean;
   isRefunded(original: UpstreamAnswer): boolean;
 }
 
@@ -44,6 +46,7 @@ export type MoneyResult =
 
 export interface UnknownResult {
   readonly kind: 'unknown';
+  readonly reason: UnknownReason;
   /** True when the same input under the same key cannot do it twice. */
   readonly safeToRetry: boolean;
   /** Until when that holds, in ms since the epoch; undefined when it does not. */
@@ -60,6 +63,8 @@ export interface UnknownResult {
 export interface Call {
   readonly order: MoneyOrder;
   readonly name: RecordName;
+  /** Whose name that is, where another uses the key under its first name. */
+  readonly namedAfter: string | undefined;
   /** Names this call in the record. */
   readonly owner: string;
   /** In ms since the epoch. */
@@ -72,4 +77,6 @@ export interface Call {
   readonly persistence: Persistence;
   readonly ambient: Ambient;
   readonly logger: Logger;
+  /** An answer was not the answer to its order. */
+  readonly onMismatch: (mutation: MoneyIntent['mutation']) => void;
 }

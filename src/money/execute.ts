@@ -2,10 +2,10 @@ import type { Logger } from '../common/logger.ts';
 import { type Ambient, systemAmbient } from './ambient.ts';
 import { backoff } from './backoff.ts';
 import type { Call, MoneyOrder, MoneyResult } from './call.ts';
-import { recordName } from './intent.ts';
+import { type MoneyMutation, ownerMark, recordName, twinOf } from './intent.ts';
 import { createPersistence } from './persist.ts';
-import type { Claimed, MoneyRecords } from './record.ts';
-import { begin, replay, takeUp } from './settle.ts';
+import type { Claimed, Hold, MoneyRecords } from './record.ts';
+import { begin, replay, replayCustomers, takeUp } from './settle.ts';
 
 interface Limits {
   /** The operation's deadline, in ms since the epoch. Waits, reads, requests and repeats all fit within it. */
@@ -25,6 +25,8 @@ export interface Money {
   execute(order: MoneyOrder, limits: Limits): Promise<MoneyResult>;
   /** Whether the record could be kept now, so that an order would be sent. Never fails. */
   isAvailable(): Promise<boolean>;
+  /** Since when payments are held; undefined when they are not, and when that cannot be read. Never fails. */
+  held(): Promise<Hold | undefined>;
   /** Resolves when every running call has ended, and every answer is stored or was tried a last time. */
   stop(): Promise<void>;
 }
@@ -37,8 +39,10 @@ export function createMoney(options: {
   readonly logger: Logger;
   readonly ambient?: Ambient;
   readonly leaseMs?: number;
+  /** An answer was not the answer to its order. */
+  readonly onMismatch?: ((mutation: MoneyMutation) => void) | undefined;
 }): Money {
-  const { records, logger, ambient = systemAmbient, leaseMs = 5_000 } = options;
+  const { records, logger, ambient = systemAmbient, leaseMs = 5_000, onMismatch = () => {} } = options;
   const persistence = createPersistence(ambient, logger);
   const running = new Set<Promise<unknown>>();
 
@@ -46,12 +50,18 @@ export function createMoney(options: {
    * Claims the key, and follows what is found there. A call that waits for another asks again, with backoff: a message from
    * a message from the holder of the key could get lost, so that asking would be needed all the same, and it is alike on both stores.
    */
-  const follow = async (call: Call): Promise<MoneyResult> => {
+  const follow = async (first: Call): Promise<MoneyResult> => {
+    let call = first;
     for (let looks = 0; ; looks += 1) {
       const askedAt = ambient.now();
       const found = await claim(call);
+      if (found.state === 'not-yours') {
+        call = named(call);
+        continue;
+      }
       if (found.state === 'other-input') return { kind: 'conflict', code: 'IDEMPOTENCY_KEY_REUSED' };
-      if (found.state === 'answered') return replay(found.answer);
+      if (found.state === 'answered') return replay(call, found.answer);
+      if (found.state === 'customers') return replayCustomers(call, found.answer);
       if (found.state === 'sent') return withLease(call, () => takeUp(call, found, askedAt));
       if (found.state === 'claimed') {
         const result = await withLease(call, () => begin(call));
@@ -63,9 +73,17 @@ export function createMoney(options: {
     }
   };
 
+  /** The call under the name that its key has for its owner alone. */
+  const named = (call: Call): Call => {
+    const namedAfter = ownerMark(call.order);
+    return { ...call, namedAfter, name: recordName(call.order, namedAfter) };
+  };
+
   const claim = async ({ name, owner, order }: Call): Promise<Claimed> => {
+    const { inputHash, customerId } = order;
+    const whose = { keyOwner: ownerMark(order), twin: twinOf(order), isCustomers: customerId !== undefined };
     try {
-      return await records.claim(name, { owner, inputHash: order.inputHash, leaseMs });
+      return await records.claim(name, { owner, inputHash, leaseMs, ...whose });
     } catch (error) {
       // The claim may have been made and only its reply lost. It may even have taken over what another call had sent, so
       // that it must not be released; but it need not hold up the next call. Tried once: the lease ends by itself soon.
@@ -108,6 +126,7 @@ export function createMoney(options: {
     const call: Call = {
       order,
       name: recordName(order),
+      namedAfter: undefined,
       owner: ambient.newId(),
       deadline,
       late: late.signal,
@@ -116,6 +135,7 @@ export function createMoney(options: {
       persistence,
       ambient,
       logger,
+      onMismatch,
     };
     try {
       return await follow(call);
@@ -131,6 +151,7 @@ export function createMoney(options: {
       return call;
     },
     isAvailable: () => records.isAvailable(),
+    held: () => records.held().catch(() => undefined),
     stop: async () => {
       await Promise.allSettled(running);
       await persistence.stop();

@@ -13,6 +13,11 @@ export interface MoneyIntent {
   readonly clientId: string;
   /** The customer that the caller is narrowed to; undefined for the client itself. Each has keys of its own. */
   readonly customerId: string | undefined;
+  /**
+   * Who owns the key among those who act for the same client or customer: in service mode whom the token names. Undefined where
+   * nobody is told apart.
+   */
+  readonly keyOwner: string | undefined;
   /** The caller's `idempotencyKey`, as {@link isIdempotencyKey} wants it. */
   readonly key: string;
   /** {@link inputHash} of what the caller asked for. It tells a repeat from another use of the key. */
@@ -45,10 +50,29 @@ export function inputHash(mutation: MoneyMutation, input: unknown): string {
   return sha256(JSON.stringify([mutation, input], withSortedFields));
 }
 
-/** The name under which an intent is recorded: the same for every process and every repeat. */
-export function recordName({ clientId, customerId, key }: MoneyIntent): RecordName {
-  return { clientId, hash: sha256(JSON.stringify([clientId, customerId ?? null, key])) };
+/**
+ * The name under which an intent is recorded: the same for every process and every repeat.
+ *
+ * Versions before knew no owner of a key. So the first owner that uses a key gets the name that they would give it, and they and
+ * this version find each other's records; a second owner of the same key has a name of its own, by `keyOwner`.
+ *
+ * @param keyOwner undefined for the first name
+ */
+export function recordName(
+  { clientId, customerId, key }: Pick<MoneyIntent, 'clientId' | 'customerId' | 'key'>,
+  keyOwner?: string,
+): RecordName {
+  const owned = keyOwner === undefined ? [] : [keyOwner];
+  return { clientId, hash: sha256(JSON.stringify([clientId, customerId ?? null, key, ...owned])) };
 }
+
+/** What a record holds of its key's owner: a digest, empty where there is none. */
+export const ownerMark = ({ clientId, keyOwner }: MoneyIntent): string =>
+  keyOwner === undefined ? '' : sha256(JSON.stringify([clientId, keyOwner]));
+
+/** The same for all callers of a client that send one input under one key, whoever they act for. */
+export const twinOf = ({ clientId, key, inputHash }: MoneyIntent): string =>
+  sha256(JSON.stringify([clientId, key, inputHash]));
 
 function withSortedFields(_field: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from '../common/logger.ts';
 import { createMoney, type Money } from './execute.ts';
+import type { MoneyMutation } from './intent.ts';
 import type { MoneyRecords } from './record.ts';
 import { openSqliteRecords } from './sqlite-record.ts';
 
@@ -11,15 +12,25 @@ export interface MoneyOptions {
   /** Folder of that file, made when it is not there. */
   readonly dataDir: string;
   readonly logger: Logger;
+  readonly metrics?: MoneyMetrics;
+}
+
+/** What is counted of payments. */
+interface MoneyMetrics {
+  /** An answer was not the answer to its order. */
+  mismatch(mutation: MoneyMutation): void;
 }
 
 /** Money over the store that the options name. Its `stop` closes the store as well. */
 export async function openMoney(options: MoneyOptions): Promise<Money> {
   const records = await openMoneyRecords(options);
-  const money = createMoney({ records, logger: options.logger });
+  const { logger, metrics } = options;
+  const money = createMoney({ records, logger, onMismatch: metrics?.mismatch });
+  await tellOfHold(money, logger);
   return {
     execute: money.execute,
     isAvailable: money.isAvailable,
+    held: money.held,
     async stop() {
       await money.stop();
       await records.stop();
@@ -27,11 +38,20 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   };
 }
 
+async function tellOfHold(money: Money, logger: Logger): Promise<void> {
+  const hold = await money.held();
+  if (hold === undefined) return;
+  logger.error(
+    { missing: hold.missing },
+    'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume`',
+  );
+}
+
 /** The record of each intent to pay: in Redis when there is one, else in `money.sqlite` in the data folder. */
 export async function openMoneyRecords(options: MoneyOptions): Promise<MoneyRecords> {
   if (options.redisUrl !== undefined) {
     const { openRedisRecords } = await import('./redis-record.ts');
-    return openRedisRecords(options.redisUrl, options.logger);
+    return openRedisRecords(options.redisUrl, options.dataDir, options.logger);
   }
   return openSqliteRecords(join(options.dataDir, 'money.sqlite'));
 }

@@ -33,6 +33,12 @@ export interface Claim {
   readonly inputHash: string;
   /** How long the key is the caller's, in ms from now. */
   readonly leaseMs: number;
+  /** Whose the key is: `ownerMark` of the intent. */
+  readonly keyOwner: string;
+  /** `twinOf` the intent: where a customer's intent is found by callers that act for the whole client. */
+  readonly twin: string;
+  /** Whether it is a customer's, and is to be found there; else the claim looks there before it takes a key afresh. */
+  readonly isCustomers: boolean;
 }
 
 /**
@@ -43,13 +49,18 @@ export interface Claim {
  * - `busy`: another call holds the key, and its lease runs.
  * - `answered`: the intent is settled.
  * - `other-input`: the key names another intent.
+ * - `not-yours`: somebody else of the same client or customer uses this key under this name. Records of versions before, which
+ *   name nobody, are everybody's.
+ * - `customers`: a customer of the client has sent the same under the same key. Its answer; undefined where none is known.
  */
 export type Claimed =
   | { readonly state: 'claimed' }
   | ({ readonly state: 'sent' } & Sent)
   | { readonly state: 'busy' }
   | { readonly state: 'answered'; readonly answer: StoredAnswer }
-  | { readonly state: 'other-input' };
+  | { readonly state: 'other-input' }
+  | { readonly state: 'not-yours' }
+  | { readonly state: 'customers'; readonly answer: StoredAnswer | undefined };
 
 /**
  * The record of each intent to pay: `claimed` → `sent` → `answered`.
@@ -86,6 +97,7 @@ export interface MoneyRecords {
    * False: the key is no longer the owner's, and nothing may be sent.
    *
    * @param body the very text that will be handed to the network
+   * @throws {PaymentsHeldError} while payments are held: nothing may be sent.
    */
   markSent(name: RecordName, owner: string, body: string): Promise<boolean>;
   /** Lets the owner's lease end in so many ms from now; 0 gives the key to the next call. */
@@ -99,8 +111,22 @@ export interface MoneyRecords {
   release(name: RecordName, owner: string): Promise<void>;
   /** Whether a request could be noted as sent now, as far as is known. Never fails. */
   isAvailable(): Promise<boolean>;
+  /** Since when payments are held; undefined when they are not. Rejects when that cannot be read. */
+  held(): Promise<Hold | undefined>;
+  /** Lets payments go on, whatever is missing. An operator has decided that. */
+  resume(): Promise<void>;
   /** Closes the store. */
   stop(): Promise<void>;
+}
+
+/**
+ * Payments are held: the store has been put back to an earlier state, and would let payments that it has forgotten be made again.
+ */
+export interface Hold {
+  /** Ms since the epoch, by the clock of the store. */
+  readonly since: number;
+  /** How many payments at least are known to be missing; 0 where that is not known. */
+  readonly missing: number;
 }
 
 /** The store could not be reached or written. Before `markSent` that means: no call was made, and nothing moved by it. */
@@ -110,5 +136,14 @@ export class StoreUnavailableError extends Error {
   constructor(step: string, cause: unknown) {
     super(`The record of payments could not be reached (${step}).`, { cause });
     this.name = 'StoreUnavailableError';
+  }
+}
+
+/** Nothing was sent, and nothing will be until an operator says so. */
+export class PaymentsHeldError extends StoreUnavailableError {
+  constructor() {
+    super('sent', undefined);
+    this.message = 'Payments are held: their record has been put back to an earlier state.';
+    this.name = 'PaymentsHeldError';
   }
 }

@@ -1,78 +1,31 @@
 import { once } from 'node:events';
+import { join } from 'node:path';
 import type { Logger } from '../common/logger.ts';
 import { connectRedis, type RedisClient } from '../redis/connection.ts';
-import { DurableWrites, durableScript } from '../redis/durable-write.ts';
-import { runScript, type Script, script, withoutCommand } from '../redis/script.ts';
+import { DurableWrites } from '../redis/durable-write.ts';
+import { runScript, type Script, withoutCommand } from '../redis/script.ts';
 
 import type { RecordName } from './intent.ts';
+import { ageOf, type Clocks, stampOf, systemClocks } from './lived-time.ts';
 import {
   type Claimed,
+  type Hold,
   type MoneyRecords,
+  PaymentsHeldError,
   RETENTION_MS,
   type StoredAnswer,
   StoreUnavailableError,
 } from './record.ts';
+import { ledgerOf, RedisHolds } from './redis-holds.ts';
+import { RedisMarks } from './redis-marks.ts';
+import { ANSWER, CLAIM, RELEASE, RENEW, SENT } from './redis-scripts.ts';
 
 /** A step that has no reply by then has failed, in ms. */
 const COMMAND_TIMEOUT_MS = 2_000;
-/** How long `sent` waits for the replicas, in ms. */
+/** How long a step that must stay waits for the replicas, in ms. */
 const REPLICA_TIMEOUT_MS = 1_000;
 /** How often it is looked which primaries have which replicas, in ms. */
 const LOOK_EVERY_MS = 10_000;
-
-/** What time it is by this Redis, in ms since the epoch: one clock for all processes. */
-const NOW = `
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
-
-/**
- * KEYS: record. ARGV: owner, input hash, lease, retention; both in ms.
- * Returns a state of `Claimed` and the fields that belong to it.
- */
-const CLAIM = script(`${NOW}
-  local state, owner, lease, input = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'lease', 'input'))
-  local free = owner == ARGV[1] or (lease and tonumber(lease) <= now)
-  local untilThen = string.format('%.0f', now + ARGV[3])
-  if not state or (state == 'claimed' and free) then
-    redis.call('HSET', KEYS[1], 'state', 'claimed', 'owner', ARGV[1], 'input', ARGV[2], 'lease', untilThen)
-    redis.call('PEXPIRE', KEYS[1], ARGV[4])
-    return {'claimed'}
-  end
-  if input ~= ARGV[2] then return {'other-input'} end
-  if state == 'answered' then
-    return {'answered', unpack(redis.call('HMGET', KEYS[1], 'kind', 'status', 'text'))}
-  end
-  if state == 'claimed' or not free then return {'busy'} end
-  redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'lease', untilThen)
-  local body, sentAt = unpack(redis.call('HMGET', KEYS[1], 'body', 'sentAt'))
-  return {'sent', body, sentAt, string.format('%.0f', now - sentAt)}`);
-
-/** KEYS: record. ARGV: owner, body, retention. Returns 1, or 0 when the record is not the owner's. */
-const SENT = durableScript(`${NOW}
-  local state, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner'))
-  if owner ~= ARGV[1] or state == 'answered' then return 0 end
-  redis.call('HSET', KEYS[1], 'state', 'sent', 'body', ARGV[2], 'sentAt', string.format('%.0f', now))
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  return 1`);
-
-/** KEYS: record. ARGV: owner, lease in ms. */
-const RENEW = script(`${NOW}
-  local state, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner'))
-  if owner == ARGV[1] and state ~= 'answered' then
-    redis.call('HSET', KEYS[1], 'lease', string.format('%.0f', now + ARGV[2]))
-  end`);
-
-/** KEYS: record. ARGV: input hash, kind, status, text, retention. */
-const ANSWER = script(`
-  local state, input, kind = unpack(redis.call('HMGET', KEYS[1], 'state', 'input', 'kind'))
-  if (state == 'answered' and kind ~= 'unknown') or (state and input ~= ARGV[1]) then return end
-  redis.call('HSET', KEYS[1], 'state', 'answered', 'input', ARGV[1], 'kind', ARGV[2], 'status', ARGV[3], 'text', ARGV[4])
-  redis.call('PEXPIRE', KEYS[1], ARGV[5])`);
-
-/** KEYS: record. ARGV: owner. */
-const RELEASE = script(`
-  local state, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner'))
-  if owner == ARGV[1] and state ~= 'answered' then redis.call('DEL', KEYS[1]) end`);
 
 /**
  * The record in Redis, shared by all processes of the gateway. One hash per intent, under the hash tag of its client;
@@ -82,8 +35,14 @@ const RELEASE = script(`
  * fails until there is one: a gateway without Redis can still read.
  *
  * @param url as {@link connectRedis} takes it.
+ * @param dataDir where it is kept how far Redis had come (redis-marks.ts)
  */
-export async function openRedisRecords(url: string, logger: Logger): Promise<MoneyRecords> {
+export async function openRedisRecords(
+  url: string,
+  dataDir: string,
+  logger: Logger,
+  clocks: Clocks = systemClocks(),
+): Promise<MoneyRecords> {
   const redis = connectRedis(url, {
     // A step that cannot run now must fail now: later, its caller has been told that nothing moved.
     enableOfflineQueue: false,
@@ -97,49 +56,88 @@ export async function openRedisRecords(url: string, logger: Logger): Promise<Mon
   await firstConnection(redis);
 
   const writes = new DurableWrites(url, REPLICA_TIMEOUT_MS);
+  const marks = new RedisMarks(join(dataDir, 'payments.marks.json'));
+  const holds = new RedisHolds(redis, marks);
   // Without an answer what was known last stands.
-  const look = (): Promise<void> => writes.look(redis).catch(() => {});
+  const look = async (): Promise<void> => {
+    await Promise.allSettled([writes.look(redis), holds.look()]);
+  };
   const looking = setInterval(look, LOOK_EVERY_MS).unref();
+  // A Redis that was started again may have been put back.
+  redis.on('ready', () => void holds.look().catch(() => {}));
   await look();
 
-  const run = async (step: string, what: Script, name: RecordName, ...args: (string | number)[]) => {
+  const run = async (step: string, what: Script, keys: string[], ...args: (string | number)[]) => {
     try {
-      return await runScript(redis, what, [keyOf(name)], args);
+      return await runScript(redis, what, keys, args);
+    } catch (cause) {
+      throw unavailable(step, cause);
+    }
+  };
+  const write = async (step: string, what: Script, keys: string[], ...args: (string | number)[]) => {
+    try {
+      return await writes.write(redis, what, keys, args);
     } catch (cause) {
       throw unavailable(step, cause);
     }
   };
 
   return {
-    claim: async (name, { owner, inputHash, leaseMs }) =>
-      claimed(await run('claim', CLAIM, name, owner, inputHash, leaseMs, RETENTION_MS)),
+    claim: async (name, { owner, inputHash, leaseMs, keyOwner, twin, isCustomers }) => {
+      const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
+      const whose = [keyOwner, name.hash, isCustomers ? 1 : 0];
+      return claimed(
+        await run('claim', CLAIM, keys, owner, inputHash, leaseMs, RETENTION_MS, ...whose),
+        clocks,
+      );
+    },
     markSent: async (name, owner, body) => {
-      try {
-        return (await writes.write(redis, SENT, [keyOf(name)], [owner, body, RETENTION_MS])) === 1;
-      } catch (cause) {
-        throw unavailable('sent', cause);
+      const { clientId } = name;
+      if (holds.isHeld && (await held(holds)) !== undefined) throw new PaymentsHeldError();
+      const { epoch, sent } = marks.of(clientId);
+      const { wall, bootId, bootMs } = stampOf(clocks);
+      const keys = [keyOf(name), ledgerOf(clientId)];
+      const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs];
+      const reply = await write('sent', SENT, keys, ...args);
+      if (!Array.isArray(reply)) return false;
+      if (reply[0] === 'held') {
+        await holds.found(clientId).catch(() => {});
+        throw new PaymentsHeldError();
       }
+      marks.note(clientId, { epoch: Number(reply[1]), sent: Number(reply[2]) });
+      return true;
     },
     renew: async (name, owner, leaseMs) => {
-      await run('renew', RENEW, name, owner, leaseMs);
+      await run('renew', RENEW, [keyOf(name)], owner, leaseMs);
     },
     answer: async (name, inputHash, { kind, status, text }) => {
-      await run('answer', ANSWER, name, inputHash, kind, status, text, RETENTION_MS);
+      await write('answer', ANSWER, [keyOf(name)], inputHash, kind, status, text, RETENTION_MS);
     },
     release: async (name, owner) => {
-      await run('release', RELEASE, name, owner);
+      await write('release', RELEASE, [keyOf(name)], owner);
     },
     isAvailable: () =>
       writes.look(redis).then(
         () => writes.isDurable,
         () => false,
       ),
+    held: () => held(holds),
+    resume: () =>
+      holds.resume().catch((cause: unknown) => {
+        throw unavailable('resume', cause);
+      }),
     stop: async () => {
       clearInterval(looking);
       redis.disconnect();
+      await marks.stop();
     },
   };
 }
+
+const held = (holds: RedisHolds): Promise<Hold | undefined> =>
+  holds.held().catch((cause: unknown) => {
+    throw unavailable('held', cause);
+  });
 
 function unavailable(step: string, cause: unknown): StoreUnavailableError {
   return new StoreUnavailableError(step, withoutCommand(cause));
@@ -150,12 +148,18 @@ function keyOf({ clientId, hash }: RecordName): string {
   return `pasarela:money:{${clientId}}:${hash}`;
 }
 
-function claimed(reply: unknown): Claimed {
+function claimed(reply: unknown, clocks: Clocks): Claimed {
   // CLAIM returns an array of strings, a state first.
   const [state, ...rest] = reply as [Claimed['state'], ...string[]];
   switch (state) {
-    case 'sent':
-      return { state, body: String(rest[0]), sentAt: Number(rest[1]), ageMs: Number(rest[2]) };
+    case 'sent': {
+      const [body = '', sentAt, ageMs, wall = '', bootId = '', bootMs] = rest;
+      // A record of a version before has no stamp.
+      const stamp = { wall: wall === '' ? clocks.now() : Number(wall), bootId, bootMs: Number(bootMs) };
+      return { state, body, sentAt: Number(sentAt), ageMs: Math.max(Number(ageMs), ageOf(stamp, clocks)) };
+    }
+    case 'customers':
+      return { state, answer: rest.length === 0 ? undefined : storedAnswer(rest) };
     case 'answered':
       return { state, answer: storedAnswer(rest) };
     default:

@@ -1,7 +1,7 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
 import { backoff } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls, UnknownResult } from './call.ts';
-import { outcomeOf } from './outcome.ts';
+import { type Comparison, outcomeOf, type Reading, type UnknownReason } from './outcome.ts';
 import type { Sent, StoredAnswer } from './record.ts';
 
 /** What leaves, or has left. */
@@ -13,6 +13,9 @@ interface Dispatch {
 
 /** How long after the first sending the same bytes may leave again: an hour less than the upstream remembers them. */
 const RETRY_WINDOW_MS = 23 * 60 * 60 * 1000;
+
+/** Repeats after answers of the service that are its own and settle nothing: 3 s, for what may be under way to end. */
+const MOST_BRIEF_REPEATS = 4;
 
 const REPEAT_BACKOFF = { first: 200, most: 4_000 };
 
@@ -26,7 +29,7 @@ export async function begin(call: Call): Promise<MoneyResult | undefined> {
   const { order, ambient } = call;
   if (order.mutation === 'refundTransaction') {
     const read = await readOriginal(call, order.calls);
-    const original = asTransaction(call, read);
+    const original = asTransaction(call, order.calls, read);
     if (original === undefined) return free(call, { kind: 'nothing-moved', because: read });
     if (order.calls.isRefunded(original)) return free(call, { kind: 'refund-not-allowed', original });
   }
@@ -65,10 +68,22 @@ export async function takeUp(
 }
 
 /** The answer of an earlier call, told again. */
-export function replay({ kind, status, text }: StoredAnswer): MoneyResult {
+export async function replay(call: Call, { kind, status, text }: StoredAnswer): Promise<MoneyResult> {
+  const { order } = call;
   const answer: UpstreamAnswer = { status, text, body: parsed(text) };
-  if (kind !== 'unknown') return { kind, answer, replayed: true };
-  return { ...NOTHING_MORE, last: { kind: 'answered', ...answer, retryAfterMs: undefined } };
+  // Versions before stored as a refusal what somebody on the way had said.
+  const isKnown = kind === 'done' || (kind === 'refused' && order.calls.isServiceError(answer));
+  if (isKnown) return { kind, answer, replayed: true };
+  const last: Attempt = { kind: 'answered', ...answer, retryAfterMs: undefined };
+  const report = { ...NOTHING_MORE, reason: reasonOf(kind, status), last };
+  if (order.mutation !== 'refundTransaction') return report;
+  return { ...report, original: await originalNow(call, order.calls) };
+}
+
+/** Why nothing may be sent any more, by the answer that has been kept. */
+function reasonOf(kind: StoredAnswer['kind'], status: number): UnknownReason {
+  if (kind === 'refused') return 'NO_ANSWER';
+  return status === 409 ? 'STILL_PROCESSING' : 'ANSWER_DOES_NOT_MATCH';
 }
 
 /** Sends, and for money out sends again, until the outcome is known or the time is up. */
@@ -76,34 +91,39 @@ async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<Money
   const { order, ambient } = call;
   let previous: Attempt | undefined;
   let closed = false;
+  let brief = 0;
   for (let repeat = 0; ; repeat += 1) {
-    const first = fresh && repeat === 0;
     const happened = await send(call, sent.body, repeat + (fresh ? 1 : 2));
-    const outcome = outcomeOf(order.mutation, { first, previous }, happened, (answer) =>
-      isTransaction(call, answer),
-    );
+    const outcome = outcomeOf(order.mutation, fresh && repeat === 0, happened, readingOf(call));
     if (outcome.kind === 'nothing-moved') return free(call, { kind: 'nothing-moved', because: happened });
     if (outcome.kind !== 'unknown') {
       await store(call, outcome.kind, outcome.answer);
       return { kind: outcome.kind, answer: outcome.answer, replayed: false };
     }
-    if (outcome.next === 'repeat-now-or-never') {
+    if (outcome.close !== undefined) {
       closed = true;
       // Written before the repeats, so that a process which dies among them leaves no permission to go on.
-      await store(call, 'unknown', outcome.answer);
+      await store(call, 'unknown', outcome.close);
     }
-    const report = unknown(call, sent, { last: happened, sameAnswerAgain: isSame(previous, happened) });
-    if (outcome.next === 'read-original' && order.mutation === 'refundTransaction') {
+    const seen = { reason: outcome.reason, last: happened, sameAnswerAgain: isSame(previous, happened) };
+    const open = unknown(call, sent, seen);
+    const report = closed ? forGood(open) : open;
+    if (order.mutation === 'refundTransaction' && outcome.next === 'read-original') {
       return { ...report, original: await originalNow(call, order.calls) };
     }
+    if (closed || outcome.next === 'repeat-briefly') brief += 1;
+    const isRepeated = outcome.next === 'repeat' || outcome.next === 'repeat-briefly';
     const pause = backoff(REPEAT_BACKOFF, repeat, ambient.random);
-    const repeatable = outcome.next === 'repeat' || outcome.next === 'repeat-now-or-never';
-    if (!repeatable || !mayRepeat(call, sent, pause)) return closed ? forGood(report) : report;
+    if (!isRepeated || brief > MOST_BRIEF_REPEATS || !mayRepeat(call, sent, pause)) return report;
     await ambient.sleep(pause, call.waiting);
-    if (call.waiting.aborted) return closed ? forGood(report) : report;
+    if (call.waiting.aborted) return report;
     previous = happened;
   }
 }
+
+/** What became of a customer's payment, to a caller that acts for its client and has sent the same under the same key. */
+export const replayCustomers = (call: Call, answer: StoredAnswer | undefined): Promise<MoneyResult> =>
+  answer === undefined ? Promise.resolve(NOTHING_MORE) : replay(call, answer);
 
 /** Whether the same bytes may leave once more after a pause in ms: within this call, and while the upstream knows them. */
 function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, pause: number): boolean {
@@ -125,9 +145,10 @@ async function markSent(call: Call, body: string): Promise<boolean> {
   }
 }
 
-async function send({ order, late, logger }: Call, body: string, number: number): Promise<Attempt> {
+async function send(call: Call, body: string, number: number): Promise<Attempt> {
+  const { order, late, namedAfter, logger } = call;
   try {
-    return await order.calls.send(body, number, late);
+    return await order.calls.send(body, number, late, namedAfter);
   } catch (cause) {
     logger.error({ err: cause, mutation: order.mutation }, 'a money request threw, and is taken for sent');
     return { kind: 'failed', error: new GivenUpError('the request threw', { dispatched: true, cause }) };
@@ -148,22 +169,45 @@ async function readOriginal({ waiting, logger }: Call, calls: RefundCalls): Prom
 
 /** The credit as it reads now; undefined when there is no time to read it, or no sense in what was read. */
 async function originalNow(call: Call, calls: RefundCalls): Promise<UpstreamAnswer | undefined> {
-  return call.waiting.aborted ? undefined : asTransaction(call, await readOriginal(call, calls));
+  return call.waiting.aborted ? undefined : asTransaction(call, calls, await readOriginal(call, calls));
 }
 
-function asTransaction(call: Call, read: Attempt): UpstreamAnswer | undefined {
+function asTransaction(call: Call, calls: RefundCalls, read: Attempt): UpstreamAnswer | undefined {
   if (read.kind !== 'answered' || verdictOf(read.status) !== 'accepted') return undefined;
   const { status, body, text } = read;
-  return isTransaction(call, { status, body, text }) ? { status, body, text } : undefined;
+  const answer = { status, body, text };
+  return readable(call, () => calls.isTransaction(answer), false) ? answer : undefined;
+}
+
+/** Reads answers for {@link outcomeOf}, and tells the operator of one that is not the answer to its order. */
+function readingOf(call: Call): Reading {
+  const { order, logger, onMismatch } = call;
+  return {
+    isServiceError: (answer) => readable(call, () => order.calls.isServiceError(answer), false),
+    compare(answer) {
+      const unreadable: Comparison = { kind: 'unreadable' };
+      const found = readable(call, () => order.calls.compare(answer), unreadable);
+      if (found.kind === 'differs') {
+        const { mutation, clientId } = order;
+        const fields = { mutation, clientId, fields: found.fields };
+        logger.error(
+          fields,
+          'the answer to a payment is not the answer to its order; its outcome is unknown',
+        );
+        onMismatch(mutation);
+      }
+      return found;
+    },
+  };
 }
 
 /** What the reader of an answer chokes on cannot be read. */
-function isTransaction({ order, logger }: Call, answer: UpstreamAnswer): boolean {
+function readable<T>({ order, logger }: Call, read: () => T, otherwise: T): T {
   try {
-    return order.calls.isTransaction(answer);
+    return read();
   } catch (err) {
     logger.error({ err, mutation: order.mutation }, 'reading the answer to a money request threw');
-    return false;
+    return otherwise;
   }
 }
 
@@ -178,6 +222,7 @@ function isSame(previous: Attempt | undefined, happened: Attempt): boolean {
 
 const NOTHING_MORE: UnknownResult = {
   kind: 'unknown',
+  reason: 'NO_ANSWER',
   safeToRetry: false,
   retryUntil: undefined,
   last: undefined,
@@ -192,7 +237,9 @@ function unknown(
 ): UnknownResult {
   const retryUntil = sentAt + RETRY_WINDOW_MS;
   const safe = order.mutation === 'createMoneyOut' && ambient.now() < retryUntil;
-  return { ...NOTHING_MORE, ...seen, ...(safe && { safeToRetry: true, retryUntil }) };
+  if (safe) return { ...NOTHING_MORE, ...seen, safeToRetry: true, retryUntil };
+  const isTooLate = order.mutation === 'createMoneyOut' && seen.reason === undefined;
+  return { ...NOTHING_MORE, ...seen, ...(isTooLate && { reason: 'TOO_LATE_TO_ASK' }) };
 }
 
 function forGood(report: UnknownResult): UnknownResult {

@@ -3,15 +3,18 @@ import { makePrivate } from '../common/private-file.ts';
 import { RunningClock } from '../common/running-clock.ts';
 import { transaction } from '../common/sqlite-transaction.ts';
 import type { RecordName } from './intent.ts';
+import { ageOf, type Clocks, stampOf, systemBootClock } from './lived-time.ts';
 import {
   type Claim,
   type Claimed,
   type MoneyRecords,
+  PaymentsHeldError,
   RETENTION_MS,
   type Sent,
   type StoredAnswer,
   StoreUnavailableError,
 } from './record.ts';
+import { SqliteLedger } from './sqlite-ledger.ts';
 
 /** How long a step waits for another process that is writing, in ms. The wait blocks this process. */
 const BUSY_TIMEOUT_MS = 500;
@@ -50,45 +53,48 @@ const SET_BACK_MS = 10 * 60 * 1000;
  *
  * - Records are kept for 30 days, and leases run, by the {@link RunningClock}, which never runs fast. A machine's clock that leaps
  *   ahead forgets nothing, and one that is set back holds no key.
- * - What was sent is as old as the machine's clock or the running clock says, whichever says more, since the upstream must still
- *   know a request that is repeated. Where the machine's clock shows a time well before the sending, it is too old to be
+ * - What was sent is as old as the machine's clock, the running clock or the kernel's says, whichever says most, since the
+ *   upstream must still know a request that is repeated. The kernel's clock cannot be set and runs while no process does, but
+ *   begins anew with the machine. Where the machine's clock shows a time well before the sending, it is too old to be
  *   repeated. A leap ahead ends the time of repeating early: it looks just as the machine's sleep does, in which the
- *   upstream's 24 hours run on. Not noticed is a clock that is set back by more than an hour while no process runs, and
- *   shows a time after the sending all the same.
+ *   upstream's 24 hours run on. Not noticed is a clock that is set back by more than an hour, shows a time after the sending all
+ *   the same, and is all that is left: the machine was started again, and no process ran meanwhile.
  *
  * @param now milliseconds since 1970
  * @param monotonic milliseconds since any moment, never set
+ * @param boot the kernel's clock; undefined where there is none
  * @throws whatever `node:sqlite` throws when the file cannot be opened: a gateway that cannot keep records must not start.
  */
 export function openSqliteRecords(
   path: string,
   now: () => number = Date.now,
   monotonic?: () => number,
+  boot = systemBootClock(),
 ): MoneyRecords {
+  const clocks: Clocks = { now, boot };
   makePrivate(path);
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-  const clock = transaction(db, () => {
+  const { clock, ledger } = transaction(db, () => {
     db.exec(SCHEMA);
-    const hasSentClock = db.prepare("SELECT 1 FROM pragma_table_info('intent') WHERE name = 'sent_clock'");
-    // A file of an earlier schema has no such column.
-    if (hasSentClock.get() === undefined) db.exec('ALTER TABLE intent ADD COLUMN sent_clock INTEGER');
-    return new RunningClock(db, now, monotonic);
+    addColumns(db);
+    return { clock: new RunningClock(db, now, monotonic), ledger: new SqliteLedger(db, path, now()) };
   });
 
   const read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
   const expire = db.prepare('DELETE FROM intent WHERE expires_at <= ?');
   const take = db.prepare(`
-    INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, expires_at)
-    VALUES (:clientId, :hash, 'claimed', :owner, :leaseUntil, :inputHash, :expiresAt)
+    INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, expires_at, key_owner, twin)
+    VALUES (:clientId, :hash, 'claimed', :owner, :leaseUntil, :inputHash, :expiresAt, :keyOwner, :twin)
     ON CONFLICT DO UPDATE SET
-      owner = excluded.owner, lease_until = excluded.lease_until,
+      key_owner = excluded.key_owner, twin = excluded.twin, owner = excluded.owner, lease_until = excluded.lease_until,
       input_hash = excluded.input_hash, expires_at = excluded.expires_at`);
   const takeOver = db.prepare(
     'UPDATE intent SET owner = ?, lease_until = ? WHERE client_id = ? AND hash = ?',
   );
   const markSent = db.prepare(`
-    UPDATE intent SET state = 'sent', body = :body, sent_at = :sentAt, sent_clock = :sentClock, expires_at = :expiresAt
+    UPDATE intent SET state = 'sent', body = :body, sent_at = :wall, sent_clock = :sentClock, expires_at = :expiresAt,
+      boot_id = :bootId, boot_ms = :bootMs
     WHERE client_id = :clientId AND hash = :hash AND owner = :owner AND state IN ('claimed', 'sent')`);
   const renew = db.prepare(`
     UPDATE intent SET lease_until = ? WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
@@ -107,21 +113,39 @@ export function openSqliteRecords(
     `INSERT OR REPLACE INTO probes (rowid, filler) VALUES (1, randomblob(${PROBE_BYTES}))`,
   );
 
-  const claim = ({ clientId, hash }: RecordName, { owner, inputHash, leaseMs }: Claim): Claimed => {
+  const findTwin = db.prepare('SELECT * FROM intent WHERE client_id = ? AND twin = ?');
+
+  /** A customer's intent of this client that has left, or may be about to. */
+  const customersTwin = (clientId: string, twin: string, at: number): Claimed | undefined => {
+    const row = findTwin.get(clientId, twin);
+    if (row === undefined) return undefined;
+    if (row['state'] === 'answered') return { state: 'customers', answer: storedAnswer(row) };
+    if (Number(row['lease_until']) > at) return { state: 'busy' };
+    return row['state'] === 'sent' ? { state: 'customers', answer: undefined } : undefined;
+  };
+
+  const claim = ({ clientId, hash }: RecordName, wanted: Claim): Claimed => {
+    const { owner, inputHash, leaseMs, keyOwner, isCustomers } = wanted;
     const at = clock.now();
     const leaseUntil = leaseEnd(at, leaseMs);
     expire.run(at);
     const row = read.get(clientId, hash);
     const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= at;
+    // Null in a record of a version before.
+    if (row !== undefined && (row['key_owner'] ?? keyOwner) !== keyOwner) return { state: 'not-yours' };
     if (row === undefined || (row['state'] === 'claimed' && free)) {
-      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt: at + RETENTION_MS });
+      const twins = isCustomers ? undefined : customersTwin(clientId, wanted.twin, at);
+      if (twins !== undefined) return twins;
+      const twin = isCustomers ? wanted.twin : null;
+      const expiresAt = at + RETENTION_MS;
+      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt, keyOwner, twin });
       return { state: 'claimed' };
     }
     if (row['input_hash'] !== inputHash) return { state: 'other-input' };
     if (row['state'] === 'answered') return { state: 'answered', answer: storedAnswer(row) };
     if (row['state'] === 'claimed' || !free) return { state: 'busy' };
     takeOver.run(owner, leaseUntil, clientId, hash);
-    return { state: 'sent', body: String(row['body']), ...sending(row, now(), at) };
+    return { state: 'sent', body: String(row['body']), ...sending(row, clocks, at) };
   };
 
   /** Runs a step in a transaction that locks out other processes from its first read on. */
@@ -129,19 +153,23 @@ export function openSqliteRecords(
     try {
       return transaction(db, run);
     } catch (cause) {
-      throw new StoreUnavailableError(name, cause);
+      throw cause instanceof StoreUnavailableError ? cause : new StoreUnavailableError(name, cause);
     }
   };
 
   return {
     claim: (name, wanted) => step('claim', () => claim(name, wanted)),
-    markSent: ({ clientId, hash }, owner, body) =>
-      step('sent', () => {
+    markSent: async ({ clientId, hash }, owner, body) => {
+      const mark = await step('sent', () => {
+        if (ledger.held() !== undefined) throw new PaymentsHeldError();
         const sentClock = clock.now();
         const expiresAt = sentClock + RETENTION_MS;
-        const values = { clientId, hash, owner, body, sentAt: now(), sentClock, expiresAt };
-        return Number(markSent.run(values).changes) === 1;
-      }),
+        const values = { clientId, hash, owner, body, ...stampOf(clocks), sentClock, expiresAt };
+        return Number(markSent.run(values).changes) === 1 ? ledger.count() : undefined;
+      });
+      if (mark !== undefined) ledger.tell(mark);
+      return mark !== undefined;
+    },
     renew: ({ clientId, hash }, owner, leaseMs) =>
       step('renew', () => {
         renew.run(leaseEnd(clock.now(), leaseMs), clientId, hash, owner);
@@ -160,6 +188,8 @@ export function openSqliteRecords(
         () => true,
         () => false,
       ),
+    held: () => step('held', () => ledger.held()),
+    resume: async () => ledger.tell(await step('resume', () => ledger.resume())),
     stop: async () => {
       if (db.isOpen) db.close();
     },
@@ -172,15 +202,32 @@ const leaseEnd = (at: number, leaseMs: number): number => (leaseMs > 0 ? at + le
 /**
  * When a request was sent, and how long ago that is at most.
  *
- * @param now by the machine's clock
  * @param at by the running clock
  */
-function sending(row: Record<string, unknown>, now: number, at: number): Pick<Sent, 'sentAt' | 'ageMs'> {
+function sending(row: Record<string, unknown>, clocks: Clocks, at: number): Pick<Sent, 'sentAt' | 'ageMs'> {
   const sentAt = Number(row['sent_at']);
-  if (now < sentAt - SET_BACK_MS) return { sentAt, ageMs: RETENTION_MS };
+  if (clocks.now() < sentAt - SET_BACK_MS) return { sentAt, ageMs: RETENTION_MS };
+  const stamp = { wall: sentAt, bootId: String(row['boot_id']), bootMs: Number(row['boot_ms']) };
   // Null in a file of an earlier schema.
   const sentClock = row['sent_clock'] ?? at;
-  return { sentAt, ageMs: Math.max(now - sentAt, at - Number(sentClock)) };
+  return { sentAt, ageMs: Math.max(ageOf(stamp, clocks), at - Number(sentClock)) };
+}
+
+/** What versions before did not have. They read and write the file all the same: they name the columns that they know. */
+function addColumns(db: DatabaseSync): void {
+  const known = db.prepare("SELECT name FROM pragma_table_info('intent')").all();
+  const names = new Set(known.map(({ name }) => name));
+  const added = {
+    sent_clock: 'INTEGER',
+    key_owner: 'TEXT',
+    twin: 'TEXT',
+    boot_id: 'TEXT',
+    boot_ms: 'INTEGER',
+  };
+  for (const [name, type] of Object.entries(added)) {
+    if (!names.has(name)) db.exec(`ALTER TABLE intent ADD COLUMN ${name} ${type}`);
+  }
+  db.exec('CREATE INDEX IF NOT EXISTS intent_twin ON intent (client_id, twin) WHERE twin IS NOT NULL');
 }
 
 function storedAnswer(row: Record<string, unknown>): StoredAnswer {

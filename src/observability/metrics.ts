@@ -4,6 +4,10 @@ import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
 import type { CallRecord } from '../upstream/rest.ts';
 
+const MONEY_MUTATIONS = [
+  ...(['createMoneyOut', 'createInternalTransaction'] as const),
+  ...(['createPennyValidation', 'refundTransaction'] as const),
+];
 const QUARANTINE_REASONS: readonly QuarantineReason[] = [
   ...(['unreadable', 'incomplete', 'foreign-client'] as const),
   ...(['conflict', 'undecided'] as const),
@@ -29,6 +33,11 @@ export interface Metrics {
   readonly registry: Registry;
   readonly events: EventMetrics;
   readonly fanOut: FanOutMetrics;
+  readonly money: {
+    mismatch(mutation: string): void;
+    /** Whom to ask whether payments are held. */
+    watchHold(isHeld: () => Promise<boolean>): void;
+  };
   upstreamCall(call: CallRecord): void;
   /** An operation has its result, or a subscription is open, after so many milliseconds. */
   operation(type: string, outcome: 'ok' | 'error', milliseconds: number): void;
@@ -158,6 +167,12 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     registers,
   });
 
+  const mismatches = counter(
+    'pasarela_payment_answer_mismatches_total',
+    'Answers to payments that were not the answers to their orders, by mutation.',
+    ['mutation'],
+  );
+
   // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
   for (const type of EVENT_TYPES) {
     for (const count of [appended, spooled, drained, delivered]) count.inc({ type }, 0);
@@ -175,8 +190,25 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
   let followers = 0;
   let sharing = 0;
 
+  let isHeld = async (): Promise<boolean> => false;
+  new Gauge({
+    name: 'pasarela_payments_held',
+    help: '1 while payments are held, as their record was put back to an earlier state.',
+    registers,
+    async collect() {
+      this.set((await isHeld()) ? 1 : 0);
+    },
+  });
+  for (const mutation of MONEY_MUTATIONS) mismatches.inc({ mutation }, 0);
+
   return {
     registry,
+    money: {
+      mismatch: (mutation) => mismatches.inc({ mutation }),
+      watchHold: (ask) => {
+        isHeld = ask;
+      },
+    },
     fanOut: {
       sharing(change) {
         sharing += change;

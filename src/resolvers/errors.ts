@@ -1,3 +1,4 @@
+import type { UnknownReason } from '../money/outcome.ts';
 import type { Refusal } from '../upstream/errors.ts';
 import type { Transaction } from '../upstream/transactions.ts';
 
@@ -146,6 +147,7 @@ export class RefusedError extends UserError {
 /** The request left and no clear answer came: neither success nor failure. */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
+  readonly reason: UnknownReason;
   readonly safeToRetry: boolean;
   /** RFC 3339. */
   readonly retryUntil: string | null;
@@ -154,9 +156,15 @@ export class OutcomeUnknown extends Error {
 
   constructor(
     message: string,
-    options: { safeToRetry: boolean; retryUntil?: string | null; original?: Transaction | null },
+    options: {
+      reason: UnknownReason;
+      safeToRetry: boolean;
+      retryUntil?: string | null;
+      original?: Transaction | null;
+    },
   ) {
     super(message);
+    this.reason = options.reason;
     this.safeToRetry = options.safeToRetry;
     this.retryUntil = options.retryUntil ?? null;
     this.original = options.original ?? null;

@@ -52,5 +52,5 @@ const unclear = (error: UpstreamError, rules: SendOnce): Error =>
     ? error
     : new OutcomeUnknown(
         `It may or may not have happened. ${error.message} Look before sending it again: nothing keeps it from happening twice.`,
-        { safeToRetry: false },
+        { reason: 'NO_ANSWER', safeToRetry: false },
       );

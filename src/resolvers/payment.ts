@@ -1,10 +1,12 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer } from '../common/attempt.ts';
 import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../money/call.ts';
 import { upstreamIdempotencyKey } from '../money/idempotency-key.ts';
-import { StoreUnavailableError } from '../money/record.ts';
+import type { UnknownReason } from '../money/outcome.ts';
+import { PaymentsHeldError, StoreUnavailableError } from '../money/record.ts';
 import type { Context } from '../operation/context.ts';
+import { isDocumentedError } from '../upstream/documented-error.ts';
 import { readRefusal, UpstreamError } from '../upstream/errors.ts';
-import { errorOfAnswer } from '../upstream/rest.ts';
+import { errorOfAnswer, type MayRenew } from '../upstream/rest.ts';
 import {
   isTransaction,
   sendInternalTransaction,
@@ -22,6 +24,7 @@ import {
   UserError,
   ValidationError,
 } from './errors.ts';
+import { compare } from './payment-answer.ts';
 import {
   type Payment,
   type PennyValidationInput,
@@ -39,6 +42,9 @@ export interface Paid {
 }
 
 const MEMBERS: Refusals = [ValidationError, PreconditionError, NotFoundError, ConflictError, RefusedError];
+
+/** What a penny validation sends, in pesos. */
+const PENNY = '0.01';
 
 const TRANSFER_FIELDS: FieldPaths = {
   AMOUNT_NOT_POSITIVE: ['input', 'amount'],
@@ -73,41 +79,63 @@ export function attemptOf(attempt: Attempt, number: number): Attempt {
   return { kind: 'failed', error: new GivenUpError('kept from a narrowed caller', { dispatched: false }) };
 }
 
-const readable = ({ body }: UpstreamAnswer): boolean => isTransaction(body);
+/**
+ * After which 401 the same request may leave once more with another credential: one that the service itself has given, as
+ * nothing moved then. A repeat of money out may after any, as the service knows its key.
+ *
+ * @param number as in {@link attemptOf}
+ */
+export const renewal =
+  (mutation: Payment['mutation'], number: number): MayRenew =>
+  (refused) =>
+    isDocumentedError(refused) || (mutation === 'createMoneyOut' && number > 1);
 
 /** Sends an outbound SPEI transfer, at most once for its key. */
 export function createMoneyOut(input: TransferInput, context: Context): Promise<Paid> {
   const { clientId, customerId } = context.caller;
   const payment = transfer('createMoneyOut', clientId, input);
-  const key = upstreamIdempotencyKey({ clientId, customerId, key: payment.key });
   const { rest } = context.session;
-  return pay('createMoneyOut', payment, context, (body) => sendMoneyOut(rest, body, key));
+  return pay('createMoneyOut', payment, context, input, input.amount, (body, mayRenew, namedAfter) => {
+    const key = upstreamIdempotencyKey({ clientId, customerId, key: payment.key }, namedAfter);
+    return sendMoneyOut(rest, body, key, mayRenew);
+  });
 }
 
 /** Moves money between two internal instruments, at most once for its key. */
 export function createInternalTransaction(input: TransferInput, context: Context): Promise<Paid> {
   const payment = transfer('createInternalTransaction', context.caller.clientId, input);
   const { rest } = context.session;
-  return pay('createInternalTransaction', payment, context, (body) => sendInternalTransaction(rest, body));
+  return pay('createInternalTransaction', payment, context, input, input.amount, (body, mayRenew) =>
+    sendInternalTransaction(rest, body, mayRenew),
+  );
 }
 
 /** Sends 0.01 MXN to learn who owns a CLABE, at most once for its key. */
 export function createPennyValidation(input: PennyValidationInput, context: Context): Promise<Paid> {
   const payment = pennyValidation(context.caller.clientId, input);
   const { rest } = context.session;
-  return pay('createPennyValidation', payment, context, (body) => sendPennyValidation(rest, body));
+  return pay('createPennyValidation', payment, context, input, PENNY, (body, mayRenew) =>
+    sendPennyValidation(rest, body, mayRenew),
+  );
 }
 
 async function pay(
   mutation: Exclude<Payment['mutation'], 'refundTransaction'>,
   payment: Payment,
   context: Context,
-  send: (body: string) => Promise<Attempt>,
+  input: { readonly sourceInstrumentId: string; readonly destinationInstrumentId: string },
+  amount: string,
+  send: (body: string, mayRenew: MayRenew, namedAfter: string | undefined) => Promise<Attempt>,
 ): Promise<Paid> {
+  const { clientId } = context.caller;
+  const { sourceInstrumentId, destinationInstrumentId } = input;
+  const ordered = { mutation, clientId, amount, sourceInstrumentId, destinationInstrumentId };
   const calls: MoneyCalls = {
     // A request that has left is bounded by the operation's deadline, which the session's calls keep by themselves.
-    send: async (body, number) => attemptOf(await send(body), number),
-    isTransaction: readable,
+    send: async (body, number, _signal, namedAfter) =>
+      attemptOf(await send(body, renewal(mutation, number), namedAfter), number),
+    compare: (answer) => compare(ordered, answer),
+    isServiceError: isDocumentedError,
   };
   const order = { ...intentOf(payment, context), mutation, calls };
   const { answer, replayed } = await execute(order, context, TRANSFER_RULES);
@@ -118,6 +146,7 @@ async function pay(
 export const intentOf = ({ key, inputHash, body }: Payment, { caller }: Context) => ({
   clientId: caller.clientId,
   customerId: caller.customerId,
+  keyOwner: caller.keyOwner,
   key,
   inputHash,
   body,
@@ -146,6 +175,12 @@ export async function execute(
 
 function recordUnreachable(error: unknown): never {
   if (!(error instanceof StoreUnavailableError)) throw error;
+  if (error instanceof PaymentsHeldError) {
+    throw new PaymentRecordError(
+      'Payments are held, as their record has been put back to an earlier state. Nothing was sent. Try again with the same key when the operator has let them go on.',
+      { cause: error },
+    );
+  }
   throw new PaymentRecordError(
     'The record of payments cannot be reached, so nothing was sent. Try again with the same key.',
     { cause: error },
@@ -179,13 +214,21 @@ function errorOf(result: MoneyResult, rules: RefusalRules): Error {
   }
 }
 
+const WHY: Readonly<Record<UnknownReason, string>> = {
+  NO_ANSWER: 'No answer of the service has come.',
+  STILL_PROCESSING: 'The service says that a request with this key is still under way.',
+  ANSWER_DOES_NOT_MATCH: 'The answer that came is not the answer to this payment.',
+  TOO_LATE_TO_ASK: 'The service remembers a key for a day only, so it is not asked again.',
+};
+
 function unknownOutcome(result: UnknownResult): OutcomeUnknown {
   const original = result.original?.body;
   const advice = result.safeToRetry
     ? 'Send the same input with the same key again: it cannot happen twice.'
     : 'Look at the account before paying again under another key.';
-  const stuck = result.sameAnswerAgain ? ' The service keeps giving the same answer.' : '';
-  return new OutcomeUnknown(`The money may or may not have moved.${stuck} ${advice}`, {
+  const stuck = result.sameAnswerAgain ? ' The same answer comes again and again.' : '';
+  return new OutcomeUnknown(`The money may or may not have moved. ${WHY[result.reason]}${stuck} ${advice}`, {
+    reason: result.reason,
     safeToRetry: result.safeToRetry,
     retryUntil: result.retryUntil === undefined ? null : new Date(result.retryUntil).toISOString(),
     original: isTransaction(original) ? original : null,

@@ -2,10 +2,12 @@ import { toAmount } from '../common/amounts.ts';
 import { type Attempt, GivenUpError, type UpstreamAnswer } from '../common/attempt.ts';
 import type { RefundCalls } from '../money/call.ts';
 import type { Context } from '../operation/context.ts';
+import { isDocumentedError } from '../upstream/documented-error.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
-import { attemptOf, execute, intentOf, REFUND_RULES, transactionIn } from './payment.ts';
+import { attemptOf, execute, intentOf, REFUND_RULES, renewal, transactionIn } from './payment.ts';
+import { compare } from './payment-answer.ts';
 import { type RefundInput, refund } from './payment-input.ts';
 import { isNeverRefunded } from './transaction.ts';
 
@@ -43,14 +45,25 @@ export async function refundTransaction(input: RefundInput, context: Context): P
   const { rest } = context.session;
   const payment = refund(input);
   const { transactionId } = input;
+  const { clientId } = context.caller;
+  const mutation = 'refundTransaction';
+  let amount = input.as.amount?.amount;
   const calls: RefundCalls = {
-    send: async (body, number) => attemptOf(await sendRefund(rest, transactionId, body), number),
+    send: async (body, number) =>
+      attemptOf(await sendRefund(rest, transactionId, body, renewal(mutation, number)), number),
+    compare: (answer) => compare({ mutation, clientId, amount, originalId: transactionId }, answer),
+    isServiceError: isDocumentedError,
     isTransaction: ({ body }) => isTransaction(body),
-    readOriginal: () => readOriginal(input, context),
+    readOriginal: async () => {
+      const read = await readOriginal(input, context);
+      // Refunds are in full.
+      if (read.kind === 'answered' && isTransaction(read.body)) amount = read.body.amount;
+      return read;
+    },
     isRefunded: ({ body }: UpstreamAnswer) => isTransaction(body) && body.transactionStatus === 'REFUNDED',
   };
   const { answer, replayed } = await execute(
-    { ...intentOf(payment, context), mutation: 'refundTransaction', calls },
+    { ...intentOf(payment, context), mutation, calls },
     context,
     REFUND_RULES,
   );

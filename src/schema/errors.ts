@@ -119,12 +119,30 @@ userError(NotFoundError, 'NotFoundError', 'Something that the input names does n
 userError(ConflictError, 'ConflictError', 'It collides with something that is already there or under way.');
 userError(RefusedError, 'RefusedError', 'The upstream refused in a way that it does not document.');
 
+const OutcomeUnknownReasonType = builder.enumType('OutcomeUnknownReason', {
+  description: 'Why an outcome is unknown, for a program to branch on.',
+  values: {
+    NO_ANSWER: { description: 'The answer was lost, or came from something other than the service.' },
+    STILL_PROCESSING: {
+      description:
+        'The service answers that a request with this key is still under way, and goes on doing so.',
+    },
+    ANSWER_DOES_NOT_MATCH: { description: "The service's answer is not the answer to this order." },
+    TOO_LATE_TO_ASK: { description: 'The key is older than the service remembers.' },
+  },
+});
+
 builder.objectType(OutcomeUnknown, {
   name: 'OutcomeUnknown',
   description:
     'The request was sent and no clear answer came: it may or may not have happened. Neither success nor failure, so it is no `UserError`.',
   fields: (t) => ({
     message: t.exposeString('message', { nullable: false, description: 'What is known, for people.' }),
+    reason: t.expose('reason', {
+      type: OutcomeUnknownReasonType,
+      nullable: false,
+      description: 'Why it is unknown, for programs.',
+    }),
     safeToRetry: t.exposeBoolean('safeToRetry', {
       nullable: false,
       description: 'True when sending the same input with the same key again cannot do it twice.',

@@ -7,6 +7,8 @@ export interface Condition {
   readonly eventsAvailable: boolean;
   /** Whether the record of payments can be kept. */
   readonly paymentsAvailable: boolean;
+  /** Whether payments are held until an operator lets them go on. */
+  readonly paymentsHeld: boolean;
   readonly upstreamAvailable: boolean;
   /** Events waiting for the log to come back. */
   readonly spooled: number;
@@ -16,7 +18,7 @@ export interface Condition {
 
 /**
  * The answer of `/readyz`. An upstream or a Redis that is away, a spool that cannot be read, or a record of payments that cannot be
- * kept is `degraded`, never unready: a gateway taken out of rotation could not even keep what arrives meanwhile.
+ * kept, or is held, is `degraded`, never unready: a gateway taken out of rotation could not even keep what arrives meanwhile.
  */
 export function readiness(condition: Condition): { readonly status: 200 | 503; readonly body: object } {
   const { draining, writable, spooled, unreadableSpools } = condition;
@@ -26,13 +28,14 @@ export function readiness(condition: Condition): { readonly status: 200 | 503; r
   const degraded = [
     ...(condition.eventsAvailable ? [] : ['events']),
     ...(unreadableSpools.length === 0 ? [] : ['spool']),
-    ...(condition.paymentsAvailable ? [] : ['payments']),
+    ...(condition.paymentsAvailable && !condition.paymentsHeld ? [] : ['payments']),
     ...(condition.upstreamAvailable ? [] : ['upstream']),
   ];
   const body = {
     status: degraded.length > 0 ? 'degraded' : 'ready',
     degraded,
     spooled,
+    ...(condition.paymentsHeld && { paymentsHeld: true }),
     ...(unreadableSpools.length > 0 && { unreadableSpools }),
   };
   return { status: 200, body };

@@ -43,6 +43,9 @@ export const fixedCredential =
   async (refused) =>
     refused === undefined ? credential : undefined;
 
+/** Whether a request that was answered with this 401 may leave once more with another credential. */
+export type MayRenew = (refused: Answered) => boolean;
+
 /** What changes something in the REST service. Reads have their own ways, which know who may see what (session.ts). */
 export type RestChanges = Pick<Rest, 'clientId' | 'send'>;
 
@@ -60,8 +63,8 @@ export interface Rest {
   /** Records that a GET without parameters was not made, as its answer is known from an earlier operation. */
   served(route: string): void;
   /**
-   * A POST, PATCH or DELETE, sent once; once more with another credential after a 401, which is refused before anything
-   * happens. Never throws but for a malformed id.
+   * A POST, PATCH or DELETE, sent once; once more with another credential after a 401, unless `mayRenew` says otherwise. Never
+   * throws but for a malformed id.
    */
   send(
     method: 'POST' | 'PATCH' | 'DELETE',
@@ -74,6 +77,7 @@ export interface Rest {
       signal?: AbortSignal;
       /** Over which connections; those of all calls of this caller where nothing is said. */
       over?: Connections;
+      mayRenew?: MayRenew;
     },
   ): Promise<Attempt>;
   /**
@@ -124,7 +128,7 @@ type Call = Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'signal' 
 /** How often one call may be repeated with a fresher credential: another process may have renewed it meanwhile. */
 const MAX_RENEWALS = 2;
 
-const isRefusedCredential = (attempt: Attempt): boolean =>
+const isRefusedCredential = (attempt: Attempt): attempt is Answered =>
   attempt.kind === 'answered' && attempt.status === 401;
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
@@ -197,11 +201,12 @@ export function createRest(options: RestOptions): Rest {
   }
 
   /** One call under the credential of the moment. Throws what `authorize` throws. */
-  async function authorized(route: string, request: Call): Promise<Attempt> {
+  async function authorized(route: string, request: Call, mayRenew?: MayRenew): Promise<Attempt> {
     let credential = await options.authorize();
     for (let renewals = 0; ; renewals += 1) {
       const attempt = await once(route, { ...request, headers: { ...request.headers, ...credential } });
       if (!isRefusedCredential(attempt) || renewals === MAX_RENEWALS) return attempt;
+      if (mayRenew?.(attempt) === false) return attempt;
       credential = await options.authorize(credential);
       if (credential === undefined) return attempt;
     }
@@ -249,10 +254,10 @@ export function createRest(options: RestOptions): Rest {
       const { coalesce } = options;
       return coalesce === undefined ? read(route, path) : coalesce({ route, path }, () => read(route, path));
     },
-    async send(method, route, { params = {}, body, headers = {}, signal, over } = {}) {
+    async send(method, route, { params = {}, body, headers = {}, signal, over, mayRenew } = {}) {
       const path = expandPath(route, { clientId, ...params });
       try {
-        return await authorized(route, {
+        const request = {
           method,
           path,
           headers: {
@@ -263,7 +268,8 @@ export function createRest(options: RestOptions): Rest {
           ...(body === undefined ? {} : { body }),
           ...(signal ? { signal } : {}),
           ...(over === undefined ? {} : { over }),
-        });
+        };
+        return await authorized(route, request, mayRenew);
       } catch (error) {
         if (error instanceof UpstreamError) return { kind: 'failed', error };
         throw error;

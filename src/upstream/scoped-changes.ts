@@ -101,8 +101,9 @@ function parse(body: string | undefined): JsonObject {
 /** In the form of docs/upstream-api.md, "Errors", as the upstream answers for an id that nobody has. */
 function notFound(identifier: string): Answered {
   const body = {
+    code: 9,
     message: 'API Error',
-    details: [{ reason: identifier, metadata: { error_detail: identifier } }],
+    details: [{ reason: identifier, domain: 'CORE', metadata: { error_detail: identifier } }],
   };
   const text = JSON.stringify(body);
   return { kind: 'answered', status: 404, body, text, retryAfterMs: undefined, synthesized: true };

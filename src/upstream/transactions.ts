@@ -7,7 +7,7 @@ import type { Attempt } from './http.ts';
 import type { InstrumentDetail, InstrumentLoader } from './instruments.ts';
 import { identified, isObject, type Optional, present } from './json.ts';
 import { isId } from './path.ts';
-import type { Rest, RestChanges } from './rest.ts';
+import type { MayRenew, Rest, RestChanges } from './rest.ts';
 
 /** A movement of money (docs/upstream-api.md, "Transaction"). */
 export interface Transaction {
@@ -109,24 +109,38 @@ export async function readTransaction(
  *
  * @param idempotencyKey a UUID of version 5.
  */
-export const sendMoneyOut = (rest: RestChanges, body: string, idempotencyKey: string): Promise<Attempt> =>
+export const sendMoneyOut = (
+  rest: RestChanges,
+  body: string,
+  idempotencyKey: string,
+  mayRenew: MayRenew,
+): Promise<Attempt> =>
   rest.send('POST', MONEY_OUT, {
     body,
     headers: { 'idempotency-key': idempotencyKey },
     over: 'money',
+    mayRenew,
   });
 
 /** Sends the bytes of a book transfer (docs/upstream-api.md, endpoint 12). */
-export const sendInternalTransaction = (rest: RestChanges, body: string): Promise<Attempt> =>
-  rest.send('POST', INTERNAL_TRANSACTION, { body, over: 'money' });
+export const sendInternalTransaction = (
+  rest: RestChanges,
+  body: string,
+  mayRenew: MayRenew,
+): Promise<Attempt> => rest.send('POST', INTERNAL_TRANSACTION, { body, over: 'money', mayRenew });
 
 /** Sends the bytes of a penny validation (docs/upstream-api.md, endpoint 13). */
-export const sendPennyValidation = (rest: RestChanges, body: string): Promise<Attempt> =>
-  rest.send('POST', PENNY_VALIDATION, { body, over: 'money' });
+export const sendPennyValidation = (rest: RestChanges, body: string, mayRenew: MayRenew): Promise<Attempt> =>
+  rest.send('POST', PENNY_VALIDATION, { body, over: 'money', mayRenew });
 
 /** Sends the bytes of a refund (docs/upstream-api.md, endpoint 14). */
-export const sendRefund = (rest: RestChanges, transactionId: string, body: string): Promise<Attempt> =>
-  rest.send('POST', REFUND, { params: { transactionId }, body, over: 'money' });
+export const sendRefund = (
+  rest: RestChanges,
+  transactionId: string,
+  body: string,
+  mayRenew: MayRenew,
+): Promise<Attempt> =>
+  rest.send('POST', REFUND, { params: { transactionId }, body, over: 'money', mayRenew });
 
 /** Which sides of a transaction are in the caller's scope. */
 interface Sides {

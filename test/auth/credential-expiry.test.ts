@@ -9,6 +9,7 @@ const caller = (expiresAt: number | undefined): Caller => ({
   clientId: 'c',
   customerId: undefined,
   subject: undefined,
+  keyOwner: undefined,
   scopes: SCOPES,
   expiresAt,
 });

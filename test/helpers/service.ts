@@ -35,6 +35,7 @@ export const serviceFor = (client: {
   keys: { secret: new Secret(JWT_SECRET) },
   issuer: ISSUER,
   audience: AUDIENCE,
+  keyOwnerClaim: 'sub',
 });
 
 export interface CallerClaims {

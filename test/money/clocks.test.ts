@@ -1,9 +1,13 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { order } from './orders.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
@@ -29,7 +33,7 @@ afterEach(async () => {
 /** A process whose clock is off by so much. */
 async function process(offByMs: number) {
   const ambient: Ambient = { ...systemAmbient, now: () => Date.now() + offByMs };
-  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger });
+  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
   const money = createMoney({ records, logger, ambient });
   opened.push({ money, records });
   return (key: string, leave = new AbortController().signal) =>
@@ -84,3 +88,64 @@ it.each([0, -2 * HOUR])(
     expect(upstream.ledger.get('key')).toBe(1);
   },
 );
+
+it('moves money once where the clock of Redis was two hours ahead, and right again a day later', async () => {
+  const sender = await process(0);
+  upstream.faults.push('reset-after');
+  const leave = new AbortController();
+  const sending = sender('key', leave.signal);
+  await expect.poll(() => upstream.received.length).toBe(1);
+  leave.abort();
+  expect(await sending).toMatchObject({ kind: 'unknown', safeToRetry: true });
+  // By Redis 22.5 hours have passed, by the clock of the processes 24.5.
+  await pass(22.5);
+  upstream.forget();
+  const next = await process(24.5 * HOUR);
+  expect(await next('key')).toMatchObject({ kind: 'unknown', reason: 'TOO_LATE_TO_ASK', safeToRetry: false });
+  expect(upstream.ledger.get('key')).toBe(1);
+});
+
+describe('the embedded store, without a process for 24.5 hours, its clock two hours ahead at the sending', () => {
+  /** Sends, loses the answer, and asks again after the hours, by a clock that has been set right meanwhile. */
+  async function again(hours: number, bootIdLater: string) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-clocks-'));
+    const open = async (wall: number, boot: number, id: string) => {
+      const now = () => 1_800_000_000_000 + wall * HOUR;
+      const clock = { id, now: () => 50 * HOUR + boot * HOUR };
+      const records = openSqliteRecords(join(dataDir, 'money.sqlite'), now, () => performance.now(), clock);
+      const started = Date.now();
+      const money = createMoney({
+        records,
+        logger,
+        ambient: { ...systemAmbient, now: () => now() + Date.now() - started },
+      });
+      opened.push({ money, records });
+      return (signal = new AbortController().signal) =>
+        money.execute(order(upstream.url, 'createMoneyOut', 'key'), { deadline: now() + 20_000, signal });
+    };
+    const pay = await open(2, 0, 'a start of the machine');
+    upstream.faults.push('reset-after');
+    const leave = new AbortController();
+    const sending = pay(leave.signal);
+    await expect.poll(() => upstream.received.length).toBe(1);
+    leave.abort();
+    await sending;
+    for (const { money, records } of opened.splice(0)) {
+      await money.stop();
+      await records.stop();
+    }
+    if (hours > 24) upstream.forget();
+    const next = await open(hours, hours, bootIdLater);
+    return next().finally(() => rm(dataDir, { recursive: true }));
+  }
+
+  it('moves money once: the clock of the kernel has counted the hours', async () => {
+    expect(await again(24.5, 'a start of the machine')).toMatchObject({ reason: 'TOO_LATE_TO_ASK' });
+    expect(upstream.ledger.get('key')).toBe(1);
+  });
+
+  it('settles it within the day, by any start of the machine', async () => {
+    expect(await again(20, 'another start')).toMatchObject({ kind: 'done' });
+    expect(upstream.ledger.get('key')).toBe(1);
+  });
+});

@@ -10,7 +10,7 @@ import { type MoneyRecords, StoreUnavailableError } from '../../src/money/record
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { freePort } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
-import { fastAmbient, MUTATIONS, order, told } from './orders.ts';
+import { fastAmbient, MUTATIONS, NOBODYS, order, told } from './orders.ts';
 import { type Fault, startUpstream, type Upstream } from './upstream.ts';
 
 const HOUR = 3_600_000;
@@ -23,6 +23,7 @@ let dataDir: string;
 let records: MoneyRecords;
 let upstream: Upstream;
 let money: Money;
+let mismatches: MoneyMutation[];
 let keys = 0;
 let key: string;
 /** Moves the gateway's clock. */
@@ -35,7 +36,9 @@ beforeEach(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
   records = openSqliteRecords(join(dataDir, 'money.sqlite'), ambient.now);
   upstream = await startUpstream();
-  money = createMoney({ records, logger, ambient, leaseMs: HOUR });
+  mismatches = [];
+  const onMismatch = (mutation: MoneyMutation) => mismatches.push(mutation);
+  money = createMoney({ records, logger, ambient, leaseMs: HOUR, onMismatch });
   keys += 1;
   key = `intent-${keys}`;
   skip = 0;
@@ -197,7 +200,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     const made = make(mutation);
     const first = renewing.execute(made, limits(300_000));
     await until(() => renewals >= 3);
-    const claim = { owner: 'another', inputHash: made.inputHash, leaseMs: HOUR };
+    const claim = { owner: 'another', inputHash: made.inputHash, leaseMs: HOUR, ...NOBODYS };
     expect(await records.claim(recordName(made), claim)).toEqual({ state: 'busy' });
     upstream.letGo();
     expect(await first).toMatchObject({ kind: 'done' });
@@ -340,10 +343,36 @@ describe('createMoneyOut', () => {
     expect(movements()).toBe(0);
   });
 
-  it('is not taken for refused when a repeat alone meets a 4xx', async () => {
-    upstream.faults.push('reset-after', 404, 400);
+  it.each([400, 401, 403, 404, 405, 410, 413, 422, 429])(
+    'is not taken for refused when its repeats meet pages of somebody on the way, alike: %i',
+    async (page) => {
+      const pages = Array.from({ length: 3 }, () => ({ page, served: false }));
+      upstream.faults.push('reset-after', ...pages);
+      expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done' });
+      expect([movements(), posts()]).toEqual([1, 5]);
+    },
+  );
+
+  it('is unknown, and alarmed of, when answers go on being those to another order', async () => {
+    const faults = Array.from({ length: 5 }, () => 'other-amount-after' as const);
+    upstream.faults.push(...faults);
+    expect(await pay('createMoneyOut')).toMatchObject({
+      kind: 'unknown',
+      reason: 'ANSWER_DOES_NOT_MATCH',
+      safeToRetry: true,
+    });
+    expect([movements(), posts()]).toEqual([1, 5]);
+    expect(mismatches).toEqual(Array.from({ length: 5 }, () => 'createMoneyOut'));
     expect(await pay('createMoneyOut')).toMatchObject({ kind: 'done' });
-    expect(movements()).toBe(1);
+  });
+
+  it('ends soon, and says why, where the service goes on saying 409 to a first attempt', async () => {
+    upstream.faults.push(...Array.from({ length: 20 }, () => 409));
+    const still = { kind: 'unknown', reason: 'STILL_PROCESSING', safeToRetry: false };
+    expect(await pay('createMoneyOut')).toMatchObject(still);
+    expect(posts()).toBe(5);
+    expect(await pay('createMoneyOut')).toMatchObject(still);
+    expect(posts()).toBe(5);
   });
 
   it('is in progress for as long as repeats meet a 409', async () => {
@@ -381,6 +410,7 @@ describe('createMoneyOut', () => {
       safeToRetry: false,
       retryUntil: undefined,
       last: undefined,
+      reason: 'TOO_LATE_TO_ASK',
     });
     expect(posts()).toBe(1);
   });
@@ -393,7 +423,7 @@ describe('createMoneyOut', () => {
     expect(movements()).toBe(1);
   });
 
-  it.each(['connection refused', 401, 403, 400, 409] as const)(
+  it.each(['connection refused', 401, 403, 429, 409] as const)(
     'is unknown, and neither free nor refused, when the first request of a later call meets: %s',
     async (met) => {
       const unknown = { kind: 'unknown', safeToRetry: true };
@@ -455,6 +485,26 @@ describe('createMoneyOut', () => {
 });
 
 describe.each(ONCE)('%s', (mutation) => {
+  it.each([400, 401, 403, 404, 409, 413, 422, 429])(
+    'is unknown after a page with %i, and never sent again',
+    async (page) => {
+      upstream.faults.push({ page, served: true });
+      const unknown = { kind: 'unknown', reason: 'NO_ANSWER', safeToRetry: false };
+      expect(await pay(mutation)).toMatchObject(unknown);
+      expect(await pay(mutation)).toMatchObject(unknown);
+      expect([movements(), posts()]).toEqual([1, 1]);
+    },
+  );
+
+  it('is unknown, for good and with its reason, after the answer to another order', async () => {
+    upstream.faults.push('other-amount-after');
+    const differs = { kind: 'unknown', reason: 'ANSWER_DOES_NOT_MATCH', safeToRetry: false };
+    expect(await pay(mutation)).toMatchObject(differs);
+    expect(await pay(mutation)).toMatchObject(differs);
+    expect([movements(), posts()]).toEqual([1, 1]);
+    expect(mismatches).toEqual([mutation]);
+  });
+
   it.each([
     'reset-before',
     'reset-after',
@@ -476,7 +526,7 @@ describe.each(ONCE)('%s', (mutation) => {
 });
 
 describe.each(REPORTED)('%s', (mutation) => {
-  it('is refused on a 409', async () => {
+  it('is refused on a 409 of the service', async () => {
     upstream.faults.push(409);
     expect(await pay(mutation)).toMatchObject({ kind: 'refused', answer: { status: 409 } });
   });

@@ -5,6 +5,7 @@
  */
 import { silentLogger } from '../../src/common/logger.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
+import { NOBODYS } from './orders.ts';
 
 const [, , dataDir = ''] = process.argv;
 const records = await openMoneyRecords({
@@ -19,7 +20,7 @@ let marked = 0;
 while (codes.length < 3) {
   const name = { clientId: 'client', hash: `intent-${marked}` };
   try {
-    await records.claim(name, { owner: 'a', inputHash: 'input', leaseMs: 0 });
+    await records.claim(name, { owner: 'a', inputHash: 'input', leaseMs: 0, ...NOBODYS });
     await records.markSent(name, 'a', body);
     marked += 1;
   } catch (error) {

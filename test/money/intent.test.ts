@@ -7,6 +7,7 @@ const intent: MoneyIntent = {
   mutation: 'createMoneyOut',
   clientId: CLIENT,
   customerId: undefined,
+  keyOwner: undefined,
   key: 'order-0001',
   inputHash: 'h',
   body: '{}',
@@ -93,6 +94,6 @@ describe('the upstream key', () => {
   });
 
   it('is another for each client, customer and key', () => {
-    expect(new Set(variants.map(upstreamIdempotencyKey)).size).toBe(variants.length);
+    expect(new Set(variants.map((variant) => upstreamIdempotencyKey(variant))).size).toBe(variants.length);
   });
 });

@@ -88,5 +88,28 @@ describe.each(['node:sqlite', 'Redis'])('a process killed at a step of its store
       expect(await next()).toMatchObject(settled ? { kind: 'done', replayed: true } : { kind: 'unknown' });
       expect(upstream.ledger.get(key) ?? 0).toBe(moved);
     });
+
+    it.each(
+      (['claim', 'markSent', 'answer', 'renew'] as const).flatMap((step) =>
+        (['before', 'after'] as const).map((when) => [step, when] as const),
+      ),
+    )(
+      'moves once though the process that takes it up dies as well, at %s, %s it, and the next',
+      async (step, when) => {
+        const key = `${mutation}-again-${step}-${when}`;
+        const { redisUrl, dataDir } = store;
+        const task = { redisUrl, dataDir, upstreamUrl: upstream.url, mutation, key, leaseMs: LEASE_MS };
+        upstream.faults.push('reset-after');
+        const first = { step: 'answer', when: 'before' } as const;
+        // Of what is never repeated no answer is stored, so that the first survives its fault.
+        await run({ ...task, kill: first });
+        for (const _time of [1, 2]) await run({ ...task, kill: { step, when } });
+        upstream.faults.splice(0);
+        const limits = { deadline: Date.now() + 10_000, signal: new AbortController().signal };
+        const result = await money.execute(order(upstream.url, mutation, key), limits);
+        expect(result).toMatchObject({ kind: mutation === 'createMoneyOut' ? 'done' : 'unknown' });
+        expect(upstream.ledger.get(key)).toBe(1);
+      },
+    );
   });
 });

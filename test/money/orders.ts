@@ -4,6 +4,8 @@ import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { upstreamIdempotencyKey } from '../../src/money/idempotency-key.ts';
 import { inputHash, type MoneyMutation } from '../../src/money/intent.ts';
+import type { Comparison } from '../../src/money/outcome.ts';
+import { isDocumentedError } from '../../src/upstream/documented-error.ts';
 
 export const MUTATIONS: readonly MoneyMutation[] = [
   'createMoneyOut',
@@ -17,27 +19,45 @@ const CLIENT = '0b0e6f0a-8a38-4a43-9b39-3a2e2f6f9d01';
 /** How long one request of a test's order may take, in ms: enough for a busy machine. Tests of silence ask for less. */
 const REQUEST_TIMEOUT_MS = 8_000;
 
+/** For a claim of a key that has no owner of its own. */
+export const NOBODYS = { keyOwner: '', twin: 'twin', isCustomers: false };
+
+interface OrderOptions {
+  readonly amount?: string;
+  readonly timeoutMs?: number;
+  readonly keyOwner?: string | undefined;
+}
+
 /** An order as a resolver would make it, over real HTTP to a test's upstream. The key doubles as reference. */
 export function order(
   upstreamUrl: string,
   mutation: MoneyMutation,
   key: string,
-  { amount = '10.00', timeoutMs = REQUEST_TIMEOUT_MS } = {},
+  { amount = '10.00', timeoutMs = REQUEST_TIMEOUT_MS, keyOwner }: OrderOptions = {},
 ): MoneyOrder {
   const intent = {
     clientId: CLIENT,
     customerId: undefined,
+    keyOwner,
     key,
     inputHash: inputHash(mutation, { amount }),
     // The moment makes each call's own bytes differ, so that a repeat that made its bytes anew would be seen.
     body: JSON.stringify({ reference: key, amount, madeAt: performance.now() }),
   };
-  const headers: Record<string, string> = { 'content-type': 'application/json' };
-  if (mutation === 'createMoneyOut') headers['idempotency-key'] = upstreamIdempotencyKey(intent);
   const calls = {
-    send: (body: string, _attempt: number, signal: AbortSignal): Promise<Attempt> =>
-      exchange(`${upstreamUrl}/${mutation}`, { method: 'POST', headers, body }, signal, timeoutMs),
-    isTransaction: ({ body }: UpstreamAnswer) => typeof body === 'object' && body !== null && 'id' in body,
+    send(body: string, _attempt: number, signal: AbortSignal, namedAfter?: string): Promise<Attempt> {
+      const headers: Record<string, string> = { 'content-type': 'application/json' };
+      if (mutation === 'createMoneyOut')
+        headers['idempotency-key'] = upstreamIdempotencyKey(intent, namedAfter);
+      return exchange(`${upstreamUrl}/${mutation}`, { method: 'POST', headers, body }, signal, timeoutMs);
+    },
+    compare: ({ body }: UpstreamAnswer): Comparison => {
+      if (!isTransaction(body)) return { kind: 'unreadable' };
+      return Reflect.get(body, 'amount') === amount
+        ? { kind: 'same' }
+        : { kind: 'differs', fields: ['amount'] };
+    },
+    isServiceError: isDocumentedError,
   };
   if (mutation !== 'refundTransaction') return { ...intent, mutation, calls };
   return {
@@ -46,10 +66,14 @@ export function order(
     calls: {
       ...calls,
       readOriginal: (signal) => exchange(`${upstreamUrl}/original/${key}`, {}, signal, timeoutMs),
+      isTransaction: ({ body }) => isTransaction(body),
       isRefunded: ({ text }) => text.includes('REFUNDED'),
     },
   };
 }
+
+const isTransaction = (body: unknown): body is object =>
+  typeof body === 'object' && body !== null && 'id' in body;
 
 async function exchange(
   url: string,

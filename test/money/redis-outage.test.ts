@@ -15,7 +15,7 @@ let money: Money;
 beforeEach(async () => {
   redis = await startRedis();
   upstream = await startUpstream();
-  records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger });
+  records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
   money = createMoney({ records, logger });
 });
 afterEach(async () => {
@@ -69,7 +69,7 @@ it('keeps what was sent through the death of Redis and of the gateway', async ()
   expect(await pay('kept')).toMatchObject({ kind: 'unknown' });
   await redis.kill();
   await redis.start();
-  const reopened = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/nowhere', logger });
+  const reopened = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
   const next = createMoney({ records: reopened, logger });
   expect(await pay('kept', next)).toMatchObject({ kind: 'unknown', safeToRetry: false });
   expect(upstream.ledger.get('kept')).toBe(1);

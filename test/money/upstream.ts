@@ -2,9 +2,15 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
+/** An answer of somebody in front of the service, before it is served or after. */
+interface Page {
+  readonly page: number;
+  readonly served: boolean;
+}
+
 /**
  * What the upstream does with one request instead of serving it. Those `after` move the money first. A number is a status
- * that stands in front of the service: nothing is served. `held` serves, and answers once {@link Upstream.letGo} is called.
+ * that the service itself refuses with, in its documented form. `held` serves, and answers once {@link Upstream.letGo} is called.
  */
 export type Fault =
   | 'reset-before'
@@ -16,6 +22,8 @@ export type Fault =
   | 'no-transaction-after'
   | '502-after'
   | 'held'
+  | 'other-amount-after'
+  | Page
   | number;
 
 interface Received {
@@ -63,7 +71,7 @@ export async function startUpstream(): Promise<Upstream> {
     const refused = amount === '0';
     if (!refused) ledger.set(reference, (ledger.get(reference) ?? 0) + 1);
     const answer: [number, string] = refused
-      ? [400, '{"code":9,"message":"API Error","details":[],"metadata":{"http_code":"400"}}']
+      ? [400, serviceError(400)]
       : [200, JSON.stringify({ id: `${path.slice(1)}-${reference}-${ledger.get(reference)}`, amount })];
     if (idempotencyKey !== undefined) kept.set(idempotencyKey, { body, answer });
     return answer;
@@ -75,7 +83,11 @@ export async function startUpstream(): Promise<Upstream> {
     const call: Received = { path: request.url ?? '', body: await text(request), idempotencyKey };
     received.push(call);
     const fault = faults.shift();
-    if (typeof fault === 'number') return reply(response, fault, `{"message":"fault ${fault}"}`);
+    if (typeof fault === 'number') return reply(response, fault, serviceError(fault));
+    if (typeof fault === 'object') {
+      if (fault.served) serve(call);
+      return reply(response, fault.page, `<html><h1>${fault.page}</h1></html>`);
+    }
     if (fault === 'reset-before') return void request.socket.resetAndDestroy();
     if (fault === 'hang-before') return;
     const [status, answer] = serve(call);
@@ -92,6 +104,8 @@ export async function startUpstream(): Promise<Upstream> {
         return reply(response, 200, '<html>welcome</html>');
       case 'no-transaction-after':
         return reply(response, 200, '{"ok":true}');
+      case 'other-amount-after':
+        return reply(response, status, answer.replace(/"amount":"[^"]*"/, '"amount":"500.00"'));
       case '502-after':
         return reply(response, 502, '<html>bad gateway</html>');
       case 'held':
@@ -135,6 +149,21 @@ export async function startUpstream(): Promise<Upstream> {
     },
   };
 }
+
+/** The documented body of an error. */
+export const serviceError = (status: number): string =>
+  JSON.stringify({
+    code: 9,
+    message: 'API Error',
+    details: [
+      {
+        '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+        reason: 'FAILED_PRECONDITION',
+        domain: 'CORE',
+        metadata: { error_detail: 'A detail.', http_code: String(status), module: 'Transactions' },
+      },
+    ],
+  });
 
 function reply(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(body);

@@ -3,6 +3,7 @@ import { Secret } from '../../src/common/secret.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { VARIANTS } from '../helpers/variants.ts';
+import { serviceError } from '../money/upstream.ts';
 
 const UNKNOWN = '3f2b1c9e-8d4a-4f6b-9a57-0c1d2e3f4a5b';
 const ANSWER = `__typename
@@ -367,7 +368,8 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
     [429, 'UPSTREAM_RATE_LIMITED'],
   ])('a %i is a top-level error and frees the key', async (status, code) => {
     const input = transfer();
-    await fault('/v1/transactions/internal_transaction', { status });
+    const body = JSON.parse(serviceError(status));
+    await fault('/v1/transactions/internal_transaction', { status, body });
     const refused = await gateway.query(DOCUMENTS.createInternalTransaction, { input });
     expect(refused.errors?.[0]?.extensions['code']).toBe(code);
     expect(await pay('createInternalTransaction', input)).toMatchObject({

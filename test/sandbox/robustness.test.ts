@@ -93,7 +93,7 @@ describe.each(READINGS)('hostile input, %s choices', (_name, choices) => {
 
   test('any path is answered, and what is no route is 404', async () => {
     await using box = await openSandbox(choices);
-    const paths = ['/v1', '/v1/', '/v1/nowhere', '/v2/banks', box.of('/nowhere'), '/sandbox/x'];
+    const paths = ['/v1', '/v1/', '/v1/nowhere', '/v2/banks', box.of('/dev/null/nowhere'), '/sandbox/x'];
     for (const path of paths) expectRefusal(await box.get(path), { status: 404 });
     expectRefusal(await box.call('PUT', '/v1/banks', {}), { status: 404 });
     for (const id of ['%E0%A4%A', '..%2f..', '%00', '%3f', 'x'.repeat(4_000), '__proto__']) {

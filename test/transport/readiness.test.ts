@@ -6,6 +6,7 @@ const WELL: Condition = {
   writable: true,
   eventsAvailable: true,
   paymentsAvailable: true,
+  paymentsHeld: false,
   upstreamAvailable: true,
   spooled: 0,
   unreadableSpools: [],

@@ -128,8 +128,15 @@ export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Fi
     if (state === undefined) found.failure(`what answers at ${url} is not the gateway`, other);
     else if (state.status === 'ready') found.ok(`runs at ${url}, and is ready`);
     else if (state.status === 'degraded') {
-      const { degraded = [], spooled = 0, unreadableSpools = [] } = state;
-      const away = degraded.filter((part) => part !== 'spool');
+      const { degraded = [], spooled = 0, unreadableSpools = [], paymentsHeld = false } = state;
+      const isTold = (part: string) => part === 'spool' || (part === 'payments' && paymentsHeld);
+      const away = degraded.filter((part) => !isTold(part));
+      if (paymentsHeld) {
+        found.failure(
+          `the gateway at ${url} holds all payments: their record has been put back to an earlier state`,
+          'Compare the transactions since with what callers hold, then run `pasarela payments resume`: docs/operations.md.',
+        );
+      }
       if (away.length > 0) {
         found.warning(
           `runs at ${url} without ${away.join(' and ')}; ${spooled} events wait in its spool`,
@@ -160,6 +167,7 @@ const Readiness = z.object({
   status: z.enum(['ready', 'degraded', 'unready', 'draining']),
   degraded: z.array(z.string()).optional(),
   spooled: z.number().optional(),
+  paymentsHeld: z.boolean().optional(),
   unreadableSpools: z.array(z.string()).optional(),
 });
 

@@ -109,7 +109,7 @@ async function playRound(cell: Cell, round: number): Promise<Outcome[]> {
 /** Where a kill strikes that is meant for one payment. */
 function placeOf({ clientId }: Sandbox, { mutation, input, path }: Payable, round: number) {
   const key = String(input['idempotencyKey']);
-  const { hash } = recordName({ mutation, clientId, customerId: undefined, key, inputHash: '', body: '' });
+  const { hash } = recordName({ clientId, customerId: undefined, key });
   return { name: `${mutation}-${round}`, hash, path };
 }
 

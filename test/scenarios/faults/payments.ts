@@ -31,7 +31,7 @@ export function documentOf(mutation: MoneyMutation, selection = 'id', beside = '
   const type = typeOf(mutation);
   return `mutation ($input: ${type}Input!) { result: ${mutation}(input: $input) { __typename
     ... on UserError { code field upstream { httpStatus } }
-    ... on OutcomeUnknown { safeToRetry retryUntil }
+    ... on OutcomeUnknown { reason safeToRetry retryUntil }
     ... on ${type}Success { replayed moved: ${MOVED[mutation]} { ${selection} } ${beside} } } }`;
 }
 

@@ -2,6 +2,7 @@ import { validate, version } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { serviceError } from '../../money/upstream.ts';
 import { type Front, startFront } from './front.ts';
 import { documentOf, inject, MUTATIONS, movementsOf, payable, requestsOf } from './payments.ts';
 
@@ -22,7 +23,7 @@ beforeAll(async () => {
     const isLimited = path.includes('/accounts') || (method === 'POST' && path.includes('transactions'));
     const limit = isLimited ? limits.shift() : undefined;
     if (limit === undefined) return false;
-    response.writeHead(429, { 'retry-after': limit.retryAfter }).end();
+    response.writeHead(429, { 'retry-after': limit.retryAfter }).end(serviceError(429));
     return true;
   });
   gateway = await startGateway({

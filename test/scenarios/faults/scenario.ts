@@ -1,5 +1,6 @@
 import type { MoneyMutation } from '../../../src/money/intent.ts';
 import { randomFrom } from '../../helpers/random.ts';
+import { serviceError } from '../../money/upstream.ts';
 import { MUTATIONS } from './payments.ts';
 
 /** A fault of the sandbox (docs/sandbox.md). */
@@ -52,13 +53,15 @@ const SHORT_DELAY_MS = 100;
 /** The movement is made when the gateway has already given up waiting. */
 const LONG_DELAY_MS = 600;
 
+/** A refusal in the service's own words. */
+const refused = (status: number): Fault => ({ status, body: JSON.parse(serviceError(status)) });
+
 /**
- * Each kind of fault, and each kind of status; and none, as often as it takes for some runs to go well. A 4xx that comes
- * although the request was performed is left out: the table of outcomes takes a service by its word when it refuses a
- * first request, as it must.
+ * Each kind of fault, and each kind of status; and none, as often as it takes for some runs to go well. Refusals without the
+ * service's own words come before the request is performed and after: they are those of somebody on the way.
  */
 const FAULTS: readonly (Fault | undefined)[] = [
-  ...Array.from({ length: 7 }, () => undefined),
+  ...Array.from({ length: 6 }, () => undefined),
   { delayMs: SHORT_DELAY_MS },
   { delayMs: LONG_DELAY_MS },
   'reset-before',
@@ -74,14 +77,24 @@ const FAULTS: readonly (Fault | undefined)[] = [
   { status: 425 },
   { status: 302, commit: true },
   { status: 200, commit: true, body: { ok: true } },
-  { status: 401 },
-  { status: 403 },
-  { status: 429 },
-  { status: 400, body: { code: 9, message: 'API Error' } },
+  { status: 401, commit: true },
+  { status: 403, body: '<html>Blocked</html>' },
+  { status: 429, commit: true },
+  { status: 400, commit: true, body: { code: 9, message: 'API Error' } },
   { status: 404 },
   { status: 409, body: 'in progress' },
-  { status: 422 },
+  { status: 422, commit: true },
+  ...[400, 401, 429].map(refused),
 ];
+
+/** The service contradicts none of its own answers: what it says of a repeat is what it said first. */
+const isRefused = (fault: Fault | undefined): boolean =>
+  typeof fault === 'object' &&
+  'status' in fault &&
+  typeof fault.body === 'object' &&
+  'details' in Object(fault.body);
+
+const LATER = FAULTS.filter((fault) => !isRefused(fault));
 
 const READ_FAULTS: readonly Fault[] = [
   { status: 503 },
@@ -124,14 +137,14 @@ export function drawRun(mutation: MoneyMutation, seed: number, round: number): R
 
   const turn = round + 5 * MUTATIONS.indexOf(mutation);
   const first = FAULTS[turn % FAULTS.length];
-  const later = [0, 1, 2, 3, 4, 5].slice(0, pick([0, 0, 1, 2, 6])).map(() => pick(FAULTS));
+  const later = [0, 1, 2, 3, 4, 5].slice(0, pick([0, 0, 1, 2, 6])).map(() => pick(LATER));
   const faults = (first === undefined ? [] : [first, ...later]).filter((fault) => fault !== undefined);
 
   const kill = KILLS[((round - 1) / 2 + 3 * MUTATIONS.indexOf(mutation)) % KILLS.length];
   return {
     mutation,
     refusable: chance(0.12),
-    faults: mutation === 'createMoneyOut' ? faults.filter(isNoRepeatedRefusal) : faults,
+    faults,
     readFaults: mutation === 'refundTransaction' && chance(0.3) ? [pick(READ_FAULTS), pick(READ_FAULTS)] : [],
     kill: kill && { ...kill, skip: pick([0, 0, 0, 1]) },
     calls: [0, 1, 2].slice(0, pick([0, 1, 2, 3])).map(() => ({
@@ -140,13 +153,4 @@ export function drawRun(mutation: MoneyMutation, seed: number, round: number): R
       hangsUpAfterMs: chance(0.4) ? Math.floor(random() * 500) : undefined,
     })),
   };
-}
-
-/** Somebody who refuses two repeats running, alike, cannot be told from the service's own kept refusal (outcome.ts). */
-function isNoRepeatedRefusal(fault: Fault, index: number, all: readonly Fault[]): boolean {
-  return statusOf(fault) === undefined || statusOf(fault) !== statusOf(all[index - 1]);
-}
-
-function statusOf(fault: Fault | undefined): number | undefined {
-  return typeof fault === 'object' && 'status' in fault ? fault.status : undefined;
 }

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { uptime } from 'node:os';
+
+/**
+ * The clock of the kernel. It counts the time since the machine was started, its sleep and the time in which no process ran
+ * included, and cannot be set. It means something only while the machine has not been started again.
+ */
+export interface BootClock {
+  /** Names this start of the machine. */
+  readonly id: string;
+  /** Ms since then. */
+  now(): number;
+}
+
+/** @returns undefined where the system names no start: only Linux does. */
+export function systemBootClock(): BootClock | undefined {
+  try {
+    const id = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return { id, now: () => Math.floor(uptime() * 1000) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The clocks of one process. */
+export interface Clocks {
+  /** Ms since the epoch, by the clock of the machine, which may be set. */
+  now(): number;
+  readonly boot: BootClock | undefined;
+}
+
+export const systemClocks = (): Clocks => ({ now: Date.now, boot: systemBootClock() });
+
+/** A moment as two clocks of a process showed it. */
+export interface Stamp {
+  readonly wall: number;
+  readonly bootId: string;
+  readonly bootMs: number;
+}
+
+export const stampOf = ({ now, boot }: Clocks): Stamp => ({
+  wall: now(),
+  bootId: boot?.id ?? '',
+  bootMs: boot?.now() ?? 0,
+});
+
+/** How long ago a moment is at most, in ms: as the clock says that shows the longer time. */
+export function ageOf(stamp: Stamp, { now, boot }: Clocks): number {
+  const byWall = now() - stamp.wall;
+  return boot === undefined || boot.id !== stamp.bootId
+    ? byWall
+    : Math.max(byWall, boot.now() - stamp.bootMs);
+}

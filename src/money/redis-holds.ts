@@ -1,0 +1,70 @@
+import type { RedisClient } from '../redis/connection.ts';
+import { runScript } from '../redis/script.ts';
+import type { Hold } from './record.ts';
+import type { RedisMarks } from './redis-marks.ts';
+import { CHECK, RESUME } from './redis-scripts.ts';
+
+/** The clients at which it was noticed that Redis had been put back. While there is one, nobody's payments are sent. */
+const HELD = 'pasarela:money:held';
+
+/** How many payments of a client were sent, in the slot of its records. */
+export const ledgerOf = (clientId: string): string => `pasarela:money:{${clientId}}:ledger`;
+
+/** Looks whether Redis has been put back, and keeps all processes from paying until an operator says go on. */
+export class RedisHolds {
+  readonly #redis: RedisClient;
+  readonly #marks: RedisMarks;
+  #isHeld = false;
+
+  constructor(redis: RedisClient, marks: RedisMarks) {
+    this.#redis = redis;
+    this.#marks = marks;
+  }
+
+  /** Whether payments were held when that was asked for last. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /** Compares the ledgers with what is known of them. */
+  async look(): Promise<void> {
+    for (const clientId of this.#marks.clients) {
+      if ((await this.#check(clientId)) !== undefined) await this.found(clientId);
+    }
+    await this.held();
+  }
+
+  /** A ledger is behind: for the other processes, also those that know nothing of this client. */
+  async found(clientId: string): Promise<void> {
+    this.#isHeld = true;
+    await this.#redis.sadd(HELD, clientId);
+  }
+
+  /** As all processes have it now. Rejects when Redis does not answer. */
+  async held(): Promise<Hold | undefined> {
+    const clients = await this.#redis.smembers(HELD);
+    const holds = await Promise.all(clients.map((clientId) => this.#check(clientId)));
+    const found = holds.filter((hold) => hold !== undefined);
+    this.#isHeld = clients.length > 0;
+    if (clients.length === 0) return undefined;
+    return {
+      since: Math.min(Date.now(), ...found.map(({ since }) => since)),
+      missing: found.reduce((sum, { missing }) => sum + missing, 0),
+    };
+  }
+
+  async resume(): Promise<void> {
+    for (const clientId of await this.#redis.smembers(HELD)) {
+      await runScript(this.#redis, RESUME, [ledgerOf(clientId)], []);
+      await this.#redis.srem(HELD, clientId);
+    }
+    this.#isHeld = false;
+  }
+
+  async #check(clientId: string): Promise<Hold | undefined> {
+    const { epoch, sent } = this.#marks.of(clientId);
+    const reply = await runScript(this.#redis, CHECK, [ledgerOf(clientId)], [epoch, sent]);
+    if (!Array.isArray(reply)) return undefined;
+    return { since: Number(reply[0]), missing: Number(reply[1]) };
+  }
+}
