@@ -272,7 +272,7 @@ export function buildServer(
       showsPage: config.workbench !== undefined,
       readiness: async () => {
         const [health, paymentsAvailable] = await Promise.all([events.health(), money.isAvailable()]);
-        const { writable, available, spooled, unreadableSpools = [] } = health;
+        const { writable, available, spooled, unreadableSpools = [], reasons, risks } = health;
         return readiness({
           draining: drain.draining,
           writable,
@@ -281,6 +281,8 @@ export function buildServer(
           upstreamAvailable: !breaker.isOpen(),
           spooled,
           unreadableSpools,
+          reasons,
+          risks,
         });
       },
       metrics: metrics.registry,

@@ -1,6 +1,7 @@
 import { Cluster, Command, type Redis } from 'ioredis';
 import type { RedisClient } from './connection.ts';
 import { serversOf, type Watchers, watchersOf } from './failover.ts';
+import { refusalOf } from './refusal.ts';
 import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
 import { runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
 
@@ -22,7 +23,7 @@ export function durableScript(lua: string): Script {
     end
     local reply = write()
     ${REPLICATION_IN_LUA}
-    return {reply or false, replid, replicas, syncs}`);
+    return {reply or false, replid, replicas, syncs, former}`);
 }
 
 /** Where a write goes to. */
@@ -56,6 +57,9 @@ export class DurableWrites {
   readonly #replids = new WeakMap<Redis, string>();
   #looking: Promise<void> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
+  /** Why primaries took no write when they were looked at last. */
+  #refusals: readonly string[] = [];
+  #silence: string | undefined;
 
   readonly #replicaTimeoutMs: number;
 
@@ -72,7 +76,22 @@ export class DurableWrites {
 
   /** Whether a write on any primary would count now, as far as is known. */
   get isDurable(): boolean {
-    return this.#replication.isDurable;
+    return this.#refusals.length === 0 && this.#replication.isDurable;
+  }
+
+  /** Why it would not, as sentences for the operator that name no address; empty where it would. */
+  get problems(): readonly string[] {
+    const { missing } = this.#replication;
+    return [
+      ...(this.#silence === undefined ? [] : [`Redis does not answer: ${this.#silence}.`]),
+      ...this.#refusals.map((refusal) => `Redis refuses writes: ${refusal.replace(/\.?$/, '.')}`),
+      ...(missing === undefined
+        ? []
+        : [
+            `A write counts once ${missing.required} ${missing.required === 1 ? 'replica has' : 'replicas have'} it, and ` +
+              `${missing.replicas} ${missing.replicas === 1 ? 'answers' : 'answer'} now.`,
+          ]),
+    ];
   }
 
   /**
@@ -95,10 +114,20 @@ export class DurableWrites {
 
   /** Looks at every primary. Rejects when one of them does not answer; what the others say counts all the same. */
   look(redis: RedisClient): Promise<void> {
-    this.#looking ??= this.#look(redis).finally(() => {
-      this.#looking = undefined;
-      this.#lookedAt = performance.now();
-    });
+    this.#looking ??= this.#look(redis)
+      .then(
+        () => {
+          this.#silence = undefined;
+        },
+        (error: unknown) => {
+          this.#silence = withoutCommand(error).message;
+          throw error;
+        },
+      )
+      .finally(() => {
+        this.#looking = undefined;
+        this.#lookedAt = performance.now();
+      });
     return this.#looking;
   }
 
@@ -214,18 +243,24 @@ export class DurableWrites {
   }
 
   async #look(redis: RedisClient): Promise<void> {
-    const looks = await Promise.allSettled(serversOf(redis).map((server) => this.#lookAt(server)));
+    const looks = await Promise.allSettled(serversOf(redis).map((server) => this.#lookAt(redis, server)));
+    const seen = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
+    this.#refusals = [...new Set(seen.flatMap(({ refusal }) => refusal ?? []))];
     const failed = looks.find((look) => look.status === 'rejected');
     if (failed !== undefined) throw withoutCommand(failed.reason);
     if (looks.length === 0) throw new Error('no primary is known');
-    this.#replication.keep(looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : [])));
+    this.#replication.keep(seen.map(({ replid }) => replid));
   }
 
-  async #lookAt(server: Redis): Promise<string> {
+  async #lookAt(
+    redis: RedisClient,
+    server: Redis,
+  ): Promise<{ readonly replid: string; readonly refusal: string | undefined }> {
+    const refusal = await refusalOf(redis, server);
     const primary = primaryIn(`${await server.info('replication')}${await server.info('stats')}`);
     this.#observe(server, primary);
     this.#replication.told(primary.replid, await this.#watchers?.ask(server));
-    return primary.replid;
+    return { replid: primary.replid, refusal };
   }
 }
 
@@ -249,10 +284,15 @@ async function send(
 
 function answerOf(reply: unknown): Answer {
   if (!Array.isArray(reply)) throw new TypeError('a durable script returned no list');
-  const [own, replid, replicas, syncs] = reply;
+  const [own, replid, replicas, syncs, former] = reply;
   return {
     reply: own,
-    primary: { replid: String(replid), replicas: Number(replicas), syncs: Number(syncs) },
+    primary: {
+      replid: String(replid),
+      replicas: Number(replicas),
+      syncs: Number(syncs),
+      former: String(former),
+    },
   };
 }
 

@@ -115,12 +115,12 @@ export class SpooledLog implements EventLog {
   }
 
   async health(): Promise<EventLogHealth> {
-    const { writable: logWritable, available } = await this.#log.health();
+    const { writable: logWritable, ...health } = await this.#log.health();
     const writable = logWritable || (await this.#ownSpool()?.isWritable()) === true;
     const unreadableSpools = [...this.#unreadable.keys()];
     return {
+      ...health,
       writable,
-      available,
       spooled: this.#waiting,
       ...(unreadableSpools.length > 0 && { unreadableSpools }),
     };
