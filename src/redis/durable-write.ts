@@ -1,15 +1,15 @@
-import { Cluster, Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { RedisClient } from './connection.ts';
 import { serversOf, type Watchers, watchersOf } from './failover.ts';
 import { refusalOf } from './refusal.ts';
 import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
+import { type Route, Routes } from './routes.ts';
 import { runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
 
 /** How long a write waits for the replicas while the one before it waited in vain, in milliseconds. */
 const STALLED_TIMEOUT_MS = 50;
-/** Between two looks at all primaries, and two at who owns which slots, in milliseconds. */
+/** Between two looks at all primaries, in milliseconds. */
 const LOOK_AFTER_MS = 500;
-const REFRESH_AFTER_MS = 250;
 /** More often than a slot moves, or a replica comes, during one write. */
 const MOST_TRIES = 5;
 
@@ -24,13 +24,6 @@ export function durableScript(lua: string): Script {
     local reply = write()
     ${REPLICATION_IN_LUA}
     return {reply or false, replid, replicas, syncs, former}`);
-}
-
-/** Where a write goes to. */
-interface Route {
-  readonly server: Redis;
-  /** The slot is on its way there: the server has to be told that it is asked all the same. */
-  readonly asking: boolean;
 }
 
 /** What a write waits for. */
@@ -52,7 +45,7 @@ interface Answer {
 export class DurableWrites {
   readonly #watchers: Watchers | undefined;
   readonly #replication: Replication;
-  readonly #refreshes = new WeakMap<Cluster, { readonly at: number; readonly done: Promise<void> }>();
+  readonly #routes = new Routes();
   /** The history that a connection last wrote to, or looked at. */
   readonly #replids = new WeakMap<Redis, string>();
   #looking: Promise<void> | undefined;
@@ -138,7 +131,7 @@ export class DurableWrites {
     args: readonly (string | number)[],
   ): Promise<unknown> {
     const [key = ''] = keys;
-    let route = await this.#route(redis, key);
+    let route = await this.#routes.route(redis, key);
     // A script that runs again, in front of WAIT, finds what it wrote itself: its first reply is the one that tells.
     let first: Answer | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
@@ -148,7 +141,9 @@ export class DurableWrites {
         replies = await send(route, durable, keys, args, wait);
       } catch (error) {
         const run = () => runScript(redis, durable, keys, args);
-        ({ first, route } = await this.#followed(redis, route.server, key, error, run));
+        const followed = await this.#routes.followed(redis, route.server, key, error, run);
+        ({ route } = followed);
+        first = followed.reply === undefined ? undefined : answerOf(followed.reply);
         continue;
       }
       const answer = answerOf(replies[0]);
@@ -180,60 +175,6 @@ export class DurableWrites {
   #observe(server: Redis, primary: Primary): void {
     this.#replids.set(server, primary.replid);
     this.#replication.observe(primary);
-  }
-
-  async #route(redis: RedisClient, key: string): Promise<Route> {
-    if (!(redis instanceof Cluster)) return { server: redis, asking: false };
-    const server = ownerOf(redis, key);
-    if (server !== undefined) return { server, asking: false };
-    await this.#refresh(redis);
-    const found = ownerOf(redis, key);
-    if (found === undefined) throw new Error('no node of the Cluster is known to own the slot');
-    return { server: found, asking: false };
-  }
-
-  /**
-   * Where to write after an error; and what came of it already, where the slot is just moving. Throws the error where the slot
-   * has not moved.
-   */
-  async #followed(
-    redis: RedisClient,
-    from: Redis,
-    key: string,
-    error: unknown,
-    run: () => Promise<unknown>,
-  ): Promise<{ readonly first: Answer | undefined; readonly route: Route }> {
-    if (!(redis instanceof Cluster)) throw error;
-    const [kind, , address] = error instanceof Error ? error.message.split(' ') : [];
-    const named = () => redis.nodes().find((node) => addressOf(node) === address);
-    if (kind === 'ASK') {
-      // ioredis follows a single command by itself, and knows the node from then on.
-      const first = answerOf(await run());
-      const server = named();
-      if (server === undefined) throw error;
-      return { first, route: { server, asking: true } };
-    }
-    if (kind === 'MOVED') {
-      await refreshed(redis);
-      // The node that was asked for the map may not have heard yet.
-      const server = named() ?? ownerOf(redis, key);
-      if (server === undefined) throw error;
-      return { first: undefined, route: { server, asking: false } };
-    }
-    // Whatever it was, the slot may have another owner. ioredis learns of that by itself from single commands alone.
-    await this.#refresh(redis);
-    const server = ownerOf(redis, key);
-    if (server === undefined || server === from) throw error;
-    return { first: undefined, route: { server, asking: false } };
-  }
-
-  /** Asks the Cluster who owns which slots, unless that was done just now. */
-  #refresh(cluster: Cluster): Promise<void> {
-    const last = this.#refreshes.get(cluster);
-    if (last !== undefined && performance.now() - last.at < REFRESH_AFTER_MS) return last.done;
-    const done = refreshed(cluster);
-    this.#refreshes.set(cluster, { at: performance.now(), done });
-    return done;
   }
 
   async #lookLately(redis: RedisClient): Promise<void> {
@@ -294,21 +235,4 @@ function answerOf(reply: unknown): Answer {
       former: String(former),
     },
   };
-}
-
-/** The node that owns a key's slot, as far as the client knows. */
-function ownerOf(cluster: Cluster, key: string): Redis | undefined {
-  const [address] = cluster.slots[new Command('get', [key]).getSlot()] ?? [];
-  return cluster.nodes().find((node) => addressOf(node) === address);
-}
-
-function addressOf({ options }: Redis): string {
-  return `${options.host}:${options.port}`;
-}
-
-/** Resolves once the client has asked, whatever came of it. */
-function refreshed(cluster: Cluster): Promise<void> {
-  return new Promise((resolve) => {
-    cluster.refreshSlotsCache(() => resolve());
-  });
 }

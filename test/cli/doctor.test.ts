@@ -137,7 +137,7 @@ it('finds a folder that cannot be written', async () => {
 it('finds spools that cannot be read, in the folder and by what the gateway says', async () => {
   await using redis = await startRedis();
   const dataDir = await mkdtemp(join(folder, 'damaged-'));
-  await writeFile(join(dataDir, 'spool-0.sqlite'), 'no database at all '.repeat(100));
+  await writeFile(join(dataDir, 'spooled-0.sqlite'), 'no database at all '.repeat(100));
   await using damaged = await startGateway({
     sandbox: gateway.sandbox,
     webhooks: false,
@@ -147,13 +147,13 @@ it('finds spools that cannot be read, in the folder and by what the gateway says
     status: 'degraded',
     degraded: ['spool'],
     spooled: 0,
-    unreadableSpools: ['spool-0.sqlite'],
+    unreadableSpools: ['spooled-0.sqlite'],
   });
   const port = new URL(damaged.url).port;
   const found = await wrongs({ DATA_DIR: dataDir, PORT: port, REDIS_URL: redis.url });
   expect(found).toMatchObject([
-    { check: 'folder', status: 'failure', message: expect.stringContaining('spool-0.sqlite') },
-    { check: 'gateway', status: 'failure', message: expect.stringContaining('cannot read spool-0.sqlite') },
+    { check: 'folder', status: 'failure', message: expect.stringContaining('spooled-0.sqlite') },
+    { check: 'gateway', status: 'failure', message: expect.stringContaining('cannot read spooled-0.sqlite') },
   ]);
 });
 

@@ -11,6 +11,7 @@ import {
   weaknessesOf,
 } from '../../app/config.ts';
 import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
+import { isEarlierSpoolName } from '../../events/spool/earlier-spools.ts';
 import { isSpoolName } from '../../events/spool/spool.ts';
 import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
@@ -85,7 +86,9 @@ export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promi
  * gateway alone: a spool is never opened by two processes.
  */
 async function damagedSpools(folder: string): Promise<readonly string[]> {
-  const names = (await readdir(folder).catch(() => [])).filter(isSpoolName);
+  const names = (await readdir(folder).catch(() => [])).filter(
+    (name) => isSpoolName(name) || isEarlierSpoolName(name),
+  );
   const damaged = await Promise.all(
     names.map(async (name) => {
       try {
@@ -128,12 +131,18 @@ export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Fi
     if (state === undefined) found.failure(`what answers at ${url} is not the gateway`, other);
     else if (state.status === 'ready') found.ok(`runs at ${url}, and is ready`);
     else if (state.status === 'degraded') {
-      const { degraded = [], spooled = 0, unreadableSpools = [] } = state;
-      const away = degraded.filter((part) => part !== 'spool');
+      const { degraded = [], spooled = 0, unreadableSpools = [], reasons = [] } = state;
+      const away = degraded.filter((part) => part !== 'spool' && part !== 'redis');
       if (away.length > 0) {
         found.warning(
           `runs at ${url} without ${away.join(' and ')}; ${spooled} events wait in its spool`,
           'The checks of Redis and of the upstream say more. Nothing is lost while the spool can be written.',
+        );
+      }
+      if (degraded.includes('redis')) {
+        found.warning(
+          `runs at ${url} on a Redis that may lose what it has taken: ${reasons.join(' ')}`,
+          'The check of Redis names the cure of each.',
         );
       }
       if (unreadableSpools.length > 0) {
@@ -161,6 +170,7 @@ const Readiness = z.object({
   degraded: z.array(z.string()).optional(),
   spooled: z.number().optional(),
   unreadableSpools: z.array(z.string()).optional(),
+  reasons: z.array(z.string()).optional(),
 });
 
 /** Whether each document is filed under its hash, and still fits the graph. */

@@ -178,7 +178,13 @@ export class RedisLog extends LogReader implements RemoteLog {
     const [writable, answers] = await Promise.all([this.#writers.check(), readable]);
     const available = writable && answers && this.#channels.isWhole;
     const { problems: reasons, risks } = this.#writers;
-    return { writable, available, spooled: 0, reasons, risks };
+    return {
+      writable,
+      available,
+      spooled: 0,
+      ...(reasons.length > 0 && { reasons }),
+      ...(risks.length > 0 && { risks }),
+    };
   }
 
   override async stop(): Promise<void> {

@@ -2,6 +2,9 @@ import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type RedisWarning, redisWarnings } from './settings.ts';
 
+/** Asked more often than this, in milliseconds, it tells what it saw last. */
+const FRESH_FOR_MS = 2_000;
+
 /** The settings of the servers, looked at again and again: an operator changes them while they run, and a failover changes the server. */
 export class SettingsWatch {
   readonly #redis: RedisClient;
@@ -9,6 +12,7 @@ export class SettingsWatch {
   readonly #logger: Logger;
   #found: readonly RedisWarning[] = [];
   #looking: Promise<void> | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
 
   /** @param url what `redis` is connected to */
   constructor(redis: RedisClient, url: string, logger: Logger) {
@@ -17,8 +21,9 @@ export class SettingsWatch {
     this.#logger = logger;
   }
 
-  /** By what Redis may lose what it has taken, as sentences for the operator. */
+  /** By what Redis may lose what it has taken, as sentences for the operator; they are looked for again meanwhile. */
   get risks(): readonly string[] {
+    if (performance.now() - this.#lookedAt >= FRESH_FOR_MS) void this.look();
     return this.#found.filter(({ isRisk }) => isRisk).map(({ text }) => text);
   }
 
@@ -31,6 +36,7 @@ export class SettingsWatch {
   }
 
   async #look(): Promise<void> {
+    this.#lookedAt = performance.now();
     // A Redis that is away tells nothing of its settings.
     if (this.#redis.status !== 'ready') return;
     const found = await redisWarnings(this.#redis, this.#url);
