@@ -68,6 +68,15 @@ export class Routes {
     return { reply: undefined, route: { server, asking: false } };
   }
 
+  /** Whether every slot has an owner that the client is connected to; always so of one Redis. */
+  async isWhole(redis: RedisClient): Promise<boolean> {
+    if (!(redis instanceof Cluster)) return true;
+    if (hasAllOwners(redis)) return true;
+    // A replica may have taken over: ioredis does not hear of that by itself.
+    await this.#refresh(redis);
+    return hasAllOwners(redis);
+  }
+
   /** Asks the Cluster who owns which slots, unless that was done just now. */
   #refresh(cluster: Cluster): Promise<void> {
     const last = this.#refreshes.get(cluster);
@@ -76,6 +85,11 @@ export class Routes {
     this.#refreshes.set(cluster, { at: performance.now(), done });
     return done;
   }
+}
+
+function hasAllOwners(cluster: Cluster): boolean {
+  const connected = new Set(cluster.nodes().map(addressOf));
+  return cluster.slots.every(([address]) => address !== undefined && connected.has(address));
 }
 
 /** The node that owns a key's slot, as far as the client knows. */

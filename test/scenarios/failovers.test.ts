@@ -20,7 +20,7 @@ import {
 import { startUpstream } from '../money/upstream.ts';
 
 const TIMEOUT_MS = 120_000;
-/** So many events are answered between two faults: for seconds, in which Sentinels come to see that a server is away. */
+/** So many events are answered between two faults: for a second and more, in which the gateway asks who could be promoted. */
 const SOME = 500;
 
 /** Resolves once the Sentinel has made a server the primary. */
@@ -29,6 +29,16 @@ const leads = ({ sentinel }: RedisWithSentinel, server: RedisServer) =>
     const named = await sentinel.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'events');
     const info = await server.admin.info('replication').catch(() => '');
     return Array.isArray(named) && named[1] === String(server.port) && info.includes('role:master');
+  });
+
+/** Resolves once the Sentinel has seen that a server which was replaced is away. */
+const isMissed = ({ sentinel }: RedisWithSentinel, server: RedisServer) =>
+  until(async () => {
+    const rows: unknown = await sentinel.admin.call('SENTINEL', 'REPLICAS', 'events');
+    const row = Array.isArray(rows)
+      ? rows.find((words) => String(words).includes(`:${server.port},`))
+      : undefined;
+    return /s_down/.test(String(row));
   });
 
 const HOW = {
@@ -103,6 +113,7 @@ it.each([
     await writing.some(20);
     await away(a);
     await leads(redis, b);
+    await isMissed(redis, a);
     await writing.join();
     await writing.some();
     // The one that comes back has none of it, and is promoted.
@@ -114,6 +125,7 @@ it.each([
     // The same once more, while the one that came back is still to be made a replica.
     a.freeze();
     await leads(redis, b);
+    await isMissed(redis, a);
     await writing.some();
     a.thaw();
     await inStep(b, a);
