@@ -143,14 +143,19 @@ export interface RedisWithSentinel extends AsyncDisposable {
  * A primary, its replica, and one Sentinel that may fail over by itself.
  *
  * @param args for each Redis
+ * @param lifetimeSeconds after which they are ended, whatever becomes of the caller; longer than any test where it is not given
  */
-export async function startWithSentinel(args: readonly string[] = []): Promise<RedisWithSentinel> {
+export async function startWithSentinel(
+  args: readonly string[] = [],
+  lifetimeSeconds?: number,
+): Promise<RedisWithSentinel> {
+  const start = (more: readonly string[]) => startRedis(more, undefined, lifetimeSeconds);
   const durable = [...DURABLE, '--repl-diskless-sync-delay', '0', ...args];
-  const primary = await startRedis(durable);
-  const replica = await startRedis([...durable, '--replicaof', '127.0.0.1', String(primary.port)]);
+  const primary = await start(durable);
+  const replica = await start([...durable, '--replicaof', '127.0.0.1', String(primary.port)]);
   await inStep(primary, replica);
   await primary.admin.set('replicated', 'yes');
-  const sentinel = await startSentinel(primary.port);
+  const sentinel = await startSentinel(primary.port, [], lifetimeSeconds);
   const { admin } = sentinel;
   await until(async () => {
     const replicas = await admin.call('SENTINEL', 'REPLICAS', 'events');
@@ -229,8 +234,12 @@ export async function startPartable(
   };
 }
 
-async function startSentinel(primaryPort: number, args: readonly string[] = []): Promise<RedisServer> {
-  return startRedis(args, async (dir) => {
+async function startSentinel(
+  primaryPort: number,
+  args: readonly string[] = [],
+  lifetimeSeconds?: number,
+): Promise<RedisServer> {
+  const configure = async (dir: string): Promise<readonly string[]> => {
     const path = join(dir, 'sentinel.conf');
     await writeFile(
       path,
@@ -242,5 +251,6 @@ async function startSentinel(primaryPort: number, args: readonly string[] = []):
       ].join('\n'),
     );
     return [path, '--sentinel'];
-  });
+  };
+  return startRedis(args, configure, lifetimeSeconds);
 }
