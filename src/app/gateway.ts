@@ -277,7 +277,7 @@ export function buildServer(
           money.isAvailable(),
           money.held(),
         ]);
-        const { writable, available, spooled, unreadableSpools = [] } = health;
+        const { writable, available, spooled, unreadableSpools = [], reasons, risks } = health;
         return readiness({
           draining: drain.draining,
           writable,
@@ -287,6 +287,8 @@ export function buildServer(
           upstreamAvailable: !breaker.isOpen(),
           spooled,
           unreadableSpools,
+          reasons,
+          risks,
         });
       },
       metrics: metrics.registry,

@@ -140,6 +140,10 @@ export interface EventLogHealth {
   readonly spooled: number;
   /** Names of the spools in `DATA_DIR` that cannot be read, where there are any: nobody gets their events. */
   readonly unreadableSpools?: readonly string[];
+  /** Why the log is not available, as far as it is known, as sentences for the operator. */
+  readonly reasons?: readonly string[];
+  /** By what it may lose what it has taken, though it is available, as sentences for the operator. */
+  readonly risks?: readonly string[];
 }
 
 export interface EventLog {

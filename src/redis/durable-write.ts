@@ -1,14 +1,15 @@
-import { Cluster, Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { RedisClient } from './connection.ts';
 import { serversOf, type Watchers, watchersOf } from './failover.ts';
+import { refusalOf } from './refusal.ts';
 import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
+import { type Route, Routes } from './routes.ts';
 import { runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
 
 /** How long a write waits for the replicas while the one before it waited in vain, in milliseconds. */
 const STALLED_TIMEOUT_MS = 50;
-/** Between two looks at all primaries, and two at who owns which slots, in milliseconds. */
+/** Between two looks at all primaries, in milliseconds. */
 const LOOK_AFTER_MS = 500;
-const REFRESH_AFTER_MS = 250;
 /** More often than a slot moves, or a replica comes, during one write. */
 const MOST_TRIES = 5;
 
@@ -22,14 +23,7 @@ export function durableScript(lua: string): Script {
     end
     local reply = write()
     ${REPLICATION_IN_LUA}
-    return {reply or false, replid, replicas, syncs}`);
-}
-
-/** Where a write goes to. */
-interface Route {
-  readonly server: Redis;
-  /** The slot is on its way there: the server has to be told that it is asked all the same. */
-  readonly asking: boolean;
+    return {reply or false, replid, replicas, syncs, former}`);
 }
 
 /** What a write waits for. */
@@ -51,11 +45,14 @@ interface Answer {
 export class DurableWrites {
   readonly #watchers: Watchers | undefined;
   readonly #replication: Replication;
-  readonly #refreshes = new WeakMap<Cluster, { readonly at: number; readonly done: Promise<void> }>();
+  readonly #routes = new Routes();
   /** The history that a connection last wrote to, or looked at. */
   readonly #replids = new WeakMap<Redis, string>();
   #looking: Promise<void> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
+  /** Why primaries took no write when they were looked at last. */
+  #refusals: readonly string[] = [];
+  #silence: string | undefined;
 
   readonly #replicaTimeoutMs: number;
 
@@ -72,7 +69,22 @@ export class DurableWrites {
 
   /** Whether a write on any primary would count now, as far as is known. */
   get isDurable(): boolean {
-    return this.#replication.isDurable;
+    return this.#refusals.length === 0 && this.#replication.isDurable;
+  }
+
+  /** Why it would not, as sentences for the operator that name no address; empty where it would. */
+  get problems(): readonly string[] {
+    const { missing } = this.#replication;
+    return [
+      ...(this.#silence === undefined ? [] : [`Redis does not answer: ${this.#silence}.`]),
+      ...this.#refusals.map((refusal) => `Redis refuses writes: ${refusal.replace(/\.?$/, '.')}`),
+      ...(missing === undefined
+        ? []
+        : [
+            `A write counts once ${missing.required} ${missing.required === 1 ? 'replica has' : 'replicas have'} it, and ` +
+              `${missing.replicas} ${missing.replicas === 1 ? 'answers' : 'answer'} now.`,
+          ]),
+    ];
   }
 
   /**
@@ -95,10 +107,20 @@ export class DurableWrites {
 
   /** Looks at every primary. Rejects when one of them does not answer; what the others say counts all the same. */
   look(redis: RedisClient): Promise<void> {
-    this.#looking ??= this.#look(redis).finally(() => {
-      this.#looking = undefined;
-      this.#lookedAt = performance.now();
-    });
+    this.#looking ??= this.#look(redis)
+      .then(
+        () => {
+          this.#silence = undefined;
+        },
+        (error: unknown) => {
+          this.#silence = withoutCommand(error).message;
+          throw error;
+        },
+      )
+      .finally(() => {
+        this.#looking = undefined;
+        this.#lookedAt = performance.now();
+      });
     return this.#looking;
   }
 
@@ -109,7 +131,7 @@ export class DurableWrites {
     args: readonly (string | number)[],
   ): Promise<unknown> {
     const [key = ''] = keys;
-    let route = await this.#route(redis, key);
+    let route = await this.#routes.route(redis, key);
     // A script that runs again, in front of WAIT, finds what it wrote itself: its first reply is the one that tells.
     let first: Answer | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
@@ -119,7 +141,9 @@ export class DurableWrites {
         replies = await send(route, durable, keys, args, wait);
       } catch (error) {
         const run = () => runScript(redis, durable, keys, args);
-        ({ first, route } = await this.#followed(redis, route.server, key, error, run));
+        const followed = await this.#routes.followed(redis, route.server, key, error, run);
+        ({ route } = followed);
+        first = followed.reply === undefined ? undefined : answerOf(followed.reply);
         continue;
       }
       const answer = answerOf(replies[0]);
@@ -153,60 +177,6 @@ export class DurableWrites {
     this.#replication.observe(primary);
   }
 
-  async #route(redis: RedisClient, key: string): Promise<Route> {
-    if (!(redis instanceof Cluster)) return { server: redis, asking: false };
-    const server = ownerOf(redis, key);
-    if (server !== undefined) return { server, asking: false };
-    await this.#refresh(redis);
-    const found = ownerOf(redis, key);
-    if (found === undefined) throw new Error('no node of the Cluster is known to own the slot');
-    return { server: found, asking: false };
-  }
-
-  /**
-   * Where to write after an error; and what came of it already, where the slot is just moving. Throws the error where the slot
-   * has not moved.
-   */
-  async #followed(
-    redis: RedisClient,
-    from: Redis,
-    key: string,
-    error: unknown,
-    run: () => Promise<unknown>,
-  ): Promise<{ readonly first: Answer | undefined; readonly route: Route }> {
-    if (!(redis instanceof Cluster)) throw error;
-    const [kind, , address] = error instanceof Error ? error.message.split(' ') : [];
-    const named = () => redis.nodes().find((node) => addressOf(node) === address);
-    if (kind === 'ASK') {
-      // ioredis follows a single command by itself, and knows the node from then on.
-      const first = answerOf(await run());
-      const server = named();
-      if (server === undefined) throw error;
-      return { first, route: { server, asking: true } };
-    }
-    if (kind === 'MOVED') {
-      await refreshed(redis);
-      // The node that was asked for the map may not have heard yet.
-      const server = named() ?? ownerOf(redis, key);
-      if (server === undefined) throw error;
-      return { first: undefined, route: { server, asking: false } };
-    }
-    // Whatever it was, the slot may have another owner. ioredis learns of that by itself from single commands alone.
-    await this.#refresh(redis);
-    const server = ownerOf(redis, key);
-    if (server === undefined || server === from) throw error;
-    return { first: undefined, route: { server, asking: false } };
-  }
-
-  /** Asks the Cluster who owns which slots, unless that was done just now. */
-  #refresh(cluster: Cluster): Promise<void> {
-    const last = this.#refreshes.get(cluster);
-    if (last !== undefined && performance.now() - last.at < REFRESH_AFTER_MS) return last.done;
-    const done = refreshed(cluster);
-    this.#refreshes.set(cluster, { at: performance.now(), done });
-    return done;
-  }
-
   async #lookLately(redis: RedisClient): Promise<void> {
     if (performance.now() - this.#lookedAt < LOOK_AFTER_MS) return;
     // A primary that does not answer is no news of this one.
@@ -214,18 +184,25 @@ export class DurableWrites {
   }
 
   async #look(redis: RedisClient): Promise<void> {
-    const looks = await Promise.allSettled(serversOf(redis).map((server) => this.#lookAt(server)));
+    const looks = await Promise.allSettled(serversOf(redis).map((server) => this.#lookAt(redis, server)));
+    const seen = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
+    this.#refusals = [...new Set(seen.flatMap(({ refusal }) => refusal ?? []))];
     const failed = looks.find((look) => look.status === 'rejected');
     if (failed !== undefined) throw withoutCommand(failed.reason);
     if (looks.length === 0) throw new Error('no primary is known');
-    this.#replication.keep(looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : [])));
+    if (!(await this.#routes.isWhole(redis))) throw new Error('a primary of the Cluster is not there');
+    this.#replication.keep(seen.map(({ replid }) => replid));
   }
 
-  async #lookAt(server: Redis): Promise<string> {
+  async #lookAt(
+    redis: RedisClient,
+    server: Redis,
+  ): Promise<{ readonly replid: string; readonly refusal: string | undefined }> {
+    const refusal = await refusalOf(redis, server);
     const primary = primaryIn(`${await server.info('replication')}${await server.info('stats')}`);
     this.#observe(server, primary);
     this.#replication.told(primary.replid, await this.#watchers?.ask(server));
-    return primary.replid;
+    return { replid: primary.replid, refusal };
   }
 }
 
@@ -249,26 +226,14 @@ async function send(
 
 function answerOf(reply: unknown): Answer {
   if (!Array.isArray(reply)) throw new TypeError('a durable script returned no list');
-  const [own, replid, replicas, syncs] = reply;
+  const [own, replid, replicas, syncs, former] = reply;
   return {
     reply: own,
-    primary: { replid: String(replid), replicas: Number(replicas), syncs: Number(syncs) },
+    primary: {
+      replid: String(replid),
+      replicas: Number(replicas),
+      syncs: Number(syncs),
+      former: String(former),
+    },
   };
-}
-
-/** The node that owns a key's slot, as far as the client knows. */
-function ownerOf(cluster: Cluster, key: string): Redis | undefined {
-  const [address] = cluster.slots[new Command('get', [key]).getSlot()] ?? [];
-  return cluster.nodes().find((node) => addressOf(node) === address);
-}
-
-function addressOf({ options }: Redis): string {
-  return `${options.host}:${options.port}`;
-}
-
-/** Resolves once the client has asked, whatever came of it. */
-function refreshed(cluster: Cluster): Promise<void> {
-  return new Promise((resolve) => {
-    cluster.refreshSlotsCache(() => resolve());
-  });
 }

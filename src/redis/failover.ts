@@ -6,11 +6,12 @@ import {
   type RedisNode,
   type RedisTarget,
 } from './connection.ts';
-import type { Failover } from './replication.ts';
+import { awayFor, type Failover, primaryIn } from './replication.ts';
 
 const SENTINEL_TIMEOUT_MS = 1000;
 /** A Sentinel promotes no replica that has been cut off from its primary for this many times `down-after-milliseconds`. */
 const TOO_OLD = 10;
+const DOWN = /s_down|o_down/;
 
 /** Those who decide about failovers. */
 export interface Watchers {
@@ -40,19 +41,46 @@ export function serversOf(redis: RedisClient): readonly Redis[] {
  */
 async function askCluster(primary: Redis): Promise<Failover | undefined> {
   try {
-    const rows = String(await primary.cluster('NODES'))
-      .split('\n')
-      .map((row) => row.split(' '));
-    const own = rows.find(([, , flags = '']) => flags.split(',').includes('myself'));
+    const [nodes, [seconds]] = await Promise.all([primary.cluster('NODES'), primary.time()]);
+    const rows = String(nodes).split('\n').map(nodeIn);
+    const own = rows.find(({ flags }) => flags.includes('myself'));
     if (own === undefined) return undefined;
-    const promotable = rows.filter(([, , flags = '', primaryId]) => {
-      const words = flags.split(',');
-      return primaryId === own[0] && !['fail', 'handshake', 'noaddr'].some((word) => words.includes(word));
-    });
-    return { promotable: promotable.length, noticedAfterMs: 0 };
+    const mayReturn = ({ flags, heardAt }: ClusterNode): boolean =>
+      !flags.includes('fail') || Number(seconds) * 1000 - heardAt < awayFor(0);
+    const replicas = rows.filter((row) => row.primaryId === own.id && mayReturn(row));
+    if (replicas.length > 0) return { promotable: replicas.length, noticedAfterMs: 0 };
+    // One that was replaced has no slots left, and is nobody's replica until it is back.
+    const replaced = rows.filter(
+      (row) => row.flags.includes('master') && row.flags.includes('fail') && !row.hasSlots && mayReturn(row),
+    );
+    const mayBeIts = replaced.length > 0 && primaryIn(await primary.info('replication')).former !== '';
+    return { promotable: mayBeIts ? 1 : 0, noticedAfterMs: 0 };
   } catch {
     return undefined;
   }
+}
+
+/** A line of CLUSTER NODES. */
+interface ClusterNode {
+  readonly id: string | undefined;
+  readonly flags: readonly string[];
+  readonly primaryId: string | undefined;
+  /** In milliseconds since 1970, by the clock of the server that was asked. */
+  readonly heardAt: number;
+  readonly hasSlots: boolean;
+}
+
+function nodeIn(line: string): ClusterNode {
+  const [id, , flags = '', primaryId, , heardAt, , , ...slots] = line.split(' ');
+  const words = flags.split(',');
+  const isKnown = !words.includes('handshake') && !words.includes('noaddr');
+  return {
+    id,
+    flags: words,
+    primaryId: isKnown ? primaryId : undefined,
+    heardAt: Number(heardAt),
+    hasSlots: slots.length > 0,
+  };
 }
 
 /**
@@ -78,6 +106,7 @@ async function askSentinels(target: RedisTarget, primary: Redis): Promise<Failov
 interface SentinelAnswer extends Failover {
   /** Of the process that it takes for the primary. */
   readonly runId: string | undefined;
+  /** Also while it is being replaced. */
   readonly isDown: boolean;
   /** Whether it sees enough other Sentinels to fail over. */
   readonly hasQuorum: boolean;
@@ -101,15 +130,14 @@ async function askSentinel(target: RedisTarget, node: RedisNode): Promise<Sentin
     const fields = fieldsOf(primary);
     const noticedAfterMs = Number(fields.get('down-after-milliseconds'));
     const rows = Array.isArray(replicas) ? replicas.map(fieldsOf) : [];
-    const promotable = rows.filter(
-      (row) =>
-        !/s_down|o_down/.test(row.get('flags') ?? '') &&
-        row.get('slave-priority') !== '0' &&
-        Number(row.get('master-link-down-time') ?? 0) <= TOO_OLD * noticedAfterMs,
-    );
+    const promotable = rows.filter((row) => {
+      if (row.get('slave-priority') === '0') return false;
+      if (DOWN.test(row.get('flags') ?? '')) return Number(row.get('s-down-time')) < awayFor(noticedAfterMs);
+      return Number(row.get('master-link-down-time') ?? 0) <= TOO_OLD * noticedAfterMs;
+    });
     return {
       runId: fields.get('runid'),
-      isDown: /s_down|o_down/.test(fields.get('flags') ?? ''),
+      isDown: /s_down|o_down|failover_in_progress/.test(fields.get('flags') ?? ''),
       hasQuorum,
       noticedAfterMs,
       promotable: promotable.length,

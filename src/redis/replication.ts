@@ -20,15 +20,26 @@ export interface Primary {
   readonly replicas: number;
   /** How often a replica has begun to follow. */
   readonly syncs: number;
+  /** The history that this server followed until it was promoted; empty where it never was. */
+  readonly former: string;
 }
 
 /** What the Sentinels, or the Cluster, say of a primary that is still theirs. */
 export interface Failover {
-  /** Replicas that could be promoted: those that are not down. */
+  /**
+   * Replicas that could be promoted: those that are not down, and those that went down so lately that they may be back
+   * before anybody notices ({@link awayFor}).
+   */
   readonly promotable: number;
   /** How long a primary must be silent before it is replaced, in milliseconds. */
   readonly noticedAfterMs: number;
 }
+
+/**
+ * How long a replica must have been away before it counts no longer, in milliseconds, where a primary is replaced once it has
+ * been silent for `noticedAfterMs`.
+ */
+export const awayFor = (noticedAfterMs: number): number => Math.max(ALONE_FOR_MS, 2 * noticedAfterMs);
 
 /** What is known of one history of data. */
 interface History {
@@ -49,7 +60,7 @@ interface History {
  * replicas are gone, and takes writes that will be thrown away. It looks just like one whose replicas have died. And one
  * replica's acknowledgement says nothing of the other that is promoted. So every replica counts that was there lately, or
  * could be promoted; one that has gone counts until it has been gone for long, and the Sentinels or the Cluster agree
- * that it cannot be promoted.
+ * that it cannot be promoted. The primary that was replaced counts likewise: it comes back as a replica.
  */
 export class Replication {
   readonly #now: () => number;
@@ -76,6 +87,15 @@ export class Replication {
         (history) => !this.#isStalled(history) && history.last.replicas >= this.#required(history),
       )
     );
+  }
+
+  /** A primary on which no write counts now for want of replicas, with how many it has and needs; undefined where there is none. */
+  get missing(): { readonly replicas: number; readonly required: number } | undefined {
+    for (const history of this.#histories.values()) {
+      const required = this.#required(history);
+      if (history.last.replicas < required) return { replicas: history.last.replicas, required };
+    }
+    return undefined;
   }
 
   /** Takes in what a primary says of itself now. */
@@ -138,17 +158,27 @@ export class Replication {
   }
 
   #begin(primary: Primary, now: number): History {
-    // A promoted replica, or a primary that has started again, has replicas that are only on their way.
-    const wanted = this.#isWatched ? primary.replicas : Math.max(primary.replicas, Math.min(this.#most, 1));
+    const wanted = Math.max(primary.replicas, this.#wantedAtFirst(primary));
     const history = { last: primary, wanted, fullAt: now, word: undefined, stalledAt: undefined };
     if (this.#histories.size >= MOST_HISTORIES) this.#histories.clear();
     this.#histories.set(primary.replid, history);
     return history;
   }
 
+  /**
+   * A promoted replica begins alone. The server that it replaced may be back with its old data in a moment, and be promoted in
+   * turn: what was written meanwhile counts only once it is there too, or has been away for long. Of a primary that has just
+   * started again, those who watch say how many replicas it has; where nobody can be asked, they are taken to be on their way.
+   */
+  #wantedAtFirst({ former }: Primary): number {
+    if (former === '') return this.#isWatched ? 0 : this.#most;
+    const before = this.#histories.get(former)?.wanted ?? this.#most;
+    return Math.max(before, this.#isWatched ? Math.min(this.#most, 1) : 1);
+  }
+
   #required({ last, wanted, word }: History): number {
-    // Nobody has said yet that it may be alone.
-    if (this.#isWatched && word === undefined) return Math.max(wanted, 1);
+    // Nobody has said yet that it may be alone, or with fewer than before.
+    if (this.#isWatched && word === undefined) return Math.max(last.replicas, wanted, this.#most, 1);
     return Math.max(last.replicas, wanted, word?.promotable ?? 0);
   }
 
@@ -161,22 +191,23 @@ export class Replication {
   #isForgiven({ last, fullAt, word }: History, now: number): boolean {
     if (!this.#isWatched) return now - fullAt >= ALONE_FOR_MS;
     if (word === undefined || now - word.at > WORD_LASTS_MS || word.promotable > last.replicas) return false;
-    return now - fullAt >= Math.max(ALONE_FOR_MS, 2 * word.noticedAfterMs);
+    return now - fullAt >= awayFor(word.noticedAfterMs);
   }
 }
 
 /**
- * The end of a Lua function: what this server says of its replicas, as `{replid, replicas, syncs}`. Where INFO is forbidden
- * it has none.
+ * The end of a Lua function: what this server says of its replicas, as `{replid, replicas, syncs, former}`. Where INFO is
+ * forbidden it has none.
  */
 export const REPLICATION_IN_LUA = `
-  local replid, replicas, syncs = '', 0, 0
+  local replid, replicas, syncs, former = '', 0, 0, ''
   local info, stats = redis.pcall('INFO', 'replication'), redis.pcall('INFO', 'stats')
   if type(info) == 'string' and type(stats) == 'string' then
     if info:match('role:(%w+)') ~= 'master' then
       return redis.error_reply('READONLY this Redis is no longer the primary')
     end
     replid = info:match('master_replid:(%w+)') or ''
+    former = (info:match('master_replid2:(%w+)') or ''):gsub('^0+$', '')
     for lag in info:gmatch('state=online,offset=%d+,lag=(%d+)') do
       if tonumber(lag) <= ${MOST_LAG_SECONDS} then replicas = replicas + 1 end
     end
@@ -191,5 +222,6 @@ export function primaryIn(info: string): Primary {
     replid: /^master_replid:(\w+)/m.exec(info)?.[1] ?? '',
     replicas: lags.filter(([, lag]) => Number(lag) <= MOST_LAG_SECONDS).length,
     syncs: counter('sync_full') + counter('sync_partial_ok'),
+    former: (/^master_replid2:(\w+)/m.exec(info)?.[1] ?? '').replace(/^0+$/, ''),
   };
 }

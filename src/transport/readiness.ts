@@ -14,14 +14,19 @@ export interface Condition {
   readonly spooled: number;
   /** Names of the spools that cannot be read. */
   readonly unreadableSpools: readonly string[];
+  /** Why the event log does not answer, as sentences for the operator. */
+  readonly reasons?: readonly string[] | undefined;
+  /** By what Redis may lose what it has taken, likewise. */
+  readonly risks?: readonly string[] | undefined;
 }
 
 /**
- * The answer of `/readyz`. An upstream or a Redis that is away, a spool that cannot be read, or a record of payments that cannot be
- * kept, or is held, is `degraded`, never unready: a gateway taken out of rotation could not even keep what arrives meanwhile.
+ * The answer of `/readyz`. An upstream or a Redis that is away or may lose what it has taken, a spool that cannot be read, or a
+ * record of payments that cannot be kept, or is held, is `degraded`, never unready: a gateway taken out of rotation could not
+ * even keep what arrives meanwhile.
  */
 export function readiness(condition: Condition): { readonly status: 200 | 503; readonly body: object } {
-  const { draining, writable, spooled, unreadableSpools } = condition;
+  const { draining, writable, spooled, unreadableSpools, reasons = [], risks = [] } = condition;
   if (draining || !writable) {
     return { status: 503, body: { status: draining ? 'draining' : 'unready' } };
   }
@@ -29,13 +34,16 @@ export function readiness(condition: Condition): { readonly status: 200 | 503; r
     ...(condition.eventsAvailable ? [] : ['events']),
     ...(unreadableSpools.length === 0 ? [] : ['spool']),
     ...(condition.paymentsAvailable && !condition.paymentsHeld ? [] : ['payments']),
+    ...(risks.length === 0 ? [] : ['redis']),
     ...(condition.upstreamAvailable ? [] : ['upstream']),
   ];
+  const told = [...reasons, ...risks];
   const body = {
     status: degraded.length > 0 ? 'degraded' : 'ready',
     degraded,
     spooled,
     ...(condition.paymentsHeld && { paymentsHeld: true }),
+    ...(told.length > 0 && { reasons: told }),
     ...(unreadableSpools.length > 0 && { unreadableSpools }),
   };
   return { status: 200, body };

@@ -11,8 +11,7 @@ import { Secret } from '../../src/common/secret.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
-import { startWithSentinel } from '../helpers/redis-topologies.ts';
-import { until } from '../helpers/until.ts';
+import { inStep, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { pasarela } from './run.ts';
 
 const SECRET = 'the secret of now that is long enough';
@@ -137,7 +136,7 @@ it('finds a folder that cannot be written', async () => {
 it('finds spools that cannot be read, in the folder and by what the gateway says', async () => {
   await using redis = await startRedis();
   const dataDir = await mkdtemp(join(folder, 'damaged-'));
-  await writeFile(join(dataDir, 'spool-0.sqlite'), 'no database at all '.repeat(100));
+  await writeFile(join(dataDir, 'spooled-0.sqlite'), 'no database at all '.repeat(100));
   await using damaged = await startGateway({
     sandbox: gateway.sandbox,
     webhooks: false,
@@ -147,13 +146,13 @@ it('finds spools that cannot be read, in the folder and by what the gateway says
     status: 'degraded',
     degraded: ['spool'],
     spooled: 0,
-    unreadableSpools: ['spool-0.sqlite'],
+    unreadableSpools: ['spooled-0.sqlite'],
   });
   const port = new URL(damaged.url).port;
   const found = await wrongs({ DATA_DIR: dataDir, PORT: port, REDIS_URL: redis.url });
   expect(found).toMatchObject([
-    { check: 'folder', status: 'failure', message: expect.stringContaining('spool-0.sqlite') },
-    { check: 'gateway', status: 'failure', message: expect.stringContaining('cannot read spool-0.sqlite') },
+    { check: 'folder', status: 'failure', message: expect.stringContaining('spooled-0.sqlite') },
+    { check: 'gateway', status: 'failure', message: expect.stringContaining('cannot read spooled-0.sqlite') },
   ]);
 });
 
@@ -205,10 +204,12 @@ it.each([
   await expectOnly({ REDIS_URL: redis.url }, { check: 'redis', status: 'warning', message, cure });
 });
 
-it('finds a Redis whose replicas nobody watches, and settings that a failover may lose payments by', async () => {
+it('finds a Redis whose replicas nobody watches, and settings that a failover may lose payments by', {
+  timeout: 60_000,
+}, async () => {
   await using primary = await startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
-  await using _replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
-  await until(async () => (await primary.admin.info('replication')).includes('state=online'));
+  await using replica = await startRedis([...DURABLE, '--replicaof', '127.0.0.1', String(primary.port)]);
+  await inStep(primary, replica);
   const found = await wrongs({ REDIS_URL: primary.url });
   expect(found).toMatchObject([
     {
@@ -223,12 +224,23 @@ it('finds a Redis whose replicas nobody watches, and settings that a failover ma
     },
   ]);
   await primary.admin.config('SET', 'min-replicas-to-write', '1');
+  await expectOnly(
+    { REDIS_URL: primary.url },
+    {
+      check: 'redis',
+      status: 'warning',
+      message: /replica of Redis runs with min-replicas/,
+      cure: /min-replicas/,
+    },
+  );
+  await replica.admin.config('SET', 'min-replicas-to-write', '1');
   expect(await wrongs({ REDIS_URL: primary.url })).toEqual([]);
 });
 
 it('finds Sentinels that cannot be asked about a failover', { timeout: 60_000 }, async () => {
   await using redis = await startWithSentinel();
-  await redis.primary.admin.config('SET', 'min-replicas-to-write', '1');
+  for (const { admin } of [redis.primary, redis.replica])
+    await admin.config('SET', 'min-replicas-to-write', '1');
   expect(await wrongs({ REDIS_URL: redis.url })).toEqual([]);
   // More than there are: no failover could begin.
   await redis.sentinel.admin.call('SENTINEL', 'SET', 'events', 'quorum', '2');

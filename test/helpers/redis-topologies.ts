@@ -14,10 +14,14 @@ export interface RedisCluster extends AsyncDisposable {
   addReplica(of: RedisServer): Promise<RedisServer>;
 }
 
-/** Three primaries that share the slots. */
-export async function startCluster(): Promise<RedisCluster> {
+/**
+ * Three primaries that share the slots.
+ *
+ * @param more arguments for each node
+ */
+export async function startCluster(more: readonly string[] = []): Promise<RedisCluster> {
   const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
-  const args = [...DURABLE, ...cluster, '--repl-diskless-sync-delay', '0'];
+  const args = [...DURABLE, ...cluster, '--repl-diskless-sync-delay', '0', ...more];
   const start = () => startRedis([...args, '--cluster-require-full-coverage', 'no']);
   const nodes = await Promise.all(Array.from({ length: 3 }, start));
   const replicas: RedisServer[] = [];
@@ -116,7 +120,7 @@ export async function failOver(replica: RedisServer): Promise<void> {
 }
 
 /** Resolves once a replica, and as many as there are, have all that their primary has, and would still have it after their end. */
-async function inStep(primary: RedisServer, replica: RedisServer, replicas = 1): Promise<void> {
+export async function inStep(primary: RedisServer, replica: RedisServer, replicas = 1): Promise<void> {
   await until(async () => {
     const info = await replica.admin.info('replication');
     return info.includes('master_link_status:up') && (await primary.admin.wait(replicas, 100)) === replicas;
@@ -135,13 +139,23 @@ export interface RedisWithSentinel extends AsyncDisposable {
   readonly sentinel: RedisServer;
 }
 
-/** A primary, its replica, and one Sentinel that may fail over by itself. */
-export async function startWithSentinel(): Promise<RedisWithSentinel> {
-  const primary = await startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
-  const replica = await startRedis([...DURABLE, '--replicaof', '127.0.0.1', String(primary.port)]);
-  await primary.admin.set('replicated', 'yes');
+/**
+ * A primary, its replica, and one Sentinel that may fail over by itself.
+ *
+ * @param args for each Redis
+ * @param lifetimeSeconds after which they are ended, whatever becomes of the caller; longer than any test where it is not given
+ */
+export async function startWithSentinel(
+  args: readonly string[] = [],
+  lifetimeSeconds?: number,
+): Promise<RedisWithSentinel> {
+  const start = (more: readonly string[]) => startRedis(more, undefined, lifetimeSeconds);
+  const durable = [...DURABLE, '--repl-diskless-sync-delay', '0', ...args];
+  const primary = await start(durable);
+  const replica = await start([...durable, '--replicaof', '127.0.0.1', String(primary.port)]);
   await inStep(primary, replica);
-  const sentinel = await startSentinel(primary.port);
+  await primary.admin.set('replicated', 'yes');
+  const sentinel = await startSentinel(primary.port, [], lifetimeSeconds);
   const { admin } = sentinel;
   await until(async () => {
     const replicas = await admin.call('SENTINEL', 'REPLICAS', 'events');
@@ -220,8 +234,12 @@ export async function startPartable(
   };
 }
 
-async function startSentinel(primaryPort: number, args: readonly string[] = []): Promise<RedisServer> {
-  return startRedis(args, async (dir) => {
+async function startSentinel(
+  primaryPort: number,
+  args: readonly string[] = [],
+  lifetimeSeconds?: number,
+): Promise<RedisServer> {
+  const configure = async (dir: string): Promise<readonly string[]> => {
     const path = join(dir, 'sentinel.conf');
     await writeFile(
       path,
@@ -233,5 +251,6 @@ async function startSentinel(primaryPort: number, args: readonly string[] = []):
       ].join('\n'),
     );
     return [path, '--sentinel'];
-  });
+  };
+  return startRedis(args, configure, lifetimeSeconds);
 }

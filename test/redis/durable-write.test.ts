@@ -5,7 +5,7 @@ import { DurableWrites, durableScript } from '../../src/redis/durable-write.ts';
 import { serversOf, watchersOf } from '../../src/redis/failover.ts';
 import { ALONE_FOR_MS } from '../../src/redis/replication.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
-import { startCluster, startMigration, startWithSentinel } from '../helpers/redis-topologies.ts';
+import { inStep, startCluster, startMigration, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 
 const SET = durableScript(`
@@ -37,6 +37,9 @@ async function startReplica(primary: RedisServer): Promise<RedisServer> {
   });
   return replica;
 }
+
+const sentinelRows = ({ admin }: RedisServer): Promise<unknown> =>
+  admin.call('SENTINEL', 'REPLICAS', 'events');
 
 const writing = (writes: DurableWrites, client: RedisClient) => (key: string, value: string) =>
   writes.write(client, SET, [key], [value]);
@@ -153,6 +156,93 @@ it('is done on a primary that a Cluster has promoted, or whose replica it has gi
   expect(await replica.admin.info('replication')).toContain('role:master');
 });
 
+it('is done on a primary that Sentinels have promoted once the one that it replaced has it, each time', {
+  timeout: 90_000,
+}, async () => {
+  await using redis = await startWithSentinel();
+  const client = connect(redis.url);
+  const set = writing(new DurableWrites(redis.url, 300), client);
+  await until(() => set('key', 'before').catch(() => undefined));
+  const both = [redis.primary, redis.replica] as const;
+  for (const [time, [replaced, promoted]] of [both, both.toReversed()].entries()) {
+    if (replaced === undefined || promoted === undefined) throw new Error('there are two');
+    await replaced.kill();
+    await until(async () =>
+      (await client.info('server').catch(() => '')).includes(`tcp_port:${promoted.port}`),
+    );
+    await until(async () => String(await sentinelRows(redis.sentinel)).includes('s_down'));
+    // This one has never seen a replica.
+    const freshly = writing(new DurableWrites(redis.url, 300), connect(redis.url));
+    for (const write of [set, freshly]) {
+      // The first looks at who could be promoted may be from before the Sentinels have noticed.
+      for (let count = 0; count < 20; count += 1) {
+        await expect(write('key', 'meanwhile')).rejects.toThrow('1 replicas should have this: 0 follow');
+        await promoted.admin.ping();
+      }
+    }
+    await replaced.start();
+    await until(() => set('key', `after-${time}`).catch(() => undefined));
+    expect(await replaced.admin.get('key')).toBe(`after-${time}`);
+    expect(await freshly('key', `again-${time}`)).toBe(`after-${time}`);
+    expect(await replaced.admin.get('key')).toBe(`again-${time}`);
+    await inStep(promoted, replaced);
+  }
+});
+
+it('is not done on one Redis that was promoted, until the one that it replaced must have been noticed', async () => {
+  let now = 0;
+  await using primary = await startRedis(PROMPT);
+  await using replica = await startReplica(primary);
+  await replica.admin.replicaof('NO', 'ONE');
+  const writes = new DurableWrites(replica.url, 300, () => now);
+  const client = connect(replica.url);
+  const set = writing(writes, client);
+  await expect(set('key', '1')).rejects.toThrow('0 follow');
+  expect(writes.isDurable).toBe(false);
+  expect(writes.problems).toEqual(['A write counts once 1 replica has it, and 0 answer now.']);
+  now = ALONE_FOR_MS;
+  expect(await set('key', '2')).toBe('1');
+  expect(writes).toMatchObject({ isDurable: true, problems: [] });
+});
+
+it('is looked at by a write of its own on each primary, which leaves nothing', async () => {
+  await using cluster = await startCluster();
+  const client = connect(cluster.url);
+  const writes = new DurableWrites(cluster.url, 300);
+  await until(() =>
+    writes.look(client).then(
+      () => writes.isDurable,
+      () => false,
+    ),
+  );
+  for (const { admin } of cluster.nodes) {
+    await admin.config('SET', 'min-replicas-to-write', '1');
+    await writes.look(client);
+    expect(writes.isDurable).toBe(false);
+    expect(writes.problems).toEqual(['Redis refuses writes: NOREPLICAS Not enough good replicas to write.']);
+    await admin.config('SET', 'min-replicas-to-write', '0');
+    await until(async () => (await admin.dbsize()) === 0);
+  }
+  await writes.look(client);
+  expect(writes).toMatchObject({ isDurable: true, problems: [] });
+  // Also the one that the client has given up as a node.
+  await cluster.nodes[1]?.kill();
+  await until(() =>
+    writes.look(client).then(
+      () => false,
+      () => writes.problems.some((text) => /^Redis does not answer: a primary of the Cluster/.test(text)),
+    ),
+  );
+  expect(await writes.look(client).catch((error: unknown) => String(error))).toContain('is not there');
+  await cluster.nodes[1]?.start();
+  await until(() =>
+    writes.look(client).then(
+      () => writes.isDurable,
+      () => false,
+    ),
+  );
+});
+
 it('is asked of the Sentinels how soon they act, which replicas they could promote, and who is the primary', {
   timeout: 60_000,
 }, async () => {
@@ -168,6 +258,9 @@ it('is asked of the Sentinels how soon they act, which replicas they could promo
   expect(await watchers.ask(replica)).toBeUndefined();
   await redis.sentinel.admin.call('SENTINEL', 'SET', 'events', 'down-after-milliseconds', '500');
   await redis.replica.kill();
+  await until(async () => String(await sentinelRows(redis.sentinel)).includes('s_down'));
+  // It may be back in a moment.
+  expect(await watchers.ask(primary)).toMatchObject({ promotable: 1 });
   await until(async () => (await watchers.ask(primary))?.promotable === 0);
   await redis.sentinel.kill();
   expect(await watchers.ask(primary)).toBeUndefined();

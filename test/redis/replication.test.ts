@@ -20,8 +20,8 @@ function watching(isWatched: boolean) {
       syncs += count;
     },
     /** How many replicas have to acknowledge a write that finds so many. */
-    required: (replicas: number, replid = 'a') => {
-      replication.observe({ replid, replicas, syncs });
+    required: (replicas: number, replid = 'a', former = '') => {
+      replication.observe({ replid, replicas, syncs, former });
       return replication.required(replid);
     },
     /** Those who decide about failovers say how many replicas could be promoted. */
@@ -75,12 +75,22 @@ describe('a write on a primary of which nobody else can be asked', () => {
     expect(primary.required(1)).toBe(1);
   });
 
-  it('needs a replica of each history that begins where there were replicas before', () => {
+  it('needs as many as there were of each history that begins where there were replicas before', () => {
     const primary = watching(false);
-    primary.required(1);
-    expect(primary.required(0, 'promoted')).toBe(1);
+    primary.required(2);
+    expect(primary.required(0, 'restarted')).toBe(2);
+    expect(primary.required(1, 'promoted', 'a')).toBe(2);
     primary.pass(ALONE_FOR_MS);
-    expect(primary.required(0, 'promoted')).toBe(0);
+    expect(primary.required(1, 'promoted', 'a')).toBe(1);
+  });
+
+  it('needs the one that it replaced, though this process has never seen a replica', () => {
+    const primary = watching(false);
+    expect(primary.required(0, 'promoted', 'a')).toBe(1);
+    primary.pass(ALONE_FOR_MS - 1);
+    expect(primary.required(0, 'promoted', 'a')).toBe(1);
+    primary.pass(1);
+    expect(primary.required(0, 'promoted', 'a')).toBe(0);
   });
 
   it('remembers a bounded number of histories, and trusts none the sooner for it', () => {
@@ -139,12 +149,52 @@ describe('a write on a primary that Sentinels or a Cluster watch', () => {
     expect(primary.required(0)).toBe(1);
   });
 
-  it('needs none of a promoted replica once they say that nobody follows it', () => {
+  it('needs the primary that a promoted one has replaced for as long as a replica that has gone', () => {
     const primary = watching(true);
     primary.required(1);
-    primary.required(0, 'promoted');
+    primary.told(1);
+    expect(primary.required(0, 'promoted', 'a')).toBe(1);
+    // It is down, they say, and its data is old: it may be back in a moment all the same.
     primary.told(0, 1_000, 'promoted');
-    expect(primary.required(0, 'promoted')).toBe(0);
+    expect(primary.required(0, 'promoted', 'a')).toBe(1);
+    primary.pass(ALONE_FOR_MS - 1);
+    primary.told(0, 1_000, 'promoted');
+    expect(primary.required(0, 'promoted', 'a')).toBe(1);
+    primary.pass(1);
+    primary.told(0, 1_000, 'promoted');
+    expect(primary.required(0, 'promoted', 'a')).toBe(0);
+  });
+
+  it('needs as many as the group had, of each primary that is promoted', () => {
+    const primary = watching(true);
+    primary.required(2);
+    primary.told(2);
+    expect(primary.required(1, 'second', 'a')).toBe(2);
+    primary.told(1, 1_000, 'second');
+    expect(primary.required(1, 'second', 'a')).toBe(2);
+    expect(primary.required(0, 'third', 'second')).toBe(2);
+  });
+
+  it('needs the replaced one again after each promotion, also where the one before was alone for long', () => {
+    const primary = watching(true);
+    primary.required(1);
+    primary.required(0, 'second', 'a');
+    primary.pass(ALONE_FOR_MS);
+    primary.told(0, 1_000, 'second');
+    expect(primary.required(0, 'second', 'a')).toBe(0);
+    primary.told(0, 1_000, 'third');
+    primary.required(0, 'third', 'second');
+    primary.told(0, 1_000, 'third');
+    expect(primary.required(0, 'third', 'second')).toBe(1);
+  });
+
+  it('needs none on one that only started again, where they say that it has none', () => {
+    const primary = watching(true);
+    primary.required(1);
+    primary.required(0, 'of-another-group');
+    expect(primary.required(0, 'of-another-group')).toBe(1);
+    primary.told(0, 1_000, 'of-another-group');
+    expect(primary.required(0, 'of-another-group')).toBe(0);
   });
 });
 
@@ -152,12 +202,17 @@ describe('INFO', () => {
   it('tells how many replicas follow and answer, how often one has come, and a name that a promoted one does not keep', async () => {
     await using primary = await startRedis();
     const client = connectRedis(primary.url, {});
-    const { replid } = primaryIn(await client.info('replication'));
     const look = async () => primaryIn(`${await client.info('replication')}${await client.info('stats')}`);
-    expect(await look()).toEqual({ replid: expect.stringMatching(/^\w{40}$/), replicas: 0, syncs: 0 });
+    expect(await look()).toEqual({
+      replid: expect.stringMatching(/^\w{40}$/),
+      replicas: 0,
+      syncs: 0,
+      former: '',
+    });
     await using replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
     await until(async () => (await look()).replicas === 1);
-    expect((await look()).syncs).toBe(1);
+    const { replid, syncs } = await look();
+    expect(syncs).toBe(1);
 
     replica.freeze();
     await until(async () => (await look()).replicas === 0);
@@ -168,11 +223,11 @@ describe('INFO', () => {
     await replica.admin.replicaof('NO', 'ONE');
     const promoted = primaryIn(await replica.admin.info('replication'));
     expect(promoted.replid).not.toBe(replid);
-    expect(promoted.replicas).toBe(0);
+    expect(promoted).toMatchObject({ replicas: 0, former: replid });
     client.disconnect();
   });
 
   it('that tells nothing is of a primary without a name or replicas', () => {
-    expect(primaryIn('')).toEqual({ replid: '', replicas: 0, syncs: 0 });
+    expect(primaryIn('')).toEqual({ replid: '', replicas: 0, syncs: 0, former: '' });
   });
 });

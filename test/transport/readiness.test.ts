@@ -28,7 +28,7 @@ it.each<[string, Partial<Condition>]>([
 });
 
 it('is degraded with spools that cannot be read, and names them', () => {
-  const unreadableSpools = ['spool-0.sqlite', 'spool-2.sqlite'];
+  const unreadableSpools = ['spooled-0.sqlite', 'spooled-2.sqlite'];
   expect(readiness({ ...WELL, unreadableSpools })).toEqual({
     status: 200,
     body: { status: 'degraded', degraded: ['spool'], spooled: 0, unreadableSpools },

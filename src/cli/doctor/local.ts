@@ -11,6 +11,7 @@ import {
   weaknessesOf,
 } from '../../app/config.ts';
 import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
+import { isEarlierSpoolName } from '../../events/spool/earlier-spools.ts';
 import { isSpoolName } from '../../events/spool/spool.ts';
 import { gatewayOrigin } from '../address.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
@@ -85,7 +86,9 @@ export async function lookAtFolder({ DATA_DIR, UPSTREAM_URL }: Variables): Promi
  * gateway alone: a spool is never opened by two processes.
  */
 async function damagedSpools(folder: string): Promise<readonly string[]> {
-  const names = (await readdir(folder).catch(() => [])).filter(isSpoolName);
+  const names = (await readdir(folder).catch(() => [])).filter(
+    (name) => isSpoolName(name) || isEarlierSpoolName(name),
+  );
   const damaged = await Promise.all(
     names.map(async (name) => {
       try {
@@ -128,8 +131,9 @@ export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Fi
     if (state === undefined) found.failure(`what answers at ${url} is not the gateway`, other);
     else if (state.status === 'ready') found.ok(`runs at ${url}, and is ready`);
     else if (state.status === 'degraded') {
-      const { degraded = [], spooled = 0, unreadableSpools = [], paymentsHeld = false } = state;
-      const isTold = (part: string) => part === 'spool' || (part === 'payments' && paymentsHeld);
+      const { degraded = [], spooled = 0, unreadableSpools = [], reasons = [] } = state;
+      const { paymentsHeld = false } = state;
+      const isTold = (part: string) => part === 'spool' || part === 'redis' || (part === 'payments' && paymentsHeld);
       const away = degraded.filter((part) => !isTold(part));
       if (paymentsHeld) {
         found.failure(
@@ -141,6 +145,12 @@ export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Fi
         found.warning(
           `runs at ${url} without ${away.join(' and ')}; ${spooled} events wait in its spool`,
           'The checks of Redis and of the upstream say more. Nothing is lost while the spool can be written.',
+        );
+      }
+      if (degraded.includes('redis')) {
+        found.warning(
+          `runs at ${url} on a Redis that may lose what it has taken: ${reasons.join(' ')}`,
+          'The check of Redis names the cure of each.',
         );
       }
       if (unreadableSpools.length > 0) {
@@ -169,6 +179,7 @@ const Readiness = z.object({
   spooled: z.number().optional(),
   paymentsHeld: z.boolean().optional(),
   unreadableSpools: z.array(z.string()).optional(),
+  reasons: z.array(z.string()).optional(),
 });
 
 /** Whether each document is filed under its hash, and still fits the graph. */

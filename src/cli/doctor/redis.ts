@@ -1,6 +1,7 @@
 import type { Variables } from '../../app/config.ts';
 import { redisWarnings } from '../../events/redis/settings.ts';
 import { connectRedis, type RedisClient } from '../../redis/connection.ts';
+import { DurableWrites } from '../../redis/durable-write.ts';
 import { serversOf } from '../../redis/failover.ts';
 import { primaryIn } from '../../redis/replication.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
@@ -14,7 +15,7 @@ const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
   [/does not let its settings/, 'Look at these settings in the console of your Redis provider.'],
   [
     /min-replicas/,
-    'redis-cli CONFIG SET min-replicas-to-write, to the number of replicas, on each of these Redis; the same in redis.conf.',
+    'Where refusing payments while a replica is down is better than this risk: redis-cli CONFIG SET min-replicas-to-write, to the number of replicas, on each of these Redis; the same in redis.conf.',
   ],
   [
     /names one Redis/,
@@ -26,6 +27,11 @@ const CURES: readonly (readonly [setting: RegExp, cure: string])[] = [
   ],
   [/validity-factor/, 'redis-cli CONFIG SET cluster-replica-validity-factor 10, and the same in redis.conf.'],
   [/maxmemory-policy/, 'redis-cli CONFIG SET maxmemory-policy noeviction, and the same in redis.conf.'],
+  [
+    /has evicted keys/,
+    'Set maxmemory-policy noeviction, and look up the payments and credits of that time; then redis-cli CONFIG RESETSTAT.',
+  ],
+  [/cannot be asked/, 'Let the gateway reach every replica at the address that INFO replication names.'],
 ];
 
 /** Whether Redis answers, keeps what it is given, and whether a copy of it exists. */
@@ -53,9 +59,19 @@ export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promi
   }
   try {
     await ready(redis);
-    for (const warning of await redisWarnings(redis, REDIS_URL.reveal())) {
-      const [, cure] = CURES.find(([setting]) => setting.test(warning)) ?? [];
-      found.warning(warning, cure ?? 'Look at docs/operations.md, "Redis".');
+    for (const { text } of await redisWarnings(redis, REDIS_URL.reveal())) {
+      const [, cure] = CURES.find(([setting]) => setting.test(text)) ?? [];
+      found.warning(text, cure ?? 'Look at docs/operations.md, "Redis".');
+    }
+    const writes = new DurableWrites(REDIS_URL.reveal(), TIMEOUT_MS);
+    await writes.look(redis);
+    if (!writes.isDurable) {
+      const reason = writes.problems.join(' ');
+      found.failure(
+        `takes nothing that would stay. ${reason} Events go to the spool, and no money moves`,
+        cureOf(reason),
+      );
+      return found.list;
     }
     const primaries = serversOf(redis);
     const infos = await Promise.all(primaries.map((primary) => primary.info('replication')));
@@ -99,6 +115,11 @@ function cureOf(reason: string): string {
     return 'Put the right user and password into REDIS_URL: redis://user:password@host:6379.';
   }
   if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return 'Correct the name of the host in REDIS_URL.';
+  if (/NOREPLICAS|replicas? ha/.test(reason)) {
+    return 'Bring the missing replica back. For good without it: lower min-replicas-to-write, and have the Sentinels or the Cluster forget it.';
+  }
+  if (/OOM/.test(reason)) return 'Give Redis more memory (maxmemory), or lower EVENTS_RETENTION.';
+  if (/MISCONF/.test(reason)) return 'Make room on the disk of Redis, and look at its log.';
   if (/ECONNREFUSED/.test(reason)) return 'Start Redis, or correct host and port in REDIS_URL.';
   return 'Check host, port and TLS (rediss://) of REDIS_URL, and that this machine may connect.';
 }

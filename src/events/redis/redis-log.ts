@@ -105,7 +105,7 @@ export class RedisLog extends LogReader implements RemoteLog {
     this.#publish = reader instanceof Cluster ? 'SPUBLISH' : 'PUBLISH';
     this.#timer = setInterval(() => {
       channels.check();
-      void this.#writers.check();
+      void this.#writers.inspect();
     }, CHECK_EVERY_MS);
     this.#timer.unref();
   }
@@ -176,7 +176,15 @@ export class RedisLog extends LogReader implements RemoteLog {
       () => false,
     );
     const [writable, answers] = await Promise.all([this.#writers.check(), readable]);
-    return { writable, available: writable && answers && this.#channels.isWhole, spooled: 0 };
+    const available = writable && answers && this.#channels.isWhole;
+    const { problems: reasons, risks } = this.#writers;
+    return {
+      writable,
+      available,
+      spooled: 0,
+      ...(reasons.length > 0 && { reasons }),
+      ...(risks.length > 0 && { risks }),
+    };
   }
 
   override async stop(): Promise<void> {

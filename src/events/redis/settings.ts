@@ -1,5 +1,11 @@
 import type { Redis } from 'ioredis';
-import { parseRedisUrl, type RedisClient, type RedisTarget } from '../../redis/connection.ts';
+import {
+  connectRedisNode,
+  parseRedisUrl,
+  type RedisClient,
+  type RedisNode,
+  type RedisTarget,
+} from '../../redis/connection.ts';
 import { serversOf, watchersOf } from '../../redis/failover.ts';
 import { primaryIn } from '../../redis/replication.ts';
 
@@ -12,34 +18,91 @@ const SETTINGS = [
   'cluster-replica-validity-factor',
 ];
 
+/** A sentence for the operator. */
+export interface RedisWarning {
+  readonly text: string;
+  /** Whether what was taken can be lost, or has been, without any server being lost: not only in a rare failover. */
+  readonly isRisk: boolean;
+}
+
 /**
- * What of the servers and their settings makes the log's promises, and those of payments, weaker than they read, as
- * sentences for the operator. Empty when all is well. Never fails: a managed Redis may forbid CONFIG, and then that is the
- * sentence.
+ * What of the servers and their settings makes the log's promises, and those of payments, weaker than they read. Replicas are
+ * looked at as well: each may be promoted. Empty when all is well. Never fails: a managed Redis may forbid CONFIG, and then that is
+ * the sentence.
  *
  * @param url what `redis` is connected to, in any form that `parseRedisUrl` reads
  */
-export async function redisWarnings(redis: RedisClient, url: string): Promise<readonly string[]> {
+export async function redisWarnings(redis: RedisClient, url: string): Promise<readonly RedisWarning[]> {
   const { form } = parseRedisUrl(url);
   const watchers = watchersOf(url);
-  const warnings = new Set<string>();
-  for (const primary of serversOf(redis)) {
+  const warnings = new Map<string, RedisWarning>();
+  const warn = (text: string, isRisk = false): void => void warnings.set(text, { text, isRisk });
+  const look = async (primary: Redis): Promise<void> => {
     try {
-      const { replicas } = primaryIn(await primary.info('replication'));
-      if (watchers !== undefined && (await watchers.ask(primary)) === undefined) warnings.add(UNASKED[form]);
-      const settings = await settingsOf(primary);
-      const isGuarded = replicas <= Number(settings.get('min-replicas-to-write'));
-      if (form === 'standalone' && !isGuarded) warnings.add(UNWATCHED);
-      for (const warning of weaknesses(settings, replicas)) warnings.add(warning);
+      const info = await primary.info('replication');
+      const { replicas } = primaryIn(info);
+      if (watchers !== undefined && (await watchers.ask(primary)) === undefined) warn(UNASKED[form]);
+      const { settings, evicted } = await stateOf(primary);
+      const least = Number(settings.get('min-replicas-to-write'));
+      if (form === 'standalone' && replicas > least) warn(UNWATCHED);
+      for (const warning of weaknesses('Redis', settings, evicted)) warnings.set(warning.text, warning);
+      if (replicas > least) warn(trusting(replicas, least));
+      if (settings.get('cluster-replica-validity-factor') === '0' && replicas > 0) warn(ANY_AGE);
+      for (const node of replicasIn(info)) await lookAtReplica(url, node, least, warnings);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      warnings.add(
-        `Redis does not let its settings be read (${reason}): make sure of appendonly yes, appendfsync always, ` +
-          'maxmemory-policy noeviction and, where there are replicas, min-replicas-to-write as many as they are.',
+      warn(
+        `Redis does not let its settings be read (${messageOf(error)}): make sure of appendonly yes, appendfsync always, ` +
+          'maxmemory-policy noeviction and, where there are replicas, min-replicas-to-write, on each of them.',
       );
     }
+  };
+  for (const primary of serversOf(redis)) await look(primary);
+  return [...warnings.values()];
+}
+
+async function lookAtReplica(
+  url: string,
+  node: RedisNode,
+  least: number,
+  warnings: Map<string, RedisWarning>,
+): Promise<void> {
+  const replica = connectRedisNode(url, node, ONCE);
+  // What fails is told by the commands.
+  replica.on('error', () => {});
+  try {
+    const { settings, evicted } = await stateOf(replica);
+    for (const warning of weaknesses(A_REPLICA, settings, evicted)) warnings.set(warning.text, warning);
+    const own = Number(settings.get('min-replicas-to-write'));
+    if (own < least) {
+      const text = `${A_REPLICA} runs with min-replicas-to-write ${own}, and its primary with ${least}: give both the same.`;
+      warnings.set(text, { text, isRisk: false });
+    }
+  } catch (error) {
+    const text = `${A_REPLICA} cannot be asked for its settings (${messageOf(error)}): see to them yourself, before it is promoted.`;
+    warnings.set(text, { text, isRisk: false });
+  } finally {
+    replica.disconnect();
   }
-  return [...warnings];
+}
+
+const A_REPLICA = 'A replica of Redis';
+
+/** A server that cannot be reached is told of at once, and asked again the next time. */
+const ONCE = {
+  connectTimeout: 1000,
+  commandTimeout: 1000,
+  maxRetriesPerRequest: 0,
+  retryStrategy: () => null,
+} as const;
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Where a primary says that its replicas listen. */
+function replicasIn(info: string): readonly RedisNode[] {
+  return [...info.matchAll(/^slave\d+:ip=([^,]+),port=(\d+),/gm)].map(([, host = '', port]) => ({
+    host,
+    port: Number(port),
+  }));
 }
 
 const UNWATCHED =
@@ -56,44 +119,65 @@ const UNASKED: Record<RedisTarget['form'], string> = {
     'and no payment is sent.',
 };
 
-async function settingsOf(redis: Redis): Promise<ReadonlyMap<string, string>> {
-  const settings = new Map<string, string>();
-  for (const name of SETTINGS) {
-    const reply: unknown = await redis.call('CONFIG', 'GET', name);
-    // Two items: the name, and its value.
-    if (Array.isArray(reply)) settings.set(name, String(reply[1]));
-  }
-  return settings;
+const ANY_AGE =
+  'Redis runs with cluster-replica-validity-factor 0, not 10: a replica takes over however old its data is.';
+
+const trusting = (replicas: number, least: number): string =>
+  `Redis has ${replicas} ${replicas === 1 ? 'replica' : 'replicas'} and runs with min-replicas-to-write ${least}, ` +
+  `not ${replicas}: while one of them has been down for long the others are trusted, and a failover to that one, should ` +
+  'it come back at such a moment, loses what was written without it, also the records of payments. With ' +
+  `${replicas}, nothing is taken while one is down: events are spooled, and no payment is sent, until it is back.`;
+
+interface ServerState {
+  readonly settings: ReadonlyMap<string, string>;
+  /** Keys that the server has thrown away to make room, since it started or its counters were set back. */
+  readonly evicted: number;
 }
 
-function weaknesses(settings: ReadonlyMap<string, string>, replicas: number): readonly string[] {
-  const warnings: string[] = [];
+async function stateOf(redis: Redis): Promise<ServerState> {
+  const [reply, stats]: [unknown, string] = await Promise.all([
+    redis.call('CONFIG', 'GET', ...SETTINGS),
+    redis.info('stats'),
+  ]);
+  const settings = new Map<string, string>();
+  // Names, each followed by its value.
+  const words = Array.isArray(reply) ? reply.map(String) : [];
+  for (let index = 0; index + 1 < words.length; index += 2) {
+    settings.set(words[index] ?? '', words[index + 1] ?? '');
+  }
+  return { settings, evicted: Number(/^evicted_keys:(\d+)/m.exec(stats)?.[1] ?? 0) };
+}
+
+/** @param whose the subject of each sentence */
+function weaknesses(
+  whose: string,
+  settings: ReadonlyMap<string, string>,
+  evicted: number,
+): readonly RedisWarning[] {
+  const warnings: RedisWarning[] = [];
+  const warn = (text: string, isRisk: boolean): void =>
+    void warnings.push({ text: `${whose} ${text}`, isRisk });
   if (settings.get('appendonly') !== 'yes') {
-    warnings.push('Redis runs without appendonly yes: events answered with 201 are lost when it ends.');
+    warn('runs without appendonly yes: events answered with 201 are lost when it ends.', true);
   } else if (settings.get('appendfsync') !== 'always') {
-    warnings.push(
-      `Redis runs with appendfsync ${settings.get('appendfsync')}, not always: the last second of events answered ` +
-        'with 201 can be lost.',
+    warn(
+      `runs with appendfsync ${settings.get('appendfsync')}, not always: the last second of events answered with 201 ` +
+        'can be lost.',
+      false,
     );
   }
   const policy = settings.get('maxmemory-policy');
   if (policy !== 'noeviction' && settings.get('maxmemory') !== '0') {
-    warnings.push(
-      `Redis runs with maxmemory-policy ${policy}, not noeviction: it may drop events, or forget which messages were ` +
-        'answered.',
+    warn(
+      `runs with maxmemory-policy ${policy}, not noeviction: it may drop events, or forget which messages were answered.`,
+      true,
     );
   }
-  const least = Number(settings.get('min-replicas-to-write'));
-  if (replicas > least) {
-    warnings.push(
-      `Redis has ${replicas} ${replicas === 1 ? 'replica' : 'replicas'} and runs with min-replicas-to-write ${least}, ` +
-        `not ${replicas}: while one of them is down the others are trusted, and a failover to that one, should it come ` +
-        'back at such a moment, loses what was written without it, also the records of payments.',
-    );
-  }
-  if (settings.get('cluster-replica-validity-factor') === '0' && replicas > 0) {
-    warnings.push(
-      'Redis runs with cluster-replica-validity-factor 0, not 10: a replica takes over however old its data is.',
+  if (evicted > 0) {
+    warn(
+      'has evicted keys: events, answers to messages or records of payments are gone. A repeated message may become a ' +
+        'second event, and a repeated payment may be made twice.',
+      true,
     );
   }
   return warnings;

@@ -6,7 +6,7 @@ import { type Script, withoutCommand } from '../../redis/script.ts';
 import { StoreUnavailableError } from '../errors.ts';
 
 import { list } from './reply.ts';
-import { redisWarnings } from './settings.ts';
+import { SettingsWatch } from './settings-watch.ts';
 
 /** WAIT holds up its connection until the replicas have answered; others go on meanwhile. */
 const WRITERS = 3;
@@ -28,13 +28,27 @@ export class RedisWriters {
   readonly #first: RedisClient;
   /** The one that was used last is last. */
   readonly #inTurn: RedisClient[];
+  readonly #settings: SettingsWatch;
+  /** What was logged last of why nothing written would stay; empty for nothing. */
+  #told = '';
 
   constructor(options: RedisWritersOptions) {
     this.#options = options;
     this.#first = options.connect();
+    this.#settings = new SettingsWatch(this.#first, options.redisUrl, options.logger);
     this.connections = [this.#first, ...Array.from({ length: WRITERS - 1 }, options.connect)];
     this.#inTurn = [...this.connections];
-    this.#first.on('ready', () => void this.#inspect());
+    this.#first.on('ready', () => void this.inspect());
+  }
+
+  /** Why nothing that is written now would stay, as sentences for the operator; empty when it would. */
+  get problems(): readonly string[] {
+    return this.#options.writes.problems;
+  }
+
+  /** By what Redis may lose what it has taken, as far as its settings and its counters tell. */
+  get risks(): readonly string[] {
+    return this.#settings.risks;
   }
 
   /** The next connection in turn of those that are ready; the next one at all where none is. */
@@ -55,7 +69,15 @@ export class RedisWriters {
       return writes.isDurable;
     } catch {
       return false;
+    } finally {
+      this.#tell();
     }
+  }
+
+  /** Looks at every primary, and at the settings of every server. Never fails. */
+  async inspect(): Promise<void> {
+    await this.check();
+    await this.#settings.look();
   }
 
   /**
@@ -78,9 +100,13 @@ export class RedisWriters {
     }
   }
 
-  async #inspect(): Promise<void> {
-    await this.check();
-    const { redisUrl, logger } = this.#options;
-    for (const warning of await redisWarnings(this.#first, redisUrl)) logger.warn({}, warning);
+  /** Once for each state: an outage that lasts is one line. */
+  #tell(): void {
+    const { writes, logger } = this.#options;
+    const problems = writes.problems.join(' ');
+    if (problems === this.#told) return;
+    this.#told = problems;
+    if (problems === '') logger.info({}, 'Redis keeps events and payments again');
+    else logger.warn({}, `Events go to the spool, and no payment is sent: ${problems}`);
   }
 }

@@ -5,6 +5,7 @@ import { StoreUnavailableError } from '../errors.ts';
 import type { Appended, NewEvent } from '../log.ts';
 import { SqliteBatch } from '../sqlite/batch.ts';
 import { integer, openExclusive, PROBE_SCHEMA, probe, text } from '../sqlite/file.ts';
+import { removeDatabase } from './earlier-spools.ts';
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS spool (
@@ -73,7 +74,7 @@ export class Spool {
    */
   static open(dataDir: string): Spool {
     for (let index = 0; index < MOST_FILES; index += 1) {
-      const path = join(dataDir, `spool-${index}.sqlite`);
+      const path = join(dataDir, `spooled-${index}.sqlite`);
       try {
         const spool = Spool.#openFile(path);
         if (spool !== undefined) return spool;
@@ -90,22 +91,24 @@ export class Spool {
    * opened. A file of this process is never opened again, and neither is one of another process.
    *
    * @param own the paths of the spools that this process has
+   * @param earlier names of spools of earlier versions that nobody uses any more; an empty one is removed
    * @throws when the folder cannot be read
    */
   static openAbandoned(
     dataDir: string,
     own: readonly string[],
+    earlier: readonly string[],
   ): { readonly abandoned: readonly Spool[]; readonly unreadable: readonly UnreadableSpool[] } {
     const abandoned: Spool[] = [];
     const unreadable: UnreadableSpool[] = [];
     for (const name of readdirSync(dataDir)) {
       const path = join(dataDir, name);
-      if (!isSpoolName(name) || own.includes(path)) continue;
+      if (!(isSpoolName(name) || earlier.includes(name)) || own.includes(path)) continue;
       try {
         const spool = Spool.#openFile(path);
         if (spool === undefined) continue;
         if (spool.size > 0) abandoned.push(spool);
-        else spool.close();
+        else spool.leave();
       } catch (error) {
         unreadable.push({ name, reason: String(error) });
       }
@@ -213,6 +216,13 @@ export class Spool {
     this.#database.close();
   }
 
+  /** Closes an empty spool that this process does not add to. One of an earlier version is removed: no other will have that name. */
+  leave(): void {
+    // While it is still locked to this process.
+    if (!isSpoolName(this.name)) removeDatabase(this.path);
+    this.close();
+  }
+
   async #write<T>(work: () => T): Promise<T> {
     try {
       return await this.#batch.run(work);
@@ -224,7 +234,7 @@ export class Spool {
 
 /** Whether a file of `DATA_DIR` is, or should be, a spool. */
 export function isSpoolName(name: string): boolean {
-  return /^spool-\d+\.sqlite$/.test(name);
+  return /^spooled-\d+\.sqlite$/.test(name);
 }
 
 /** Whether anything is at the path but an empty file. */

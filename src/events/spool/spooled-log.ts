@@ -14,6 +14,7 @@ import type {
 } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Quarantine } from '../quarantine.ts';
+import { EarlierSpools } from './earlier-spools.ts';
 import { Spool, type Spooled } from './spool.ts';
 
 /** A log that can be away. */
@@ -56,10 +57,13 @@ export class SpooledLog implements EventLog {
   /** Why files of the folder cannot be drained, by their names. */
   #unreadable: ReadonlyMap<string, string> = new Map();
   #draining: Promise<void> | undefined;
+  readonly #earlier: EarlierSpools;
+  #isEarlierTold = false;
 
   constructor(options: SpooledLogOptions) {
     this.#options = options;
     this.#log = options.log;
+    this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
     this.#ownSpool();
     this.#adopt();
     this.#timer = setInterval(() => this.#adopt(), ADOPT_EVERY_MS);
@@ -115,12 +119,12 @@ export class SpooledLog implements EventLog {
   }
 
   async health(): Promise<EventLogHealth> {
-    const { writable: logWritable, available } = await this.#log.health();
+    const { writable: logWritable, ...health } = await this.#log.health();
     const writable = logWritable || (await this.#ownSpool()?.isWritable()) === true;
     const unreadableSpools = [...this.#unreadable.keys()];
     return {
+      ...health,
       writable,
-      available,
       spooled: this.#waiting,
       ...(unreadableSpools.length > 0 && { unreadableSpools }),
     };
@@ -132,6 +136,7 @@ export class SpooledLog implements EventLog {
     await this.#log.stop();
     await this.#draining;
     for (const spool of this.#spools.splice(0)) spool.close();
+    this.#earlier.stop();
     this.#options.quarantine.close();
   }
 
@@ -172,7 +177,8 @@ export class SpooledLog implements EventLog {
   #adopt(): void {
     try {
       const own = this.#spools.map(({ path }) => path);
-      const { abandoned, unreadable } = Spool.openAbandoned(this.#options.dataDir, own);
+      const earlier = this.#earlier.free();
+      const { abandoned, unreadable } = Spool.openAbandoned(this.#options.dataDir, own, earlier);
       this.#spools.push(...abandoned);
       this.#nameUnreadable(new Map(unreadable.map(({ name, reason }) => [name, reason])));
     } catch (error) {
@@ -180,6 +186,12 @@ export class SpooledLog implements EventLog {
     }
     this.#options.metrics.waiting(this.#waiting);
     void this.#drain();
+  }
+
+  #tellOfEarlier(): void {
+    if (this.#isEarlierTold) return;
+    this.#isEarlierTold = true;
+    this.#options.logger.info({}, 'an earlier version runs on this folder: its spools are left to it');
   }
 
   /** Tells of each file once, and again when the reason changes. */
@@ -274,7 +286,7 @@ export class SpooledLog implements EventLog {
 
   #releaseAdopted(): void {
     for (const spool of this.#spools) {
-      if (spool !== this.#own && spool.size === 0) spool.close();
+      if (spool !== this.#own && spool.size === 0) spool.leave();
     }
     this.#spools = this.#spools.filter((spool) => spool === this.#own || spool.size > 0);
   }

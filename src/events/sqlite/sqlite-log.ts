@@ -13,6 +13,7 @@ import { type EventNames, indexed, noNames } from '../search.ts';
 import type { EventTopics } from '../topics.ts';
 import { SqliteBatch } from './batch.ts';
 import { openExclusive, PROBE_SCHEMA, probe, text } from './file.ts';
+import { adaptSchema } from './schema.ts';
 import { positionOf, SqliteSource } from './source.ts';
 
 const SCHEMA = `
@@ -28,15 +29,6 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS seen_expires ON seen (expires);
   ${PROBE_SCHEMA}
 `;
-
-/** Columns that files of an earlier schema lack: the run of an event's place, that of the one before it, and what the index wants. */
-const LATER_COLUMNS = [
-  ['events', 'run', "TEXT NOT NULL DEFAULT ''"],
-  ['events', 'prev_run', "TEXT NOT NULL DEFAULT ''"],
-  ['seen', 'run', "TEXT NOT NULL DEFAULT ''"],
-  ['events', 'received', 'INTEGER'],
-  ['events', 'digests', 'TEXT'],
-] as const;
 
 export interface SqliteLogOptions {
   /** Folder of `events.sqlite`; made when it is not there. */
@@ -85,7 +77,7 @@ export class SqliteLog extends LogReader implements EventLog {
     const { names = noNames } = options;
     const batch = new SqliteBatch(database);
     const { store, clock } = transaction(database, () => {
-      addLaterColumns(database);
+      adaptSchema(database);
       return {
         store: new SqliteSource(database, batch, names, options.now()),
         clock: new RunningClock(database, options.now, options.monotonic),
@@ -100,14 +92,16 @@ export class SqliteLog extends LogReader implements EventLog {
     this.#store = store;
     this.#statements = {
       find: database.prepare(
-        'SELECT position, run, contents, answer FROM seen WHERE client = ? AND type = ? AND identity = ? AND expires > ?',
+        `SELECT seen.position, coalesce(run, '') AS run, contents, answer
+         FROM seen LEFT JOIN events ON events.client = seen.client AND events.position = seen.position
+         WHERE seen.client = ? AND type = ? AND identity = ? AND expires > ?`,
       ),
       insert: database.prepare(
         'INSERT INTO events (client, position, run, prev_run, event, received, digests) VALUES (?, ?, ?, ?, ?, ?, ?)',
       ),
       remember: database.prepare(
-        `INSERT OR REPLACE INTO seen (client, type, identity, position, run, contents, answer, expires)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT OR REPLACE INTO seen (client, type, identity, position, contents, answer, expires)
+         VALUES (?, ?, ?, ?, ?, ?, ?)`,
       ),
       forget: database.prepare('DELETE FROM seen WHERE expires <= ?'),
     };
@@ -172,7 +166,6 @@ export class SqliteLog extends LogReader implements EventLog {
       event.type,
       event.identity,
       number,
-      run,
       event.contents,
       JSON.stringify(answer),
       now + SEEN_FOR_MS,
@@ -198,13 +191,5 @@ export class SqliteLog extends LogReader implements EventLog {
     } catch (cause) {
       throw new StoreUnavailableError('The event log could not be written.', { cause });
     }
-  }
-}
-
-function addLaterColumns(database: DatabaseSync): void {
-  const find = database.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?');
-  for (const [table, column, type] of LATER_COLUMNS) {
-    if (find.get(table, column) !== undefined) continue;
-    database.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
   }
 }

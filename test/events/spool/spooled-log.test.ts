@@ -112,7 +112,7 @@ describe('while Redis is away', () => {
     const events = await log.follow(client);
     await redis.kill();
     const during = await appendMany(log, client, 200);
-    expect(await log.health()).toEqual({ writable: true, available: false, spooled: 200 });
+    expect(await log.health()).toMatchObject({ writable: true, available: false, spooled: 200 });
     await expect(log.readAfter(client, null, 5)).rejects.toThrow(StoreUnavailableError);
     await redis.start();
     const after = await appendMany(log, client, 50);
@@ -205,12 +205,12 @@ describe('while Redis is away', () => {
     const spooled = await appendMany(former, client, 5);
     await former.stop();
     // All that is left of the former process, one of them under another name.
-    await rename(join(dataDir, 'spool-0.sqlite'), join(dataDir, 'spool-3.sqlite'));
+    await rename(join(dataDir, 'spooled-0.sqlite'), join(dataDir, 'spooled-3.sqlite'));
     await writeFile(
-      join(dataDir, 'spool-0.sqlite'),
+      join(dataDir, 'spooled-0.sqlite'),
       'garbage, and enough of it to be a file of some kind'.repeat(100),
     );
-    await mkdir(join(dataDir, 'spool-1.sqlite'));
+    await mkdir(join(dataDir, 'spooled-1.sqlite'));
     const metrics = countingMetrics();
     const logger = recordingLogger();
     const next = await openEventLog({ redisUrl: redis.url, dataDir, retention: 10_000, logger, metrics });
@@ -219,13 +219,13 @@ describe('while Redis is away', () => {
     expect(await next.health()).toMatchObject({
       writable: true,
       spooled: 10,
-      unreadableSpools: ['spool-0.sqlite', 'spool-1.sqlite'],
+      unreadableSpools: ['spooled-0.sqlite', 'spooled-1.sqlite'],
     });
     expect(metrics.counts['unreadableSpools']).toBe(2);
     const named = logger.lines.filter(({ message }) => message.startsWith('a spool cannot be read'));
     expect(named.map(({ fields }) => fields)).toMatchObject([
-      { spool: 'spool-0.sqlite', error: expect.stringContaining('not a database') },
-      { spool: 'spool-1.sqlite', error: expect.any(String) },
+      { spool: 'spooled-0.sqlite', error: expect.stringContaining('not a database') },
+      { spool: 'spooled-1.sqlite', error: expect.any(String) },
     ]);
     await redis.start();
     await drained(next);
@@ -240,11 +240,11 @@ describe('while Redis is away', () => {
     await appendMany(one, lost, 100);
     const events = await appendMany(other, kept, 5);
     await Promise.all([one.stop(), other.stop()]);
-    const path = join(dataDir, 'spool-0.sqlite');
+    const path = join(dataDir, 'spooled-0.sqlite');
     await damage(path);
     const next = await open(dataDir);
     await redis.start();
-    await until(async () => (await next.health()).unreadableSpools?.includes('spool-0.sqlite'));
+    await until(async () => (await next.health()).unreadableSpools?.includes('spooled-0.sqlite'));
     await until(async () => (await next.health()).available);
     await until(async () => (await next.readAfter(kept, null, 10)).events.length === events.length);
   });

@@ -4,13 +4,16 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeCursor } from '../../../src/events/cursor.ts';
+import { encodeEvent } from '../../../src/events/entry.ts';
 import { EventsGapError } from '../../../src/events/errors.ts';
+import type { NewEvent } from '../../../src/events/log.ts';
 import { silentMetrics } from '../../../src/events/metrics.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
 import { ids, moneyIn } from '../../helpers/events.ts';
 import { until } from '../../helpers/until.ts';
 import { describeEventLog } from '../log.contract.ts';
 import { describeSearch } from '../search.contract.ts';
+import { openEarlierLog } from './earlier-version.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -116,7 +119,7 @@ describe('the file of the embedded log', () => {
     await first.stop();
     const database = new DatabaseSync(join(dataDir, 'events.sqlite'));
     database.exec(`ALTER TABLE events DROP COLUMN run; ALTER TABLE events DROP COLUMN prev_run;
-      ALTER TABLE seen DROP COLUMN run; DROP TABLE clock; DROP TABLE probes;`);
+      DROP TABLE clock; DROP TABLE probes;`);
     database.close();
     const second = open(dataDir);
     const old = encodeCursor('client', { epoch, position: '1' });
@@ -126,6 +129,98 @@ describe('the file of the embedded log', () => {
     expect(ids((await second.readAfter('client', old, 5)).events)).toEqual([later.id]);
     expect(ids((await second.readAfter('client', null, 5)).events)).toEqual([event.id, later.id]);
     await second.stop();
+  });
+});
+
+describe('a file of the embedded log that the version before goes on with', () => {
+  const open = (dataDir: string, more: { retention?: number; retentionBytes?: number } = {}): SqliteLog =>
+    new SqliteLog({
+      dataDir,
+      retention: 10,
+      metrics: silentMetrics,
+      names: ({ id }) => [id],
+      now: Date.now,
+      ...more,
+    });
+
+  it('holds everything when this one comes back, without gap or repeat, however often', async () => {
+    const dataDir = await newFolder();
+    const sent: NewEvent[] = [];
+    let cursor: string | null = null;
+    for (const time of [1, 2]) {
+      const log = open(dataDir);
+      for (const event of sent) expect((await log.append('client', event)).duplicate).toBe(true);
+      for (let count = 0; count < 2; count += 1) {
+        const event = moneyIn();
+        ({ cursor } = await log.append('client', event));
+        sent.push(event);
+      }
+      expect(ids((await log.readAfter('client', null, 20)).events)).toEqual(sent.map(({ id }) => id));
+      await log.stop();
+
+      {
+        using earlier = openEarlierLog(dataDir, 10);
+        for (const event of sent) expect(earlier.append('client', event)).toBe(true);
+        for (let count = 0; count < 2; count += 1) {
+          const event = moneyIn();
+          expect(earlier.append('client', event)).toBe(false);
+          sent.push(event);
+        }
+        expect(earlier.read('client')).toHaveLength(4 * time);
+      }
+
+      const again = open(dataDir);
+      const since = await again.readAfter('client', cursor, 20);
+      expect(ids(since.events)).toEqual(sent.slice(-2).map(({ id }) => id));
+      const all = await again.readAfter('client', null, 20);
+      expect(ids(all.events)).toEqual(sent.map(({ id }) => id));
+      for (const event of all.events) {
+        const { events } = await again.readAfter('client', event.cursor, 20);
+        expect(ids(events)).toEqual(sent.slice(all.events.indexOf(event) + 1).map(({ id }) => id));
+      }
+      await again.stop();
+    }
+  });
+
+  it('is searched, and bounded in bytes, as if it had never been away', async () => {
+    const dataDir = await newFolder();
+    const first = open(dataDir);
+    const size = encodeEvent(moneyIn()).length;
+    for (let count = 0; count < 10; count += 1) await first.append('client', moneyIn());
+    await first.readAfter('client', null, 10, { name: 'all that waits is entered' });
+    await first.stop();
+    const sent = Array.from({ length: 10 }, () => moneyIn());
+    {
+      // It trims all that the index holds.
+      using earlier = openEarlierLog(dataDir, 10);
+      for (const event of sent) earlier.append('client', event);
+    }
+    const second = open(dataDir, { retention: 100, retentionBytes: 15 * size });
+    for (const { id } of sent) {
+      await until(async () => {
+        const { events } = await second.readAfter('client', null, 100, { name: id });
+        return events.length === 1 && events[0]?.id === id;
+      });
+    }
+    await second.append('client', moneyIn());
+    expect((await second.readAfter('client', null, 100)).events).toHaveLength(11);
+    await second.stop();
+  });
+
+  it('is taken over from a version that named the run of what it had seen', async () => {
+    const dataDir = await newFolder();
+    const first = open(dataDir);
+    const event = moneyIn();
+    const { cursor } = await first.append('client', event);
+    await first.stop();
+    const database = new DatabaseSync(join(dataDir, 'events.sqlite'));
+    database.exec("ALTER TABLE seen ADD COLUMN run TEXT NOT NULL DEFAULT ''");
+    database.close();
+    const second = open(dataDir);
+    expect(await second.append('client', event)).toMatchObject({ duplicate: true, cursor });
+    await second.stop();
+    using earlier = openEarlierLog(dataDir, 10);
+    expect(earlier.append('client', event)).toBe(true);
   });
 });
 

@@ -103,7 +103,7 @@ it('keeps every file of the data folder to its user, with Redis away', async () 
     const stop = await workOn(sandbox, dataDir, new Secret(redis.url));
     const modes = await modesIn(dataDir);
     await stop();
-    expect([...modes.keys()].some((name) => name.startsWith('spool-'))).toBe(true);
+    expect([...modes.keys()].some((name) => name.startsWith('spooled-'))).toBe(true);
     expect(modes).toEqual(allPrivate(modes));
   });
 });

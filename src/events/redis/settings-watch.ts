@@ -1,0 +1,47 @@
+import type { Logger } from '../../common/logger.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { type RedisWarning, redisWarnings } from './settings.ts';
+
+/** Asked more often than this, in milliseconds, it tells what it saw last. */
+const FRESH_FOR_MS = 2_000;
+
+/** The settings of the servers, looked at again and again: an operator changes them while they run, and a failover changes the server. */
+export class SettingsWatch {
+  readonly #redis: RedisClient;
+  readonly #url: string;
+  readonly #logger: Logger;
+  #found: readonly RedisWarning[] = [];
+  #looking: Promise<void> | undefined;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  /** @param url what `redis` is connected to */
+  constructor(redis: RedisClient, url: string, logger: Logger) {
+    this.#redis = redis;
+    this.#url = url;
+    this.#logger = logger;
+  }
+
+  /** By what Redis may lose what it has taken, as sentences for the operator; they are looked for again meanwhile. */
+  get risks(): readonly string[] {
+    if (performance.now() - this.#lookedAt >= FRESH_FOR_MS) void this.look();
+    return this.#found.filter(({ isRisk }) => isRisk).map(({ text }) => text);
+  }
+
+  /** Looks, and logs what was not so the last time. Never fails. */
+  look(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    this.#lookedAt = performance.now();
+    // A Redis that is away tells nothing of its settings.
+    if (this.#redis.status !== 'ready') return;
+    const found = await redisWarnings(this.#redis, this.#url);
+    const known = new Set(this.#found.map(({ text }) => text));
+    this.#found = found;
+    for (const { text } of found) if (!known.has(text)) this.#logger.warn({}, text);
+  }
+}

@@ -1,0 +1,127 @@
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+/** A version that uses these files looks into every one of them each 10 s. It was missed three times by then, in milliseconds. */
+const SILENT_FOR_MS = 30_000;
+/** A file of a higher number is a bait: no version has so many spools. */
+const FIRST_BAIT = 900_000_000;
+const BAITS = 99_999_999;
+const SUFFIXES = ['', '-wal', '-shm', '-journal'];
+
+/**
+ * The spools of earlier versions, `spool-0.sqlite` and so on. The lock on such a file says nothing: the version before 0.1.0
+ * gives it up while it goes on writing to the file. A file that two processes write is destroyed.
+ *
+ * So this version has names of its own, and takes over these files only when no process of an earlier version is there any more.
+ * Earlier versions open every file of such a name that they find, and write their tables into an empty one. An empty file is
+ * laid out for them as a bait: where it stays empty for long, none of them runs on this folder, in whichever container. One that
+ * stands still is found by what it has open, where the operating system tells that.
+ */
+export class EarlierSpools {
+  readonly #dataDir: string;
+  readonly #now: () => number;
+  readonly #onBusy: () => void;
+  readonly #bait: string;
+  #laidAt: number | undefined;
+
+  /**
+   * @param onBusy is called whenever a process of an earlier version has been noticed
+   * @param now in milliseconds, by a clock that only goes forward
+   */
+  constructor(dataDir: string, onBusy: () => void, now: () => number = () => performance.now()) {
+    this.#dataDir = dataDir;
+    this.#now = now;
+    this.#onBusy = onBusy;
+    const number = FIRST_BAIT + Math.floor(Math.random() * BAITS);
+    this.#bait = join(dataDir, `spool-${number}.sqlite`);
+  }
+
+  /**
+   * The names of those that may be taken over now. To be asked again and again: it takes half a minute to be sure.
+   *
+   * @throws when the folder cannot be read or written
+   */
+  free(): readonly string[] {
+    const names = readdirSync(this.#dataDir).filter(isEarlierSpoolName);
+    if (names.length === 0) {
+      this.stop();
+      return [];
+    }
+    if (this.#laidAt === undefined) {
+      this.#lay();
+      return [];
+    }
+    if (isTaken(this.#bait)) {
+      this.#onBusy();
+      this.#lay();
+      return [];
+    }
+    if (this.#now() - this.#laidAt < SILENT_FOR_MS) return [];
+    if (names.some((name) => isOpenElsewhere(join(this.#dataDir, name)))) {
+      this.#onBusy();
+      return [];
+    }
+    return names;
+  }
+
+  /** Takes the bait away. */
+  stop(): void {
+    if (this.#laidAt === undefined) return;
+    this.#laidAt = undefined;
+    removeDatabase(this.#bait);
+  }
+
+  #lay(): void {
+    this.stop();
+    closeSync(openSync(this.#bait, 'w', 0o600));
+    this.#laidAt = this.#now();
+  }
+}
+
+/** Whether a file of `DATA_DIR` is, or should be, a spool of an earlier version. */
+export function isEarlierSpoolName(name: string): boolean {
+  const [, number] = /^spool-(\d+)\.sqlite$/.exec(name) ?? [];
+  return number !== undefined && Number(number) < FIRST_BAIT;
+}
+
+/** Removes a database that nobody has open, with what SQLite keeps beside it. */
+export function removeDatabase(path: string): void {
+  for (const suffix of SUFFIXES) rmSync(path + suffix, { force: true });
+}
+
+function isTaken(bait: string): boolean {
+  return statSync(bait, { throwIfNoEntry: false })?.size !== 0 || existsSync(`${bait}-wal`);
+}
+
+/** Whether another process that can be seen from here has a file open. Only Linux tells; elsewhere none is seen. */
+function isOpenElsewhere(path: string): boolean {
+  if (!existsSync('/proc/self/fd')) return false;
+  const file = realpathSync(path);
+  return readdirSync('/proc')
+    .filter((id) => /^\d+$/.test(id) && Number(id) !== process.pid)
+    .some((id) => opened(id).includes(file));
+}
+
+/** What a process has open; nothing of one that has just ended, or is another user's, who cannot open these files. */
+function opened(id: string): readonly string[] {
+  try {
+    return readdirSync(`/proc/${id}/fd`).map((descriptor) => {
+      try {
+        return readlinkSync(`/proc/${id}/fd/${descriptor}`);
+      } catch {
+        return '';
+      }
+    });
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,110 @@
+import { Cluster, Command, type Redis } from 'ioredis';
+import type { RedisClient } from './connection.ts';
+
+/** Between two looks at who owns which slots, in milliseconds. */
+const REFRESH_AFTER_MS = 250;
+
+/** Where a write goes to. */
+export interface Route {
+  readonly server: Redis;
+  /** The slot is on its way there: the server has to be told that it is asked all the same. */
+  readonly asking: boolean;
+}
+
+/** Where to write next, and what came of the write already, where the slot is just moving. */
+export interface Followed {
+  readonly route: Route;
+  readonly reply: unknown;
+}
+
+/** Finds the server for a key, in a Cluster also while slots move. */
+export class Routes {
+  readonly #refreshes = new WeakMap<Cluster, { readonly at: number; readonly done: Promise<void> }>();
+
+  /** @throws {Error} where nobody is known to own the key's slot */
+  async route(redis: RedisClient, key: string): Promise<Route> {
+    if (!(redis instanceof Cluster)) return { server: redis, asking: false };
+    const server = ownerOf(redis, key);
+    if (server !== undefined) return { server, asking: false };
+    await this.#refresh(redis);
+    const found = ownerOf(redis, key);
+    if (found === undefined) throw new Error('no node of the Cluster is known to own the slot');
+    return { server: found, asking: false };
+  }
+
+  /**
+   * Where to write after an error. Throws the error where the slot has not moved.
+   *
+   * @param run writes through the client, which follows a slot that is just moving
+   */
+  async followed(
+    redis: RedisClient,
+    from: Redis,
+    key: string,
+    error: unknown,
+    run: () => Promise<unknown>,
+  ): Promise<Followed> {
+    if (!(redis instanceof Cluster)) throw error;
+    const [kind, , address] = error instanceof Error ? error.message.split(' ') : [];
+    const named = () => redis.nodes().find((node) => addressOf(node) === address);
+    if (kind === 'ASK') {
+      // ioredis follows a single command by itself, and knows the node from then on.
+      const reply = await run();
+      const server = named();
+      if (server === undefined) throw error;
+      return { reply, route: { server, asking: true } };
+    }
+    if (kind === 'MOVED') {
+      await refreshed(redis);
+      // The node that was asked for the map may not have heard yet.
+      const server = named() ?? ownerOf(redis, key);
+      if (server === undefined) throw error;
+      return { reply: undefined, route: { server, asking: false } };
+    }
+    // Whatever it was, the slot may have another owner. ioredis learns of that by itself from single commands alone.
+    await this.#refresh(redis);
+    const server = ownerOf(redis, key);
+    if (server === undefined || server === from) throw error;
+    return { reply: undefined, route: { server, asking: false } };
+  }
+
+  /** Whether every slot has an owner that the client is connected to; always so of one Redis. */
+  async isWhole(redis: RedisClient): Promise<boolean> {
+    if (!(redis instanceof Cluster)) return true;
+    if (hasAllOwners(redis)) return true;
+    // A replica may have taken over: ioredis does not hear of that by itself.
+    await this.#refresh(redis);
+    return hasAllOwners(redis);
+  }
+
+  /** Asks the Cluster who owns which slots, unless that was done just now. */
+  #refresh(cluster: Cluster): Promise<void> {
+    const last = this.#refreshes.get(cluster);
+    if (last !== undefined && performance.now() - last.at < REFRESH_AFTER_MS) return last.done;
+    const done = refreshed(cluster);
+    this.#refreshes.set(cluster, { at: performance.now(), done });
+    return done;
+  }
+}
+
+function hasAllOwners(cluster: Cluster): boolean {
+  const connected = new Set(cluster.nodes().map(addressOf));
+  return cluster.slots.every(([address]) => address !== undefined && connected.has(address));
+}
+
+/** The node that owns a key's slot, as far as the client knows. */
+function ownerOf(cluster: Cluster, key: string): Redis | undefined {
+  const [address] = cluster.slots[new Command('get', [key]).getSlot()] ?? [];
+  return cluster.nodes().find((node) => addressOf(node) === address);
+}
+
+function addressOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`;
+}
+
+/** Resolves once the client has asked, whatever came of it. */
+function refreshed(cluster: Cluster): Promise<void> {
+  return new Promise((resolve) => {
+    cluster.refreshSlotsCache(() => resolve());
+  });
+}
