@@ -62,7 +62,7 @@ describe('once the upstream has failed twenty times in a row', () => {
     // A refund reads first what it refunds.
     const sent = MUTATIONS.filter((mutation) => mutation !== 'refundTransaction');
     const payments = await Promise.all(
-      sent.map((mutation) => payable(sandbox, mutation, `while reads fail ${mutation}`)),
+      sent.map((mutation) => payable(sandbox, mutation, `reads fail ${mutation}`)),
     );
     await open();
     expect(await readiness()).toMatchObject({ status: 'degraded' });
