@@ -17,7 +17,7 @@ const MAX_CALLERS = 10_000;
 export type CallOutcome = 'answered' | 'failed' | 'unreachable';
 
 /** A call that may be made now. */
-export interface Permit {
+interface Permit {
   /**
    * Called once, when it is over.
    *

@@ -4,7 +4,7 @@ import { type Flight, SingleFlight } from '../common/single-flight.ts';
 import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
 
 /** One read that may be shared. */
-export interface CoalescedRead<T> {
+interface CoalescedRead<T> {
   /** All that tells who is calling: reads are shared within one credential alone. */
   readonly caller: string;
   readonly path: string;

@@ -29,7 +29,12 @@ describe('callers of service mode, who are one to the REST service', () => {
     gateway = await startGateway({
       sandbox,
       webhooks: false,
-      config: { service: serviceFor(sandbox), operationTimeoutMs: 20_000, listsMaxAgeMs: 0 },
+      config: {
+        service: serviceFor(sandbox),
+        upstreamTimeoutMs: 20_000,
+        operationTimeoutMs: 20_000,
+        listsMaxAgeMs: 0,
+      },
     });
   });
   afterAll(async () => {
@@ -51,7 +56,7 @@ describe('callers of service mode, who are one to the REST service', () => {
 
   /** One who has all of its calls under way, none of them answered, and more of them waiting. */
   const busy = async (headers: Record<string, string>) => {
-    await inject(sandbox, { method: 'GET', path: '/v1/clients/*/instruments/*' }, 'hang');
+    await inject(sandbox, { method: 'GET', path: '/v1/clients/*/instruments/*' }, 'hang', UNDER_WAY);
     const left = new AbortController();
     const asked = Array.from({ length: OPERATIONS }, (_, index) =>
       sendQuery(
@@ -83,7 +88,6 @@ describe('callers of service mode, who are one to the REST service', () => {
       )?.id;
     const headers = await bearer({ sub: 'one with much to read', customer_id: customer });
     const { leave } = await busy(headers);
-    await control(sandbox, 'DELETE', '/sandbox/faults');
     for (const number of [1, 2]) {
       const input = {
         idempotencyKey: `the key ${number} of a busy customer`,
@@ -103,6 +107,8 @@ describe('callers of service mode, who are one to the REST service', () => {
       await bearer({ sub: 'one with much to read' }),
     );
     expect(data.result).toMatchObject({ replayed: false });
+    // None of the reads has gone on meanwhile.
+    expect(await metric('pasarela_upstream_calls_waiting')).toBe(WAITING);
     await leave();
   });
 
