@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { control, type RunningGateway, sendQuery, startGateway } from '../helpers/gateway.ts';
 import { json } from '../helpers/http-stub.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
