@@ -173,6 +173,18 @@ describe('what several wait for', () => {
     expect(await entered).toEqual(ownerOf('b'));
   });
 
+  it('waits no more once it has entered, whoever joins or leaves then', async () => {
+    const queue = crowded();
+    const party = new Party(placeOf('c'));
+    const entered = queue.enter(party);
+    queue.leave(ownerOf('b'));
+    expect(await entered).toEqual(ownerOf('c'));
+    const joined = party.join(placeOf('d'));
+    expect([queue.waiting, queue.waitingOf(ownerOf('d'))]).toEqual([50, 0]);
+    party.leave(joined);
+    expect(queue.waiting).toBe(50);
+  });
+
   it('waits where the first one does once the other has left', async () => {
     const queue = crowded();
     const party = new Party(placeOf('a'));
