@@ -7,6 +7,7 @@ import { createRefusedKeys } from '../auth/refused-keys.ts';
 import type { ServiceOptions } from '../auth/service.ts';
 import { createClientAddress } from '../common/client-address.ts';
 import type { Logger } from '../common/logger.ts';
+import type { Owner } from '../common/party.ts';
 import type { Secret } from '../common/secret.ts';
 import { Turns } from '../common/turns.ts';
 import { openEventLog } from '../events/open.ts';
@@ -38,6 +39,7 @@ import type { BankFieldNames } from '../upstream/banks.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { createCoalescer } from '../upstream/coalesce.ts';
 import { CUSTOMERS } from '../upstream/customers.ts';
+import type { Connections } from '../upstream/exchange.ts';
 import { createHttp } from '../upstream/http.ts';
 import { createClientLists } from '../upstream/lists/client-lists.ts';
 import { Polls } from '../upstream/polls.ts';
@@ -62,7 +64,7 @@ const TIMEOUT_CHECK_MS = 500;
 const BANKS_TTL_MS = 300_000;
 
 /** Whose REST calls those are that the gateway makes for itself. */
-const GATEWAY = 'gateway';
+const GATEWAY: Owner = { caller: 'gateway', group: 'gateway' };
 
 /** What one gateway process is made from. Times are milliseconds. */
 export interface ServerConfig extends GraphConfig {
@@ -155,12 +157,12 @@ export function buildServer(
     mask: maskIngressUrl,
   };
   /** REST calls that belong to no operation. */
-  const gatewayRest = (clientId: string, authorize: Authorize): Rest =>
+  const gatewayRest = (clientId: string, authorize: Authorize, over: Connections): Rest =>
     createRest({
       http,
       clientId,
-      caller: GATEWAY,
-      identity: clientId,
+      owner: GATEWAY,
+      over,
       authorize,
       headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
       timeoutMs: config.upstreamTimeoutMs,
@@ -174,7 +176,7 @@ export function buildServer(
     // Asked for in service mode alone, where callers are narrowed, and the gateway has a credential of its own.
     const receiptOwner = createReceiptOwner(
       (clientId, transactionId, isSettled) =>
-        sourceOwners.find(gatewayRest(clientId, auth.authorize('')), transactionId, isSettled),
+        sourceOwners.find(gatewayRest(clientId, auth.authorize(''), 'reads'), transactionId, isSettled),
       createUnattributed(logger, metrics.events.unattributed),
     );
     const log = await openEventLog({
@@ -190,7 +192,9 @@ export function buildServer(
     const events = tracing?.log(log) ?? log;
     const money = await open({ redisUrl, dataDir: config.dataDir, logger, metrics: metrics.money });
     metrics.money.watchHold(async () => (await money.held()) !== undefined);
-    const auth = await createAuthenticator(config, gatewayRest, logger);
+    // No payment waits for the gateway's own token behind reads.
+    const tokenRest = (clientId: string, authorize: Authorize) => gatewayRest(clientId, authorize, 'money');
+    const auth = await createAuthenticator(config, tokenRest, logger);
     const monotonic = () => performance.now();
     const reads = createCoalescer(monotonic);
     const forgetReads = (credential: string) => reads.forget(auth.upstreamIdentity(credential));

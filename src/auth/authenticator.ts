@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Authorize, Rest } from '../upstream/rest.ts';
+import type { Asker } from '../upstream/shared-work.ts';
 import type { Caller } from './caller.ts';
 
 /** Nobody that the upstream, or the operator's identity provider, knows. */
@@ -17,10 +18,11 @@ export interface Authenticator {
    * Finds out which caller a bearer token stands for. For a known token it returns no promise, so the operation goes on at once.
    *
    * @param fresh true to ask again, whatever was found a moment ago.
+   * @param asker who waits for it. What is asked of the service goes on while one of those who ask about the token waits.
    * @throws UnauthenticatedError when it stands for nobody.
    * @throws UpstreamError when the service that must be asked cannot be reached.
    */
-  identify(token: string, restFor: RestFor, fresh: boolean): MaybePromise<Caller>;
+  identify(token: string, restFor: RestFor, fresh: boolean, asker: Asker): MaybePromise<Caller>;
   /** The credential of the REST calls made for the bearer of this token. */
   authorize(token: string): Authorize;
   /**

@@ -1,4 +1,5 @@
 import { decodeJwt } from 'jose/jwt/decode';
+import type { Party } from '../common/party.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { readInstrumentPage } from '../upstream/instruments.ts';
 import { isUuid } from '../upstream/path.ts';
@@ -36,7 +37,7 @@ const credentialOf = (token: string) => fixedCredential({ authorization: `Bearer
 export function createPassthrough(claims: readonly string[]): Authenticator {
   const known = new KnownCallers();
 
-  async function ask(token: string, restFor: RestFor): Promise<Caller> {
+  async function ask(token: string, restFor: RestFor, party: Party): Promise<Caller> {
     const { candidates, expiresAt } = readToken(token, claims);
     if (candidates.length === 0) {
       throw new UnauthenticatedError(
@@ -45,7 +46,9 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     }
     const answers = await Promise.all(
       candidates.map(async (candidate) =>
-        (await accepts(restFor(candidate, credentialOf(token)))) ? candidate : undefined,
+        (await accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true)))
+          ? candidate
+          : undefined,
       ),
     );
     const accepted = answers.filter((answer) => answer !== undefined);
@@ -67,7 +70,8 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     upstreamIdentity: (credential) => credential,
     authorize: credentialOf,
     async stop() {},
-    identify: (token, restFor, fresh) => known.find(token, () => ask(token, restFor), fresh),
+    identify: (token, restFor, fresh, asker) =>
+      known.find(token, (party) => ask(token, restFor, party), fresh, asker),
   };
 }
 

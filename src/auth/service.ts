@@ -49,7 +49,7 @@ export function createService(
     sharesIdentity: true,
     upstreamIdentity: () => clientId,
     authorize: () => authorize,
-    identify: (token, _restFor, fresh) => known.find(token, () => verify(token), fresh),
+    identify: (token, _restFor, fresh, asker) => known.find(token, () => verify(token), fresh, asker),
     async stop() {
       await share?.stop();
     },

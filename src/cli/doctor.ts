@@ -52,16 +52,18 @@ async function* examine(): AsyncGenerator<Finding, void> {
   yield* await lookAtFolder(variables);
   yield* await lookAtPort(variables);
   yield* await lookAtRedis(variables);
-  yield* await lookAtUpstream(variables);
+  const upstream = await lookAtUpstream(variables);
+  yield* upstream;
   yield* await lookAtIdentity(variables);
   yield* await lookAtDecider(variables);
   yield* await lookAtDocuments(variables);
   yield* await lookAtAddress(variables);
-  yield* lookAtCredentials(variables);
+  const isUp = upstream.every(({ check, status }) => check !== 'upstream' || status === 'ok');
+  yield* lookAtCredentials(variables, isUp);
 }
 
-async function* lookAtCredentials(variables: Variables): AsyncGenerator<Finding, void> {
-  const { access, findings } = await lookAtToken(variables);
+async function* lookAtCredentials(variables: Variables, isUp: boolean): AsyncGenerator<Finding, void> {
+  const { access, findings } = await lookAtToken(variables, isUp);
   try {
     yield* findings;
     yield* await lookAtWebhooks(variables, access?.rest);

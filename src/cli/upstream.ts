@@ -5,11 +5,15 @@ import { createPassthrough } from '../auth/passthrough.ts';
 import { createService } from '../auth/service.ts';
 import { openSharedTokenStore } from '../auth/shared-token-store.ts';
 import { silentLogger } from '../common/logger.ts';
+import type { Owner } from '../common/party.ts';
 import { createBreaker } from '../upstream/breaker.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { createHttp } from '../upstream/http.ts';
 import { type Authorize, createRest, type Rest } from '../upstream/rest.ts';
 import { CommandError } from './command.ts';
+
+/** Whose calls a command makes: it has no neighbours. */
+const OPERATOR: Owner = { caller: 'operator', group: 'operator' };
 
 /** The REST service as an operator reaches it, with the credentials that the variables hold. */
 export interface UpstreamAccess extends AsyncDisposable {
@@ -45,8 +49,7 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
     createRest({
       http,
       clientId,
-      caller: clientId,
-      identity: clientId,
+      owner: OPERATOR,
       authorize,
       headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
       timeoutMs,
@@ -89,7 +92,9 @@ async function passthroughRest(
     );
   }
   const auth = createPassthrough(variables.UPSTREAM_TOKEN_CLIENT_CLAIM);
-  const { clientId } = await auth.identify(token, restFor, true);
+  const asker = { owner: OPERATOR, urgency: 'operations', signal: undefined } as const;
+  const deadline = Date.now() + 10 * variables.UPSTREAM_TIMEOUT_MS;
+  const { clientId } = await auth.identify(token, restFor, true, { ...asker, deadline });
   return restFor(clientId, auth.authorize(token));
 }
 

@@ -1,14 +1,94 @@
-/** What a queue needs to know of one caller: those with the same key share what one caller may have. */
-interface Lane {
-  readonly key: string;
-  /** How many of its own are under way. */
-  underWay: number;
-  /** Those that wait; undefined where none has. */
-  waiting: Set<Waiter> | undefined;
+import type { Owner, Party, Place } from './party.ts';
+import { URGENCIES } from './turns.ts';
+
+/** One of a party's places, in the lane of its caller. */
+interface Stand {
+  readonly place: Place;
+  readonly enter: () => void;
 }
 
-interface Waiter {
-  readonly enter: (entered: boolean) => void;
+/** Those that wait for room, in the order of their turns; those that have nothing under way come first. */
+class Waiting<T extends { readonly underWay: number }> {
+  readonly #idle = new Set<T>();
+  readonly #busy = new Set<T>();
+
+  get first(): T | undefined {
+    const [first] = this.#idle.size > 0 ? this.#idle : this.#busy;
+    return first;
+  }
+
+  /** Notes whether it waits for room that it may take. One that has waited before keeps its turn. */
+  note(one: T, waits: boolean): void {
+    const [own, other] = one.underWay === 0 ? [this.#idle, this.#busy] : [this.#busy, this.#idle];
+    other.delete(one);
+    if (waits) own.add(one);
+    else own.delete(one);
+  }
+
+  /** Its turn is over: it goes behind the others. */
+  pass(one: T): void {
+    this.#idle.delete(one);
+    this.#busy.delete(one);
+  }
+}
+
+/** How often the most pressing of one caller's goes first, while something less pressing of its own waits. */
+const PRESSING_AT_ONCE = 3;
+
+/** One caller. */
+class Lane {
+  readonly key: string;
+  /** How many of its own are under way. */
+  underWay = 0;
+  /** How many of its own wait. */
+  waiting = 0;
+  /** By urgency, the most pressing first. */
+  readonly #lines: readonly Set<Stand>[] = URGENCIES.map(() => new Set());
+  #passedOver = 0;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  add(stand: Stand): void {
+    this.#lines[URGENCIES.indexOf(stand.place.urgency)]?.add(stand);
+    this.waiting += 1;
+  }
+
+  remove(stand: Stand): void {
+    if (this.#lines[URGENCIES.indexOf(stand.place.urgency)]?.delete(stand)) this.waiting -= 1;
+  }
+
+  /** The one whose turn it is: the most pressing, and now and then the least, so that nothing waits for ever. */
+  next(): Stand | undefined {
+    const lines = this.#lines.filter(({ size }) => size > 0);
+    const isOneLine = lines.length < 2;
+    const isLeast = !isOneLine && this.#passedOver >= PRESSING_AT_ONCE;
+    this.#passedOver = isOneLine || isLeast ? 0 : this.#passedOver + 1;
+    const [stand] = lines.at(isLeast ? -1 : 0) ?? [];
+    return stand;
+  }
+}
+
+/** The callers of one client or customer. */
+class Group {
+  readonly key: string;
+  underWay = 0;
+  readonly lanes = new Map<string, Lane>();
+  readonly waiting = new Waiting<Lane>();
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  lane(key: string): Lane {
+    let lane = this.lanes.get(key);
+    if (lane === undefined) {
+      lane = new Lane(key);
+      this.lanes.set(key, lane);
+    }
+    return lane;
+  }
 }
 
 export interface FairQueueOptions {
@@ -16,21 +96,23 @@ export interface FairQueueOptions {
   readonly total: number;
   /** How many of one caller. */
   readonly perCaller: number;
+  /** How many of all callers of one group. */
+  readonly perGroup: number;
   /** Told of how many wait, when that changes. */
   readonly onWaiting?: ((count: number) => void) | undefined;
 }
 
 /**
- * Lets a bounded number of things be under way at once, fairly between callers: each may have so many and no more, and where
- * there is no room left, a caller that has nothing under way comes before one that has, and those that have take turns.
- * What one caller asks for goes on in the order in which it asked.
+ * Lets a bounded number of things be under way at once, fairly between groups of callers, and within each group between its callers:
+ * each may have so many and no more. Where there is no room left, one that has nothing under way comes before one that has, and
+ * those that have take turns. What one caller asks for goes on by its urgency, and else in the order in which it asked.
+ *
+ * What several wait for stands in the lane of each of them, and enters at the first turn that comes.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions;
-  readonly #lanes = new Map<string, Lane>();
-  /** Lanes that wait for room in the whole: those with nothing under way, and those with some. */
-  readonly #idle = new Set<Lane>();
-  readonly #busy = new Set<Lane>();
+  readonly #groups = new Map<string, Group>();
+  readonly #turns = new Waiting<Group>();
   #underWay = 0;
   #waiting = 0;
 
@@ -44,96 +126,113 @@ export class FairQueue {
   }
 
   /** How many of one caller wait. */
-  waitingOf(key: string): number {
-    return this.#lanes.get(key)?.waiting?.size ?? 0;
+  waitingOf({ group, caller }: Owner): number {
+    return this.#groups.get(group)?.lanes.get(caller)?.waiting ?? 0;
   }
 
   /** Takes a place, if there is one at once. Its holder gives it back with `leave`. */
-  tryEnter(key: string): boolean {
-    const lane = this.#lanes.get(key);
-    if (this.#underWay >= this.#options.total) return false;
-    if (lane === undefined) {
-      this.#lanes.set(key, { key, underWay: 1, waiting: undefined });
-    } else {
-      if (lane.underWay >= this.#options.perCaller) return false;
-      lane.underWay += 1;
-    }
+  tryEnter(owner: Owner): boolean {
+    const { total, perCaller, perGroup } = this.#options;
+    if (this.#underWay >= total) return false;
+    const group = this.#group(owner.group);
+    if (group.underWay >= perGroup) return false;
+    const lane = group.lane(owner.caller);
+    if (lane.underWay >= perCaller) return false;
+    lane.underWay += 1;
+    group.underWay += 1;
     this.#underWay += 1;
     return true;
   }
 
   /**
-   * Waits for a place.
+   * Waits for a place for all of a party, each until its own deadline.
    *
-   * @param timeoutMs how long at most.
-   * @param signal ends the wait.
-   * @returns whether there is one now; false when the wait has ended without.
+   * @returns whose place it is; undefined when nobody waits any more.
    */
-  enter(key: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-    if (signal?.aborted) return Promise.resolve(false);
-    const lane = this.#lanes.get(key) ?? { key, underWay: 0, waiting: undefined };
-    this.#lanes.set(key, lane);
-    lane.waiting ??= new Set();
-    const { waiting } = lane;
+  enter(party: Party): Promise<Owner | undefined> {
     return new Promise((resolve) => {
-      const settle = (entered: boolean): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', giveUp);
-        resolve(entered);
-      };
-      const waiter: Waiter = { enter: settle };
-      const giveUp = (): void => {
-        if (!waiting.delete(waiter)) return;
+      const stands = new Map<Place, { readonly stand: Stand; readonly timer: NodeJS.Timeout }>();
+      const settle = (owner: Owner | undefined): void => {
+        unwatch();
+        for (const place of stands.keys()) remove(place);
         this.#count(-1);
-        this.#place(lane);
-        settle(false);
+        resolve(owner);
       };
-      const timer = setTimeout(giveUp, timeoutMs);
-      signal?.addEventListener('abort', giveUp, { once: true });
-      waiting.add(waiter);
+      const remove = (place: Place): boolean => {
+        const held = stands.get(place);
+        if (held === undefined) return false;
+        clearTimeout(held.timer);
+        stands.delete(place);
+        this.#change(place.owner, (lane) => lane.remove(held.stand));
+        return true;
+      };
+      const leave = (place: Place): void => {
+        if (remove(place) && stands.size === 0) settle(undefined);
+      };
+      const join = (place: Place): void => {
+        const stand = { place, enter: () => settle(place.owner) };
+        stands.set(place, { stand, timer: setTimeout(leave, place.deadline - Date.now(), place) });
+        this.#change(place.owner, (lane) => lane.add(stand));
+      };
       this.#count(1);
-      this.#place(lane);
+      const unwatch = party.watch({
+        joined: (place) => {
+          join(place);
+          this.#letIn();
+        },
+        left: leave,
+      });
+      for (const place of party.places) join(place);
+      if (stands.size === 0) settle(undefined);
       this.#letIn();
     });
   }
 
   /** Gives back a place. */
-  leave(key: string): void {
-    const lane = this.#lanes.get(key);
-    if (lane === undefined) return;
-    lane.underWay -= 1;
+  leave(owner: Owner): void {
     this.#underWay -= 1;
-    if (this.#waiting === 0) {
-      if (lane.underWay === 0) this.#lanes.delete(key);
-      return;
+    const group = this.#group(owner.group);
+    group.underWay -= 1;
+    this.#change(owner, (lane) => {
+      lane.underWay -= 1;
+    });
+    if (this.#waiting > 0) this.#letIn();
+  }
+
+  #group(key: string): Group {
+    let group = this.#groups.get(key);
+    if (group === undefined) {
+      group = new Group(key);
+      this.#groups.set(key, group);
     }
-    this.#place(lane);
-    this.#letIn();
+    return group;
   }
 
   #letIn(): void {
     while (this.#underWay < this.#options.total) {
-      const [lane] = this.#idle.size > 0 ? this.#idle : this.#busy;
-      const [waiter] = lane?.waiting ?? [];
-      if (lane?.waiting === undefined || waiter === undefined) return;
-      lane.waiting.delete(waiter);
+      const group = this.#turns.first;
+      const lane = group?.waiting.first;
+      const stand = lane?.next();
+      if (group === undefined || lane === undefined || stand === undefined) return;
       lane.underWay += 1;
+      group.underWay += 1;
       this.#underWay += 1;
-      this.#count(-1);
-      this.#place(lane);
-      waiter.enter(true);
+      group.waiting.pass(lane);
+      this.#turns.pass(group);
+      stand.enter();
     }
   }
 
-  /** Puts a lane where it belongs, behind the others there. */
-  #place(lane: Lane): void {
-    this.#idle.delete(lane);
-    this.#busy.delete(lane);
-    if (lane.waiting === undefined || lane.waiting.size === 0) {
-      if (lane.underWay === 0) this.#lanes.delete(lane.key);
-    } else if (lane.underWay < this.#options.perCaller) {
-      (lane.underWay === 0 ? this.#idle : this.#busy).add(lane);
-    }
+  /** Changes a caller's lane, and puts it and its group where they belong. */
+  #change(owner: Owner, change: (lane: Lane) => void): void {
+    const { perCaller, perGroup } = this.#options;
+    const group = this.#group(owner.group);
+    const lane = group.lane(owner.caller);
+    change(lane);
+    group.waiting.note(lane, lane.waiting > 0 && lane.underWay < perCaller);
+    if (lane.underWay === 0 && lane.waiting === 0) group.lanes.delete(lane.key);
+    this.#turns.note(group, group.waiting.first !== undefined && group.underWay < perGroup);
+    if (group.lanes.size === 0) this.#groups.delete(group.key);
   }
 
   #count(by: number): void {

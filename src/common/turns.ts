@@ -2,7 +2,7 @@
  * What work is for, the most pressing first: calls that move money; operations that somebody waits for; sockets and streams
  * that go on; and sockets that arrive.
  */
-const URGENCIES = ['money', 'operations', 'streams', 'arrivals'] as const;
+export const URGENCIES = ['money', 'operations', 'streams', 'arrivals'] as const;
 export type Urgency = (typeof URGENCIES)[number];
 
 /**

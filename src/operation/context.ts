@@ -5,6 +5,7 @@ import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.
 import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
+import type { Owner, Party } from '../common/party.ts';
 import type { Urgency } from '../common/turns.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
@@ -30,6 +31,7 @@ import {
   type PrefetchList,
   type Session,
 } from '../upstream/session.ts';
+import type { Asker } from '../upstream/shared-work.ts';
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
 export interface Context {
@@ -45,8 +47,8 @@ export interface Context {
   identify(again?: boolean): MaybePromise<Caller>;
   /** Whether a root field has asked for the caller, and somebody it is. */
   readonly isIdentified: boolean;
-  /** Whose operation it is, for a fair share of what can be done at once: a verified credential, else the peer. */
-  readonly callerKey: string;
+  /** Whose operation it is, for a fair share of what can be done at once: a verified caller, else the peer. */
+  readonly owner: Owner;
   /** The identified caller. Throws when no root field has asked for it. */
   readonly caller: Caller;
   /** The caller's view of the REST service, with the loaders of this operation. Throws like `caller`. */
@@ -202,11 +204,22 @@ export interface ContextOptions {
 /** All streams with the same are one caller's. */
 export const streamOwner = ({ clientId, customerId }: Caller): string => `${clientId} ${customerId ?? ''}`;
 /**
- * Credentials that were verified, and whose they are: in service mode the subject of the token, else the credential. The first
- * noted goes first: that costs less than to note each use, and one that is still in use is noted again by its next operation.
+ * Credentials that were verified, and whose they are. The first noted goes first: that costs less than to note each use, and one that
+ * is still in use is noted again by its next operation.
  */
-type CallerKeys = LRUCache<string, string>;
-const MAX_CALLER_KEYS = 20_000;
+type Owners = LRUCache<string, Owner>;
+const MAX_OWNERS = 20_000;
+
+/**
+ * Whose the operations of a verified caller are: in service mode those of the subject of its token, else of the token. All tokens of one
+ * client are one group; in service mode, where there is one client, all those of one customer, and each subject that acts for the
+ * whole client.
+ */
+function ownerOf({ clientId, customerId, subject }: Caller, token: string): Owner {
+  const caller = subject === undefined ? `token ${token}` : `subject ${subject}`;
+  if (customerId !== undefined) return { caller, group: `customer ${clientId} ${customerId}` };
+  return { caller, group: subject === undefined ? `client ${clientId}` : caller };
+}
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
 
@@ -215,13 +228,14 @@ export type ContextFactory = (incoming: Incoming, urgency?: Urgency) => Context;
 
 /** Makes the contexts of a server's operations. */
 export const createContextFactory = (options: ContextOptions): ContextFactory => {
-  const keys: CallerKeys = new LRUCache({ max: MAX_CALLER_KEYS });
-  return (incoming, urgency = 'operations') => new OperationContext(incoming, urgency, options, keys);
+  const owners: Owners = new LRUCache({ max: MAX_OWNERS });
+  return (incoming, urgency = 'operations') => new OperationContext(incoming, urgency, options, owners);
 };
 
 /** How an operation makes its REST calls, where that is not the same for all of them. */
 interface RestWays extends Pick<RestOptions, 'coalesce' | 'over'> {
   readonly signal?: AbortSignal | undefined;
+  readonly urgency?: Urgency;
 }
 
 /** A class, because an object literal with accessors costs a hidden class of its own each time one is made. */
@@ -236,8 +250,8 @@ class OperationContext implements Context {
   readonly #urgency: Urgency;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
-  readonly #keys: CallerKeys;
-  #callerKey: string | undefined;
+  readonly #owners: Owners;
+  #owner: Owner | undefined;
   #items = 0;
   #deadline: number;
   #prefetched: readonly PrefetchList[] = [];
@@ -246,9 +260,9 @@ class OperationContext implements Context {
   #caller: Caller | undefined;
   #session: Session | undefined;
 
-  constructor(incoming: Incoming, urgency: Urgency, options: ContextOptions, keys: CallerKeys) {
+  constructor(incoming: Incoming, urgency: Urgency, options: ContextOptions, owners: Owners) {
     this.#urgency = urgency;
-    this.#keys = keys;
+    this.#owners = owners;
     this.requestId = incoming.requestId;
     this.apiKey = incoming.apiKey;
     this.lastEventId = incoming.lastEventId;
@@ -311,10 +325,12 @@ class OperationContext implements Context {
     return this.#deadline;
   }
 
-  get callerKey(): string {
+  get owner(): Owner {
     // A credential counts once it has been verified: a stranger could make up as many as it likes.
-    this.#callerKey ??= this.#token === undefined ? undefined : this.#keys.peek(this.#token);
-    return this.#callerKey ?? `address ${this.address ?? ''}`;
+    this.#owner ??= this.#token === undefined ? undefined : this.#owners.peek(this.#token);
+    if (this.#owner !== undefined) return this.#owner;
+    const address = `address ${this.address ?? ''}`;
+    return { caller: address, group: address };
   }
 
   get credential(): string {
@@ -343,9 +359,10 @@ class OperationContext implements Context {
 
   #know(caller: Caller): Caller {
     this.#caller = caller;
-    if (this.#callerKey === undefined && this.#token !== undefined) {
-      this.#callerKey = caller.subject === undefined ? this.#token : `subject ${caller.subject}`;
-      this.#keys.set(this.#token, this.#callerKey);
+    if (this.#owner === undefined) {
+      // Without a token it is a stream of several callers who may see the same.
+      this.#owner = ownerOf(caller, this.#token ?? '');
+      if (this.#token !== undefined) this.#owners.set(this.#token, this.#owner);
     }
     return caller;
   }
@@ -371,11 +388,16 @@ class OperationContext implements Context {
     const { clientId, customerId } = this.caller;
     if (this.#session === undefined) {
       const { auth } = this.#options;
-      const rest = this.#rest(clientId, auth.authorize(this.#token ?? ''), {
-        signal: this.waiters?.signal,
-        coalesce: (call, read) => this.#read(call, read),
+      const signal = this.waiters?.signal;
+      const authorize = auth.authorize(this.#token ?? '');
+      const rest = this.#rest(clientId, authorize, {
+        signal,
+        coalesce: (call, asker, read) => this.#read(call, asker, read),
       });
-      this.#session = createSession(rest, customerId, this.#options);
+      // What a payment has to read first waits in nobody's queue of reads, and is what the service says now.
+      const beforePayments = () =>
+        this.#rest(clientId, authorize, { signal, over: 'money', urgency: 'money' });
+      this.#session = createSession(rest, beforePayments, customerId, this.#options);
       // Relations that the caller may not follow read nothing.
       const mayRead = this.caller.scopes.has('graph:read');
       if (mayRead && this.#prefetched.length > 0) this.#arrivals = this.#session.prefetch(this.#prefetched);
@@ -443,7 +465,8 @@ class OperationContext implements Context {
   }
 
   bootstrapRest(key: string, clientId: string): Rest {
-    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), { signal: this.waiters?.signal });
+    const signal = this.waiters?.signal;
+    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), { signal, over: 'probes' });
   }
 
   #ask(fresh: boolean): MaybePromise<Caller> {
@@ -456,14 +479,21 @@ class OperationContext implements Context {
         ),
       );
     }
-    // The answer serves every operation that presents this token meanwhile, so one that leaves must not end it.
     const restFor = (clientId: string, authorize: Authorize) =>
       this.#rest(clientId, authorize, { over: 'probes' });
-    return this.#options.auth.identify(this.#token, restFor, fresh);
+    const asker = { owner: this.owner, urgency: this.#urgency, deadline: this.#deadline };
+    return this.#options.auth.identify(this.#token, restFor, fresh, {
+      ...asker,
+      signal: this.waiters?.signal,
+    });
   }
 
   /** A read that another operation of the same caller has begun serves this one too. */
-  #read(call: Pick<CallRecord, 'route' | 'path'>, read: () => Promise<unknown>): Promise<unknown> {
+  #read(
+    call: Pick<CallRecord, 'route' | 'path'>,
+    asker: Asker,
+    read: (party: Party) => Promise<unknown>,
+  ): Promise<unknown> {
     const start = performance.now();
     const { auth, reads, listsMaxAgeMs } = this.#options;
     const joined = () => {
@@ -475,21 +505,25 @@ class OperationContext implements Context {
     };
     // Where all callers are one to the service, each sees its part of a list that was read a moment ago for another.
     const keptMs = auth.sharesIdentity && CLIENT_LISTS.has(call.route) ? listsMaxAgeMs : 0;
-    return reads.read(auth.upstreamIdentity(this.credential), call.path, read, joined, keptMs);
+    const caller = auth.upstreamIdentity(this.credential);
+    return reads.read({ caller, path: call.path, asker, read, joined, keptMs });
   }
 
-  #rest(clientId: string, authorize: Authorize, { signal, coalesce, over }: RestWays): Rest {
+  #rest(
+    clientId: string,
+    authorize: Authorize,
+    { signal, coalesce, over, urgency = this.#urgency }: RestWays,
+  ): Rest {
     return createRest({
       http: this.#options.http,
       clientId,
-      caller: this.callerKey,
-      identity: this.#options.auth.upstreamIdentity(this.credential),
+      owner: this.owner,
       authorize,
       headers: { 'x-request-id': this.requestId, accept: 'application/json' },
       timeoutMs: this.#options.upstreamTimeoutMs,
       deadline: this.#deadline,
       over,
-      urgency: this.#urgency,
+      urgency,
       ...(signal === undefined ? {} : { signal }),
       ...(coalesce === undefined ? {} : { coalesce }),
       onCall: (call) => {

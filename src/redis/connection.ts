@@ -1,4 +1,5 @@
 import { Cluster, type CommonRedisOptions, Redis, type RedisOptions } from 'ioredis';
+import { tlsOptions } from './tls-options.ts';
 
 /** A connection to one Redis, to the primary that Sentinels name, or to a Cluster. */
 export type RedisClient = Redis | Cluster;
@@ -122,7 +123,7 @@ export function connectSentinel(
   const sentinel = new Redis({
     ...node,
     password: sentinelPassword,
-    tls: tls ? {} : undefined,
+    tls: tls ? tlsOptions() : undefined,
     connectTimeout: SENTINEL_TIMEOUT_MS,
     enableReadyCheck: false,
     ...options,
@@ -163,7 +164,7 @@ export function connectRedis(url: string, options: RedisConnectOptions): RedisCl
       name: target.primaryName,
       sentinelPassword: target.sentinelPassword,
       enableTLSForSentinelMode: target.tls,
-      sentinelTLS: target.tls ? {} : undefined,
+      sentinelTLS: target.tls ? tlsOptions() : undefined,
       sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
     };
     return new LastingRedis(redisOptions, listeners);
@@ -188,7 +189,7 @@ function ofOneServer(target: RedisTarget, options: RedisConnectOptions) {
     db: target.db,
     username: target.username,
     password: target.password,
-    tls: target.tls ? {} : undefined,
+    tls: target.tls ? tlsOptions() : undefined,
     reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
     // Absent is ioredis's own backoff; present but undefined would be none.
     ...(retryStrategy === undefined ? {} : { retryStrategy }),

@@ -79,7 +79,7 @@ async function readOriginal(input: RefundInput, context: Context): Promise<Attem
   try {
     // Afresh, and only as far as the caller may see.
     context.forgetReads();
-    const original = await context.session.transactions.get(input.transactionId);
+    const original = await context.session.original(input.transactionId);
     if (original === null) {
       return refused(
         new NotFoundError('NOT_FOUND', 'There is no transaction of this id.', {

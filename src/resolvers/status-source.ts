@@ -20,6 +20,10 @@ export class TransactionSource implements StatusSource {
     return `transaction ${this.context.caller.clientId} ${this.transactionId.toLowerCase()}`;
   }
 
+  get pollOwner(): string {
+    return this.context.owner.group;
+  }
+
   /** A caller that is narrowed must have been told by the upstream that the transaction is its own. */
   get seesMessages(): boolean {
     return this.context.caller.customerId === undefined;

@@ -11,6 +11,8 @@ import { decodeEvent, type Event } from './event.ts';
 export interface StatusSource {
   /** The same for callers whom one reading may serve, once each of them has read the transaction. */
   readonly pollKey: string;
+  /** Whose readings they are: those with the same have one share. */
+  readonly pollOwner: string;
   /** Whether messages may be shown of a transaction that the caller has not read. */
   readonly seesMessages: boolean;
   /** Has a watcher told of the client's events of some topics, from now on. */
@@ -90,6 +92,10 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     this.#source = source;
     this.#states = states;
     this.#polls = polls;
+  }
+
+  get pollOwner(): string {
+    return this.#source.pollOwner;
   }
 
   get schedule(): Schedule {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Connections } from './exchange.ts';
 
 /** Consecutive failures that open a circuit. */
 const FAILURES_TO_OPEN = 20;
@@ -10,26 +11,34 @@ const CALLERS_TO_OPEN = 3;
 const MAX_CALLERS = 10_000;
 
 /**
- * What a call says of the service: it answered; it failed for this caller (502, 503, 504, or no answer in time); or it
- * could not be reached, which is so for everybody.
+ * What a call says of the service: it answered; it failed for this caller (502, 503, 504, or no answer in the time that it was
+ * promised); or it could not be reached, which is so for everybody.
  */
 export type CallOutcome = 'answered' | 'failed' | 'unreachable';
 
+/** A call that may be made now. */
+interface Permit {
+  /**
+   * Called once, when it is over.
+   *
+   * @param outcome undefined where it says nothing: its callers have left, it had less than its time, or its answer could not be
+   * read.
+   */
+  settle(outcome: CallOutcome | undefined): void;
+}
+
 /**
- * Keeps calls from a service that keeps failing, so that callers get their error at once. What fails for one caller
- * suspends that caller's calls alone; only what is so for everybody suspends those of all.
+ * Keeps calls from a service that keeps failing, so that callers get their error at once. What fails for one caller suspends that
+ * caller's calls alone, and only calls of that kind: reads that fail refuse no payment. What is so for everybody suspends the calls
+ * of that kind of all.
  */
 export interface CircuitBreaker {
   /**
-   * Whether a call may be made now. While half-open it admits one call at a time; each admitted call must be recorded.
+   * Whether a call may be made now; undefined where not. While half-open one call at a time may.
    *
-   * @param caller whom the service takes the call to come from.
+   * @param caller whose call it is: all that stand for one client are one caller.
    */
-  admits(caller: string): boolean;
-  /** The outcome of an admitted call. */
-  record(caller: string, outcome: CallOutcome): void;
-  /** An admitted call that was ended by its caller, or whose answer could not be read, says nothing. */
-  release(caller: string): void;
+  admit(kind: Connections, caller: string): Permit | undefined;
   /** Whether anybody's calls are suspended. */
   isOpen(): boolean;
 }
@@ -38,75 +47,102 @@ export interface CircuitBreaker {
 class Circuit {
   #failures = 0;
   #openedAt = 0;
-  #probing = false;
+  /** The one call that tries whether the service is back. */
+  #probe: Permit | undefined;
 
   get isOpen(): boolean {
     return this.#failures >= FAILURES_TO_OPEN;
   }
 
-  admits(now: number): boolean {
+  admits(now: number, permit: Permit): boolean {
     if (!this.isOpen) return true;
-    if (this.#probing || now - this.#openedAt < OPEN_MS) return false;
-    this.#probing = true;
+    if (this.#probe !== undefined || now - this.#openedAt < OPEN_MS) return false;
+    this.#probe = permit;
     return true;
   }
 
-  fail(now: number): void {
-    this.#probing = false;
+  fail(now: number, permit: Permit): void {
+    // A call that began before it opened says nothing new.
+    if (this.isOpen && this.#probe !== permit) return;
+    this.#probe = undefined;
     this.#failures += 1;
     if (this.isOpen) this.#openedAt = now;
   }
 
   succeed(): void {
-    this.#probing = false;
+    this.#probe = undefined;
     this.#failures = 0;
   }
 
-  release(): void {
-    this.#probing = false;
+  release(permit: Permit): void {
+    if (this.#probe === permit) this.#probe = undefined;
+  }
+}
+
+/** The circuits of one kind of call. */
+class Circuits {
+  readonly #now: () => number;
+  readonly #everybody = new Circuit();
+  /** Of callers whose last call failed. */
+  readonly #own = new LRUCache<string, Circuit>({ max: MAX_CALLERS });
+  /** Callers that have failed since the service last answered anybody. */
+  readonly #failing = new Set<string>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get isOpen(): boolean {
+    return this.#everybody.isOpen || this.#own.values().some((circuit) => circuit.isOpen);
+  }
+
+  admit(caller: string): Permit | undefined {
+    const permit: Permit = { settle: (outcome) => this.#settle(caller, permit, outcome) };
+    if (!this.#everybody.admits(this.#now(), permit)) return undefined;
+    const circuit = this.#own.size === 0 ? undefined : this.#own.get(caller);
+    if (circuit === undefined || circuit.admits(this.#now(), permit)) return permit;
+    this.#everybody.release(permit);
+    return undefined;
+  }
+
+  #settle(caller: string, permit: Permit, outcome: CallOutcome | undefined): void {
+    if (outcome === undefined) {
+      this.#everybody.release(permit);
+      this.#own.get(caller)?.release(permit);
+      return;
+    }
+    if (outcome === 'answered') {
+      this.#everybody.succeed();
+      this.#failing.clear();
+      if (this.#own.size > 0) this.#own.delete(caller);
+      return;
+    }
+    if (this.#failing.size < CALLERS_TO_OPEN) this.#failing.add(caller);
+    const isEverybodys = outcome === 'unreachable' || this.#failing.size >= CALLERS_TO_OPEN;
+    if (isEverybodys) this.#everybody.fail(this.#now(), permit);
+    else this.#everybody.release(permit);
+    this.#circuitOf(caller).fail(this.#now(), permit);
+  }
+
+  #circuitOf(caller: string): Circuit {
+    let circuit = this.#own.get(caller);
+    if (circuit === undefined) {
+      circuit = new Circuit();
+      this.#own.set(caller, circuit);
+    }
+    return circuit;
   }
 }
 
 /** @param now milliseconds of a monotonic clock. */
 export function createBreaker(now: () => number): CircuitBreaker {
-  const everybody = new Circuit();
-  /** Of callers whose last call failed. */
-  const own = new LRUCache<string, Circuit>({ max: MAX_CALLERS });
-  /** Callers that have failed since the service last answered anybody. */
-  const failing = new Set<string>();
-
-  const circuitOf = (caller: string): Circuit => {
-    let circuit = own.get(caller);
-    if (circuit === undefined) {
-      circuit = new Circuit();
-      own.set(caller, circuit);
-    }
-    return circuit;
+  const circuits: Readonly<Record<Connections, Circuits>> = {
+    reads: new Circuits(now),
+    money: new Circuits(now),
+    probes: new Circuits(now),
   };
-
   return {
-    admits(caller) {
-      if (!everybody.admits(now())) return false;
-      const circuit = own.size === 0 ? undefined : own.get(caller);
-      if (circuit === undefined || circuit.admits(now())) return true;
-      everybody.release();
-      return false;
-    },
-    record(caller, outcome) {
-      if (outcome === 'answered') {
-        everybody.succeed();
-        failing.clear();
-        if (own.size > 0) own.delete(caller);
-        return;
-      }
-      if (failing.size < CALLERS_TO_OPEN) failing.add(caller);
-      if (outcome === 'unreachable' || failing.size >= CALLERS_TO_OPEN) everybody.fail(now());
-      circuitOf(caller).fail(now());
-    },
-    release(caller) {
-      everybody.release();
-      own.get(caller)?.release();
-    },
-    isOpen: () => everybody.isOpen || own.values().some((circuit) => circuit.isOpen),
+    admit: (kind, caller) => circuits[kind].admit(caller),
+    isOpen: () => Object.values(circuits).some(({ isOpen }) => isOpen),
   };
 }

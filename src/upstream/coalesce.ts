@@ -1,23 +1,31 @@
 import { LRUCache } from 'lru-cache';
+import type { Party } from '../common/party.ts';
 import { type Flight, SingleFlight } from '../common/single-flight.ts';
+import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
+
+/** One read that may be shared. */
+interface CoalescedRead<T> {
+  /** All that tells who is calling: reads are shared within one credential alone. */
+  readonly caller: string;
+  readonly path: string;
+  /** Who asks, and how long. */
+  readonly asker: Asker;
+  /** Reads, for all who wait for the answer by then. */
+  readonly read: (party: Party) => Promise<T>;
+  /** Called when the answer came from another's read. */
+  readonly joined: () => void;
+  /** How long after a read has begun its answer serves others too; 0 for as long as it is under way. */
+  readonly keptMs: number;
+}
 
 /** Reads under way, so that one caller's others may wait for the same answer. */
 export interface Coalescer {
   /**
-   * The answer of a read, from the same one under way where there is one. Failures are not shared: each
-   * waiter reads on its own, in the time that it has left.
-   *
-   * @param caller all that tells who is calling: reads are shared within one credential alone.
-   * @param joined called when the answer came from another's read.
-   * @param keptMs how long after a read has begun its answer serves others too; 0 for as long as it is under way.
+   * The answer of a read, from the same one under way where there is one. It waits for its turn where each of those who wait for it
+   * would, and goes on while one of them is there. Failures are not shared: each waiter reads on its own, in the time that it has
+   * left.
    */
-  read<T>(
-    caller: string,
-    path: string,
-    read: () => Promise<T>,
-    joined: () => void,
-    keptMs?: number,
-  ): Promise<T>;
+  read<T>(asked: CoalescedRead<T>): Promise<T>;
   /** What the caller reads from now on is read afresh: it has changed something, or has been told of a change. */
   forget(caller: string): void;
 }
@@ -26,46 +34,55 @@ export interface Coalescer {
 const JOINED_WITHIN_MS = 1_000;
 /** Answers that are kept for others, of all callers together. */
 const MAX_KEPT = 256;
+const LATE = 'The time of the operation was over before the answer had come.';
 
 /** @param now milliseconds of a monotonic clock. */
 export function createCoalescer(now: () => number): Coalescer {
-  const reads = new SingleFlight<unknown>({ now, joinedWithinMs: JOINED_WITHIN_MS });
-  const kept = new LRUCache<string, Flight<unknown>>({ max: MAX_KEPT });
+  const reads = new SingleFlight<unknown, Joinable<unknown>>({ now, joinedWithinMs: JOINED_WITHIN_MS });
+  const kept = new LRUCache<string, Flight<unknown, Joinable<unknown>>>({ max: MAX_KEPT });
 
-  function begin<T>(caller: string, path: string, read: () => Promise<T>, keptMs: number): Promise<T> {
-    const keep = (got: T): T => {
-      // What has been forgotten meanwhile is not kept.
-      if (reads.isCurrent(caller, path, flight)) kept.set(`${caller} ${path}`, flight);
-      return got;
-    };
-    const answer = keptMs === 0 ? read() : read().then(keep);
-    const flight = reads.begin(caller, path, answer, undefined);
+  function begin<T>({ caller, path, asker, read, keptMs }: CoalescedRead<T>): Promise<T> {
+    const work = new SharedWork<T>();
+    const flight = reads.begin(caller, path, work.result, work);
+    const answer = work.wait(asker, LATE);
+    work.begin(
+      keptMs === 0
+        ? read
+        : async (party) => {
+            const got = await read(party);
+            // What has been forgotten meanwhile is not kept.
+            if (reads.isCurrent(caller, path, flight)) kept.set(`${caller} ${path}`, flight);
+            return got;
+          },
+    );
     return answer;
   }
 
-  function keptFor(keptMs: number, caller: string, path: string): Flight<unknown> | undefined {
+  /** What may be joined: nobody joins what all others have left. */
+  function underWay(caller: string, path: string): Joinable<unknown> | undefined {
+    const work = reads.underWay(caller, path)?.details;
+    return work === undefined || work.isGone ? undefined : work;
+  }
+
+  function keptFor({ keptMs, caller, path }: CoalescedRead<unknown>): Promise<unknown> | undefined {
     if (keptMs === 0) return undefined;
     const flight = kept.get(`${caller} ${path}`);
-    return flight !== undefined && now() - flight.startedAt <= keptMs ? flight : undefined;
+    return flight !== undefined && now() - flight.startedAt <= keptMs ? flight.result : undefined;
   }
 
   return {
-    async read<T>(
-      caller: string,
-      path: string,
-      read: () => Promise<T>,
-      joined: () => void,
-      keptMs = 0,
-    ): Promise<T> {
-      const flight = reads.underWay(caller, path) ?? keptFor(keptMs, caller, path);
-      if (flight === undefined) return begin(caller, path, read, keptMs);
+    async read<T>(asked: CoalescedRead<T>): Promise<T> {
+      const { caller, path, asker, joined } = asked;
+      const answer = underWay(caller, path)?.wait(asker, LATE) ?? keptFor(asked);
+      if (answer === undefined) return begin(asked);
       try {
         // What is under way at the same path answers in the same form.
-        const answer = (await flight.result) as T;
+        const got = (await answer) as T;
         joined();
-        return answer;
-      } catch {
-        return begin(caller, path, read, keptMs);
+        return got;
+      } catch (error) {
+        if (asker.signal?.aborted || asker.deadline <= Date.now()) throw error;
+        return begin(asked);
       }
     },
     forget(caller) {

@@ -1,10 +1,10 @@
 import type { Dispatcher } from 'undici';
-import type { Urgency } from '../common/turns.ts';
+import type { Party } from '../common/party.ts';
 import { JsonReader, type ReadJson } from './json-reader.ts';
 
 /**
- * What has connections that nothing else takes: reads, calls that move money, and probes, which ask whether a credential
- * holds that nobody has verified yet.
+ * What has connections that nothing else takes: reads; calls that move money, and what a payment has to read first; and probes, under
+ * credentials that nobody has verified yet.
  */
 export type Connections = 'reads' | 'money' | 'probes';
 
@@ -14,20 +14,15 @@ export interface HttpRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Milliseconds from dispatch until the last byte of the answer. */
+  /** Milliseconds from dispatch until the last byte of the answer: what the service is promised. It gets less where less is left. */
   readonly timeoutMs: number;
-  /** When it must be over, waiting for its turn included, in milliseconds since the epoch. */
-  readonly deadline: number;
-  /** Whose call it is: each has its share of what can be under way at once. */
-  readonly caller: string;
-  /** Whom the service takes it to come from: what it answers to one says nothing of another. */
-  readonly identity: string;
+  /**
+   * Who waits for the answer. Each has its share of what can be under way at once, waits for its turn until its deadline, and says how
+   * pressing it is to go on with the answer. The call is given up once all of them have left; nobody leaves one that moves money.
+   */
+  readonly party: Party;
   /** Over which connections; those for reads where nothing is said. */
   readonly over?: Connections | undefined;
-  /** How pressing it is to go on once it has its answer; as operations are where nothing is said. */
-  readonly urgency?: Urgency | undefined;
-  /** Aborts the wait. Never given with a request that moves money. */
-  readonly signal?: AbortSignal;
 }
 
 /** What came back over the wire. */
@@ -50,15 +45,15 @@ export interface NoAnswer {
 
 /**
  * One HTTP request and its whole answer, on undici's own callbacks: its streams and abort signals cost more than the
- * rest of a call. Given up at its deadline or by its signal; a request that still waits for a connection then is never
+ * rest of a call. Given up at its deadline or when all who wait have left; a request that still waits for a connection then is never
  * sent. Never rejects.
  */
 export function exchange(
   dispatcher: Dispatcher,
-  request: Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'signal'>,
+  request: Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'party'>,
   timeoutMs: number,
 ): Promise<RawAnswer | NoAnswer> {
-  const { signal } = request;
+  const { party } = request;
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | undefined;
     let givenUp: Error | undefined;
@@ -68,7 +63,7 @@ export function exchange(
 
     const settle = (): void => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
+      unwatch();
     };
     const fail = (cause: Error): void => {
       settle();
@@ -80,9 +75,8 @@ export function exchange(
       controller?.abort(reason);
       fail(reason);
     };
-    const onAbort = (): void => giveUp(asError(signal?.reason));
     const timer = setTimeout(() => giveUp(new CallTimeout()), timeoutMs);
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const unwatch = party.watch({ left: () => party.isGone && giveUp(new Error('The caller is gone.')) });
 
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(started) {

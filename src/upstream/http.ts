@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
 import type { Attempt as AnyAttempt } from '../common/attempt.ts';
 import { FairQueue } from '../common/fair-queue.ts';
+import type { Owner, Party } from '../common/party.ts';
 import type { Turns } from '../common/turns.ts';
 import type { CallOutcome, CircuitBreaker } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
@@ -65,30 +66,35 @@ function describe({ cause, dispatched }: NoAnswer, timeoutMs: number, maxAnswerB
   );
 }
 
-/** What a call says of the service; undefined when it says nothing. */
-function outcomeOf(attempt: Attempt): CallOutcome | undefined {
+/**
+ * What a call says of the service; undefined when it says nothing.
+ *
+ * @param isCut whether it had less than the time that the service is promised.
+ */
+function outcomeOf(attempt: Attempt, isCut: boolean): CallOutcome | undefined {
   if (attempt.kind === 'answered') {
     return [502, 503, 504].includes(attempt.status) ? 'failed' : 'answered';
   }
   // An answer that is too long, or no HTTP, is what this caller was shown.
   if (attempt.error.code === 'UPSTREAM_INVALID') return undefined;
+  if (isCut && attempt.error.code === 'UPSTREAM_TIMEOUT') return undefined;
   return attempt.error.dispatched ? 'failed' : 'unreachable';
 }
 
-const notSent = (
-  code: 'UPSTREAM_TIMEOUT' | 'UPSTREAM_UNAVAILABLE',
-  message: string,
-  cause?: unknown,
-): Attempt => ({
+const notSent = (code: 'UPSTREAM_TIMEOUT' | 'UPSTREAM_UNAVAILABLE', message: string): Attempt => ({
   kind: 'failed',
-  error: new UpstreamError(code, message, { dispatched: false, cause }),
+  error: new UpstreamError(code, message, { dispatched: false }),
 });
+
+const ended = (): Attempt => notSent('UPSTREAM_UNAVAILABLE', 'The operation ended before the call was made.');
+const late = (): Attempt =>
+  notSent('UPSTREAM_TIMEOUT', "The time of the operation was over before it was the call's turn.");
 
 export interface HttpOptions {
   readonly connectTimeoutMs: number;
   /** The longest answer that is read; a longer one is `UPSTREAM_INVALID`. */
   readonly maxAnswerBytes: number;
-  /** How many calls of one caller may be under way at once. */
+  /** How many calls of one caller may be under way at once. All that stand for one client have half of the connections at most. */
   readonly callsPerCaller: number;
   /** Told of how many calls wait for their turn, when that changes. */
   readonly onWaiting?: ((count: number) => void) | undefined;
@@ -120,7 +126,12 @@ export function createHttp(
       headersTimeout: 0,
       bodyTimeout: 0,
     }),
-    queue: new FairQueue({ total: CONNECTIONS[kind], perCaller, onWaiting: told }),
+    queue: new FairQueue({
+      total: CONNECTIONS[kind],
+      perCaller,
+      perGroup: Math.max(perCaller, CONNECTIONS[kind] / 2),
+      onWaiting: told,
+    }),
   });
   const connections = {
     reads: open('reads'),
@@ -128,13 +139,17 @@ export function createHttp(
     probes: open('probes', PROBES_PER_ADDRESS),
   };
 
-  async function attempt(pool: Pool, request: HttpRequest): Promise<Attempt> {
-    const timeoutMs = Math.min(request.timeoutMs, request.deadline - Date.now());
+  async function attempt(
+    pool: Pool,
+    request: HttpRequest,
+    owner: Owner,
+    timeoutMs: number,
+  ): Promise<Attempt> {
+    const { party, over } = request;
     const came = await exchange(pool, request, timeoutMs);
     if ('dispatched' in came) return { kind: 'failed', error: describe(came, timeoutMs, maxAnswerBytes) };
     // Reading it, and what its reader makes of it, may be as much work as all else together.
-    const urgency = request.over === 'money' ? 'money' : (request.urgency ?? 'operations');
-    const turn = turns?.turn(urgency, request.caller);
+    const turn = turns?.turn(over === 'money' ? 'money' : party.urgency, owner.group);
     if (turn !== undefined) await turn;
     const { status, headers, read } = came;
     const { body, text } = read();
@@ -144,30 +159,40 @@ export function createHttp(
 
   return {
     async send(request) {
-      const { pool, queue } = connections[request.over ?? 'reads'];
-      const { signal, caller, identity } = request;
-      const ended = () =>
-        notSent('UPSTREAM_UNAVAILABLE', 'The operation ended before the call was made.', signal?.reason);
-      if (signal?.aborted) return ended();
-      const late = () =>
-        notSent('UPSTREAM_TIMEOUT', "The time of the operation was over before it was the call's turn.");
-      if (!queue.tryEnter(caller) && !(await queue.enter(caller, request.deadline - Date.now(), signal)))
-        return signal?.aborted ? ended() : late();
+      const { party, over = 'reads' } = request;
+      const { pool, queue } = connections[over];
+      if (party.isGone) return ended();
+      const owner = firstIn(queue, party) ?? (await queue.enter(party));
+      if (owner === undefined) return party.isGone ? ended() : late();
       try {
-        // Its turn may come in the very moment in which its time ends: a payment is not sent then.
-        if (request.deadline <= Date.now()) return late();
-        if (!breaker.admits(identity)) return { kind: 'failed', error: new SuspendedError() };
-        const made = await attempt(pool, request);
-        const outcome = signal?.aborted ? undefined : outcomeOf(made);
-        if (outcome === undefined) breaker.release(identity);
-        else breaker.record(identity, outcome);
-        return made;
+        // Its turn may come in the very moment in which its time ends, or all leave: a payment is not sent then.
+        if (party.isGone) return ended();
+        const leftMs = party.deadline - Date.now();
+        if (leftMs <= 0) return late();
+        const permit = breaker.admit(over, owner.group);
+        if (permit === undefined) return { kind: 'failed', error: new SuspendedError() };
+        let outcome: CallOutcome | undefined;
+        try {
+          const made = await attempt(pool, request, owner, Math.min(request.timeoutMs, leftMs));
+          // What was given up says nothing.
+          if (made.kind === 'answered' || !party.isGone)
+            outcome = outcomeOf(made, leftMs < request.timeoutMs);
+          return made;
+        } finally {
+          permit.settle(outcome);
+        }
       } finally {
-        queue.leave(caller);
+        queue.leave(owner);
       }
     },
     async close() {
       await Promise.all(Object.values(connections).map(({ pool }) => pool.destroy()));
     },
   };
+}
+
+/** The first of a party for whom there is a place at once. */
+function firstIn(queue: FairQueue, { places }: Party): Owner | undefined {
+  for (const { owner } of places) if (queue.tryEnter(owner)) return owner;
+  return undefined;
 }

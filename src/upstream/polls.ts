@@ -1,110 +1,33 @@
 import { LRUCache } from 'lru-cache';
-import { Alarm, type AlarmClock, Alarms, CallAlarm } from '../common/alarms.ts';
+import { type AlarmClock, Alarms, CallAlarm } from '../common/alarms.ts';
+import { Pace, type Polled, PollGroup } from './poll-group.ts';
+import { PollLanes } from './poll-lanes.ts';
 import type { Transaction } from './transactions.ts';
 
-/**
- * Waits between two readings, in milliseconds: each holds until so long after somebody began to wait. The last one holds from
- * then on.
- */
-export type Schedule = readonly { readonly until: number; readonly wait: number }[];
+export type { Polled, Schedule } from './poll-group.ts';
 
-/** A transaction that is read again where no message tells of it. */
-export interface Polled {
-  /** The same for all that one reading may serve. */
-  readonly pollKey: string;
-  readonly schedule: Schedule;
-  /** Reads under its own credential. */
-  read(): Promise<Transaction | null>;
-  /**
-   * Takes in a reading. Says whether it told anything new.
-   *
-   * @param isOwn whether it was made under its own credential.
-   */
-  takePoll(transaction: Transaction | null, isOwn: boolean): boolean;
-  /** A reading under its own credential has failed. Says whether it may be read again. */
-  pollFailed(error: unknown): boolean;
-}
-
-const MINUTE = 60_000;
 /** Waits after a hint whose reading told nothing new: what is read may lag behind what was announced. */
 const HINT_LAGS = [1_000, 3_000];
-/** How many readings of one transaction hints may cause at once, and after how long one more. */
-const HINTS = { atOnce: 8, oneMoreAfterMs: 15 * MINUTE };
 /** How long after everybody has left a transaction is known to have been read, and of how many that is remembered. */
-const REMEMBERED = { ms: 30 * MINUTE, max: 20_000 };
-
-/** How often one transaction is read: for all who wait for it, also for those who leave and come back. */
-class Pace {
-  readonly begun: number;
-  leftAt = 0;
-  #hints = HINTS.atOnce;
-  #countedAt: number;
-
-  constructor(now: number) {
-    this.begun = now;
-    this.#countedAt = now;
-  }
-
-  /** Whether a hint may cause a reading; uses up that right. */
-  takeHint(now: number): boolean {
-    const more = (now - this.#countedAt) / HINTS.oneMoreAfterMs;
-    this.#hints = Math.min(HINTS.atOnce, this.#hints + Math.max(0, more));
-    this.#countedAt = now;
-    if (this.#hints < 1) return false;
-    this.#hints -= 1;
-    return true;
-  }
-}
-
-/** All that one reading serves. The first of them reads next. */
-class Group extends Alarm {
-  readonly key: string;
-  readonly pace: Pace;
-  readonly members = new Set<Polled>();
-  readonly #schedule: Schedule;
-  readonly #isDue: (group: Group) => void;
-  isReading = false;
-  /** Whether a hint has come while it was being read. */
-  isHinted = false;
-  /** The message that has last been a hint. All members are told of it. */
-  hintedBy: string | undefined;
-  /** How many readings have followed a hint and told nothing new; undefined where the schedule alone rules. */
-  lags: number | undefined;
-
-  constructor(key: string, schedule: Schedule, pace: Pace, isDue: (group: Group) => void) {
-    super();
-    this.key = key;
-    this.pace = pace;
-    this.#schedule = schedule;
-    this.#isDue = isDue;
-  }
-
-  override ring(): void {
-    this.#isDue(this);
-  }
-
-  nextDue(now: number): number {
-    const since = now - this.pace.begun;
-    const step = this.#schedule.find(({ until }) => since < until) ?? this.#schedule.at(-1);
-    return now + (step?.wait ?? MINUTE);
-  }
-}
+const REMEMBERED = { ms: 1_800_000, max: 20_000 };
+/** How many readings of one owner may be under way: what hangs uses up nothing of the rate. */
+const UNDER_WAY = 16;
 
 /**
  * Reads transactions again, each on its schedule: a lost webhook delays an answer, and never loses it. Those that have the
- * same `pollKey` share a reading. All together keep to a rate; past it those wait, and the one that has waited longest is read
- * first. What a message hints at is read at once: it counts for the rate, and does not wait for it.
+ * same `pollKey` share a reading. All together keep to a rate; past it they wait in lanes, one for each owner, that take turns. What a
+ * message hints at is read at once: it counts for the rate, and does not wait for it, unless the rate is used up and others wait.
  */
 export class Polls {
   /** What all waits of those who are told of transactions share. */
   readonly alarms: Alarms;
   readonly #clock: AlarmClock;
   readonly #perSecond: number;
-  readonly #groups = new Map<string, Group>();
+  readonly #groups = new Map<string, PollGroup>();
   /** Of those for whom nobody waits any more. */
   readonly #paces = new LRUCache<string, Pace>({ max: REMEMBERED.max });
-  /** Those whose time has come, in that order. */
-  readonly #due = new Set<Group>();
+  /** Those whose time has come. */
+  readonly #lanes = new PollLanes(UNDER_WAY);
   readonly #wake = new CallAlarm(() => this.#pump());
   /** Readings that may be made now, and when that was counted. Below zero where hints have used up what was to come. */
   #allowed: number;
@@ -124,21 +47,21 @@ export class Polls {
     let group = this.#groups.get(polled.pollKey);
     if (group === undefined) {
       const now = this.#clock.now();
-      group = new Group(polled.pollKey, polled.schedule, this.#paceOf(polled.pollKey, now), (due) => {
+      group = new PollGroup(polled.pollKey, polled.schedule, this.#paceOf(polled.pollKey, now), (due) => {
         if (due.lags === undefined) this.#line(due);
         else this.#readAtOnce(due);
       });
       this.#groups.set(polled.pollKey, group);
       this.alarms.set(group, group.nextDue(now));
     }
-    group.members.add(polled);
+    if (group.add(polled)) this.#lanes.join(group, polled.pollOwner);
   }
 
   /** A message has told its state: its next reading is a whole wait away again. */
   putOff(polled: Polled): void {
     const group = this.#groups.get(polled.pollKey);
     if (group === undefined || group.isReading) return;
-    this.#due.delete(group);
+    this.#lanes.remove(group);
     this.alarms.set(group, group.nextDue(this.#clock.now()));
   }
 
@@ -159,9 +82,12 @@ export class Polls {
 
   remove(polled: Polled): void {
     const group = this.#groups.get(polled.pollKey);
-    if (group === undefined || !group.members.delete(polled) || group.members.size > 0) return;
+    if (group === undefined) return;
+    const { was, isLast } = group.remove(polled);
+    if (isLast) this.#lanes.leave(group, polled.pollOwner);
+    if (!was || group.members.size > 0) return;
     this.#groups.delete(group.key);
-    this.#due.delete(group);
+    this.#lanes.remove(group);
     this.alarms.clear(group);
     group.pace.leftAt = this.#clock.now();
     this.#paces.set(group.key, group.pace);
@@ -173,23 +99,29 @@ export class Polls {
     return known === undefined || now - known.leftAt > REMEMBERED.ms ? new Pace(now) : known;
   }
 
-  #takeHint(group: Group): boolean {
+  #takeHint(group: PollGroup): boolean {
     if (!group.pace.takeHint(this.#clock.now())) return false;
     group.lags = 0;
     this.#readAtOnce(group);
     return true;
   }
 
-  #readAtOnce(group: Group): void {
-    this.#due.delete(group);
+  #readAtOnce(group: PollGroup): void {
+    this.#lanes.remove(group);
     this.alarms.clear(group);
     this.#count();
+    const owner = this.#lanes.ownerAtOnce(group);
+    if (owner === undefined) {
+      this.#line(group, 'hinted');
+      return;
+    }
     this.#allowed = Math.max(-this.#perSecond, this.#allowed - 1);
-    void this.#read(group);
+    this.#lanes.begin(owner);
+    void this.#read(group, owner);
   }
 
-  #line(group: Group): void {
-    this.#due.add(group);
+  #line(group: PollGroup, way: 'hinted' | 'due' = 'due'): void {
+    this.#lanes.add(group, way);
     this.#pump();
   }
 
@@ -204,31 +136,31 @@ export class Polls {
 
   #pump(): void {
     this.#count();
-    for (const group of this.#due) {
-      if (this.#allowed < 1) {
-        const wait = Math.ceil(((1 - this.#allowed) / this.#perSecond) * 1_000);
-        this.alarms.set(this.#wake, this.#clock.now() + wait);
-        return;
-      }
+    while (this.#allowed >= 1) {
+      const next = this.#lanes.take();
+      if (next === undefined) return;
       this.#allowed -= 1;
-      this.#due.delete(group);
-      void this.#read(group);
+      void this.#read(next.group, next.owner);
     }
+    if (!this.#lanes.isReady) return;
+    const wait = Math.ceil(((1 - this.#allowed) / this.#perSecond) * 1_000);
+    this.alarms.set(this.#wake, this.#clock.now() + wait);
   }
 
   /** Reads as each member in turn, so that each credential is asked about now and then. */
-  async #read(group: Group): Promise<void> {
+  async #read(group: PollGroup, owner: string): Promise<void> {
     const present = [...group.members];
-    const [reader] = present;
-    if (reader === undefined) return;
-    group.members.delete(reader);
-    group.members.add(reader);
+    const reader = group.takeReader();
+    if (reader === undefined) {
+      this.#lanes.end(owner);
+      return;
+    }
     group.isReading = true;
     let transaction: Transaction | null;
     try {
       transaction = await reader.read();
     } catch (error) {
-      group.isReading = false;
+      this.#end(group, owner);
       if (reader.pollFailed(error)) {
         this.#stepOn(group, false);
         return;
@@ -238,7 +170,7 @@ export class Polls {
       if (group.members.size > 0) this.#line(group);
       return;
     }
-    group.isReading = false;
+    this.#end(group, owner);
     let isNews = false;
     // Who has come meanwhile has read it later.
     for (const member of present) {
@@ -247,7 +179,14 @@ export class Polls {
     this.#stepOn(group, isNews);
   }
 
-  #stepOn(group: Group, isNews: boolean): void {
+  /** A reading is over: another of its owner's may begin. */
+  #end(group: PollGroup, owner: string): void {
+    group.isReading = false;
+    this.#lanes.end(owner);
+    this.#pump();
+  }
+
+  #stepOn(group: PollGroup, isNews: boolean): void {
     const { isHinted } = group;
     group.isHinted = false;
     if (group.members.size === 0 || (isHinted && this.#takeHint(group))) return;

@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Owner, Party } from '../common/party.ts';
 import type { Urgency } from '../common/turns.ts';
 import { readRefusal, UpstreamError } from './errors.ts';
 import type { Connections, HttpRequest } from './exchange.ts';
 import type { Answered, Attempt, UpstreamHttp } from './http.ts';
 import { expandPath } from './path.ts';
 import { retryDelay } from './retry.ts';
+import type { Asker, SharedWork } from './shared-work.ts';
 
 type Query = Readonly<Record<string, string | number | undefined>>;
 type Params = Readonly<Record<string, string>>;
@@ -85,26 +86,27 @@ export interface Rest {
    *
    * @throws UpstreamError `UPSTREAM_TIMEOUT` with this message when the time is over first.
    */
-  within<T>(work: Promise<T>, message: string): Promise<T>;
+  within<T>(work: SharedWork<T>, message: string): Promise<T>;
   /**
-   * The same caller's calls, for work that outlives the operation. They are not reported with it, and answers of other
-   * operations do not serve them.
+   * The same caller's calls, for work that others may wait for too: they are theirs as well, and go on while one of them is there.
+   * Answers of other operations do not serve them.
    *
-   * @param timeoutMs when that work must be over.
+   * @param isReported whether they are reported with this operation; work that may outlive it is not.
    */
-  detached(timeoutMs: number): Rest;
+  sharedBy(party: Party, isReported: boolean): Rest;
+  /** Has work go on for so many milliseconds though nobody waits for it, as less pressing than what somebody waits for. */
+  keep(work: Pick<SharedWork<unknown>, 'keep'>, ms: number): void;
 }
 
 export interface RestOptions {
   readonly http: UpstreamHttp;
   readonly clientId: string;
-  /** Whose calls they are, and whom the service takes them to come from (http.ts). */
-  readonly caller: string;
-  readonly identity: string;
+  /** Whose calls they are (http.ts). */
+  readonly owner: Owner;
   readonly authorize: Authorize;
   /** Over which connections its calls go; undefined for those of reads. */
   readonly over?: Connections | undefined;
-  /** How pressing they are (http.ts). */
+  /** How pressing they are; as operations are where nothing is said. */
   readonly urgency?: Urgency | undefined;
   /** Sent with every call, such as the request id. */
   readonly headers: Readonly<Record<string, string>>;
@@ -114,16 +116,19 @@ export interface RestOptions {
   /** Ends waiting for answers when the caller is gone. */
   readonly signal?: AbortSignal;
   readonly onCall?: (call: CallRecord) => void;
-  /** Told of the calls of work that outlives the operation. */
+  /** Told of the calls of work that may outlive the operation. */
   readonly onDetachedCall?: ((call: CallRecord) => void) | undefined;
   /** May give the answer of the same read of another operation of the same caller; without it every GET is a call. */
   readonly coalesce?: (
     call: Pick<CallRecord, 'route' | 'path'>,
-    read: () => Promise<unknown>,
+    asker: Asker,
+    read: (party: Party) => Promise<unknown>,
   ) => Promise<unknown>;
+  /** Who waits for all of its calls; undefined where the operation alone does. */
+  readonly party?: Party;
 }
 
-type Call = Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'signal' | 'over'>;
+type Call = Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'party' | 'over'>;
 
 /** How often one call may be repeated with a fresher credential: another process may have renewed it meanwhile. */
 const MAX_RENEWALS = 2;
@@ -167,18 +172,12 @@ export function errorOfAnswer(answer: Answered): UpstreamError {
 /** Binds the pool to one caller and one operation. */
 export function createRest(options: RestOptions): Rest {
   const { http, clientId, timeoutMs, deadline, onCall } = options;
-  const timeLeft = () => deadline - Date.now();
-  const whose = {
-    caller: options.caller,
-    identity: options.identity,
-    over: options.over,
-    urgency: options.urgency,
-    deadline,
-  };
+  const place = { owner: options.owner, urgency: options.urgency ?? 'operations', deadline };
+  const asker: Asker = { ...place, signal: options.signal };
 
   async function once(route: string, request: Call): Promise<Attempt> {
-    const left = timeLeft();
-    if (left <= 0) {
+    const { party } = request;
+    if (!party.isGone && party.deadline <= Date.now()) {
       return {
         kind: 'failed',
         error: new UpstreamError('UPSTREAM_TIMEOUT', 'The time of the operation was over before the call.', {
@@ -187,7 +186,7 @@ export function createRest(options: RestOptions): Rest {
       };
     }
     const start = performance.now();
-    const attempt = await http.send({ ...whose, ...request, timeoutMs: Math.min(timeoutMs, left) });
+    const attempt = await http.send({ over: options.over, ...request, timeoutMs });
     onCall?.({
       method: request.method,
       route,
@@ -212,14 +211,9 @@ export function createRest(options: RestOptions): Rest {
     }
   }
 
-  /** One GET, repeated where that may help. */
-  async function read(route: string, path: string): Promise<unknown> {
-    const request = {
-      method: 'GET' as const,
-      path,
-      headers: options.headers,
-      ...(options.signal ? { signal: options.signal } : {}),
-    };
+  /** One GET, repeated where that may help, while somebody waits for it. */
+  async function read(route: string, path: string, party: Party): Promise<unknown> {
+    const request = { method: 'GET' as const, path, headers: options.headers, party };
     for (let tries = 1; ; tries += 1) {
       const attempt = await authorized(route, request);
       if (attempt.kind === 'answered' && isSuccess(attempt.status)) {
@@ -228,12 +222,11 @@ export function createRest(options: RestOptions): Rest {
         }
         return attempt.body;
       }
-      const delay = retryDelay(attempt, tries, timeLeft(), Math.random());
-      if (delay === undefined || options.signal?.aborted) {
+      const delay = retryDelay(attempt, tries, party.deadline - Date.now(), Math.random());
+      if (delay !== undefined) await party.pause(delay);
+      if (delay === undefined || party.isGone) {
         throw attempt.kind === 'failed' ? attempt.error : errorOfAnswer(attempt);
       }
-      // Nobody waits for a caller who is gone: the next attempt ends at once.
-      await sleep(delay, undefined, { signal: options.signal }).catch(() => undefined);
     }
   }
 
@@ -251,8 +244,11 @@ export function createRest(options: RestOptions): Rest {
       }),
     async get(route, { params = {}, query = {} } = {}) {
       const path = expandPath(route, { clientId, ...params }, query);
-      const { coalesce } = options;
-      return coalesce === undefined ? read(route, path) : coalesce({ route, path }, () => read(route, path));
+      const { coalesce, party } = options;
+      if (coalesce !== undefined) return coalesce({ route, path }, asker, (all) => read(route, path, all));
+      return party === undefined
+        ? withParty(asker, (own) => read(route, path, own))
+        : read(route, path, party);
     },
     async send(method, route, { params = {}, body, headers = {}, signal, over, mayRenew } = {}) {
       const path = expandPath(route, { clientId, ...params });
@@ -266,47 +262,36 @@ export function createRest(options: RestOptions): Rest {
             ...headers,
           },
           ...(body === undefined ? {} : { body }),
-          ...(signal ? { signal } : {}),
           ...(over === undefined ? {} : { over }),
         };
-        return await authorized(route, request, mayRenew);
+        return await withParty({ ...place, signal }, (party) =>
+          authorized(route, { ...request, party }, mayRenew),
+        );
       } catch (error) {
         if (error instanceof UpstreamError) return { kind: 'failed', error };
         throw error;
       }
     },
-    within: (work, message) => within(work, message, timeLeft(), options.signal),
-    detached(ms) {
-      const { signal: _signal, coalesce: _coalesce, onCall: _onCall, ...others } = options;
-      const { onDetachedCall: onCall } = options;
-      return createRest({
-        ...others,
-        deadline: Date.now() + ms,
-        ...(onCall === undefined ? {} : { onCall }),
-      });
+    within: (work, message) => work.wait(asker, message),
+    sharedBy(party, isReported) {
+      const { signal: _signal, coalesce: _coalesce, onCall: own, onDetachedCall, ...others } = options;
+      const onCall = isReported ? own : onDetachedCall;
+      return createRest({ ...others, party, ...(onCall === undefined ? {} : { onCall }) });
     },
+    keep: (work, ms) => work.keep({ ...place, urgency: 'streams', deadline: Date.now() + ms }),
   };
 }
 
-async function within<T>(
-  work: Promise<T>,
-  message: string,
-  timeLeftMs: number,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  const ended = new AbortController();
-  const leave = () => ended.abort();
+/** Calls for one who asks alone, and may leave. */
+async function withParty<T>({ signal, ...place }: Asker, calls: (party: Party) => Promise<T>): Promise<T> {
+  const party = new Party();
+  if (signal?.aborted) return calls(party);
+  const own = party.join(place);
+  const leave = (): void => party.leave(own);
   signal?.addEventListener('abort', leave, { once: true });
   try {
-    const over = sleep(Math.max(0, timeLeftMs), undefined, { signal: ended.signal }).then(
-      () => undefined,
-      () => undefined,
-    );
-    const first = await Promise.race([work.then((value) => ({ value })), over]);
-    if (first !== undefined) return first.value;
-    throw new UpstreamError('UPSTREAM_TIMEOUT', message, { dispatched: false });
+    return await calls(party);
   } finally {
     signal?.removeEventListener('abort', leave);
-    ended.abort();
   }
 }

@@ -32,14 +32,17 @@ type Check = (change: Change) => Promise<string | undefined>;
  * Changes on behalf of a caller narrowed to one customer. What names something that is not the customer's is answered
  * here, in the form that the upstream gives an id that it does not know, so that the two cannot be told apart. A route
  * that is not listed is forbidden: a new one must first say what it touches.
+ *
+ * @param look makes the look-ups, once they are needed.
  */
-export function scopeChanges(
-  rest: RestChanges,
-  scope: CustomerScope,
-  { instruments, transactions }: Belongings,
-): RestChanges {
+export function scopeChanges(rest: RestChanges, scope: CustomerScope, look: () => Belongings): RestChanges {
+  let belongings: Belongings | undefined;
+  const looked = (): Belongings => {
+    belongings ??= look();
+    return belongings;
+  };
   const owns = async (instrumentId: unknown): Promise<boolean> =>
-    typeof instrumentId === 'string' && (await instruments.get(instrumentId)) !== null;
+    typeof instrumentId === 'string' && (await looked().instruments.get(instrumentId)) !== null;
 
   const movement: Check = async ({ body }) => {
     if (!(await owns(body['source_instrument_id']))) return 'source_not_found';
@@ -58,7 +61,7 @@ export function scopeChanges(
       `POST ${REFUND}`,
       // The money goes back from where it had arrived.
       async ({ params }) =>
-        (await transactions.sides(params['transactionId'] ?? '')).destination
+        (await looked().transactions.sides(params['transactionId'] ?? '')).destination
           ? undefined
           : 'transaction_not_found',
     ],

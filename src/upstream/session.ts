@@ -8,8 +8,8 @@ import { type ClientList, createListLoader, type ListLoader } from './lists/list
 import { createOwnedList } from './lists/owned-list.ts';
 import { createWholeListLoader, Listing, type WholeListLoader } from './lists/whole-list-loader.ts';
 import type { Rest, RestChanges } from './rest.ts';
-import { scopeChanges } from './scoped-changes.ts';
-import { createTransactionLoader, type TransactionLoader } from './transactions.ts';
+import { type Belongings, scopeChanges } from './scoped-changes.ts';
+import { createTransactionLoader, type Transaction, type TransactionLoader } from './transactions.ts';
 import { readWebhooks, WEBHOOKS, type Webhook } from './webhooks.ts';
 
 /**
@@ -38,6 +38,8 @@ export interface Session {
   readonly webhooks: WholeListLoader<Webhook>;
   readonly instruments: InstrumentLoader;
   readonly transactions: TransactionLoader;
+  /** A transaction as the service has it now, for a refund of it; null when the caller has none of this id. */
+  original(id: string): Promise<Transaction | null>;
   /** How many look-ups each list's route has answered so far: many rows share one call. */
   lookUps(): ReadonlyMap<string, number>;
 }
@@ -89,9 +91,15 @@ export interface SessionOptions {
 /**
  * Makes the loaders of one operation over a caller's REST calls.
  *
+ * @param beforePayments the same caller's calls, for what a payment has to look up before it may leave.
  * @param customerId the customer that the caller is narrowed to; undefined for all of the client.
  */
-export function createSession(rest: Rest, customerId: string | undefined, options: SessionOptions): Session {
+export function createSession(
+  rest: Rest,
+  beforePayments: () => Rest,
+  customerId: string | undefined,
+  options: SessionOptions,
+): Session {
   const scope = customerScope(customerId);
   const loaders = {
     accounts: createListLoader(rest, ACCOUNT_LIST, options.lists, options.now),
@@ -115,6 +123,11 @@ export function createSession(rest: Rest, customerId: string | undefined, option
     if (scope.wholeClient) loaders.customers.onLookUps((ids) => loaders.accounts.prefetch('ownerId', ids));
     return lists.accounts.begin();
   };
+  const belongings = (): Belongings => {
+    const own = beforePayments();
+    const instruments = createInstrumentLoader(own, scope);
+    return { instruments, transactions: createTransactionLoader(own, scope, instruments) };
+  };
   const webhooks = createWholeListLoader(
     async () => new Listing(scope.wholeClient ? await readWebhooks(rest) : []),
   );
@@ -129,11 +142,12 @@ export function createSession(rest: Rest, customerId: string | undefined, option
         [INSTRUMENTS, instruments.lookUps()],
       ]),
     prefetch: (names) => Promise.allSettled(names.map(begin)),
-    rest: scope.wholeClient ? rest : scopeChanges(rest, scope, { instruments, transactions }),
+    rest: scope.wholeClient ? rest : scopeChanges(rest, scope, belongings),
     utcOffset: options.utcOffset,
     ...lists,
     webhooks,
     instruments,
     transactions,
+    original: (id) => belongings().transactions.get(id),
   };
 }

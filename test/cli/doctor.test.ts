@@ -10,6 +10,7 @@ import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts'
 import { Secret } from '../../src/common/secret.ts';
 import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { startSecureRedis } from '../helpers/private-ca.ts';
 import { DURABLE, freePort, startRedis } from '../helpers/redis.ts';
 import { inStep, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { pasarela } from './run.ts';
@@ -468,3 +469,44 @@ it('finds a webhook whose token the ingress would refuse', async () => {
     });
   });
 });
+
+it('finds that calls for the client fail where the service itself answers', () =>
+  withSandbox(async (sandbox, changes) => {
+    await control(sandbox, 'POST', '/sandbox/faults', {
+      match: { method: 'GET', path: '/v1/clients/' },
+      fault: { status: 503 },
+    });
+    await expectOnly(changes, {
+      check: 'token',
+      status: 'failure',
+      message: /GET \/v1\/clients\/\{clientId\}\/instruments: .*503/,
+      cure: /provider/,
+    });
+    const { AUTH_MODE, ...own } = service();
+    await expectOnly(
+      {
+        ...changes,
+        ...own,
+        AUTH_MODE: AUTH_MODE ?? '',
+        UPSTREAM_CLIENT_ID: sandbox.clientId,
+        UPSTREAM_API_KEY: sandbox.apiKey,
+        UPSTREAM_CLIENT_SECRET: sandbox.clientSecret,
+      },
+      { check: 'token', status: 'failure', message: /instruments: .*503/, cure: /provider/ },
+    );
+  }));
+
+it('finds each time that the certificate of Redis is not trusted, and nothing wrong once it is', async () => {
+  await using redis = await startSecureRedis();
+  const changes = { REDIS_URL: redis.url };
+  const untrusted = () =>
+    expectOnly(changes, {
+      check: 'redis',
+      status: 'failure',
+      message: /certificate/,
+      cure: /NODE_EXTRA_CA_CERTS/,
+    });
+  const trusted = async () =>
+    expect(await wrongs({ ...changes, NODE_EXTRA_CA_CERTS: redis.authority })).toEqual([]);
+  for (let round = 0; round < 10; round += 1) await Promise.all([untrusted(), trusted()]);
+}, 180_000);

@@ -1,13 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createBreaker } from '../../src/upstream/breaker.ts';
+import { type CircuitBreaker, createBreaker } from '../../src/upstream/breaker.ts';
 import { createHttp, type HttpOptions, type UpstreamHttp } from '../../src/upstream/http.ts';
-import { createRest, fixedCredential, type Rest } from '../../src/upstream/rest.ts';
+import { createRest, fixedCredential, type Rest, type RestOptions } from '../../src/upstream/rest.ts';
 
 export interface Upstream extends AsyncDisposable {
   readonly url: string;
   readonly http: UpstreamHttp;
   readonly rest: Rest;
+  readonly breaker: CircuitBreaker;
+  /** The same calls with other options. */
+  restOf(options: Partial<RestOptions>): Rest;
   /** Method and URL of every request, in the order of arrival. */
   readonly requests: string[];
 }
@@ -33,25 +36,26 @@ export async function startUpstream(
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const http = createHttp(
-    url,
-    createBreaker(() => performance.now()),
-    { ...HTTP, maxAnswerBytes: options.maxAnswerBytes ?? HTTP.maxAnswerBytes },
-  );
-  const rest = createRest({
+  const breaker = createBreaker(() => performance.now());
+  const http = createHttp(url, breaker, {
+    ...HTTP,
+    maxAnswerBytes: options.maxAnswerBytes ?? HTTP.maxAnswerBytes,
+  });
+  const ofCaller: RestOptions = {
     http,
     clientId: CLIENT_ID,
-    caller: 'caller',
-    identity: 'caller',
+    owner: { caller: 'caller', group: 'caller' },
     authorize: fixedCredential({ authorization: 'Bearer token' }),
     headers: {},
     timeoutMs: options.timeoutMs ?? 5_000,
     deadline: Date.now() + (options.operationTimeoutMs ?? 20_000),
-  });
+  };
   return {
     url,
     http,
-    rest,
+    rest: createRest(ofCaller),
+    breaker,
+    restOf: (others) => createRest({ ...ofCaller, ...others }),
     requests,
     async [Symbol.asyncDispose]() {
       await http.close();

@@ -14,6 +14,8 @@ export interface WatchOptions {
   /** Whether the feed remembers what came while the transaction was being read. */
   readonly remembers?: boolean;
   readonly transactionId?: string;
+  /** Whose readings they are. */
+  readonly owner?: string;
 }
 
 /** Readings answered one by one; the last one is repeated. */
@@ -83,7 +85,15 @@ interface Watched<Update> extends WatchOptions {
 /** A watch whose events, readings and clock the test moves by hand. */
 export function startWatch<Update>(
   { time, polls }: Shared,
-  { states, name, seesMessages = true, remembers = true, transactionId = '', sees = true }: Watched<Update>,
+  {
+    states,
+    name,
+    seesMessages = true,
+    remembers = true,
+    transactionId = '',
+    sees = true,
+    owner = 'client',
+  }: Watched<Update>,
   ...readings: [Reading, ...Reading[]]
 ) {
   let watcher: Watcher | undefined;
@@ -97,6 +107,7 @@ export function startWatch<Update>(
   const updates = new StatusWatch(
     {
       pollKey: `client ${transactionId}`,
+      pollOwner: owner,
       seesMessages,
       async watch(first, told) {
         topics = first;

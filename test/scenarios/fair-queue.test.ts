@@ -1,14 +1,31 @@
 import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../src/common/fair-queue.ts';
+import { type Owner, Party, type Place } from '../../src/common/party.ts';
+import type { Urgency } from '../../src/common/turns.ts';
+import { until } from '../helpers/until.ts';
 
 const LONG = 60_000;
 
-/** Asks for a place for each key; tells the order in which they got one. */
-function ask(queue: FairQueue, keys: readonly string[]): { readonly entered: string[] } {
+/** `a` is a caller that is a group of its own, `A/a` one of a group. */
+const ownerOf = (name: string): Owner => {
+  const [group = '', caller = group] = name.split('/');
+  return { group, caller };
+};
+
+const placeOf = (name: string, urgency: Urgency = 'operations', forMs = LONG): Place => ({
+  owner: ownerOf(name),
+  urgency,
+  deadline: Date.now() + forMs,
+});
+
+const nameOf = ({ group, caller }: Owner): string => (group === caller ? caller : `${group}/${caller}`);
+
+/** Asks for a place for each; tells the order in which they got one. */
+function ask(queue: FairQueue, names: readonly string[]): { readonly entered: string[] } {
   const entered: string[] = [];
-  for (const key of keys) {
-    if (queue.tryEnter(key)) entered.push(key);
-    else void queue.enter(key, LONG).then((has) => has && entered.push(key));
+  for (const name of names) {
+    if (queue.tryEnter(ownerOf(name))) entered.push(name);
+    else void queue.enter(new Party(placeOf(name))).then((owner) => owner && entered.push(nameOf(owner)));
   }
   return { entered };
 }
@@ -17,31 +34,52 @@ const turn = () => new Promise(setImmediate);
 
 describe('a fair queue', () => {
   it('gives one caller no more than its share', async () => {
-    const queue = new FairQueue({ total: 10, perCaller: 2 });
+    const queue = new FairQueue({ total: 10, perCaller: 2, perGroup: 10 });
     const { entered } = ask(queue, ['a', 'a', 'a', 'a', 'b']);
     expect(entered).toEqual(['a', 'a', 'b']);
-    expect([queue.waiting, queue.waitingOf('a'), queue.waitingOf('b')]).toEqual([2, 2, 0]);
-    queue.leave('b');
+    expect([queue.waiting, queue.waitingOf(ownerOf('a')), queue.waitingOf(ownerOf('b'))]).toEqual([2, 2, 0]);
+    queue.leave(ownerOf('b'));
     await turn();
     expect(entered).toEqual(['a', 'a', 'b']);
-    queue.leave('a');
+    queue.leave(ownerOf('a'));
     await turn();
     expect(entered).toEqual(['a', 'a', 'b', 'a']);
   });
 
+  it('gives all callers of one group no more than its share, and that in turns', async () => {
+    const queue = new FairQueue({ total: 8, perCaller: 2, perGroup: 4 });
+    const { entered } = ask(queue, ['A/1', 'A/1', 'A/1', 'A/2', 'A/2', 'A/3', 'A/3', 'A/4', 'B/1']);
+    expect(entered).toEqual(['A/1', 'A/1', 'A/2', 'A/2', 'B/1']);
+    for (const leaver of ['A/1', 'A/2', 'A/1', 'A/2']) {
+      queue.leave(ownerOf(leaver));
+      await turn();
+    }
+    // Those with nothing under way come first.
+    expect(entered.slice(5)).toEqual(['A/3', 'A/4', 'A/1', 'A/3']);
+    expect(queue.waiting).toBe(0);
+  });
+
   it('lets a caller that has nothing under way in before one that has, whoever asked first', async () => {
-    const queue = new FairQueue({ total: 2, perCaller: 2 });
+    const queue = new FairQueue({ total: 2, perCaller: 2, perGroup: 2 });
     const { entered } = ask(queue, ['a', 'a', 'a', 'a', 'a', 'b']);
-    queue.leave('a');
+    queue.leave(ownerOf('a'));
     await turn();
     expect(entered).toEqual(['a', 'a', 'b']);
   });
 
+  it('counts a group with many callers once', async () => {
+    const queue = new FairQueue({ total: 2, perCaller: 1, perGroup: 2 });
+    const { entered } = ask(queue, ['A/1', 'A/2', 'A/3', 'A/4', 'A/5', 'B']);
+    queue.leave(ownerOf('A/1'));
+    await turn();
+    expect(entered).toEqual(['A/1', 'A/2', 'B']);
+  });
+
   it('lets callers that wait take turns', async () => {
-    const queue = new FairQueue({ total: 3, perCaller: 3 });
+    const queue = new FairQueue({ total: 3, perCaller: 3, perGroup: 3 });
     const { entered } = ask(queue, ['a', 'b', 'c', ...'aaabbbccc']);
     for (const key of 'abcabcabc') {
-      queue.leave(key);
+      queue.leave(ownerOf(key));
       await turn();
     }
     const counts = (upTo: number) =>
@@ -50,23 +88,144 @@ describe('a fair queue', () => {
     expect(counts(9)).toEqual([3, 3, 3]);
   });
 
-  it('ends a wait at its time, and by its signal, without losing a place', async () => {
+  it('takes no turn from a caller that goes on asking', async () => {
+    const queue = new FairQueue({ total: 1, perCaller: 1, perGroup: 1 });
+    const { entered } = ask(queue, ['x', 'a', 'b', 'b', 'b', 'a']);
+    queue.leave(ownerOf('x'));
+    await turn();
+    expect(entered).toEqual(['x', 'a']);
+  });
+
+  it('lets what is more pressing go first among one caller’s own, and the rest now and then', async () => {
+    const queue = new FairQueue({ total: 1, perCaller: 1, perGroup: 1 });
+    expect(queue.tryEnter(ownerOf('a'))).toBe(true);
+    const entered: Urgency[] = [];
+    const urgencies: Urgency[] = ['streams', 'streams', ...Array<Urgency>(6).fill('operations')];
+    for (const urgency of urgencies) {
+      void queue.enter(new Party(placeOf('a', urgency))).then(() => entered.push(urgency));
+    }
+    for (const _ of urgencies) {
+      queue.leave(ownerOf('a'));
+      await turn();
+    }
+    const pressing = Array<Urgency>(3).fill('operations');
+    expect(entered).toEqual([...pressing, 'streams', ...pressing, 'streams']);
+  });
+
+  it('ends a wait at its time, and when all have left, without losing a place', async () => {
     const waits: number[] = [];
-    const queue = new FairQueue({ total: 1, perCaller: 1, onWaiting: (count) => waits.push(count) });
-    expect(queue.tryEnter('a')).toBe(true);
-    const gone = new AbortController();
+    const queue = new FairQueue({
+      total: 1,
+      perCaller: 1,
+      perGroup: 1,
+      onWaiting: (count) => waits.push(count),
+    });
+    expect(queue.tryEnter(ownerOf('a'))).toBe(true);
+    const leaving = new Party(placeOf('b'));
     const [late, left, patient] = [
-      queue.enter('b', 1),
-      queue.enter('b', LONG, gone.signal),
-      queue.enter('b', LONG),
+      queue.enter(new Party(placeOf('b', 'operations', 1))),
+      queue.enter(leaving),
+      queue.enter(new Party(placeOf('b'))),
     ];
-    gone.abort();
-    expect([await late, await left]).toEqual([false, false]);
-    queue.leave('a');
-    expect(await patient).toBe(true);
-    queue.leave('b');
+    for (const place of leaving.places) leaving.leave(place);
+    expect([await late, await left]).toEqual([undefined, undefined]);
+    queue.leave(ownerOf('a'));
+    expect(await patient).toEqual(ownerOf('b'));
+    queue.leave(ownerOf('b'));
     expect(queue.waiting).toBe(0);
     expect(waits.at(-1)).toBe(0);
-    expect(queue.tryEnter('c')).toBe(true);
+    expect(queue.tryEnter(ownerOf('c'))).toBe(true);
+  });
+
+  it('lets in nobody for whom all have left before', async () => {
+    const queue = new FairQueue({ total: 1, perCaller: 1, perGroup: 1 });
+    expect(await queue.enter(new Party())).toBeUndefined();
+    expect([queue.waiting, queue.tryEnter(ownerOf('a'))]).toEqual([0, true]);
+  });
+});
+
+describe('what several wait for', () => {
+  const crowded = () => {
+    const queue = new FairQueue({ total: 2, perCaller: 1, perGroup: 1 });
+    ask(queue, ['a', 'b', ...Array<string>(50).fill('a')]);
+    return queue;
+  };
+
+  it('enters at the first turn of one of them, which counts for that one', async () => {
+    const queue = crowded();
+    const party = new Party(placeOf('a'));
+    const entered = queue.enter(party);
+    party.join(placeOf('c'));
+    expect(queue.waitingOf(ownerOf('c'))).toBe(1);
+    queue.leave(ownerOf('b'));
+    expect(await entered).toEqual(ownerOf('c'));
+    expect([queue.waiting, queue.waitingOf(ownerOf('a')), queue.waitingOf(ownerOf('c'))]).toEqual([
+      50, 50, 0,
+    ]);
+  });
+
+  it('enters at once where one who joins has room', async () => {
+    const queue = new FairQueue({ total: 3, perCaller: 1, perGroup: 1 });
+    ask(queue, ['a', 'a']);
+    const party = new Party(placeOf('a'));
+    const entered = queue.enter(party);
+    party.join(placeOf('b'));
+    expect(await entered).toEqual(ownerOf('b'));
+  });
+
+  it('waits no more once it has entered, whoever joins or leaves then', async () => {
+    const queue = crowded();
+    const party = new Party(placeOf('c'));
+    const entered = queue.enter(party);
+    queue.leave(ownerOf('b'));
+    expect(await entered).toEqual(ownerOf('c'));
+    const joined = party.join(placeOf('d'));
+    expect([queue.waiting, queue.waitingOf(ownerOf('d'))]).toEqual([50, 0]);
+    party.leave(joined);
+    expect(queue.waiting).toBe(50);
+  });
+
+  it('waits where the first one does once the other has left', async () => {
+    const queue = crowded();
+    const party = new Party(placeOf('a'));
+    let owner: Owner | undefined;
+    void queue.enter(party).then((entered) => {
+      owner = entered;
+    });
+    const joined = party.join(placeOf('c'));
+    party.leave(joined);
+    expect([queue.waiting, queue.waitingOf(ownerOf('c'))]).toEqual([51, 0]);
+    queue.leave(ownerOf('b'));
+    await turn();
+    expect(owner).toBeUndefined();
+    for (let left = 0; left < 51; left += 1) queue.leave(ownerOf('a'));
+    await until(() => owner !== undefined);
+    expect(owner).toEqual(ownerOf('a'));
+  });
+
+  it('waits on for those whose time is not over', async () => {
+    const queue = crowded();
+    const party = new Party(placeOf('c', 'operations', 1));
+    const patient = party.join(placeOf('a'));
+    const entered = queue.enter(party);
+    await until(() => queue.waitingOf(ownerOf('c')) === 0);
+    party.leave(patient);
+    expect(await entered).toBeUndefined();
+    expect(queue.waiting).toBe(50);
+  });
+
+  it('is among one caller’s own as pressing as the most pressing of them', async () => {
+    const queue = new FairQueue({ total: 1, perCaller: 1, perGroup: 1 });
+    expect(queue.tryEnter(ownerOf('a'))).toBe(true);
+    const entered: string[] = [];
+    const wait = (name: string, party: Party) =>
+      void queue.enter(party).then((owner) => owner && entered.push(name));
+    wait('earlier', new Party(placeOf('a', 'streams')));
+    const shared = new Party(placeOf('a', 'streams'));
+    wait('shared', shared);
+    shared.join(placeOf('a', 'operations'));
+    queue.leave(ownerOf('a'));
+    await turn();
+    expect(entered).toEqual(['shared']);
   });
 });

@@ -1,32 +1,57 @@
+import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Party } from '../../src/common/party.ts';
+import type { Urgency } from '../../src/common/turns.ts';
 import { type Coalescer, createCoalescer } from '../../src/upstream/coalesce.ts';
 
 /** Reads that have begun, in their order; each ends when the test says so. */
 let reads: PromiseWithResolvers<string>[];
+/** Who waits for each of them. */
+let parties: Party[];
 let joined: number;
 let now: number;
 let coalescer: Coalescer;
 
 beforeEach(() => {
   reads = [];
+  parties = [];
   joined = 0;
   now = 0;
   coalescer = createCoalescer(() => now);
 });
 
-const ask = (caller = 'one', path = '/accounts'): Promise<string> =>
-  coalescer.read(
+interface Asked {
+  readonly caller?: string;
+  readonly path?: string;
+  readonly keptMs?: number;
+  readonly signal?: AbortSignal;
+  readonly deadline?: number;
+  readonly urgency?: Urgency;
+}
+
+const ask = ({
+  caller = 'one',
+  path = '/accounts',
+  keptMs = 0,
+  signal,
+  deadline = Date.now() + 60_000,
+  urgency = 'operations',
+}: Asked = {}): Promise<string> =>
+  coalescer.read({
     caller,
     path,
-    () => {
+    asker: { owner: { caller: 'person', group: 'person' }, urgency, deadline, signal },
+    keptMs,
+    read: (party) => {
       const read = Promise.withResolvers<string>();
       reads.push(read);
+      parties.push(party);
       return read.promise;
     },
-    () => {
+    joined: () => {
       joined += 1;
     },
-  );
+  });
 
 describe('a read that one caller has begun', () => {
   it('serves whoever of the same caller asks for the same meanwhile', async () => {
@@ -41,7 +66,7 @@ describe('a read that one caller has begun', () => {
     ['another path', 'one', '/customers'],
   ])('serves nobody who is %s', (_what, caller, path) => {
     void ask();
-    void ask(caller, path);
+    void ask({ caller, path });
     expect(reads).toHaveLength(2);
   });
 
@@ -75,5 +100,140 @@ describe('a read that one caller has begun', () => {
     reads[1]?.resolve('answer');
     expect(await second).toBe('answer');
     expect(joined).toBe(0);
+  });
+});
+
+describe('a read that several wait for', () => {
+  it('goes on when the one who began it leaves, and serves the others', async () => {
+    const leaving = new AbortController();
+    const [first, second] = [ask({ signal: leaving.signal }), ask()];
+    leaving.abort();
+    await expect(first).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    expect(parties[0]?.isGone).toBe(false);
+    reads[0]?.resolve('answer');
+    expect(await second).toBe('answer');
+    expect([reads.length, joined]).toEqual([1, 1]);
+  });
+
+  it('is given up when the last of them leaves, and not joined then', async () => {
+    const leaving = [new AbortController(), new AbortController()];
+    const asked = leaving.map(({ signal }) => ask({ signal }));
+    for (const [at, one] of leaving.entries()) {
+      expect(parties[0]?.isGone).toBe(false);
+      one.abort();
+      await expect(asked[at]).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    }
+    expect(parties[0]?.isGone).toBe(true);
+    const next = ask();
+    expect(reads).toHaveLength(2);
+    reads[1]?.resolve('answer');
+    expect(await next).toBe('answer');
+  });
+
+  it('is as pressing as the most pressing of them, and no more once that one leaves', async () => {
+    const leaving = new AbortController();
+    void ask({ urgency: 'streams' });
+    expect(parties[0]?.urgency).toBe('streams');
+    const pressing = ask({ urgency: 'operations', signal: leaving.signal });
+    expect(parties[0]?.urgency).toBe('operations');
+    leaving.abort();
+    await expect(pressing).rejects.toThrow();
+    expect(parties[0]?.urgency).toBe('streams');
+  });
+
+  it('is waited for by each in its own time, and lasts as long as the longest', async () => {
+    const latest = Date.now() + 60_000;
+    const hurried = ask({ deadline: Date.now() + 20 });
+    const patient = ask({ deadline: latest });
+    expect(parties[0]?.deadline).toBe(latest);
+    await expect(hurried).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+    reads[0]?.resolve('answer');
+    expect(await patient).toBe('answer');
+    expect(reads).toHaveLength(1);
+  });
+
+  it('is not read again by one whose own time is over, or who has left', async () => {
+    const leaving = new AbortController();
+    void ask();
+    const hurried = ask({ deadline: Date.now() + 20 });
+    const left = ask({ signal: leaving.signal });
+    leaving.abort();
+    await expect(left).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    await expect(hurried).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+    expect(reads).toHaveLength(1);
+  });
+
+  it('hears nothing more of those who had their answer', async () => {
+    const signals = [new AbortController(), new AbortController()];
+    const asked = signals.map(({ signal }) => ask({ signal }));
+    reads[0]?.resolve('answer');
+    await Promise.all(asked);
+    expect(parties[0]?.isGone).toBe(true);
+    for (const { signal } of signals) expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+});
+
+describe('an answer that is kept', () => {
+  const keptMs = 5_000;
+  const answered = async (text: string): Promise<void> => {
+    const asked = ask({ keptMs });
+    reads.at(-1)?.resolve(text);
+    expect(await asked).toBe(text);
+  };
+
+  it('serves those who ask later, for as long as it is kept', async () => {
+    await answered('old');
+    now = keptMs;
+    expect(await ask({ keptMs })).toBe('old');
+    expect([reads.length, joined]).toEqual([1, 1]);
+    now = keptMs + 1;
+    await answered('new');
+    expect(reads).toHaveLength(2);
+  });
+
+  it('serves nobody who asks for nothing that was kept', async () => {
+    await answered('old');
+    void ask();
+    void ask({ keptMs, path: '/customers' });
+    void ask({ keptMs, caller: 'two' });
+    expect(reads).toHaveLength(4);
+  });
+
+  it('serves nobody after the caller has changed something, and again after the next change', async () => {
+    for (let round = 1; round <= 2; round += 1) {
+      await answered(`answer ${round}`);
+      coalescer.forget('two');
+      expect(await ask({ keptMs })).toBe(`answer ${round}`);
+      coalescer.forget('one');
+    }
+    await answered('answer 3');
+    expect(reads).toHaveLength(3);
+  });
+
+  it('is not kept when the caller has changed something while it was read', async () => {
+    const asked = ask({ keptMs });
+    coalescer.forget('one');
+    reads[0]?.resolve('old');
+    expect(await asked).toBe('old');
+    await answered('new');
+    expect(reads).toHaveLength(2);
+  });
+
+  it('is kept when the one who began to read has left', async () => {
+    const leaving = new AbortController();
+    const [first, second] = [ask({ keptMs, signal: leaving.signal }), ask({ keptMs })];
+    leaving.abort();
+    await expect(first).rejects.toThrow();
+    reads[0]?.resolve('answer');
+    expect(await second).toBe('answer');
+    expect(await ask({ keptMs })).toBe('answer');
+    expect(reads).toHaveLength(1);
+  });
+
+  it('is none where the read has failed', async () => {
+    const asked = ask({ keptMs });
+    reads[0]?.reject(new Error('failed'));
+    await expect(asked).rejects.toThrow('failed');
+    await answered('answer');
   });
 });

@@ -1,13 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { Party } from '../../src/common/party.ts';
 import { createBreaker } from '../../src/upstream/breaker.ts';
 import { createHttp } from '../../src/upstream/http.ts';
 import { HTTP, json, startUpstream } from '../helpers/http-stub.ts';
 import { until } from '../helpers/until.ts';
 
-/** Whose calls they are, where that does not matter. */
-const WHOSE = { caller: 'caller', identity: 'caller', deadline: Date.now() + 600_000 };
+/** Those who wait, where it does not matter who they are. */
+const party = (caller = 'caller', deadline = Date.now() + 600_000): Party =>
+  new Party({ owner: { caller, group: caller }, urgency: 'operations', deadline });
 const ROUTE = '/v1/clients/{clientId}/accounts';
 
 describe('a GET to the upstream', () => {
@@ -149,7 +151,7 @@ describe('a POST to the upstream', () => {
       const breaker = createBreaker(() => 0);
       const http = createHttp(`${scheme}://127.0.0.1:${port}`, breaker, HTTP);
       const attempt = await http.send({
-        ...WHOSE,
+        party: party(),
         method: 'POST',
         path: '/',
         headers: {},
@@ -179,8 +181,7 @@ describe('a POST to the upstream', () => {
       for (let tries = 0; tries < 50; tries += 1) {
         await new Promise((resolve) => setImmediate(resolve));
         const attempt = await upstream.http.send({
-          ...WHOSE,
-          deadline: Date.now(),
+          party: party('caller', Date.now()),
           method: 'POST',
           path: '/',
           headers: {},
@@ -216,81 +217,6 @@ describe('a POST to the upstream', () => {
   });
 });
 
-describe('the circuit breaker', () => {
-  it('opens after 20 failures in a row and lets one call through two seconds later', () => {
-    let now = 0;
-    const breaker = createBreaker(() => now);
-    for (let failure = 0; failure < 20; failure += 1) {
-      expect(breaker.admits('one')).toBe(true);
-      breaker.record('one', 'failed');
-    }
-    expect(breaker.isOpen()).toBe(true);
-    expect(breaker.admits('one')).toBe(false);
-    now = 2_000;
-    expect(breaker.admits('one')).toBe(true);
-    expect(breaker.admits('one')).toBe(false);
-    breaker.record('one', 'failed');
-    expect(breaker.admits('one')).toBe(false);
-    now = 4_000;
-    expect(breaker.admits('one')).toBe(true);
-    breaker.record('one', 'answered');
-    expect(breaker.isOpen()).toBe(false);
-    expect(breaker.admits('one')).toBe(true);
-  });
-
-  it('forgets failures at the first success', () => {
-    const breaker = createBreaker(() => 0);
-    for (let round = 0; round < 5; round += 1) {
-      for (let failure = 0; failure < 19; failure += 1) breaker.record('one', 'failed');
-      breaker.record('one', 'answered');
-    }
-    expect(breaker.admits('one')).toBe(true);
-  });
-
-  it('tries again when the one call it let through was given up by its caller', () => {
-    let now = 0;
-    const breaker = createBreaker(() => now);
-    for (let failure = 0; failure < 20; failure += 1) breaker.record('one', 'failed');
-    now = 2_000;
-    expect(breaker.admits('one')).toBe(true);
-    breaker.release('one');
-    expect(breaker.admits('one')).toBe(true);
-  });
-
-  it('suspends nobody but the caller whose calls fail', () => {
-    const breaker = createBreaker(() => 0);
-    for (let failure = 0; failure < 100; failure += 1) breaker.record('one', 'failed');
-    expect(breaker.admits('one')).toBe(false);
-    expect(breaker.admits('another')).toBe(true);
-  });
-
-  it('suspends everybody once the calls of several callers fail, and nobody else’s succeed', () => {
-    const breaker = createBreaker(() => 0);
-    for (let failure = 0; failure < 24; failure += 1) breaker.record(`caller ${failure % 4}`, 'failed');
-    expect(breaker.admits('a caller that has not called yet')).toBe(false);
-  });
-
-  it('suspends everybody once the service cannot be reached, whoever tried', () => {
-    const breaker = createBreaker(() => 0);
-    for (let failure = 0; failure < 20; failure += 1) breaker.record('one', 'unreachable');
-    expect(breaker.admits('another')).toBe(false);
-  });
-
-  it('is not opened by answers that are too long, however many', async () => {
-    await using upstream = await startUpstream((_request, response) => {
-      response.end(Buffer.alloc(HTTP.maxAnswerBytes + 1, 'x'));
-    });
-    const send = () =>
-      upstream.http.send({ ...WHOSE, method: 'GET', path: '/', headers: {}, timeoutMs: 5_000 });
-    for (let call = 0; call < 25; call += 1) {
-      expect(await send()).toMatchObject({
-        kind: 'failed',
-        error: { code: 'UPSTREAM_INVALID', message: expect.stringContaining('UPSTREAM_ANSWER_BYTES') },
-      });
-    }
-  });
-});
-
 describe('calls that move money', () => {
   it('have connections of their own, however many reads wait', async () => {
     const held: ServerResponse[] = [];
@@ -300,8 +226,7 @@ describe('calls that move money', () => {
     });
     const reads = Array.from({ length: 300 }, (_, index) =>
       upstream.http.send({
-        ...WHOSE,
-        caller: `caller ${index % 20}`,
+        party: party(`caller ${index % 20}`),
         method: 'GET',
         path: '/busy',
         headers: {},
@@ -310,7 +235,7 @@ describe('calls that move money', () => {
     );
     await until(() => held.length === 128);
     const paid = await upstream.http.send({
-      ...WHOSE,
+      party: party(),
       method: 'POST',
       path: '/pay',
       headers: {},
@@ -336,12 +261,11 @@ describe('a call that is given up while every connection is busy', () => {
     });
     const send = (path: string, timeoutMs: number) =>
       upstream.http.send({
-        ...WHOSE,
+        party: party('caller', Date.now() + timeoutMs),
         method: 'GET',
         path,
         headers: {},
         timeoutMs,
-        deadline: Date.now() + timeoutMs,
       });
 
     const busy = Array.from({ length: HTTP.callsPerCaller }, () => send('/busy', 20_000));

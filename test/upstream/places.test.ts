@@ -189,8 +189,7 @@ describe('where the items of a large list stand', () => {
     const rest = createRest({
       http: upstream.http,
       clientId: CLIENT_ID,
-      caller: 'caller',
-      identity: 'caller',
+      owner: { caller: 'caller', group: 'caller' },
       authorize: fixedCredential({}),
       headers: {},
       timeoutMs: 5_000,

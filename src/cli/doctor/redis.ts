@@ -100,8 +100,8 @@ function ready(redis: RedisClient): Promise<void> {
     const timer = setTimeout(() => rejected(last), TIMEOUT_MS);
     redis.on('error', (error: Error) => {
       last = error;
-      // A wrong password does not become right by waiting.
-      if (/NOAUTH|WRONGPASS|NOPERM/.test(reasonOf(error))) rejected(error);
+      // Neither a wrong password nor a certificate becomes right by waiting.
+      if (/NOAUTH|WRONGPASS|NOPERM|certificate/.test(reasonOf(error))) rejected(error);
     });
     redis.once('ready', () => {
       clearTimeout(timer);
@@ -121,5 +121,8 @@ function cureOf(reason: string): string {
   if (/OOM/.test(reason)) return 'Give Redis more memory (maxmemory), or lower EVENTS_RETENTION.';
   if (/MISCONF/.test(reason)) return 'Make room on the disk of Redis, and look at its log.';
   if (/ECONNREFUSED/.test(reason)) return 'Start Redis, or correct host and port in REDIS_URL.';
+  if (/certificate/.test(reason)) {
+    return 'Have Node trust the authority that signed it, NODE_EXTRA_CA_CERTS=/path/to/ca.pem, and name the host as the certificate does.';
+  }
   return 'Check host, port and TLS (rediss://) of REDIS_URL, and that this machine may connect.';
 }

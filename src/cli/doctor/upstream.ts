@@ -69,9 +69,14 @@ function lookAtClock(date: string | null): readonly Finding[] {
   return found.list;
 }
 
-/** Whether the credentials are accepted. Returns the way to the service, open, where they are. */
+/**
+ * Whether the credentials are accepted, and calls for their client answered. Returns the way to the service, open, where they are.
+ *
+ * @param isUp whether the service has answered without them.
+ */
 export async function lookAtToken(
   variables: Variables,
+  isUp: boolean,
 ): Promise<{ readonly access?: UpstreamAccess; readonly findings: readonly Finding[] }> {
   const found = new Findings('token');
   if (variables.UPSTREAM_URL === undefined) {
@@ -89,16 +94,26 @@ export async function lookAtToken(
   } catch (error) {
     await access?.[Symbol.asyncDispose]();
     if (!(error instanceof UnauthenticatedError || error instanceof UpstreamError)) throw error;
-    report(error, isService, found);
+    report(error, { isService, isUp }, found);
     return { findings: found.list };
   }
 }
 
-function report(error: UnauthenticatedError | UpstreamError, isService: boolean, found: Findings): void {
+function report(
+  error: UnauthenticatedError | UpstreamError,
+  { isService, isUp }: { readonly isService: boolean; readonly isUp: boolean },
+  found: Findings,
+): void {
   // In service mode the reason why no token was issued is what the service said to that.
   const told = error.cause instanceof UpstreamError ? error.cause : error;
   const isRefused = told instanceof UnauthenticatedError || told.refusal !== undefined;
-  if (!isRefused) {
+  if (!isRefused && isUp) {
+    const call = told === error ? 'GET /v1/clients/{clientId}/instruments' : 'the call for a token';
+    found.failure(
+      `the service answers, but not ${call}: ${told.message}`,
+      'Ask the provider: nothing of the client can be read or paid until it does.',
+    );
+  } else if (!isRefused) {
     found.skipped(`cannot be tried: ${told.message}`, 'The check of the upstream says more.');
   } else if (isService) {
     found.failure(

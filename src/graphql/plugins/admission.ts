@@ -1,12 +1,13 @@
 import { type ExecutionArgs, GraphQLError, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
 import { FairQueue } from '../../common/fair-queue.ts';
+import { type Owner, Party, type Place } from '../../common/party.ts';
 import { preparedOperation } from './prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 interface AdmittedContext {
   /** Whose operation it is: each has its share of what can be under way at once. */
-  readonly callerKey: string;
+  readonly owner: Owner;
   readonly signal: AbortSignal;
   /** When the operation must be over, in milliseconds since the epoch. */
   readonly deadline: number;
@@ -30,6 +31,8 @@ export interface AdmissionOptions {
 
 /** Queries and mutations that may be under way at once, of all callers together. */
 const UNDER_WAY = 256;
+/** Of all callers of one client or customer. */
+const PER_GROUP = UNDER_WAY / 2;
 /** Mutations of one caller. Its queries are not in their way, and those that share a key wait for each other anyway. */
 const MUTATIONS_PER_CALLER = 64;
 /**
@@ -57,22 +60,23 @@ export function useAdmission({
   onRefused,
 }: AdmissionOptions): Plugin<AdmittedContext> {
   const told = (): void => onWaiting(queries.waiting + mutations.waiting);
-  const queries = new FairQueue({ total: UNDER_WAY, perCaller, onWaiting: told });
+  const queries = new FairQueue({ total: UNDER_WAY, perCaller, perGroup: PER_GROUP, onWaiting: told });
   const mutations = new FairQueue({
     total: UNDER_WAY,
     perCaller: MUTATIONS_PER_CALLER,
+    perGroup: PER_GROUP,
     onWaiting: told,
   });
   let meanMs = 0;
 
-  const leave = (admission: FairQueue, key: string, start: number): void => {
+  const leave = (admission: FairQueue, owner: Owner, start: number): void => {
     meanMs += SMOOTHING * (performance.now() - start - meanMs);
-    admission.leave(key);
+    admission.leave(owner);
   };
 
-  const refuse = (admission: FairQueue, { callerKey, endsWithSocket }: AdmittedContext) => {
+  const refuse = (admission: FairQueue, { owner, endsWithSocket }: AdmittedContext) => {
     onRefused();
-    const turns = Math.ceil((admission.waitingOf(callerKey) + 1) / perCaller);
+    const turns = Math.ceil((admission.waitingOf(owner) + 1) / perCaller);
     const retryAfterMs = Math.round(Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, turns * meanMs)));
     const http = { status: 429, headers: { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) } };
     return {
@@ -87,7 +91,7 @@ export function useAdmission({
   return {
     onExecute({ args, executeFn, setExecuteFn }) {
       const context = args.contextValue;
-      const key = context.callerKey;
+      const { owner } = context;
       const isMutation = preparedOperation(args)?.type === OperationTypeNode.MUTATION;
       const admission = isMutation ? mutations : queries;
 
@@ -97,25 +101,43 @@ export function useAdmission({
         try {
           result = executeFn(given);
         } catch (error) {
-          admission.leave(key);
+          admission.leave(owner);
           throw error;
         }
-        if (isPromise(result)) return result.finally(() => leave(admission, key, start));
-        admission.leave(key);
+        if (isPromise(result)) return result.finally(() => leave(admission, owner, start));
+        admission.leave(owner);
         return result;
       };
 
       const wait = async (given: ExecutionArgs): Promise<unknown> => {
         const leftMs = context.deadline - Date.now();
         const waitMs = leftMs - Math.min(NEEDED_MS, leftMs / 2);
-        const entered = await admission.enter(key, waitMs, context.signal);
+        const entered = await enter(
+          admission,
+          { owner, urgency: 'operations', deadline: Date.now() + waitMs },
+          context.signal,
+        );
         return entered ? run(given) : refuse(admission, context);
       };
 
       setExecuteFn((given) => {
-        if (admission.tryEnter(key)) return run(given);
-        return admission.waitingOf(key) < queue ? wait(given) : refuse(admission, context);
+        if (admission.tryEnter(owner)) return run(given);
+        return admission.waitingOf(owner) < queue ? wait(given) : refuse(admission, context);
       });
     },
   };
+}
+
+/** Waits for a place. Returns whether there is one; false when the wait has ended without. */
+async function enter(admission: FairQueue, place: Place, signal: AbortSignal): Promise<boolean> {
+  const party = new Party();
+  if (signal.aborted) return false;
+  const own = party.join(place);
+  const leave = (): void => party.leave(own);
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    return (await admission.enter(party)) !== undefined;
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
 }

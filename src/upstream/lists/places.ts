@@ -2,6 +2,7 @@ import type { Logger } from '../../common/logger.ts';
 import { SingleFlight } from '../../common/single-flight.ts';
 import { UpstreamError } from '../errors.ts';
 import type { Rest } from '../rest.ts';
+import { SharedWork } from '../shared-work.ts';
 import { isWhole, type ListDefinition, type Paging, readSlice, type Slice } from './paging.ts';
 import type { PlaceIndex } from './place-index.ts';
 import { type Walked, walkList } from './walk.ts';
@@ -48,8 +49,8 @@ export class ListPlaces<T extends object> {
   readonly #paging: Paging;
   readonly #options: ListPlacesOptions;
   #walked: Walked | undefined;
-  readonly #walks = new SingleFlight<void>();
-  readonly #confirmations = new SingleFlight<boolean>();
+  readonly #walks = new SingleFlight<void, SharedWork<void>>();
+  readonly #confirmations = new SingleFlight<boolean, SharedWork<boolean>>();
   #walkMs = 0;
   #walkedAt = Number.NEGATIVE_INFINITY;
   /** As of when the index was known to hold all items. */
@@ -138,14 +139,14 @@ export class ListPlaces<T extends object> {
   }
 
   async #join(rest: Rest): Promise<void> {
-    const others = this.#walks.underWay(WALK);
+    const others = this.#walks.underWay(WALK)?.details;
     if (others === undefined) {
       await rest.within(this.#begin(rest), this.#waiting);
       return;
     }
     // The failure of another caller's walk is not this caller's: it walks itself, unless somebody else already does.
-    await rest.within(others.result, this.#waiting).catch((error: unknown) => {
-      if (this.#walks.underWay(WALK) === others) throw error;
+    await rest.within(others, this.#waiting).catch((error: unknown) => {
+      if (this.#walks.underWay(WALK)?.details === others) throw error;
     });
   }
 
@@ -153,10 +154,14 @@ export class ListPlaces<T extends object> {
     return `The service's list GET ${this.#list.route} is still being read; ask again in a while.`;
   }
 
-  #begin(rest: Rest): Promise<void> {
-    const walk = this.#walks.run(WALK, () => this.#go(rest));
-    // Nobody may be waiting for it any more when it fails.
-    walk.catch(() => undefined);
+  /** The walk under way, or one that begins now. It goes on when nobody waits for it any more. */
+  #begin(rest: Rest): SharedWork<void> {
+    const others = this.#walks.underWay(WALK)?.details;
+    if (others !== undefined) return others;
+    const walk = new SharedWork<void>();
+    this.#walks.begin(WALK, '', walk.result, walk);
+    rest.keep(walk, WALK_TIMEOUT_MS);
+    walk.begin((party) => this.#go(rest.sharedBy(party, false)));
     return walk;
   }
 
@@ -165,7 +170,7 @@ export class ListPlaces<T extends object> {
     const { route } = this.#list;
     const start = now();
     let told = start;
-    const walked = await walkList(rest.detached(WALK_TIMEOUT_MS), this.#list, this.#paging, {
+    const walked = await walkList(rest, this.#list, this.#paging, {
       now,
       onLastReads: () => {
         this.#isWalkDoubted = false;
@@ -199,18 +204,27 @@ export class ListPlaces<T extends object> {
 
   #renewEarly(rest: Rest): void {
     const age = this.#options.now() - this.#walkedAt;
-    if (this.#lifeMs > 0 && age > RENEW_AFTER * this.#lifeMs) void this.#begin(rest);
+    if (this.#lifeMs > 0 && age > RENEW_AFTER * this.#lifeMs) this.#begin(rest);
   }
 
   /** Finds out by its first and its last page whether the index still holds all items. One at a time, for all who wait. */
   async #confirm(rest: Rest): Promise<boolean> {
-    const others = this.#confirmations.underWay(CONFIRMATION);
-    // Another caller's failure is not this caller's.
-    if (others !== undefined) return (await others.result.catch(() => undefined)) ?? this.#confirm(rest);
+    const others = this.#confirmations.underWay(CONFIRMATION)?.details;
+    if (others?.isGone === false) {
+      // Another caller's failure is not this caller's, unless it has left, or has no time.
+      const confirmed = await rest.within(others, this.#waiting).catch((error: unknown) => {
+        if (this.#confirmations.underWay(CONFIRMATION)?.details === others) throw error;
+      });
+      return confirmed ?? this.#confirm(rest);
+    }
     const walked = this.#walked;
     if (walked === undefined || !this.#confirmable) return false;
     if (this.#options.now() - this.#walkedAt > this.#lifeMs) return false;
-    return this.#confirmations.run(CONFIRMATION, () => this.#compare(rest, walked));
+    const confirmation = new SharedWork<boolean>();
+    this.#confirmations.begin(CONFIRMATION, '', confirmation.result, confirmation);
+    const confirmed = rest.within(confirmation, this.#waiting);
+    confirmation.begin((party) => this.#compare(rest.sharedBy(party, true), walked));
+    return confirmed;
   }
 
   async #compare(rest: Rest, walked: Walked): Promise<boolean> {

@@ -53,18 +53,43 @@ describe('once the upstream has failed twenty times in a row', () => {
     expect(await readiness()).toMatchObject({ status: 'ready' });
   });
 
-  it('no payment is sent, and its key is free for when it is back', async () => {
+  const pay = ({ mutation, input }: Payable) => gateway.query(documentOf(mutation), { input });
+
+  it('with reads, payments are sent all the same', async () => {
+    const { sandbox } = gateway;
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+    await inject(sandbox, { method: 'GET', path: '/v1/' }, { status: 503 });
+    // A refund reads first what it refunds.
+    const sent = MUTATIONS.filter((mutation) => mutation !== 'refundTransaction');
+    const payments = await Promise.all(
+      sent.map((mutation) => payable(sandbox, mutation, `reads fail ${mutation}`)),
+    );
+    await open();
+    expect(await readiness()).toMatchObject({ status: 'degraded' });
+    for (const payment of payments) {
+      const { data } = await pay(payment);
+      expect(data.result).toMatchObject({ replayed: false, moved: { id: expect.any(String) } });
+    }
+  });
+
+  it('with payments, no payment is sent, and its key is free for when it is back', async () => {
     const { sandbox } = gateway;
     const payments = await Promise.all(
       MUTATIONS.map((mutation) => payable(sandbox, mutation, `while open ${mutation}`)),
     );
-    const pay = ({ mutation, input }: Payable) => gateway.query(documentOf(mutation), { input });
-    await open();
+    const failing = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => payable(sandbox, 'createPennyValidation', `failing ${index}`)),
+    );
+    for (const { data } of await Promise.all(failing.map(pay))) {
+      expect(data.result).toMatchObject({ __typename: 'OutcomeUnknown' });
+    }
+    const before = new Map<string, number>();
+    for (const { route } of payments) before.set(route, await requestsOf(sandbox, route));
     for (const payment of payments) {
       const { data, errors } = await pay(payment);
       expect(data).toBeNull();
       expect(errors?.[0]?.extensions['code']).toBe('UPSTREAM_UNAVAILABLE');
-      expect(await requestsOf(sandbox, payment.route)).toBe(0);
+      expect(await requestsOf(sandbox, payment.route)).toBe(before.get(payment.route));
     }
     await control(sandbox, 'DELETE', '/sandbox/faults');
     for (const payment of payments) {

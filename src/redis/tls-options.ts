@@ -1,0 +1,24 @@
+import { subscribe } from 'node:diagnostics_channel';
+import { type ConnectionOptions, TLSSocket } from 'node:tls';
+
+const ignore = (): void => undefined;
+
+let isSubscribed = false;
+
+/**
+ * The TLS options of connections to Redis and to Sentinels.
+ *
+ * A TLS connection that is ended while it is still being made can tell two errors: that the certificate is not trusted, and what the
+ * server says of the end. ioredis listens for one, so that the second would end this process. Its connectors leave no other place to
+ * listen at: those of a Cluster and of Sentinels make connections of their own.
+ */
+export function tlsOptions(): ConnectionOptions {
+  if (!isSubscribed) {
+    isSubscribed = true;
+    subscribe('net.client.socket', (message) => {
+      const socket: unknown = Reflect.get(Object(message), 'socket');
+      if (socket instanceof TLSSocket) socket.on('error', ignore);
+    });
+  }
+  return {};
+}

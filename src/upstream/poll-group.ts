@@ -1,0 +1,126 @@
+import { Alarm } from '../common/alarms.ts';
+import type { Transaction } from './transactions.ts';
+
+/**
+ * Waits between two readings, in milliseconds: each holds until so long after somebody began to wait. The last one holds from
+ * then on.
+ */
+export type Schedule = readonly { readonly until: number; readonly wait: number }[];
+
+/** A transaction that is read again where no message tells of it. */
+export interface Polled {
+  /** The same for all that one reading may serve. */
+  readonly pollKey: string;
+  /** Whose it is: those with the same have one share of the readings. */
+  readonly pollOwner: string;
+  readonly schedule: Schedule;
+  /** Reads under its own credential. */
+  read(): Promise<Transaction | null>;
+  /**
+   * Takes in a reading. Says whether it told anything new.
+   *
+   * @param isOwn whether it was made under its own credential.
+   */
+  takePoll(transaction: Transaction | null, isOwn: boolean): boolean;
+  /** A reading under its own credential has failed. Says whether it may be read again. */
+  pollFailed(error: unknown): boolean;
+}
+
+const MINUTE = 60_000;
+/** How many readings of one transaction hints may cause at once, and after how long one more. */
+const HINTS = { atOnce: 8, oneMoreAfterMs: 15 * MINUTE };
+
+/** How often one transaction is read: for all who wait for it, also for those who leave and come back. */
+export class Pace {
+  readonly begun: number;
+  leftAt = 0;
+  #hints = HINTS.atOnce;
+  #countedAt: number;
+
+  constructor(now: number) {
+    this.begun = now;
+    this.#countedAt = now;
+  }
+
+  /** Whether a hint may cause a reading; uses up that right. */
+  takeHint(now: number): boolean {
+    const more = (now - this.#countedAt) / HINTS.oneMoreAfterMs;
+    this.#hints = Math.min(HINTS.atOnce, this.#hints + Math.max(0, more));
+    this.#countedAt = now;
+    if (this.#hints < 1) return false;
+    this.#hints -= 1;
+    return true;
+  }
+}
+
+/** All that one reading serves. The first of them reads next. */
+export class PollGroup extends Alarm {
+  readonly key: string;
+  readonly pace: Pace;
+  readonly #members = new Set<Polled>();
+  /** How many of the members are whose. */
+  readonly #owners = new Map<string, number>();
+  readonly #schedule: Schedule;
+  readonly #isDue: (group: PollGroup) => void;
+  isReading = false;
+  /** Whether a hint has come while it was being read. */
+  isHinted = false;
+  /** The message that has last been a hint. All members are told of it. */
+  hintedBy: string | undefined;
+  /** How many readings have followed a hint and told nothing new; undefined where the schedule alone rules. */
+  lags: number | undefined;
+
+  constructor(key: string, schedule: Schedule, pace: Pace, isDue: (group: PollGroup) => void) {
+    super();
+    this.key = key;
+    this.pace = pace;
+    this.#schedule = schedule;
+    this.#isDue = isDue;
+  }
+
+  override ring(): void {
+    this.#isDue(this);
+  }
+
+  get members(): ReadonlySet<Polled> {
+    return this.#members;
+  }
+
+  /** Whose the members are. */
+  get owners(): Iterable<string> {
+    return this.#owners.keys();
+  }
+
+  /** @returns whether it is the first of its owner. */
+  add(polled: Polled): boolean {
+    if (this.#members.has(polled)) return false;
+    this.#members.add(polled);
+    const count = this.#owners.get(polled.pollOwner) ?? 0;
+    this.#owners.set(polled.pollOwner, count + 1);
+    return count === 0;
+  }
+
+  /** @returns whether it was there, and whether it was the last of its owner. */
+  remove(polled: Polled): { readonly was: boolean; readonly isLast: boolean } {
+    if (!this.#members.delete(polled)) return { was: false, isLast: false };
+    const count = (this.#owners.get(polled.pollOwner) ?? 0) - 1;
+    if (count > 0) this.#owners.set(polled.pollOwner, count);
+    else this.#owners.delete(polled.pollOwner);
+    return { was: true, isLast: count <= 0 };
+  }
+
+  /** The member whose turn it is to read, under its own credential; the next time it is another's. */
+  takeReader(): Polled | undefined {
+    const [reader] = this.#members;
+    if (reader === undefined) return undefined;
+    this.#members.delete(reader);
+    this.#members.add(reader);
+    return reader;
+  }
+
+  nextDue(now: number): number {
+    const since = now - this.pace.begun;
+    const step = this.#schedule.find(({ until }) => since < until) ?? this.#schedule.at(-1);
+    return now + (step?.wait ?? MINUTE);
+  }
+}

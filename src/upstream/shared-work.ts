@@ -1,0 +1,105 @@
+import { Party, type Place } from '../common/party.ts';
+import { UpstreamError } from './errors.ts';
+
+/** Work that others have begun, and that may be waited for. */
+export type Joinable<T> = Pick<SharedWork<T>, 'wait' | 'isGone'>;
+
+/** One who waits for something of the REST service. */
+export interface Asker extends Place {
+  /** Ends its waiting; undefined where it is not told when it leaves. */
+  readonly signal: AbortSignal | undefined;
+}
+
+const left = (): UpstreamError =>
+  new UpstreamError('UPSTREAM_UNAVAILABLE', 'The operation ended before the answer had come.', {
+    dispatched: false,
+  });
+
+/**
+ * Work that several wait for. It goes on while one of them is there, for as long as the last of them waits, and as pressing as the
+ * most pressing of them; whoever leaves, or has no time left, ends nobody else's.
+ */
+export class SharedWork<T> {
+  readonly #party = new Party();
+  readonly #result: PromiseWithResolvers<T> = Promise.withResolvers();
+  /** Sets the timer of the one who is alone: no need of one while the work itself ends with its time. */
+  #setTimer: (() => void) | undefined;
+
+  constructor() {
+    // Each of those who wait is told of a failure. There may be none left.
+    this.#result.promise.catch(() => undefined);
+  }
+
+  get result(): Promise<T> {
+    return this.#result.promise;
+  }
+
+  /** Whether nobody waits for it any more, so that it has ended or is about to. */
+  get isGone(): boolean {
+    return this.#party.isGone;
+  }
+
+  /** Begins the work; called once, after the first has joined. */
+  begin(work: (party: Party) => Promise<T>): void {
+    work(this.#party).then(this.#result.resolve, this.#result.reject);
+  }
+
+  /** Has it go on though nobody waits, until its own deadline. */
+  keep(place: Place): void {
+    const kept = this.#party.join(place);
+    const leave = (): void => this.#party.leave(kept);
+    this.result.then(leave, leave);
+  }
+
+  /**
+   * Waits for the result.
+   *
+   * @param message of the error when the asker's time is over first.
+   * @throws UpstreamError `UPSTREAM_TIMEOUT` then; `UPSTREAM_UNAVAILABLE` when the asker leaves.
+   */
+  wait({ signal, ...place }: Asker, message: string): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(left());
+        return;
+      }
+      let timer: NodeJS.Timeout | undefined;
+      let isThere = true;
+      const own = this.#party.join(place);
+      const leave = (): void => {
+        isThere = false;
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', abort);
+        this.#party.leave(own);
+      };
+      const abort = (): void => {
+        leave();
+        reject(left());
+      };
+      const late = (): void => {
+        leave();
+        reject(new UpstreamError('UPSTREAM_TIMEOUT', message, { dispatched: false }));
+      };
+      const setTimer = (): void => {
+        if (isThere) timer = setTimeout(late, place.deadline - Date.now());
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      if (this.#party.places.size === 1) this.#setTimer = setTimer;
+      else {
+        setTimer();
+        this.#setTimer?.();
+        this.#setTimer = undefined;
+      }
+      this.result.then(
+        (value) => {
+          leave();
+          resolve(value);
+        },
+        (error: unknown) => {
+          leave();
+          reject(error);
+        },
+      );
+    });
+  }
+}

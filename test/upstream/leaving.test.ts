@@ -1,0 +1,117 @@
+import { getEventListeners } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { expect, it } from 'vitest';
+import { KnownCallers } from '../../src/auth/known-callers.ts';
+import { silentLogger } from '../../src/common/logger.ts';
+import type { Party } from '../../src/common/party.ts';
+import { ACCOUNT_LIST } from '../../src/upstream/accounts.ts';
+import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
+import { createListLoader } from '../../src/upstream/lists/list-loader.ts';
+import { HTTP, json, startUpstream } from '../helpers/http-stub.ts';
+import { until } from '../helpers/until.ts';
+
+const ROUTE = '/v1/clients/{clientId}/accounts';
+const ownerOf = (caller: string) => ({ caller, group: caller });
+
+it('one who leaves while a repeat is waited for waits no longer, and nothing more is sent', async () => {
+  await using upstream = await startUpstream((_request, response) => {
+    response.writeHead(429, { 'retry-after': '600' }).end();
+  });
+  const left = new AbortController();
+  const rest = upstream.restOf({ signal: left.signal, deadline: Date.now() + 3_600_000 });
+  const read = rest.get(ROUTE);
+  await until(() => upstream.requests.length === 1);
+  // The answer has been read once its connection serves another.
+  await upstream.rest.get('/v1/banks').catch(() => undefined);
+  left.abort();
+  await expect(read).rejects.toMatchObject({ name: 'UpstreamError' });
+  expect(upstream.requests).toEqual([expect.stringContaining('/accounts'), 'GET /v1/banks']);
+});
+
+it('one who has its answer is not listened to any more', async () => {
+  await using upstream = await startUpstream((_request, response) => json(response, {}));
+  const left = new AbortController();
+  const rest = upstream.restOf({ signal: left.signal });
+  await rest.get(ROUTE);
+  await rest.send('POST', ROUTE, { body: '{}', signal: left.signal });
+  expect(getEventListeners(left.signal, 'abort')).toEqual([]);
+});
+
+it('one who leaves while its call waits for its turn is never sent, and keeps nobody waiting', async () => {
+  const held: ServerResponse[] = [];
+  await using upstream = await startUpstream((_request, response) => held.push(response));
+  const busy = Array.from({ length: HTTP.callsPerCaller }, () => upstream.rest.get(ROUTE));
+  await until(() => held.length === busy.length);
+  const left = new AbortController();
+  const gone = upstream.restOf({ signal: left.signal }).get('/v1/gone');
+  const next = upstream.rest.get('/v1/next');
+  left.abort();
+  await expect(gone).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', dispatched: false });
+  for (const response of held.splice(0)) json(response, {});
+  await until(() => held.length === 1);
+  for (const response of held) json(response, {});
+  await Promise.all([next, ...busy]);
+  expect(upstream.requests).not.toContain('GET /v1/gone');
+});
+
+it('a walk over a list goes on in the place of one who joins, where the one who began it has none', async () => {
+  const held: ServerResponse[] = [];
+  const items = Array.from({ length: 300 }, (_, index) => ({ id: `account-${index}` }));
+  await using upstream = await startUpstream((request, response) => {
+    const query = new URL(request.url ?? '', 'http://x').searchParams;
+    const [page, perPage] = [
+      Number(query.get('page') ?? 1),
+      Math.min(100, Number(query.get('per_page') ?? 50)),
+    ];
+    const data = items.slice((page - 1) * perPage, page * perPage);
+    if (request.url?.startsWith('/held') === true) held.push(response);
+    else json(response, { data, currentPage: page, perPage, totalItem: items.length });
+  });
+  const lists = createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger });
+  const ask = (caller: string, id: string) => {
+    const rest = upstream.restOf({
+      owner: ownerOf(caller),
+      urgency: caller === 'slow' ? 'streams' : 'operations',
+    });
+    return { rest, found: () => createListLoader(rest, ACCOUNT_LIST, lists, () => 0).find('id', id) };
+  };
+  const [slow, quick] = [ask('slow', 'account-7'), ask('quick', 'account-250')];
+  // What the list is like is known, and where its items stand is not.
+  await slow.found();
+  lists.of(slow.rest.clientId, ACCOUNT_LIST).doubt();
+  const busy = Array.from({ length: HTTP.callsPerCaller }, () => slow.rest.get('/held'));
+  await until(() => held.length === busy.length);
+  const renewed = lists.of(slow.rest.clientId, ACCOUNT_LIST).renew(slow.rest);
+  await lists.of(quick.rest.clientId, ACCOUNT_LIST).renew(quick.rest);
+  await renewed;
+  expect(held).toHaveLength(busy.length);
+  for (const response of held) json(response, {});
+  await Promise.all(busy);
+});
+
+it('who asks whom a token stands for may leave: it is found out for the others, and given up with the last', async () => {
+  const callers = new KnownCallers();
+  const asked: { readonly party: Party; readonly answer: PromiseWithResolvers<never> }[] = [];
+  const ask = (signal: AbortSignal) =>
+    callers.find(
+      'token',
+      (party) => {
+        const answer = Promise.withResolvers<never>();
+        asked.push({ party, answer });
+        return answer.promise;
+      },
+      false,
+      { owner: ownerOf('address'), urgency: 'operations', deadline: Date.now() + 60_000, signal },
+    );
+  for (let round = 1; round <= 2; round += 1) {
+    const leaving = [new AbortController(), new AbortController()];
+    const waiting = leaving.map(({ signal }) => Promise.resolve(ask(signal)).catch(() => 'gone'));
+    expect(asked).toHaveLength(round);
+    leaving[0]?.abort();
+    expect(await waiting[0]).toBe('gone');
+    expect(asked.at(-1)?.party.isGone).toBe(false);
+    leaving[1]?.abort();
+    expect(await waiting[1]).toBe('gone');
+    expect(asked.at(-1)?.party.isGone).toBe(true);
+  }
+});

@@ -1,0 +1,184 @@
+import { describe, expect, it } from 'vitest';
+import type { Polled, Schedule } from '../../src/upstream/polls.ts';
+import type { Transaction } from '../../src/upstream/transactions.ts';
+import { type Shared, settled, share } from '../resolvers/watching.ts';
+
+const SECOND = 1_000;
+const EVERY_THREE_SECONDS: Schedule = [{ until: Number.POSITIVE_INFINITY, wait: 3 * SECOND }];
+
+/** One who has a transaction read again, and how often it has been. */
+function watcher(pollOwner: string, key: string, read: () => Promise<Transaction | null> = async () => null) {
+  const watched = {
+    pollKey: key,
+    pollOwner,
+    schedule: EVERY_THREE_SECONDS,
+    reads: 0,
+    read() {
+      watched.reads += 1;
+      return read();
+    },
+    takePoll: () => false,
+    pollFailed: () => true,
+  } satisfies Polled & { reads: number };
+  return watched;
+}
+
+type Watcher = ReturnType<typeof watcher>;
+
+/** Adds many of one owner, so that their readings come due at once. */
+function crowd({ polls }: Shared, owner: string, count: number, read?: () => Promise<Transaction | null>) {
+  const all = Array.from({ length: count }, (_, index) => watcher(owner, `${owner} ${index}`, read));
+  for (const one of all) polls.add(one);
+  return all;
+}
+
+const sum = (all: readonly Watcher[]): number => all.reduce((total, { reads }) => total + reads, 0);
+
+/** Lets so much time pass, alarm by alarm. */
+async function live({ time }: Shared, ms: number, meanwhile: () => void = () => undefined): Promise<void> {
+  for (const end = time.clock.now() + ms; time.clock.now() < end; ) {
+    meanwhile();
+    await time.ring();
+  }
+}
+
+async function readsAlone(): Promise<number> {
+  const shared = share();
+  const own = watcher('merchant', 'payment');
+  shared.polls.add(own);
+  await live(shared, 20 * SECOND);
+  return own.reads;
+}
+
+describe('readings of one owner beside two thousand of another', () => {
+  it('come as often as they do alone', async () => {
+    const shared = share();
+    const others = crowd(shared, 'other', 2_000);
+    const own = watcher('merchant', 'payment');
+    shared.polls.add(own);
+    await live(shared, 20 * SECOND);
+    expect(own.reads).toBeGreaterThanOrEqual((await readsAlone()) - 1);
+    // The other has all that is left of the rate.
+    expect(sum(others)).toBeGreaterThan(300);
+  });
+
+  it('come where those hang, of which sixteen are under way at most', async () => {
+    const shared = share();
+    const hanging: PromiseWithResolvers<Transaction | null>[] = [];
+    const others = crowd(shared, 'other', 2_000, () => {
+      const reading = Promise.withResolvers<Transaction | null>();
+      hanging.push(reading);
+      return reading.promise;
+    });
+    const own = watcher('merchant', 'payment');
+    shared.polls.add(own);
+    await live(shared, 20 * SECOND);
+    expect(own.reads).toBeGreaterThanOrEqual((await readsAlone()) - 1);
+    expect(sum(others)).toBe(16);
+    for (let round = 1; round <= 2; round += 1) {
+      for (const reading of hanging.splice(0)) reading.resolve(null);
+      await live(shared, 3 * SECOND);
+      expect(hanging).toHaveLength(16);
+    }
+    hanging[0]?.reject(new Error('failed'));
+    await live(shared, 3 * SECOND);
+    expect(hanging).toHaveLength(17);
+  });
+
+  it('come where messages hint at those without end', async () => {
+    const shared = share();
+    const others = crowd(shared, 'other', 2_000);
+    const own = watcher('merchant', 'payment');
+    shared.polls.add(own);
+    let message = 0;
+    await live(shared, 20 * SECOND, () => {
+      message += 1;
+      // Each transaction may be hinted at eight times at once.
+      for (let index = 0; index < 10; index += 1) {
+        const hinted = others[(message * 10 + index) % others.length];
+        if (hinted !== undefined) shared.polls.hint(hinted, `message ${message}`);
+      }
+    });
+    // What hints have used up of the rate in advance is a second of it.
+    expect(own.reads).toBeGreaterThanOrEqual((await readsAlone()) - 2);
+  });
+
+  it('that a message hints at go before the rest of their owner’s, in its turn', async () => {
+    const shared = share(1);
+    const [first, ...others] = crowd(shared, 'other', 50);
+    const [hinted, ...rest] = crowd(shared, 'merchant', 50);
+    await live(shared, 4 * SECOND);
+    if (hinted === undefined || first === undefined) throw new Error('nobody is there');
+    hinted.reads = 0;
+    const before = sum(rest);
+    shared.polls.hint(hinted, 'message');
+    await live(shared, 2 * SECOND);
+    expect(hinted.reads).toBe(1);
+    expect(sum(rest) - before).toBeLessThanOrEqual(1);
+    expect(sum([first, ...others])).toBeGreaterThan(1);
+  });
+});
+
+describe('those who leave', () => {
+  it('give back their turns, and leave nothing waiting', async () => {
+    const shared = share();
+    const others = crowd(shared, 'other', 2_000);
+    await live(shared, 4 * SECOND);
+    for (const other of others) shared.polls.remove(other);
+    const read = sum(others);
+    if (shared.time.isAsleep) await shared.time.ring();
+    expect(sum(others)).toBe(read);
+    expect(shared.time.isAsleep).toBe(false);
+    const own = watcher('merchant', 'payment');
+    shared.polls.add(own);
+    await live(shared, 20 * SECOND);
+    expect(own.reads).toBe(await readsAlone());
+  });
+
+  it('while their reading is under way give its place to another', async () => {
+    const shared = share();
+    const hanging: PromiseWithResolvers<Transaction | null>[] = [];
+    const others = crowd(shared, 'other', 20, () => {
+      const reading = Promise.withResolvers<Transaction | null>();
+      hanging.push(reading);
+      return reading.promise;
+    });
+    await live(shared, 3 * SECOND);
+    expect(hanging).toHaveLength(16);
+    const present = others.filter(({ reads }) => reads === 0);
+    for (const other of others) if (other.reads > 0) shared.polls.remove(other);
+    for (const reading of hanging) reading.resolve(null);
+    await settled();
+    expect(present.map(({ reads }) => reads)).toEqual([1, 1, 1, 1]);
+  });
+});
+
+describe('a reading that several owners share', () => {
+  const waiting = async () => {
+    const shared = share(1);
+    crowd(shared, 'other', 100);
+    // It comes due after the others.
+    shared.time.pass(1);
+    const slow = watcher('other', 'shared');
+    const quick = watcher('merchant', 'shared');
+    shared.polls.add(slow);
+    // All of them are due.
+    await live(shared, 5 * SECOND);
+    return { shared, slow, quick, reads: () => slow.reads + quick.reads };
+  };
+
+  it('has its turn where the first of them has', async () => {
+    const { shared, quick, reads } = await waiting();
+    shared.polls.add(quick);
+    await live(shared, 2 * SECOND);
+    expect(reads()).toBe(1);
+  });
+
+  it('waits with those of the one who is left once the other leaves', async () => {
+    const { shared, quick, reads } = await waiting();
+    shared.polls.add(quick);
+    shared.polls.remove(quick);
+    await live(shared, 20 * SECOND);
+    expect(reads()).toBe(0);
+  });
+});
