@@ -20,6 +20,7 @@ import { createIngress } from '../ingress/ingress.ts';
 import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
+import { CallerKeys } from '../operation/caller-keys.ts';
 import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
 import { eventNames } from '../resolvers/event-names.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
@@ -211,6 +212,7 @@ export function buildServer(
         if (credited.ownerId !== clientId) lists.announce(clientId, CUSTOMERS, 'id', credited.ownerId);
       },
     });
+    const callerKeys = new CallerKeys();
     const createContext = createContextFactory({
       http,
       auth,
@@ -228,6 +230,7 @@ export function buildServer(
       utcOffset: config.upstreamUtcOffset,
       reads,
       refusedKeys: createRefusedKeys(),
+      callerKeys,
       onInvalidate: shared.forget,
       receiptOwner,
       clock,
@@ -261,7 +264,10 @@ export function buildServer(
           const run = () => serveGraph(request, response, { incoming: incoming(request, response), cut });
           return tracing === undefined ? run() : tracing.within(request.headers, run);
         };
-        const turn = turns.turn('operations', request.headers.authorization ?? addressOfClient(request));
+        const turn = turns.turn(
+          'operations',
+          callerKeys.laneOf(request.headers.authorization, addressOfClient(request)),
+        );
         return turn === undefined ? serve() : turn.then(serve);
       },
       webhook(request, response, path) {
@@ -308,6 +314,7 @@ export function buildServer(
       openStream: (request) => openStreams.enter(addressOfClient(request)),
       addressOf: addressOfClient,
       turns,
+      laneOf: (authorization, address) => callerKeys.laneOf(authorization, address),
       identify: async (incoming, again) => createContext(incoming, 'streams').identify(again),
       isRefusal,
       clock,

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
@@ -30,6 +29,7 @@ import {
   type PrefetchList,
   type Session,
 } from '../upstream/session.ts';
+import { type CallerKeys, laneOfAddress, tokenOf } from './caller-keys.ts';
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
 export interface Context {
@@ -193,6 +193,7 @@ export interface ContextOptions {
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
   readonly refusedKeys: RefusedKeys;
+  readonly callerKeys: CallerKeys;
   readonly polls: Polls;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
   readonly onInvalidate: (credential: string) => void;
@@ -201,23 +202,14 @@ export interface ContextOptions {
 
 /** All streams with the same are one caller's. */
 export const streamOwner = ({ clientId, customerId }: Caller): string => `${clientId} ${customerId ?? ''}`;
-/**
- * Credentials that were verified, and whose they are: in service mode the subject of the token, else the credential. The first
- * noted goes first: that costs less than to note each use, and one that is still in use is noted again by its next operation.
- */
-type CallerKeys = LRUCache<string, string>;
-const MAX_CALLER_KEYS = 20_000;
-
-const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
-
 /** @param urgency how pressing it is to go on with each answer of the REST service. */
 export type ContextFactory = (incoming: Incoming, urgency?: Urgency) => Context;
 
 /** Makes the contexts of a server's operations. */
-export const createContextFactory = (options: ContextOptions): ContextFactory => {
-  const keys: CallerKeys = new LRUCache({ max: MAX_CALLER_KEYS });
-  return (incoming, urgency = 'operations') => new OperationContext(incoming, urgency, options, keys);
-};
+export const createContextFactory =
+  (options: ContextOptions): ContextFactory =>
+  (incoming, urgency = 'operations') =>
+    new OperationContext(incoming, urgency, options);
 
 /** How an operation makes its REST calls, where that is not the same for all of them. */
 interface RestWays extends Pick<RestOptions, 'coalesce' | 'over'> {
@@ -236,7 +228,6 @@ class OperationContext implements Context {
   readonly #urgency: Urgency;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
-  readonly #keys: CallerKeys;
   #callerKey: string | undefined;
   #items = 0;
   #deadline: number;
@@ -246,15 +237,14 @@ class OperationContext implements Context {
   #caller: Caller | undefined;
   #session: Session | undefined;
 
-  constructor(incoming: Incoming, urgency: Urgency, options: ContextOptions, keys: CallerKeys) {
+  constructor(incoming: Incoming, urgency: Urgency, options: ContextOptions) {
     this.#urgency = urgency;
-    this.#keys = keys;
     this.requestId = incoming.requestId;
     this.apiKey = incoming.apiKey;
     this.lastEventId = incoming.lastEventId;
     this.#options = options;
     this.#incoming = incoming;
-    this.#token = BEARER.exec(incoming.authorization ?? '')?.[1];
+    this.#token = tokenOf(incoming.authorization);
     this.#deadline = this.#newDeadline();
   }
 
@@ -313,8 +303,9 @@ class OperationContext implements Context {
 
   get callerKey(): string {
     // A credential counts once it has been verified: a stranger could make up as many as it likes.
-    this.#callerKey ??= this.#token === undefined ? undefined : this.#keys.peek(this.#token);
-    return this.#callerKey ?? `address ${this.address ?? ''}`;
+    this.#callerKey ??=
+      this.#token === undefined ? undefined : this.#options.callerKeys.find(this.#token)?.key;
+    return this.#callerKey ?? laneOfAddress(this.address);
   }
 
   get credential(): string {
@@ -344,8 +335,7 @@ class OperationContext implements Context {
   #know(caller: Caller): Caller {
     this.#caller = caller;
     if (this.#callerKey === undefined && this.#token !== undefined) {
-      this.#callerKey = caller.subject === undefined ? this.#token : `subject ${caller.subject}`;
-      this.#keys.set(this.#token, this.#callerKey);
+      this.#callerKey = this.#options.callerKeys.note(this.#token, caller).key;
     }
     return caller;
   }

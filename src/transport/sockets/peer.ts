@@ -9,14 +9,14 @@ import type { StreamPlace } from './open-streams.ts';
 export const TRY_AGAIN_LATER = 1013;
 
 /** What a socket comes with. */
-export type Arrival = Pick<Peer, 'authorization' | 'address' | 'place'>;
+export type Arrival = Pick<Peer, 'authorization' | 'address' | 'lane' | 'place'>;
 
 /** What all sockets share. */
 export interface PeerOptions {
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
   /** When a message is taken, but for the first one of a socket. */
-  readonly turns: Turns;
+  readonly turns: Pick<Turns, 'turn'>;
 }
 
 /** How much may wait for a peer to read it when it is to be sent more, in bytes. */
@@ -29,6 +29,8 @@ export class Peer implements ProtocolSocket, Watched {
   authorization: string | undefined;
   /** The network address that it came from, until the socket is initialised; undefined where it is not known. */
   address: string | undefined;
+  /** In which it takes turns: of its address, until its caller is known. */
+  lane: string;
   expiresAt: number | undefined;
   readonly place: StreamPlace;
   readonly #socket: WebSocket;
@@ -37,12 +39,13 @@ export class Peer implements ProtocolSocket, Watched {
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
 
-  constructor(socket: WebSocket, { authorization, address, place }: Arrival, options: PeerOptions) {
+  constructor(socket: WebSocket, { authorization, address, lane, place }: Arrival, options: PeerOptions) {
     this.place = place;
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;
     this.address = address;
+    this.lane = lane;
     this.#options = options;
   }
 
@@ -104,7 +107,7 @@ export class Peer implements ProtocolSocket, Watched {
   }
 
   #turn(): Promise<void> | undefined {
-    return this.#options.turns.turn('streams', this);
+    return this.#options.turns.turn('streams', this.lane);
   }
 
   expired(): void {

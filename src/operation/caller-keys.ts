@@ -1,0 +1,58 @@
+import { LRUCache } from 'lru-cache';
+import type { Caller } from '../auth/caller.ts';
+
+/** Whose a credential is that was verified. */
+export interface KnownKeys {
+  /** For a fair share of REST calls and operations: in service mode the subject of the token, else the credential. */
+  readonly key: string;
+  /** For turns of this process: in service mode the subject, else the client, however many credentials it has. */
+  readonly lane: string;
+}
+
+const MAX_KNOWN = 20_000;
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
+
+/** The token of an `Authorization`; undefined where it has none. */
+export const tokenOf = (authorization: string | undefined): string | undefined =>
+  BEARER.exec(authorization ?? '')?.[1];
+
+/**
+ * Credentials that were verified, and whose they are. A stranger can make up as many credentials as it likes: one that nobody has
+ * verified counts for the address that it came from.
+ *
+ * The first noted goes first: that costs less than to note each use, and one that is still in use is noted again by its next
+ * operation.
+ */
+export class CallerKeys {
+  readonly #known = new LRUCache<string, KnownKeys>({ max: MAX_KNOWN });
+
+  /** Undefined for a token that nobody has verified. */
+  find(token: string): KnownKeys | undefined {
+    return this.#known.peek(token);
+  }
+
+  /** Notes a token that was verified. */
+  note(token: string, { subject, clientId, customerId }: Caller): KnownKeys {
+    const keys =
+      subject === undefined
+        ? { key: token, lane: `client ${clientId} ${customerId ?? ''}` }
+        : { key: `subject ${subject}`, lane: `subject ${subject}` };
+    this.#known.set(token, keys);
+    return keys;
+  }
+
+  /**
+   * The lane in which the bearer of an `Authorization` takes turns.
+   *
+   * @param address the network address that it came from; undefined where it is not known.
+   */
+  laneOf(authorization: string | undefined, address: string | undefined): string {
+    const token = tokenOf(authorization);
+    const known = token === undefined ? undefined : this.find(token);
+    return known?.lane ?? laneOfAddress(address);
+  }
+}
+
+/** The lane of all whom nobody has verified, and who come from one address. */
+export const laneOfAddress = (address: string | undefined): string => `address ${address ?? ''}`;
