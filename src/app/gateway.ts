@@ -20,7 +20,7 @@ import { createIngress } from '../ingress/ingress.ts';
 import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
-import { CallerKeys } from '../operation/caller-keys.ts';
+import { CallerKeys, laneOfAddress } from '../operation/caller-keys.ts';
 import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
 import { eventNames } from '../resolvers/event-names.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
@@ -242,7 +242,10 @@ export function buildServer(
     const openStreams = createOpenStreams(config.streams);
     const addressOfClient = createClientAddress(config.trustedProxies);
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
-    const serveGraph = createGraphHttp(graph, config, { logger, shared });
+    const serveGraph = createGraphHttp(graph, config, { logger, shared }, (request) => {
+      const lane = callerKeys.findBearer(request.headers.authorization)?.lane;
+      return { key: lane ?? laneOfAddress(addressOfClient(request)), isKnown: lane !== undefined };
+    });
 
     const incoming = (request: IncomingMessage, response: ServerResponse): Incoming => {
       const addressOf = () => addressOfClient(request);

@@ -42,15 +42,19 @@ export class CallerKeys {
     return keys;
   }
 
+  /** Undefined for an `Authorization` that nobody has verified. */
+  findBearer(authorization: string | undefined): KnownKeys | undefined {
+    const token = tokenOf(authorization);
+    return token === undefined ? undefined : this.find(token);
+  }
+
   /**
    * The lane in which the bearer of an `Authorization` takes turns.
    *
    * @param address the network address that it came from; undefined where it is not known.
    */
   laneOf(authorization: string | undefined, address: string | undefined): string {
-    const token = tokenOf(authorization);
-    const known = token === undefined ? undefined : this.find(token);
-    return known?.lane ?? laneOfAddress(address);
+    return this.findBearer(authorization)?.lane ?? laneOfAddress(address);
   }
 }
 

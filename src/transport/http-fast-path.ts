@@ -1,12 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { type ExecutionResult, type GraphQLError, OperationTypeNode } from 'graphql';
 import { isAsyncIterable, processRegularResult, type YogaServerInstance } from 'graphql-yoga';
+import type { Body } from '../common/bodies.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 
-export interface JsonPostOptions {
+export interface JsonPostOptions<TContext> {
   /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
   readonly maxBodyBytes: number;
+  /**
+   * Reads a body. What is longer than `maxBodyBytes` is read one byte further at least.
+   *
+   * @param response whose end lets go of the body.
+   */
+  readonly readBody: (request: IncomingMessage, response: ServerResponse, context: TContext) => Promise<Body>;
   /** Whether pages of an origin may read answers. */
   readonly allowsOrigin: (origin: string) => boolean;
   /** The JSON of a result that has no errors. */
@@ -54,7 +62,7 @@ const PARAMETERS = new Set(['query', 'variables', 'operationName', 'extensions']
  */
 export function createJsonPost<TContext extends object>(
   yoga: YogaServerInstance<TContext, object>,
-  options: JsonPostOptions,
+  options: JsonPostOptions<TContext>,
 ): Transport<TContext> {
   // All of these share one: Yoga's plugins ask it for its method alone.
   const request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });
@@ -79,17 +87,26 @@ export function createJsonPost<TContext extends object>(
     }
   }
 
+  /** Yoga reads the body that has been read already, as a stream that nobody keeps. */
+  async function handOver(
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: TContext,
+    bytes: Buffer,
+  ): Promise<void> {
+    await yoga(Object.assign(request, { body: Readable.from([bytes]) }), response, context);
+  }
+
   async function serve(
     request: IncomingMessage,
     response: ServerResponse,
     context: TContext,
-    mediaType: MediaType,
+    bytes: Buffer,
   ): Promise<void> {
-    const text = await readText(request);
-    if (text === undefined) return;
-    const operation = parseOperation(text);
-    // A body that has been read already is what Yoga then reads.
-    if (operation === undefined) return yoga(Object.assign(request, { body: text }), response, context);
+    const mediaType = everydayAnswer(request);
+    const operation = mediaType === undefined ? undefined : parseOperation(bytes.toString());
+    if (mediaType === undefined || operation === undefined)
+      return handOver(request, response, context, bytes);
 
     const result = await run(operation, context);
     const { origin } = request.headers;
@@ -116,19 +133,50 @@ export function createJsonPost<TContext extends object>(
   }
 
   return async (request, response, context) => {
-    const mediaType = everydayAnswer(request, options.maxBodyBytes);
-    if (mediaType === undefined) await yoga(request, response, context);
-    else await serve(request, response, context, mediaType);
+    const { method, headers } = request;
+    // What is announced to be too long, Yoga refuses unread.
+    if (method !== 'POST' || Number(headers['content-length']) > options.maxBodyBytes)
+      return yoga(request, response, context);
+    const body = await options.readBody(request, response, context);
+    switch (body.kind) {
+      case 'whole':
+        return serve(request, response, context, body.bytes);
+      case 'too-large':
+        response.setHeader('connection', 'close');
+        return handOver(request, response, context, body.bytes);
+      case 'full':
+        refuse(request, response, body.whose);
+        return undefined;
+      default:
+        return undefined;
+    }
   };
 }
 
+/** Why there is no room for a body, and the status of HTTP. */
+const REFUSALS = {
+  own: [429, 'The requests of this caller or address that are being sent hold too many bytes.'],
+  all: [503, 'The requests that are being sent to this server hold too many bytes.'],
+} as const;
+
+/** Refuses a request whose body is not read to its end. */
+function refuse(request: IncomingMessage, response: ServerResponse, whose: keyof typeof REFUSALS): void {
+  const [status, message] = REFUSALS[whose];
+  const retryAfterMs = 1_000;
+  const error = {
+    message: `${message} Try again later.`,
+    extensions: { code: 'RATE_LIMITED', retryAfterMs },
+  };
+  request.resume();
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'retry-after': '1', connection: 'close' })
+    .end(JSON.stringify({ errors: [error] }));
+}
+
 /** The media type that Yoga would answer an everyday request with; undefined for any other request. */
-function everydayAnswer({ method, headers }: IncomingMessage, maxBodyBytes: number): MediaType | undefined {
-  const length = headers['content-length'];
+function everydayAnswer({ headers }: IncomingMessage): MediaType | undefined {
   if (
-    method !== 'POST' ||
-    length === undefined ||
-    Number(length) > maxBodyBytes ||
+    headers['content-length'] === undefined ||
     headers['content-encoding'] !== undefined ||
     !JSON_CONTENT.test(headers['content-type'] ?? '')
   ) {
@@ -141,17 +189,6 @@ function everydayAnswer({ method, headers }: IncomingMessage, maxBodyBytes: numb
   if (accepted.includes('charset')) return undefined;
   const ranges = accepted.split(',').map((range) => range.split(';', 1)[0]?.trim().toLowerCase());
   return ranges.map((range) => JSON_RANGES.get(range ?? '')).find((type) => type !== undefined);
-}
-
-/** The whole body; undefined when its sender is gone. */
-function readText(request: IncomingMessage): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    request
-      .on('data', (chunk: Buffer) => chunks.push(chunk))
-      .on('end', () => resolve((chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))?.toString()))
-      .on('error', () => resolve(undefined));
-  });
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import { Bodies } from '../common/bodies.ts';
 import { documentOf } from '../graphql/plugins/trusted-documents.ts';
 import {
   type Graph,
@@ -9,16 +11,41 @@ import {
 } from '../graphql/yoga.ts';
 import { createJsonPost, type Transport } from './http-fast-path.ts';
 
-/** HTTP for the graph, in the cheapest way that each request allows. */
-export const createGraphHttp = (
+/** What the bodies of requests under way may take, in bytes. */
+const BODIES = { total: 64 * 1024 * 1024, strangers: 16 * 1024 * 1024, perKey: 8 * 1024 * 1024 };
+
+/** Whose a request is, for its share of what bodies may take. */
+export interface Sender {
+  readonly key: string;
+  /** Whether it was verified before. */
+  readonly isKnown: boolean;
+}
+
+/**
+ * HTTP for the graph, in the cheapest way that each request allows. A body counts until its request is answered, or its stream
+ * begins, which keeps nothing of it.
+ */
+export function createGraphHttp(
   graph: Graph,
   { allowsOrigin, trustedDocuments }: GraphConfig,
   { logger, shared }: Pick<GraphParts, 'logger' | 'shared'>,
-): Transport<GraphContext> =>
-  createJsonPost(graph, {
+  senderOf: (request: IncomingMessage) => Sender,
+): Transport<GraphContext> {
+  const bodies = new Bodies(BODIES);
+  return createJsonPost(graph, {
     maxBodyBytes: MAX_BODY_BYTES,
+    async readBody(request, response, context) {
+      const body = await bodies.read(request, { ...senderOf(request), maxBytes: MAX_BODY_BYTES });
+      if (body.kind === 'whole') {
+        Object.assign(context, { releaseBody: body.release });
+        response.once('close', body.release);
+        if (response.destroyed) body.release();
+      }
+      return body;
+    },
     allowsOrigin,
     documentOf: (request) => documentOf(trustedDocuments, request),
     mask: (error) => maskThrown(error, logger),
     stringify: shared.stringify,
   });
+}
