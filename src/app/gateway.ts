@@ -249,28 +249,30 @@ export function buildServer(
 
     const incoming = (request: IncomingMessage, response: ServerResponse): Incoming => {
       const addressOf = () => addressOfClient(request);
-      return incomingOf(request, response, addressOf, (caller) => {
+      return incomingOf(request, response, addressOf, (owner, kept) => {
         const place = openStreams.enter(addressOf());
-        if (typeof place === 'string') return false;
-        response.once('close', place.leave);
-        return place.claim(caller);
+        if (typeof place === 'string') return place;
+        response.once('close', () => place.leave());
+        const claimed = place.claim(owner);
+        if (claimed !== 'claimed') return claimed;
+        return place.keep(response, kept) ? undefined : 'kept-full';
       });
     };
 
     const route = createRouter({
       graphPath: GRAPHQL_PATH,
       graph(request, response) {
+        const { authorization } = request.headers;
         const cut = () => void response.destroy();
+        const isIdentified = callerKeys.findBearer(authorization) !== undefined;
         const serve = async () => {
           // Its client may have left while it waited.
           if (response.destroyed) return undefined;
-          const run = () => serveGraph(request, response, { incoming: incoming(request, response), cut });
+          const run = () =>
+            serveGraph(request, response, { incoming: incoming(request, response), cut, isIdentified });
           return tracing === undefined ? run() : tracing.within(request.headers, run);
         };
-        const turn = turns.turn(
-          'operations',
-          callerKeys.laneOf(request.headers.authorization, addressOfClient(request)),
-        );
+        const turn = turns.turn('operations', callerKeys.laneOf(authorization, addressOfClient(request)));
         return turn === undefined ? serve() : turn.then(serve);
       },
       webhook(request, response, path) {

@@ -30,6 +30,7 @@ import {
   type Session,
 } from '../upstream/session.ts';
 import { type CallerKeys, laneOfAddress, tokenOf } from './caller-keys.ts';
+import { type Kept, type StreamOwner, type StreamRefusal, streamOwner } from './streams.ts';
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
 export interface Context {
@@ -82,8 +83,8 @@ export interface Context {
   readonly refusedKeys: RefusedKeys;
   /** The network address that the request came from; undefined where it is not known. */
   readonly address: string | undefined;
-  /** Counts a stream that is about to begin for the identified caller; false where no more may. */
-  openStream(): boolean;
+  /** Counts a stream that is about to begin for the identified caller, and what it keeps. Says why it may not begin. */
+  openStream(kept: Kept): StreamRefusal | undefined;
   /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   /** The log as the caller may read it. Throws like `caller`. */
@@ -166,8 +167,8 @@ export interface Incoming {
   readonly waiters: Waiters | undefined;
   /** The network address that it came from; undefined where it is not known. */
   readonly addressOf?: (() => string | undefined) | undefined;
-  /** Counts a stream of a caller; false where no more may be open. Undefined where the socket is counted. */
-  readonly openStream?: ((caller: string) => boolean) | undefined;
+  /** Counts a stream of a caller, or says why it may not begin. Undefined where the socket is counted. */
+  readonly openStream?: ((owner: StreamOwner, kept: Kept) => StreamRefusal | undefined) | undefined;
   /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
   readonly closeSocket: (() => void) | undefined;
 }
@@ -200,8 +201,6 @@ export interface ContextOptions {
   readonly receiptOwner: ReceiptOwner;
 }
 
-/** All streams with the same are one caller's. */
-export const streamOwner = ({ clientId, customerId }: Caller): string => `${clientId} ${customerId ?? ''}`;
 /** @param urgency how pressing it is to go on with each answer of the REST service. */
 export type ContextFactory = (incoming: Incoming, urgency?: Urgency) => Context;
 
@@ -289,8 +288,8 @@ class OperationContext implements Context {
     return this.#incoming.addressOf?.();
   }
 
-  openStream(): boolean {
-    return this.#incoming.openStream?.(streamOwner(this.caller)) ?? true;
+  openStream(kept: Kept): StreamRefusal | undefined {
+    return this.#incoming.openStream?.(streamOwner(this.caller), kept);
   }
 
   get polls(): Polls {

@@ -6,7 +6,7 @@ import type { Body } from '../common/bodies.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 
-export interface JsonPostOptions<TContext> {
+export interface JsonPostOptions {
   /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
   readonly maxBodyBytes: number;
   /**
@@ -14,7 +14,7 @@ export interface JsonPostOptions<TContext> {
    *
    * @param response whose end lets go of the body.
    */
-  readonly readBody: (request: IncomingMessage, response: ServerResponse, context: TContext) => Promise<Body>;
+  readonly readBody: (request: IncomingMessage, response: ServerResponse) => Promise<Body>;
   /** Whether pages of an origin may read answers. */
   readonly allowsOrigin: (origin: string) => boolean;
   /** The JSON of a result that has no errors. */
@@ -44,6 +44,8 @@ export type Transport<TContext> = (
   context: TContext,
 ) => Promise<void>;
 
+type WholeBody = Extract<Body, { readonly kind: 'whole' }>;
+
 type MediaType = 'application/graphql-response+json' | 'application/json';
 
 const JSON_CONTENT = /^application\/json *(; *charset=utf-8)?$/i;
@@ -62,7 +64,7 @@ const PARAMETERS = new Set(['query', 'variables', 'operationName', 'extensions']
  */
 export function createJsonPost<TContext extends object>(
   yoga: YogaServerInstance<TContext, object>,
-  options: JsonPostOptions<TContext>,
+  options: JsonPostOptions,
 ): Transport<TContext> {
   // All of these share one: Yoga's plugins ask it for its method alone.
   const request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });
@@ -87,26 +89,35 @@ export function createJsonPost<TContext extends object>(
     }
   }
 
-  /** Yoga reads the body that has been read already, as a stream that nobody keeps. */
+  /**
+   * Hands a body that has been read to Yoga: what is a JSON object as that, and all else as a stream. Yoga would keep a text as
+   * long as a stream of events lasts; of an object, what the stream does not need is let go of as it begins.
+   */
   async function handOver(
     request: IncomingMessage,
     response: ServerResponse,
     context: TContext,
-    bytes: Buffer,
+    { bytes, release }: Pick<WholeBody, 'bytes'> & Partial<Pick<WholeBody, 'release'>>,
   ): Promise<void> {
-    await yoga(Object.assign(request, { body: Readable.from([bytes]) }), response, context);
+    const parsed = jsonObjectOf(request, bytes);
+    const releaseBody = (): void => {
+      for (const name in parsed) if (name !== 'variables') Reflect.deleteProperty(parsed, name);
+      release?.();
+    };
+    const readable = Object.assign(request, { body: parsed ?? Readable.from([bytes]) });
+    Object.assign(context, { releaseBody });
+    await yoga(readable, response, context);
   }
 
   async function serve(
     request: IncomingMessage,
     response: ServerResponse,
     context: TContext,
-    bytes: Buffer,
+    sent: WholeBody,
   ): Promise<void> {
     const mediaType = everydayAnswer(request);
-    const operation = mediaType === undefined ? undefined : parseOperation(bytes.toString());
-    if (mediaType === undefined || operation === undefined)
-      return handOver(request, response, context, bytes);
+    const operation = mediaType === undefined ? undefined : parseOperation(sent.bytes.toString());
+    if (mediaType === undefined || operation === undefined) return handOver(request, response, context, sent);
 
     const result = await run(operation, context);
     const { origin } = request.headers;
@@ -137,13 +148,13 @@ export function createJsonPost<TContext extends object>(
     // What is announced to be too long, Yoga refuses unread.
     if (method !== 'POST' || Number(headers['content-length']) > options.maxBodyBytes)
       return yoga(request, response, context);
-    const body = await options.readBody(request, response, context);
+    const body = await options.readBody(request, response);
     switch (body.kind) {
       case 'whole':
-        return serve(request, response, context, body.bytes);
+        return serve(request, response, context, body);
       case 'too-large':
         response.setHeader('connection', 'close');
-        return handOver(request, response, context, body.bytes);
+        return handOver(request, response, context, body);
       case 'full':
         refuse(request, response, body.whose);
         return undefined;
@@ -199,6 +210,17 @@ function parseOperation(text: string): Operation | undefined {
   try {
     const body: unknown = JSON.parse(text);
     return isOperation(body) && !body.query.includes('subscription') ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A body of JSON that is an object with something in it; undefined for any other. */
+function jsonObjectOf({ headers }: IncomingMessage, bytes: Buffer): object | undefined {
+  if (!headers['content-type']?.toLowerCase().startsWith('application/json')) return undefined;
+  try {
+    const value: unknown = JSON.parse(bytes.toString());
+    return isObject(value) && Object.keys(value).length > 0 ? value : undefined;
   } catch {
     return undefined;
   }

@@ -34,10 +34,9 @@ export function createGraphHttp(
   const bodies = new Bodies(BODIES);
   return createJsonPost(graph, {
     maxBodyBytes: MAX_BODY_BYTES,
-    async readBody(request, response, context) {
+    async readBody(request, response) {
       const body = await bodies.read(request, { ...senderOf(request), maxBytes: MAX_BODY_BYTES });
       if (body.kind === 'whole') {
-        Object.assign(context, { releaseBody: body.release });
         response.once('close', body.release);
         if (response.destroyed) body.release();
       }

@@ -60,7 +60,7 @@ export function acceptUpgrades(
       refuse(socket, status, 'Retry-After: 10\r\n');
       return;
     }
-    socket.once('close', place.leave);
+    socket.once('close', () => place.leave());
     const address = addressOf(request);
     const enter = (): void => {
       if (isStopping) refuse(socket, '503 Service Unavailable');

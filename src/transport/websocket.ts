@@ -13,14 +13,18 @@ import { UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { AlarmClock } from '../common/alarms.ts';
 import { PushStream } from '../common/push-stream.ts';
+import { sizeOf } from '../common/size.ts';
 import { stagger } from '../common/stagger.ts';
+import { dropUndeclared } from '../graphql/plugins/declared-variables.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
+import { keptOf, refusedStream } from '../graphql/plugins/stream-limit.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
 import type { Graph } from '../graphql/yoga.ts';
 import type { FanOutMetrics } from '../observability/metrics.ts';
 import { laneOfAddress } from '../operation/caller-keys.ts';
-import { type Incoming, streamOwner } from '../operation/context.ts';
+import type { Incoming } from '../operation/context.ts';
+import { STREAM_REFUSALS, streamOwner } from '../operation/streams.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
@@ -130,8 +134,9 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
         const caller = await options.identify(incomingOf({ authorization, address }), false);
         // Nobody would end the watch of a socket that has closed meanwhile.
         if (!peer.isOpen) return false;
-        if (!peer.place.claim(streamOwner(caller))) {
-          peer.close(TRY_AGAIN_LATER, 'Too many sockets');
+        const claimed = peer.place.claim(streamOwner(caller));
+        if (claimed !== 'claimed') {
+          peer.close(TRY_AGAIN_LATER, STREAM_REFUSALS[claimed]);
           return false;
         }
       } catch (error) {
@@ -155,27 +160,34 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       // This one is about to be closed, once what else it carries has been answered.
       if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
     },
-    async onSubscribe(connection, id, payload) {
+    onComplete({ extra: peer }, _id, message) {
+      peer.place.letGo(message);
+    },
+    async onSubscribe(connection, id, message) {
       const { extra: peer } = connection;
+      const payload = peer.inFull(message);
       const { authorization } = peer;
       const incoming = incomingOf({ authorization });
       const refused = (errors: readonly GraphQLError[]) =>
         errors.map((error) => options.publicForm(error, incoming.requestId));
       if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
       expiries.watch(peer, authorization);
-      const enveloped = graph.getEnveloped({ incoming });
+      const enveloped = graph.getEnveloped({ incoming, isIdentified: true });
       const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
       if (document instanceof GraphQLError) return refused([document]);
       const errors = enveloped.validate(enveloped.schema, document);
       if (errors.length > 0) return refused(errors);
-      // The message is kept as long as the operation runs: its text, which all who ask the same have in common, is not.
-      Object.assign(payload, { query: '' });
-
       const { operationName, variables } = payload;
       const { schema } = enveloped;
       const args = { schema, operationName, document, variableValues: variables };
-      const contextValue = await enveloped.contextFactory();
       const operation = preparedOperation(args);
+      dropUndeclared(operation, variables);
+      // The message is kept as long as the operation runs: what was read of it need not be.
+      Object.assign(message, { query: '', variables: undefined, extensions: undefined });
+      const kept = keptOf(args);
+      const isCounted = peer.place.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
+      if (!isCounted) return refused([refusedStream('kept-full')]);
+      const contextValue = await enveloped.contextFactory();
       if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
         return planned(args, () => enveloped.execute({ ...args, contextValue }));
 

@@ -1,8 +1,9 @@
-import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
+import { CloseCode, type WebSocket as ProtocolSocket, type SubscribePayload } from 'graphql-ws';
 import { type RawData, WebSocket } from 'ws';
 import type { Turns } from '../../common/turns.ts';
 import type { Watched } from './expiry-watch.ts';
 import type { Outlet } from './fan-out.ts';
+import { shortened } from './messages.ts';
 import type { StreamPlace } from './open-streams.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
@@ -36,6 +37,8 @@ export class Peer implements ProtocolSocket, Watched {
   readonly #socket: WebSocket;
   readonly #options: PeerOptions;
   #isGreeted = false;
+  /** What the message that is being taken asks for. */
+  #payload: SubscribePayload | undefined;
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
 
@@ -70,7 +73,11 @@ export class Peer implements ProtocolSocket, Watched {
 
   onMessage(take: (data: string) => Promise<void>): void {
     const taken = (data: RawData): void => {
-      take(String(data)).catch(() => this.close(CloseCode.InternalServerError, 'Internal server error'));
+      const { text, payload } = shortened(String(data));
+      this.#payload = payload;
+      // What the message asks for is read before this returns.
+      take(text).catch(() => this.close(CloseCode.InternalServerError, 'Internal server error'));
+      this.#payload = undefined;
     };
     this.#socket.on('message', (data) => {
       // The first one says who is there, and is waited for no longer than a moment.
@@ -108,6 +115,11 @@ export class Peer implements ProtocolSocket, Watched {
 
   #turn(): Promise<void> | undefined {
     return this.#options.turns.turn('streams', this.lane);
+  }
+
+  /** What a message asks for that is being taken, in full. */
+  inFull(payload: SubscribePayload): SubscribePayload {
+    return this.#payload ?? payload;
   }
 
   expired(): void {

@@ -28,7 +28,7 @@ afterAll(async () => {
   await gateway.stop();
 });
 
-const STREAMS = { total: 1_000, perAddress: 100, perCaller: 100 };
+const STREAMS = { total: 1_000, perAddress: 100, perCaller: 100, perClient: 100 };
 const FULL = '198.51.100.77';
 
 /** How a peer does not cooperate. It never closes its half of the connection in either. */

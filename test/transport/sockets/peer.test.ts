@@ -27,7 +27,7 @@ it('the messages of one caller take turns with those of others, however many soc
   };
   const taken: string[] = [];
   let sockets = 0;
-  const openStreams = createOpenStreams({ total: 10, perAddress: 10, perCaller: 10 });
+  const openStreams = createOpenStreams({ total: 10, perAddress: 10, perCaller: 10, perClient: 10 });
   server.on('connection', (socket, request) => {
     const place = openStreams.enter(undefined);
     if (typeof place === 'string') throw new Error('there are ten places');
@@ -71,7 +71,7 @@ it('a socket whose client reads nothing is ended before much waits in it', async
   const [socket] = (await once(server, 'connection')) as [WebSocket];
   await once(client, 'open');
   client.pause();
-  const place = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1 }).enter(undefined);
+  const place = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 }).enter(undefined);
   if (typeof place === 'string') throw new Error('nobody else has a place');
   const peer = new Peer(
     socket,
