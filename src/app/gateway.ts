@@ -3,10 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { GraphQLError } from 'graphql';
 import { type Clock, isRefusal, systemClock } from '../auth/credential-expiry.ts';
+import { Guesses, KEY_GUESSES } from '../auth/guesses.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
 import type { ServiceOptions } from '../auth/service.ts';
-import { createClientAddress } from '../common/client-address.ts';
+import { createClientAddress, createNearestAddress } from '../common/client-address.ts';
 import type { Logger } from '../common/logger.ts';
+import { recent } from '../common/recent.ts';
 import type { Secret } from '../common/secret.ts';
 import { Turns } from '../common/turns.ts';
 import { openEventLog } from '../events/open.ts';
@@ -61,6 +63,9 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const TIMEOUT_CHECK_MS = 500;
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
+
+/** How long what was found of the stores answers `/readyz` (docs/operations.md), in milliseconds. */
+const STORES_LOOKED_AT_MS = 1_000;
 
 /** Whose REST calls those are that the gateway makes for itself. */
 const GATEWAY = 'gateway';
@@ -230,6 +235,7 @@ export function buildServer(
       utcOffset: config.upstreamUtcOffset,
       reads,
       refusedKeys: createRefusedKeys(),
+      keyGuesses: new Guesses(KEY_GUESSES),
       callerKeys,
       onInvalidate: shared.forget,
       receiptOwner,
@@ -241,16 +247,17 @@ export function buildServer(
     const connections = createConnections();
     const openStreams = createOpenStreams(config.streams);
     const addressOfClient = createClientAddress(config.trustedProxies);
+    const nearestAddress = createNearestAddress(addressOfClient);
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
     const serveGraph = createGraphHttp(graph, config, { logger, shared }, (request) => {
       const lane = callerKeys.findBearer(request.headers.authorization)?.lane;
-      return { key: lane ?? laneOfAddress(addressOfClient(request)), isKnown: lane !== undefined };
+      return { key: lane ?? laneOfAddress(nearestAddress(request)), isKnown: lane !== undefined };
     });
 
     const incoming = (request: IncomingMessage, response: ServerResponse): Incoming => {
-      const addressOf = () => addressOfClient(request);
+      const addressOf = () => nearestAddress(request);
       return incomingOf(request, response, addressOf, (owner, kept) => {
-        const place = openStreams.enter(addressOf());
+        const place = openStreams.enter(addressOfClient(request));
         if (typeof place === 'string') return place;
         response.once('close', () => place.leave());
         const claimed = place.claim(owner);
@@ -259,21 +266,38 @@ export function buildServer(
       });
     };
 
+    /** To find out whether a store can be written, as much is written as an event may take. */
+    const stores = recent(
+      () => Promise.all([events.health(), money.isAvailable()]),
+      STORES_LOOKED_AT_MS,
+      monotonic,
+    );
+    const inTurn = (lane: string, work: () => Promise<unknown>): Promise<unknown> => {
+      const turn = turns.turn('operations', lane);
+      return turn === undefined ? work() : turn.then(work);
+    };
+
     const route = createRouter({
       graphPath: GRAPHQL_PATH,
       graph(request, response) {
         const { authorization } = request.headers;
+        const address = nearestAddress(request);
+        const brought = incoming(request, response);
         const cut = () => void response.destroy();
-        const isIdentified = callerKeys.findBearer(authorization) !== undefined;
+        const isKnown = () => callerKeys.findBearer(authorization) !== undefined;
         const serve = async () => {
           // Its client may have left while it waited.
           if (response.destroyed) return undefined;
           const run = () =>
-            serveGraph(request, response, { incoming: incoming(request, response), cut, isIdentified });
+            serveGraph(request, response, { incoming: brought, cut, isIdentified: isKnown() });
           return tracing === undefined ? run() : tracing.within(request.headers, run);
         };
-        const turn = turns.turn('operations', callerKeys.laneOf(authorization, addressOfClient(request)));
-        return turn === undefined ? serve() : turn.then(serve);
+        const begin = () => inTurn(callerKeys.laneOf(authorization, address), serve);
+        // Whom the gateway can tell by itself waits with those of its address for that alone, not for what they are refused.
+        if (!auth.verifiesItself || authorization === undefined || isKnown()) return begin();
+        return inTurn(`verification ${laneOfAddress(address)}`, async () => {
+          await createContext(brought).identify();
+        }).then(begin, begin);
       },
       webhook(request, response, path) {
         const take = () => ingress.handle(request, response);
@@ -282,7 +306,7 @@ export function buildServer(
       page: createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench),
       showsPage: config.workbench !== undefined,
       readiness: async () => {
-        const [health, paymentsAvailable] = await Promise.all([events.health(), money.isAvailable()]);
+        const [health, paymentsAvailable] = await stores();
         const { writable, available, spooled, unreadableSpools = [] } = health;
         return readiness({
           draining: drain.draining,
@@ -317,7 +341,7 @@ export function buildServer(
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
       openStream: (request) => openStreams.enter(addressOfClient(request)),
-      addressOf: addressOfClient,
+      addressOf: nearestAddress,
       turns,
       laneOf: (authorization, address) => callerKeys.laneOf(authorization, address),
       identify: async (incoming, again) => createContext(incoming, 'streams').identify(again),

@@ -46,6 +46,7 @@ export function createService(
   return {
     servesBootstrap: false,
     sharesIdentity: true,
+    verifiesItself: true,
     upstreamIdentity: () => clientId,
     authorize: () => authorize,
     identify: (token, _restFor, fresh) => known.find(token, () => verify(token), fresh),

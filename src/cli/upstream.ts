@@ -89,7 +89,7 @@ async function passthroughRest(
     );
   }
   const auth = createPassthrough(variables.UPSTREAM_TOKEN_CLIENT_CLAIM);
-  const { clientId } = await auth.identify(token, restFor, true);
+  const { clientId } = await auth.identify(token, restFor, true, undefined);
   return restFor(clientId, auth.authorize(token));
 }
 

@@ -1,6 +1,7 @@
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
+import { type Guesses, guessing } from '../auth/guesses.ts';
 import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
@@ -194,6 +195,7 @@ export interface ContextOptions {
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
   readonly refusedKeys: RefusedKeys;
+  readonly keyGuesses: Guesses;
   readonly callerKeys: CallerKeys;
   readonly polls: Polls;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
@@ -213,6 +215,8 @@ export const createContextFactory =
 /** How an operation makes its REST calls, where that is not the same for all of them. */
 interface RestWays extends Pick<RestOptions, 'coalesce' | 'over'> {
   readonly signal?: AbortSignal | undefined;
+  /** Whose they are, where that is not the operation's caller. */
+  readonly caller?: string | undefined;
 }
 
 /** A class, because an object literal with accessors costs a hidden class of its own each time one is made. */
@@ -432,7 +436,10 @@ class OperationContext implements Context {
   }
 
   bootstrapRest(key: string, clientId: string): Rest {
-    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), { signal: this.waiters?.signal });
+    const rest = this.#rest(clientId, fixedCredential({ 'x-api-key': key }), {
+      signal: this.waiters?.signal,
+    });
+    return guessing(rest, this.#options.keyGuesses, laneOfAddress(this.address));
   }
 
   #ask(fresh: boolean): MaybePromise<Caller> {
@@ -446,9 +453,11 @@ class OperationContext implements Context {
       );
     }
     // The answer serves every operation that presents this token meanwhile, so one that leaves must not end it.
-    const restFor = (clientId: string, authorize: Authorize) =>
-      this.#rest(clientId, authorize, { over: 'probes' });
-    return this.#options.auth.identify(this.#token, restFor, fresh);
+    const restFor = (clientId: string, authorize: Authorize, lane?: string) =>
+      this.#rest(clientId, authorize, { over: 'probes', caller: lane });
+    const { auth, callerKeys } = this.#options;
+    const isKnown = callerKeys.find(this.#token) !== undefined;
+    return auth.identify(this.#token, restFor, fresh, isKnown ? undefined : laneOfAddress(this.address));
   }
 
   /** A read that another operation of the same caller has begun serves this one too. */
@@ -467,11 +476,11 @@ class OperationContext implements Context {
     return reads.read(auth.upstreamIdentity(this.credential), call.path, read, joined, keptMs);
   }
 
-  #rest(clientId: string, authorize: Authorize, { signal, coalesce, over }: RestWays): Rest {
+  #rest(clientId: string, authorize: Authorize, { signal, coalesce, over, caller }: RestWays): Rest {
     return createRest({
       http: this.#options.http,
       clientId,
-      caller: this.callerKey,
+      caller: caller ?? this.callerKey,
       identity: this.#options.auth.upstreamIdentity(this.credential),
       authorize,
       headers: { 'x-request-id': this.requestId, accept: 'application/json' },
