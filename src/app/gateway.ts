@@ -249,10 +249,27 @@ export function buildServer(
     const addressOfClient = createClientAddress(config.trustedProxies);
     const nearestAddress = createNearestAddress(addressOfClient);
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
-    const serveGraph = createGraphHttp(graph, config, { logger, shared }, (request) => {
-      const lane = callerKeys.findBearer(request.headers.authorization)?.lane;
-      return { key: lane ?? laneOfAddress(nearestAddress(request)), isKnown: lane !== undefined };
-    });
+    const serveGraph = createGraphHttp(
+      graph,
+      config,
+      { logger, shared },
+      {
+        senderOf(request) {
+          const lane = callerKeys.findBearer(request.headers.authorization)?.lane;
+          return { key: lane ?? laneOfAddress(nearestAddress(request)), isKnown: lane !== undefined };
+        },
+        turn({ headers }, context) {
+          const { authorization } = headers;
+          const begin = () => turns.turn('operations', callerKeys.laneOf(authorization, address));
+          const address = context.incoming.addressOf?.();
+          if (!auth.verifiesItself || authorization === undefined || context.isIdentified === true)
+            return begin();
+          // To verify a token costs less than to refuse it: a first log-in waits for no stranger of its address.
+          const identify = async () => createContext(context.incoming).identify();
+          return identify().then(begin, begin);
+        },
+      },
+    );
 
     const incoming = (request: IncomingMessage, response: ServerResponse): Incoming => {
       const addressOf = () => nearestAddress(request);
@@ -272,32 +289,16 @@ export function buildServer(
       STORES_LOOKED_AT_MS,
       monotonic,
     );
-    const inTurn = (lane: string, work: () => Promise<unknown>): Promise<unknown> => {
-      const turn = turns.turn('operations', lane);
-      return turn === undefined ? work() : turn.then(work);
-    };
-
     const route = createRouter({
       graphPath: GRAPHQL_PATH,
       graph(request, response) {
-        const { authorization } = request.headers;
-        const address = nearestAddress(request);
-        const brought = incoming(request, response);
-        const cut = () => void response.destroy();
-        const isKnown = () => callerKeys.findBearer(authorization) !== undefined;
-        const serve = async () => {
-          // Its client may have left while it waited.
-          if (response.destroyed) return undefined;
-          const run = () =>
-            serveGraph(request, response, { incoming: brought, cut, isIdentified: isKnown() });
-          return tracing === undefined ? run() : tracing.within(request.headers, run);
+        const context = {
+          incoming: incoming(request, response),
+          cut: () => void response.destroy(),
+          isIdentified: callerKeys.findBearer(request.headers.authorization) !== undefined,
         };
-        const begin = () => inTurn(callerKeys.laneOf(authorization, address), serve);
-        // Whom the gateway can tell by itself waits with those of its address for that alone, not for what they are refused.
-        if (!auth.verifiesItself || authorization === undefined || isKnown()) return begin();
-        return inTurn(`verification ${laneOfAddress(address)}`, async () => {
-          await createContext(brought).identify();
-        }).then(begin, begin);
+        const serve = () => serveGraph(request, response, context);
+        return tracing === undefined ? serve() : tracing.within(request.headers, serve);
       },
       webhook(request, response, path) {
         const take = () => ingress.handle(request, response);

@@ -6,7 +6,7 @@ import type { Body } from '../common/bodies.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 
-export interface JsonPostOptions {
+export interface JsonPostOptions<TContext> {
   /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
   readonly maxBodyBytes: number;
   /**
@@ -15,6 +15,8 @@ export interface JsonPostOptions {
    * @param response whose end lets go of the body.
    */
   readonly readBody: (request: IncomingMessage, response: ServerResponse) => Promise<Body>;
+  /** Waits until a request that is there in full may be worked on; no promise where that is at once. */
+  readonly turn: (request: IncomingMessage, context: TContext) => Promise<unknown> | undefined;
   /** Whether pages of an origin may read answers. */
   readonly allowsOrigin: (origin: string) => boolean;
   /** The JSON of a result that has no errors. */
@@ -64,7 +66,7 @@ const PARAMETERS = new Set(['query', 'variables', 'operationName', 'extensions']
  */
 export function createJsonPost<TContext extends object>(
   yoga: YogaServerInstance<TContext, object>,
-  options: JsonPostOptions,
+  options: JsonPostOptions<TContext>,
 ): Transport<TContext> {
   // All of these share one: Yoga's plugins ask it for its method alone.
   const request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });
@@ -146,12 +148,18 @@ export function createJsonPost<TContext extends object>(
   return async (request, response, context) => {
     const { method, headers } = request;
     // What is announced to be too long, Yoga refuses unread.
-    if (method !== 'POST' || Number(headers['content-length']) > options.maxBodyBytes)
-      return yoga(request, response, context);
+    if (method !== 'POST' || Number(headers['content-length']) > options.maxBodyBytes) {
+      await options.turn(request, context);
+      return response.destroyed ? undefined : yoga(request, response, context);
+    }
     const body = await options.readBody(request, response);
     switch (body.kind) {
-      case 'whole':
-        return serve(request, response, context, body);
+      case 'whole': {
+        const turn = options.turn(request, context);
+        if (turn !== undefined) await turn;
+        // Its client may have left while it waited.
+        return response.destroyed ? undefined : serve(request, response, context, body);
+      }
       case 'too-large':
         response.setHeader('connection', 'close');
         return handOver(request, response, context, body);

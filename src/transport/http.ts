@@ -21,6 +21,13 @@ export interface Sender {
   readonly isKnown: boolean;
 }
 
+/** What is done with a request before it is worked on. */
+export interface Requests {
+  senderOf(request: IncomingMessage): Sender;
+  /** Waits for the turn of its sender; no promise where that is at once. */
+  turn(request: IncomingMessage, context: GraphContext): Promise<unknown> | undefined;
+}
+
 /**
  * HTTP for the graph, in the cheapest way that each request allows. A body counts until its request is answered, or its stream
  * begins, which keeps nothing of it.
@@ -29,7 +36,7 @@ export function createGraphHttp(
   graph: Graph,
   { allowsOrigin, trustedDocuments }: GraphConfig,
   { logger, shared }: Pick<GraphParts, 'logger' | 'shared'>,
-  senderOf: (request: IncomingMessage) => Sender,
+  { senderOf, turn }: Requests,
 ): Transport<GraphContext> {
   const bodies = new Bodies(BODIES);
   return createJsonPost(graph, {
@@ -42,6 +49,7 @@ export function createGraphHttp(
       }
       return body;
     },
+    turn,
     allowsOrigin,
     documentOf: (request) => documentOf(trustedDocuments, request),
     mask: (error) => maskThrown(error, logger),

@@ -26,6 +26,7 @@ const bodies = new Bodies({ total: 10_000, strangers: 0, perKey: 10_000 });
 const serve = createJsonPost(counted, {
   maxBodyBytes: 1_000,
   readBody: (request) => bodies.read(request, { key: 'one', isKnown: true, maxBytes: 1_000 }),
+  turn: () => undefined,
   allowsOrigin: () => false,
   stringify: JSON.stringify,
   documentOf: ({ query }) => query,
