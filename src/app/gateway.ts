@@ -22,7 +22,7 @@ import { createIngress } from '../ingress/ingress.ts';
 import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
-import { CallerKeys, laneOfAddress } from '../operation/caller-keys.ts';
+import { CallerKeys } from '../operation/caller-keys.ts';
 import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
 import { eventNames } from '../resolvers/event-names.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
@@ -33,6 +33,7 @@ import { createConnections, STALL_MS } from '../transport/connections.ts';
 import { createGraphHttp } from '../transport/http.ts';
 import { incomingOf } from '../transport/incoming.ts';
 import { readiness } from '../transport/readiness.ts';
+import { createRequests } from '../transport/requests.ts';
 import { createRouter } from '../transport/router.ts';
 import { createOpenStreams, type StreamLimits } from '../transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
@@ -249,27 +250,14 @@ export function buildServer(
     const addressOfClient = createClientAddress(config.trustedProxies);
     const nearestAddress = createNearestAddress(addressOfClient);
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
-    const serveGraph = createGraphHttp(
-      graph,
-      config,
-      { logger, shared },
-      {
-        senderOf(request) {
-          const lane = callerKeys.findBearer(request.headers.authorization)?.lane;
-          return { key: lane ?? laneOfAddress(nearestAddress(request)), isKnown: lane !== undefined };
-        },
-        turn({ headers }, context) {
-          const { authorization } = headers;
-          const begin = () => turns.turn('operations', callerKeys.laneOf(authorization, address));
-          const address = context.incoming.addressOf?.();
-          if (!auth.verifiesItself || authorization === undefined || context.isIdentified === true)
-            return begin();
-          // To verify a token costs less than to refuse it: a first log-in waits for no stranger of its address.
-          const identify = async () => createContext(context.incoming).identify();
-          return identify().then(begin, begin);
-        },
-      },
-    );
+    const requests = createRequests({
+      turns,
+      callerKeys,
+      addressOf: nearestAddress,
+      verifiesItself: auth.verifiesItself,
+      identify: async (brought) => createContext(brought).identify(),
+    });
+    const serveGraph = createGraphHttp(graph, config, { logger, shared }, requests);
 
     const incoming = (request: IncomingMessage, response: ServerResponse): Incoming => {
       const addressOf = () => nearestAddress(request);

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { Bodies } from '../common/bodies.ts';
 import { documentOf } from '../graphql/plugins/trusted-documents.ts';
 import {
@@ -10,23 +9,10 @@ import {
   maskThrown,
 } from '../graphql/yoga.ts';
 import { createJsonPost, type Transport } from './http-fast-path.ts';
+import type { Requests } from './requests.ts';
 
 /** What the bodies of requests under way may take, in bytes. */
 const BODIES = { total: 64 * 1024 * 1024, strangers: 16 * 1024 * 1024, perKey: 8 * 1024 * 1024 };
-
-/** Whose a request is, for its share of what bodies may take. */
-export interface Sender {
-  readonly key: string;
-  /** Whether it was verified before. */
-  readonly isKnown: boolean;
-}
-
-/** What is done with a request before it is worked on. */
-export interface Requests {
-  senderOf(request: IncomingMessage): Sender;
-  /** Waits for the turn of its sender; no promise where that is at once. */
-  turn(request: IncomingMessage, context: GraphContext): Promise<unknown> | undefined;
-}
 
 /**
  * HTTP for the graph, in the cheapest way that each request allows. A body counts until its request is answered, or its stream
@@ -49,7 +35,7 @@ export function createGraphHttp(
       }
       return body;
     },
-    turn,
+    turn: (_request, { incoming }) => turn(incoming),
     allowsOrigin,
     documentOf: (request) => documentOf(trustedDocuments, request),
     mask: (error) => maskThrown(error, logger),

@@ -37,6 +37,8 @@ const MAX_MESSAGE_BYTES = 64 * 1024;
 /** How long a socket may stay silent before `connection_init`, in milliseconds. */
 const INIT_TIMEOUT_MS = 3_000;
 const MAX_OPERATIONS = 20;
+/** The longest credential, in characters: it is kept with its socket, and HTTP takes no longer one in its headers. */
+const MAX_CREDENTIAL = 16 * 1024;
 /** How long a peer may take to answer that its socket is closed, in milliseconds; and while the server stops. */
 const CLOSE_TIMEOUT_MS = 3_000;
 const STOP_TIMEOUT_MS = 1_000;
@@ -128,6 +130,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       const { extra: peer } = connection;
       const { address } = peer;
       const authorization = authorizationOf(connection);
+      if ((authorization?.length ?? 0) > MAX_CREDENTIAL) return false;
       // A stranger chose its size; what is needed of it has been read. To delete it would double what the rest of the object takes.
       Object.assign(connection, { connectionParams: undefined });
       try {
