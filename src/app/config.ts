@@ -124,7 +124,8 @@ const variables = z.object({
   LIMIT_COST: integer(1, 100_000_000).default(10_000),
   LIMIT_STREAMS: integer(1, 10_000_000).default(20_000),
   LIMIT_STREAMS_PER_ADDRESS: integer(1, 10_000_000).default(1_000),
-  LIMIT_STREAMS_PER_CALLER: integer(1, 10_000_000).default(10_000),
+  LIMIT_STREAMS_PER_CLIENT: integer(1, 10_000_000).default(10_000),
+  LIMIT_STREAMS_PER_CALLER: integer(1, 10_000_000).optional(),
   TRUSTED_PROXIES: list(network).default(['127.0.0.0/8', '::1']),
   TRUSTED_DOCUMENTS: list(z.string().min(1))
     .describe('JSON files of id → document, comma-separated')

@@ -3,11 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { GraphQLError } from 'graphql';
 import { type Clock, isRefusal, systemClock } from '../auth/credential-expiry.ts';
+import { Guesses, KEY_GUESSES } from '../auth/guesses.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
 import type { ServiceOptions } from '../auth/service.ts';
-import { createClientAddress } from '../common/client-address.ts';
+import { createClientAddress, createNearestAddress } from '../common/client-address.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Owner } from '../common/party.ts';
+import { recent } from '../common/recent.ts';
 import type { Secret } from '../common/secret.ts';
 import { Turns } from '../common/turns.ts';
 import { openEventLog } from '../events/open.ts';
@@ -21,6 +23,7 @@ import { createIngress } from '../ingress/ingress.ts';
 import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
+import { CallerKeys } from '../operation/caller-keys.ts';
 import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
 import { eventNames } from '../resolvers/event-names.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
@@ -31,6 +34,7 @@ import { createConnections, STALL_MS } from '../transport/connections.ts';
 import { createGraphHttp } from '../transport/http.ts';
 import { incomingOf } from '../transport/incoming.ts';
 import { readiness } from '../transport/readiness.ts';
+import { createRequests } from '../transport/requests.ts';
 import { createRouter } from '../transport/router.ts';
 import { createOpenStreams, type StreamLimits } from '../transport/sockets/open-streams.ts';
 import { serveWebSockets } from '../transport/websocket.ts';
@@ -62,6 +66,9 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const TIMEOUT_CHECK_MS = 500;
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
+
+/** How long what was found of the stores answers `/readyz` (docs/operations.md), in milliseconds. */
+const STORES_LOOKED_AT_MS = 1_000;
 
 /** Whose REST calls those are that the gateway makes for itself. */
 const GATEWAY: Owner = { caller: 'gateway', group: 'gateway' };
@@ -216,6 +223,7 @@ export function buildServer(
         if (credited.ownerId !== clientId) lists.announce(clientId, CUSTOMERS, 'id', credited.ownerId);
       },
     });
+    const callerKeys = new CallerKeys();
     const createContext = createContextFactory({
       http,
       auth,
@@ -233,6 +241,8 @@ export function buildServer(
       utcOffset: config.upstreamUtcOffset,
       reads,
       refusedKeys: createRefusedKeys(),
+      keyGuesses: new Guesses(KEY_GUESSES),
+      callerKeys,
       onInvalidate: shared.forget,
       receiptOwner,
       clock,
@@ -243,31 +253,45 @@ export function buildServer(
     const connections = createConnections();
     const openStreams = createOpenStreams(config.streams);
     const addressOfClient = createClientAddress(config.trustedProxies);
+    const nearestAddress = createNearestAddress(addressOfClient);
     const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
-    const serveGraph = createGraphHttp(graph, config, { logger, shared });
+    const requests = createRequests({
+      turns,
+      callerKeys,
+      addressOf: nearestAddress,
+      verifiesItself: auth.verifiesItself,
+      identify: async (brought) => createContext(brought).identify(),
+    });
+    const serveGraph = createGraphHttp(graph, config, { logger, shared }, requests);
 
     const incoming = (request: IncomingMessage, response: ServerResponse): Incoming => {
-      const addressOf = () => addressOfClient(request);
-      return incomingOf(request, response, addressOf, (caller) => {
-        const place = openStreams.enter(addressOf());
-        if (typeof place === 'string') return false;
-        response.once('close', place.leave);
-        return place.claim(caller);
+      const addressOf = () => nearestAddress(request);
+      return incomingOf(request, response, addressOf, (owner, kept) => {
+        const place = openStreams.enter(addressOfClient(request));
+        if (typeof place === 'string') return place;
+        response.once('close', () => place.leave());
+        const claimed = place.claim(owner);
+        if (claimed !== 'claimed') return claimed;
+        return place.keep(response, kept) ? undefined : 'kept-full';
       });
     };
 
+    /** To find out whether a store can be written, as much is written as an event may take. */
+    const stores = recent(
+      () => Promise.all([events.health(), money.isAvailable(), money.held()]),
+      STORES_LOOKED_AT_MS,
+      monotonic,
+    );
     const route = createRouter({
       graphPath: GRAPHQL_PATH,
       graph(request, response) {
-        const cut = () => void response.destroy();
-        const serve = async () => {
-          // Its client may have left while it waited.
-          if (response.destroyed) return undefined;
-          const run = () => serveGraph(request, response, { incoming: incoming(request, response), cut });
-          return tracing === undefined ? run() : tracing.within(request.headers, run);
+        const context = {
+          incoming: incoming(request, response),
+          cut: () => void response.destroy(),
+          isIdentified: callerKeys.findBearer(request.headers.authorization) !== undefined,
         };
-        const turn = turns.turn('operations', request.headers.authorization ?? addressOfClient(request));
-        return turn === undefined ? serve() : turn.then(serve);
+        const serve = () => serveGraph(request, response, context);
+        return tracing === undefined ? serve() : tracing.within(request.headers, serve);
       },
       webhook(request, response, path) {
         const take = () => ingress.handle(request, response);
@@ -276,11 +300,7 @@ export function buildServer(
       page: createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench),
       showsPage: config.workbench !== undefined,
       readiness: async () => {
-        const [health, paymentsAvailable, hold] = await Promise.all([
-          events.health(),
-          money.isAvailable(),
-          money.held(),
-        ]);
+        const [health, paymentsAvailable, hold] = await stores();
         const { writable, available, spooled, unreadableSpools = [], reasons, risks } = health;
         return readiness({
           draining: drain.draining,
@@ -318,8 +338,9 @@ export function buildServer(
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
       openStream: (request) => openStreams.enter(addressOfClient(request)),
-      addressOf: addressOfClient,
+      addressOf: nearestAddress,
       turns,
+      laneOf: (authorization, address) => callerKeys.laneOf(authorization, address),
       identify: async (incoming, again) => createContext(incoming, 'streams').identify(again),
       isRefusal,
       clock,

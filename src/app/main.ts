@@ -19,6 +19,9 @@ install();
 
 type Opened = (close: Closer, waitsFor?: string) => void;
 
+/** Streams that a caller of service mode may have open, where `LIMIT_STREAMS_PER_CALLER` does not say. */
+const STREAMS_PER_SUBJECT = 1_000;
+
 const IN_FLIGHT = 'requests and payments in flight, 10 seconds at most';
 
 /** What the gateway is made from when there is a REST service to stand in front of. */
@@ -62,7 +65,11 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     streams: {
       total: variables.LIMIT_STREAMS,
       perAddress: variables.LIMIT_STREAMS_PER_ADDRESS,
-      perCaller: variables.LIMIT_STREAMS_PER_CALLER,
+      perClient: variables.LIMIT_STREAMS_PER_CLIENT,
+      // In passthrough a caller is the client itself.
+      perCaller:
+        variables.LIMIT_STREAMS_PER_CALLER ??
+        (variables.AUTH_MODE === 'service' ? STREAMS_PER_SUBJECT : variables.LIMIT_STREAMS_PER_CLIENT),
     },
     trustedProxies: variables.TRUSTED_PROXIES,
     trustedDocuments:

@@ -9,8 +9,12 @@ export class UnauthenticatedError extends Error {
   readonly code = 'UNAUTHENTICATED';
 }
 
-/** REST calls for a candidate client, under a credential. */
-export type RestFor = (clientId: string, authorize: Authorize) => Rest;
+/**
+ * REST calls for a candidate client, under a credential.
+ *
+ * @param lane whose share of the calls under way they take; undefined for that of the operation's caller.
+ */
+export type RestFor = (clientId: string, authorize: Authorize, lane?: string) => Rest;
 
 /** One of the two ways to be known (docs/authentication.md, "Who is calling"). */
 export interface Authenticator {
@@ -19,10 +23,17 @@ export interface Authenticator {
    *
    * @param fresh true to ask again, whatever was found a moment ago.
    * @param asker who waits for it. What is asked of the service goes on while one of those who ask about the token waits.
+   * @param stranger where a token came from that nobody has verified yet; undefined for one that somebody has.
    * @throws UnauthenticatedError when it stands for nobody.
    * @throws UpstreamError when the service that must be asked cannot be reached.
    */
-  identify(token: string, restFor: RestFor, fresh: boolean, asker: Asker): MaybePromise<Caller>;
+  identify(
+    token: string,
+    restFor: RestFor,
+    fresh: boolean,
+    asker: Asker,
+    stranger: string | undefined,
+  ): MaybePromise<Caller>;
   /** The credential of the REST calls made for the bearer of this token. */
   authorize(token: string): Authorize;
   /**
@@ -33,6 +44,8 @@ export interface Authenticator {
   upstreamIdentity(credential: string): string;
   /** Whether all callers are one to the REST service. */
   readonly sharesIdentity: boolean;
+  /** Whether it knows callers without the REST service. */
+  readonly verifiesItself: boolean;
   /** Whether callers reach the upstream's bootstrap, credentials and token issue, with an API key of their own. */
   readonly servesBootstrap: boolean;
   stop(): Promise<void>;

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose/jwt/decode';
+import { LRUCache } from 'lru-cache';
 import type { Party } from '../common/party.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { readInstrumentPage } from '../upstream/instruments.ts';
@@ -6,13 +8,16 @@ import { isUuid } from '../upstream/path.ts';
 import { fixedCredential, type Rest } from '../upstream/rest.ts';
 import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
+import { Guesses } from './guesses.ts';
 import { KnownCallers } from './known-callers.ts';
 
+interface TokenClaims {
+  readonly candidates: readonly string[];
+  readonly expiresAt: number | undefined;
+}
+
 /** The client ids that a token may mean: every UUID in the given claims, in their order; and when it ends. */
-export function readToken(
-  token: string,
-  claims: readonly string[],
-): { readonly candidates: readonly string[]; readonly expiresAt: number | undefined } {
+export function readToken(token: string, claims: readonly string[]): TokenClaims {
   try {
     const payload = decodeJwt(token);
     const values = claims.map((claim) => payload[claim]);
@@ -28,6 +33,13 @@ export function readToken(
 
 const credentialOf = (token: string) => fixedCredential({ authorization: `Bearer ${token}` });
 
+/** Tokens of one address that may be refused in a minute, of all clients that nobody is known of, and of each other client. */
+const TOKEN_GUESSES = 100;
+/** How long a token that was refused is refused without asking, in milliseconds. */
+const REFUSED_MS = 10_000;
+/** Refused tokens, and clients with a caller that was accepted, which are remembered. */
+const MAX_REMEMBERED = 10_000;
+
 /**
  * Callers bring the upstream's own token, and the upstream decides. Nothing in the token is believed: the upstream must
  * answer for the client that it names.
@@ -36,14 +48,18 @@ const credentialOf = (token: string) => fixedCredential({ authorization: `Bearer
  */
 export function createPassthrough(claims: readonly string[]): Authenticator {
   const known = new KnownCallers();
+  const guesses = new Guesses(TOKEN_GUESSES);
+  /** Why a token was refused, by its hash: anybody may send long ones. */
+  const refused = new LRUCache<string, string>({ max: MAX_REMEMBERED, ttl: REFUSED_MS });
+  /** Clients of callers that were accepted. */
+  const clients = new LRUCache<string, true>({ max: MAX_REMEMBERED });
 
-  async function ask(token: string, restFor: RestFor, party: Party): Promise<Caller> {
-    const { candidates, expiresAt } = readToken(token, claims);
-    if (candidates.length === 0) {
-      throw new UnauthenticatedError(
-        `The access token names no client: no UUID in its claims ${claims.join(', ')}.`,
-      );
-    }
+  async function probe(
+    { candidates, expiresAt }: TokenClaims,
+    token: string,
+    restFor: RestFor,
+    party: Party,
+  ): Promise<Caller> {
     const answers = await Promise.all(
       candidates.map(async (candidate) =>
         (await accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true)))
@@ -64,16 +80,67 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     return { clientId, ...nobody, scopes: SCOPES, expiresAt };
   }
 
+  async function ask(
+    token: string,
+    restFor: RestFor,
+    fresh: boolean,
+    party: Party,
+    source: string | undefined,
+  ): Promise<Caller> {
+    const id = hash('sha256', token, 'base64url');
+    const reason = fresh ? undefined : refused.get(id);
+    if (reason !== undefined) throw new UnauthenticatedError(reason);
+    const read = readToken(token, claims);
+    if (read.candidates.length === 0) {
+      throw new UnauthenticatedError(
+        `The access token names no client: no UUID in its claims ${claims.join(', ')}.`,
+      );
+    }
+    if (source === undefined) return probe(read, token, restFor, party);
+    try {
+      const caller = await guesses.make(
+        source,
+        () => probe(read, token, restFor, party),
+        (outcome) => 'failed' in outcome && outcome.failed instanceof UnauthenticatedError,
+        tooManyTokens,
+      );
+      clients.set(caller.clientId, true);
+      return caller;
+    } catch (error) {
+      if (error instanceof UnauthenticatedError) refused.set(id, error.message);
+      throw error;
+    }
+  }
+
   return {
     servesBootstrap: true,
     sharesIdentity: false,
+    verifiesItself: false,
     upstreamIdentity: (credential) => credential,
     authorize: credentialOf,
     async stop() {},
-    identify: (token, restFor, fresh, asker) =>
-      known.find(token, (party) => ask(token, restFor, party), fresh, asker),
+    identify(token, restFor, fresh, asker, stranger) {
+      if (stranger === undefined) {
+        return known.find(token, (party) => ask(token, restFor, fresh, party, undefined), fresh, asker);
+      }
+      // What a stranger makes up is in nobody's way who names a client that has callers.
+      const client = readToken(token, claims).candidates.find((candidate) => clients.has(candidate));
+      const source = client === undefined ? stranger : `${stranger} ${client}`;
+      const owner = { caller: source, group: source };
+      return known.find(token, (party) => ask(token, restFor, fresh, party, source), fresh, {
+        ...asker,
+        owner,
+      });
+    },
   };
 }
+
+const tooManyTokens = (): UpstreamError =>
+  new UpstreamError(
+    'UPSTREAM_RATE_LIMITED',
+    'The service has refused too many access tokens from this address. Try again in a minute.',
+    { dispatched: false },
+  );
 
 /** The probe (docs/authentication.md, "Passthrough"): the upstream lists one instrument under this token, and every one listed is the client's. */
 async function accepts(rest: Rest): Promise<boolean> {

@@ -47,6 +47,7 @@ export function createService(
   return {
     servesBootstrap: false,
     sharesIdentity: true,
+    verifiesItself: true,
     upstreamIdentity: () => clientId,
     authorize: () => authorize,
     identify: (token, _restFor, fresh, asker) => known.find(token, () => verify(token), fresh, asker),

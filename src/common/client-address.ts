@@ -38,6 +38,15 @@ export function createClientAddress(proxies: readonly string[]): ClientAddress {
   };
 }
 
+/**
+ * The nearest address that is known: the client's, else that of the proxy which has told none. Bounds that must hold for everybody
+ * count by it.
+ */
+export const createNearestAddress =
+  (addressOfClient: ClientAddress) =>
+  (request: IncomingMessage): string =>
+    addressOfClient(request) ?? `proxy ${request.socket.remoteAddress ?? ''}`;
+
 /** Of a longer header the end is read, which the nearest proxies have written. */
 const MAX_FORWARDED = 1_000;
 

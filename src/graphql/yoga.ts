@@ -10,6 +10,7 @@ import { useGraphQLJs } from './executor/graphql-js.ts';
 import { useAdmission } from './plugins/admission.ts';
 import { useCredentialExpiry } from './plugins/credential-expiry.ts';
 import { useCsrfPrevention } from './plugins/csrf-prevention.ts';
+import { useDeclaredVariables } from './plugins/declared-variables.ts';
 import { useDisableIntrospection } from './plugins/disable-introspection.ts';
 import type { Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
@@ -48,6 +49,8 @@ export interface GraphConfig {
 /** What an operation's context is made from. */
 export interface GraphContext extends CuttableConnection {
   readonly incoming: Incoming;
+  /** Whether its caller has been identified before. */
+  readonly isIdentified?: boolean;
 }
 
 export type Graph = YogaServerInstance<GraphContext, object>;
@@ -74,6 +77,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
     graphqlEndpoint: path,
     plugins: [
       usePreparedOperations(KEPT_DOCUMENTS_BYTES),
+      useDeclaredVariables(),
       useGraphQLJs({ hideSuggestions: !config.introspection }),
       useOperationContext(
         ({ incoming }: GraphContext, isStream) =>

@@ -1,37 +1,18 @@
 import type { IncomingMessage } from 'node:http';
+import { Bodies, type Body } from '../common/bodies.ts';
 
 /** The longest delivery, in bytes. */
 const MAX_BYTES = 64 * 1024;
 /** How long a sender may take over its body, in milliseconds. */
 const DEADLINE_MS = 5000;
+/** What the bodies of deliveries under way may take, in bytes. Their senders have shown a signature: none is a stranger. */
+const LIMITS = { total: 64 * 1024 * 1024, strangers: 0, perKey: 32 * 1024 * 1024 };
 
-export type Body =
-  | { readonly kind: 'whole'; readonly bytes: Buffer }
-  | { readonly kind: 'too-large' }
-  | { readonly kind: 'too-slow' }
-  /** The sender went away. */
-  | { readonly kind: 'gone' };
-
-/** Reads a body as far as it may go: 64 KiB, counted on what arrives, within 5 s. */
-export function readBody(request: IncomingMessage): Promise<Body> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const settle = (body: Body): void => {
-      clearTimeout(timer);
-      request.removeAllListeners('data');
-      resolve(body);
-    };
-    const timer = setTimeout(() => settle({ kind: 'too-slow' }), DEADLINE_MS);
-    request.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > MAX_BYTES) settle({ kind: 'too-large' });
-      else chunks.push(chunk);
-    });
-    request.once('end', () => settle({ kind: 'whole', bytes: Buffer.concat(chunks) }));
-    request.once('error', () => settle({ kind: 'gone' }));
-    request.once('close', () => settle({ kind: 'gone' }));
-  });
+/** Makes what reads the bodies of deliveries: 64 KiB each, within 5 s, and bounded for each client, apart from all other bodies. */
+export function createDeliveryBodies(): (request: IncomingMessage, clientId: string) => Promise<Body> {
+  const bodies = new Bodies(LIMITS);
+  return (request, clientId) =>
+    bodies.read(request, { key: clientId, isKnown: true, maxBytes: MAX_BYTES, deadlineMs: DEADLINE_MS });
 }
 
 /** What is left of a body that was not wanted is thrown away, and a sender that takes too long over it is cut off. */

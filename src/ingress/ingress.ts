@@ -5,7 +5,7 @@ import type { Appended, EventLog, MoneyInDecision, NewEvent } from '../events/lo
 import { type EventMetrics, silentMetrics } from '../events/metrics.ts';
 import { Quarantine, type QuarantineReason } from '../events/quarantine.ts';
 import { type IngressTarget, isSigned, isToken, readIngressPath } from './addresses.ts';
-import { discard, readBody } from './body.ts';
+import { createDeliveryBodies, discard } from './body.ts';
 import { createDecider, type Decider } from './decider.ts';
 import { type Delivery, decode } from './decode.ts';
 
@@ -40,6 +40,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const { log, secrets, tokenHeader, decisionUrl, logger, metrics = silentMetrics } = options;
   const quarantine = new Quarantine({ dataDir: options.dataDir, logger, metrics });
   const decider = decisionUrl === undefined ? undefined : createDecider(decisionUrl);
+  const readBody = createDeliveryBodies();
   const inFlight = new Set<Promise<void>>();
   let draining = false;
 
@@ -56,7 +57,7 @@ export function createIngress(options: IngressOptions): Ingress {
     if (draining) {
       return refuse(request, response, 503, { 'retry-after': RETRY_AFTER, connection: 'close' });
     }
-    const body = await readBody(request);
+    const body = await readBody(request, target.clientId);
     switch (body.kind) {
       case 'gone':
         return;
@@ -64,8 +65,10 @@ export function createIngress(options: IngressOptions): Ingress {
         return refuse(request, response, 413);
       case 'too-slow':
         return refuse(request, response, 408, { connection: 'close' });
+      case 'full':
+        return refuse(request, response, 503, { 'retry-after': RETRY_AFTER, connection: 'close' });
       case 'whole':
-        return take(target, body.bytes, response);
+        return take(target, body.bytes, response).finally(body.release);
     }
   };
 

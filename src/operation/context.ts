@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
+import { type Guesses, guessing } from '../auth/guesses.ts';
 import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
@@ -32,6 +32,8 @@ import {
   type Session,
 } from '../upstream/session.ts';
 import type { Asker } from '../upstream/shared-work.ts';
+import { type CallerKeys, laneOfAddress, ownerOfAddress, tokenOf } from './caller-keys.ts';
+import { type Kept, type StreamOwner, type StreamRefusal, streamOwner } from './streams.ts';
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
 export interface Context {
@@ -84,8 +86,8 @@ export interface Context {
   readonly refusedKeys: RefusedKeys;
   /** The network address that the request came from; undefined where it is not known. */
   readonly address: string | undefined;
-  /** Counts a stream that is about to begin for the identified caller; false where no more may. */
-  openStream(): boolean;
+  /** Counts a stream that is about to begin for the identified caller, and what it keeps. Says why it may not begin. */
+  openStream(kept: Kept): StreamRefusal | undefined;
   /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
   bootstrapRest(apiKey: string, clientId: string): Rest;
   /** The log as the caller may read it. Throws like `caller`. */
@@ -168,8 +170,8 @@ export interface Incoming {
   readonly waiters: Waiters | undefined;
   /** The network address that it came from; undefined where it is not known. */
   readonly addressOf?: (() => string | undefined) | undefined;
-  /** Counts a stream of a caller; false where no more may be open. Undefined where the socket is counted. */
-  readonly openStream?: ((caller: string) => boolean) | undefined;
+  /** Counts a stream of a caller, or says why it may not begin. Undefined where the socket is counted. */
+  readonly openStream?: ((owner: StreamOwner, kept: Kept) => StreamRefusal | undefined) | undefined;
   /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
   readonly closeSocket: (() => void) | undefined;
 }
@@ -195,42 +197,22 @@ export interface ContextOptions {
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
   readonly refusedKeys: RefusedKeys;
+  readonly keyGuesses: Guesses;
+  readonly callerKeys: CallerKeys;
   readonly polls: Polls;
   /** Called with a caller's credential when it has changed something, and before it is told of an event. */
   readonly onInvalidate: (credential: string) => void;
   readonly receiptOwner: ReceiptOwner;
 }
 
-/** All streams with the same are one caller's. */
-export const streamOwner = ({ clientId, customerId }: Caller): string => `${clientId} ${customerId ?? ''}`;
-/**
- * Credentials that were verified, and whose they are. The first noted goes first: that costs less than to note each use, and one that
- * is still in use is noted again by its next operation.
- */
-type Owners = LRUCache<string, Owner>;
-const MAX_OWNERS = 20_000;
-
-/**
- * Whose the operations of a verified caller are: in service mode those of the subject of its token, else of the token. All tokens of one
- * client are one group; in service mode, where there is one client, all those of one customer, and each subject that acts for the
- * whole client.
- */
-function ownerOf({ clientId, customerId, subject }: Caller, token: string): Owner {
-  const caller = subject === undefined ? `token ${token}` : `subject ${subject}`;
-  if (customerId !== undefined) return { caller, group: `customer ${clientId} ${customerId}` };
-  return { caller, group: subject === undefined ? `client ${clientId}` : caller };
-}
-
-const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
-
 /** @param urgency how pressing it is to go on with each answer of the REST service. */
 export type ContextFactory = (incoming: Incoming, urgency?: Urgency) => Context;
 
 /** Makes the contexts of a server's operations. */
-export const createContextFactory = (options: ContextOptions): ContextFactory => {
-  const owners: Owners = new LRUCache({ max: MAX_OWNERS });
-  return (incoming, urgency = 'operations') => new OperationContext(incoming, urgency, options, owners);
-};
+export const createContextFactory =
+  (options: ContextOptions): ContextFactory =>
+  (incoming, urgency = 'operations') =>
+    new OperationContext(incoming, urgency, options);
 
 /** How an operation makes its REST calls, where that is not the same for all of them. */
 interface RestWays extends Pick<RestOptions, 'coalesce' | 'over'> {
@@ -250,7 +232,6 @@ class OperationContext implements Context {
   readonly #urgency: Urgency;
   readonly #incoming: Incoming;
   readonly #token: string | undefined;
-  readonly #owners: Owners;
   #owner: Owner | undefined;
   #items = 0;
   #deadline: number;
@@ -260,15 +241,14 @@ class OperationContext implements Context {
   #caller: Caller | undefined;
   #session: Session | undefined;
 
-  constructor(incoming: Incoming, urgency: Urgency, options: ContextOptions, owners: Owners) {
+  constructor(incoming: Incoming, urgency: Urgency, options: ContextOptions) {
     this.#urgency = urgency;
-    this.#owners = owners;
     this.requestId = incoming.requestId;
     this.apiKey = incoming.apiKey;
     this.lastEventId = incoming.lastEventId;
     this.#options = options;
     this.#incoming = incoming;
-    this.#token = BEARER.exec(incoming.authorization ?? '')?.[1];
+    this.#token = tokenOf(incoming.authorization);
     this.#deadline = this.#newDeadline();
   }
 
@@ -313,8 +293,8 @@ class OperationContext implements Context {
     return this.#incoming.addressOf?.();
   }
 
-  openStream(): boolean {
-    return this.#incoming.openStream?.(streamOwner(this.caller)) ?? true;
+  openStream(kept: Kept): StreamRefusal | undefined {
+    return this.#incoming.openStream?.(streamOwner(this.caller), kept);
   }
 
   get polls(): Polls {
@@ -327,10 +307,8 @@ class OperationContext implements Context {
 
   get owner(): Owner {
     // A credential counts once it has been verified: a stranger could make up as many as it likes.
-    this.#owner ??= this.#token === undefined ? undefined : this.#owners.peek(this.#token);
-    if (this.#owner !== undefined) return this.#owner;
-    const address = `address ${this.address ?? ''}`;
-    return { caller: address, group: address };
+    this.#owner ??= this.#token === undefined ? undefined : this.#options.callerKeys.find(this.#token)?.owner;
+    return this.#owner ?? ownerOfAddress(this.address);
   }
 
   get credential(): string {
@@ -359,10 +337,8 @@ class OperationContext implements Context {
 
   #know(caller: Caller): Caller {
     this.#caller = caller;
-    if (this.#owner === undefined) {
-      // Without a token it is a stream of several callers who may see the same.
-      this.#owner = ownerOf(caller, this.#token ?? '');
-      if (this.#token !== undefined) this.#owners.set(this.#token, this.#owner);
+    if (this.#owner === undefined && this.#token !== undefined) {
+      this.#owner = this.#options.callerKeys.note(this.#token, caller).owner;
     }
     return caller;
   }
@@ -466,7 +442,8 @@ class OperationContext implements Context {
 
   bootstrapRest(key: string, clientId: string): Rest {
     const signal = this.waiters?.signal;
-    return this.#rest(clientId, fixedCredential({ 'x-api-key': key }), { signal, over: 'probes' });
+    const rest = this.#rest(clientId, fixedCredential({ 'x-api-key': key }), { signal, over: 'probes' });
+    return guessing(rest, this.#options.keyGuesses, laneOfAddress(this.address));
   }
 
   #ask(fresh: boolean): MaybePromise<Caller> {
@@ -481,11 +458,21 @@ class OperationContext implements Context {
     }
     const restFor = (clientId: string, authorize: Authorize) =>
       this.#rest(clientId, authorize, { over: 'probes' });
-    const asker = { owner: this.owner, urgency: this.#urgency, deadline: this.#deadline };
-    return this.#options.auth.identify(this.#token, restFor, fresh, {
-      ...asker,
+    const { auth, callerKeys } = this.#options;
+    const asker = {
+      owner: this.owner,
+      urgency: this.#urgency,
+      deadline: this.#deadline,
       signal: this.waiters?.signal,
-    });
+    };
+    const isKnown = callerKeys.find(this.#token) !== undefined;
+    return auth.identify(
+      this.#token,
+      restFor,
+      fresh,
+      asker,
+      isKnown ? undefined : laneOfAddress(this.address),
+    );
   }
 
   /** A read that another operation of the same caller has begun serves this one too. */

@@ -1,12 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { type ExecutionResult, type GraphQLError, OperationTypeNode } from 'graphql';
 import { isAsyncIterable, processRegularResult, type YogaServerInstance } from 'graphql-yoga';
+import type { Body } from '../common/bodies.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 
-export interface JsonPostOptions {
+export interface JsonPostOptions<TContext> {
   /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
   readonly maxBodyBytes: number;
+  /**
+   * Reads a body. What is longer than `maxBodyBytes` is read one byte further at least.
+   *
+   * @param response whose end lets go of the body.
+   */
+  readonly readBody: (request: IncomingMessage, response: ServerResponse) => Promise<Body>;
+  /** Waits until a request that is there in full may be worked on; no promise where that is at once. */
+  readonly turn: (request: IncomingMessage, context: TContext) => Promise<unknown> | undefined;
   /** Whether pages of an origin may read answers. */
   readonly allowsOrigin: (origin: string) => boolean;
   /** The JSON of a result that has no errors. */
@@ -36,6 +46,8 @@ export type Transport<TContext> = (
   context: TContext,
 ) => Promise<void>;
 
+type WholeBody = Extract<Body, { readonly kind: 'whole' }>;
+
 type MediaType = 'application/graphql-response+json' | 'application/json';
 
 const JSON_CONTENT = /^application\/json *(; *charset=utf-8)?$/i;
@@ -54,7 +66,7 @@ const PARAMETERS = new Set(['query', 'variables', 'operationName', 'extensions']
  */
 export function createJsonPost<TContext extends object>(
   yoga: YogaServerInstance<TContext, object>,
-  options: JsonPostOptions,
+  options: JsonPostOptions<TContext>,
 ): Transport<TContext> {
   // All of these share one: Yoga's plugins ask it for its method alone.
   const request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });
@@ -79,17 +91,35 @@ export function createJsonPost<TContext extends object>(
     }
   }
 
+  /**
+   * Hands a body that has been read to Yoga: what is a JSON object as that, and all else as a stream. Yoga would keep a text as
+   * long as a stream of events lasts; of an object, what the stream does not need is let go of as it begins.
+   */
+  async function handOver(
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: TContext,
+    { bytes, release }: Pick<WholeBody, 'bytes'> & Partial<Pick<WholeBody, 'release'>>,
+  ): Promise<void> {
+    const parsed = jsonObjectOf(request, bytes);
+    const releaseBody = (): void => {
+      for (const name in parsed) if (name !== 'variables') Reflect.deleteProperty(parsed, name);
+      release?.();
+    };
+    const readable = Object.assign(request, { body: parsed ?? Readable.from([bytes]) });
+    Object.assign(context, { releaseBody });
+    await yoga(readable, response, context);
+  }
+
   async function serve(
     request: IncomingMessage,
     response: ServerResponse,
     context: TContext,
-    mediaType: MediaType,
+    sent: WholeBody,
   ): Promise<void> {
-    const text = await readText(request);
-    if (text === undefined) return;
-    const operation = parseOperation(text);
-    // A body that has been read already is what Yoga then reads.
-    if (operation === undefined) return yoga(Object.assign(request, { body: text }), response, context);
+    const mediaType = everydayAnswer(request);
+    const operation = mediaType === undefined ? undefined : parseOperation(sent.bytes.toString());
+    if (mediaType === undefined || operation === undefined) return handOver(request, response, context, sent);
 
     const result = await run(operation, context);
     const { origin } = request.headers;
@@ -116,19 +146,56 @@ export function createJsonPost<TContext extends object>(
   }
 
   return async (request, response, context) => {
-    const mediaType = everydayAnswer(request, options.maxBodyBytes);
-    if (mediaType === undefined) await yoga(request, response, context);
-    else await serve(request, response, context, mediaType);
+    const { method, headers } = request;
+    // What is announced to be too long, Yoga refuses unread.
+    if (method !== 'POST' || Number(headers['content-length']) > options.maxBodyBytes) {
+      await options.turn(request, context);
+      return response.destroyed ? undefined : yoga(request, response, context);
+    }
+    const body = await options.readBody(request, response);
+    switch (body.kind) {
+      case 'whole': {
+        const turn = options.turn(request, context);
+        if (turn !== undefined) await turn;
+        // Its client may have left while it waited.
+        return response.destroyed ? undefined : serve(request, response, context, body);
+      }
+      case 'too-large':
+        response.setHeader('connection', 'close');
+        return handOver(request, response, context, body);
+      case 'full':
+        refuse(request, response, body.whose);
+        return undefined;
+      default:
+        return undefined;
+    }
   };
 }
 
+/** Why there is no room for a body, and the status of HTTP. */
+const REFUSALS = {
+  own: [429, 'The requests of this caller or address that are being sent hold too many bytes.'],
+  all: [503, 'The requests that are being sent to this server hold too many bytes.'],
+} as const;
+
+/** Refuses a request whose body is not read to its end. */
+function refuse(request: IncomingMessage, response: ServerResponse, whose: keyof typeof REFUSALS): void {
+  const [status, message] = REFUSALS[whose];
+  const retryAfterMs = 1_000;
+  const error = {
+    message: `${message} Try again later.`,
+    extensions: { code: 'RATE_LIMITED', retryAfterMs },
+  };
+  request.resume();
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'retry-after': '1', connection: 'close' })
+    .end(JSON.stringify({ errors: [error] }));
+}
+
 /** The media type that Yoga would answer an everyday request with; undefined for any other request. */
-function everydayAnswer({ method, headers }: IncomingMessage, maxBodyBytes: number): MediaType | undefined {
-  const length = headers['content-length'];
+function everydayAnswer({ headers }: IncomingMessage): MediaType | undefined {
   if (
-    method !== 'POST' ||
-    length === undefined ||
-    Number(length) > maxBodyBytes ||
+    headers['content-length'] === undefined ||
     headers['content-encoding'] !== undefined ||
     !JSON_CONTENT.test(headers['content-type'] ?? '')
   ) {
@@ -143,17 +210,6 @@ function everydayAnswer({ method, headers }: IncomingMessage, maxBodyBytes: numb
   return ranges.map((range) => JSON_RANGES.get(range ?? '')).find((type) => type !== undefined);
 }
 
-/** The whole body; undefined when its sender is gone. */
-function readText(request: IncomingMessage): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    request
-      .on('data', (chunk: Buffer) => chunks.push(chunk))
-      .on('end', () => resolve((chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))?.toString()))
-      .on('error', () => resolve(undefined));
-  });
-}
-
 /**
  * What is plainly a query or a mutation; undefined for what is none, which Yoga knows how to put, and for what is a stream or
  * may be one: a document that is named instead of written.
@@ -162,6 +218,17 @@ function parseOperation(text: string): Operation | undefined {
   try {
     const body: unknown = JSON.parse(text);
     return isOperation(body) && !body.query.includes('subscription') ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A body of JSON that is an object with something in it; undefined for any other. */
+function jsonObjectOf({ headers }: IncomingMessage, bytes: Buffer): object | undefined {
+  if (!headers['content-type']?.toLowerCase().startsWith('application/json')) return undefined;
+  try {
+    const value: unknown = JSON.parse(bytes.toString());
+    return isObject(value) && Object.keys(value).length > 0 ? value : undefined;
   } catch {
     return undefined;
   }

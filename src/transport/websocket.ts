@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
-import type { Duplex } from 'node:stream';
 import {
   type DocumentNode,
   type ExecutionArgs,
@@ -14,43 +13,45 @@ import { UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { AlarmClock } from '../common/alarms.ts';
 import { PushStream } from '../common/push-stream.ts';
+import { sizeOf } from '../common/size.ts';
 import { stagger } from '../common/stagger.ts';
-import type { Turns } from '../common/turns.ts';
+import { dropUndeclared } from '../graphql/plugins/declared-variables.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
+import { keptOf, refusedStream } from '../graphql/plugins/stream-limit.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
 import type { Graph } from '../graphql/yoga.ts';
 import type { FanOutMetrics } from '../observability/metrics.ts';
-import { type Incoming, streamOwner } from '../operation/context.ts';
+import { laneOfAddress } from '../operation/caller-keys.ts';
+import type { Incoming } from '../operation/context.ts';
+import { STREAM_REFUSALS, streamOwner } from '../operation/streams.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut, type Subscribed } from './sockets/fan-out.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
-import type { OpenStreams } from './sockets/open-streams.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
 import { streamKey } from './sockets/stream-key.ts';
+import { acceptUpgrades, type UpgradeOptions } from './upgrades.ts';
 
 /** The longest message that is read, in bytes (SECURITY.md). */
 const MAX_MESSAGE_BYTES = 64 * 1024;
 /** How long a socket may stay silent before `connection_init`, in milliseconds. */
 const INIT_TIMEOUT_MS = 3_000;
 const MAX_OPERATIONS = 20;
-/** How long a closing socket may take to answer, in milliseconds. */
-const CLOSE_TIMEOUT_MS = 1_000;
+/** The longest credential, in characters: it is kept with its socket, and HTTP takes no longer one in its headers. */
+const MAX_CREDENTIAL = 16 * 1024;
+/** How long a peer may take to answer that its socket is closed, in milliseconds; and while the server stops. */
+const CLOSE_TIMEOUT_MS = 3_000;
+const STOP_TIMEOUT_MS = 1_000;
 
-export interface WebSocketOptions {
-  readonly path: string;
-  /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
-  allowsOrigin(origin: string, host: string | undefined): boolean;
-  /** The place that a socket takes, or why there is none. */
-  openStream(request: IncomingMessage): ReturnType<OpenStreams['enter']>;
-  /** The network address that a request came from; undefined where it is not known. */
-  addressOf(request: IncomingMessage): string | undefined;
+export interface WebSocketOptions extends UpgradeOptions {
   /**
    * Finds out who is calling. Rejects with UnauthenticatedError where it is nobody, else where that cannot be told now.
    *
    * @param again true to ask again, whatever was found before.
    */
   identify(incoming: Incoming, again: boolean): Promise<Caller>;
+  /** The lane in which the bearer of a credential, from an address, takes turns. */
+  laneOf(authorization: string | undefined, address: string | undefined): string;
   /** Whether an error says that a credential holds no longer. */
   isRefusal(error: unknown): boolean;
   /** What the ends of credentials are measured by. */
@@ -58,8 +59,6 @@ export interface WebSocketOptions {
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
   readonly metrics: FanOutMetrics;
-  /** When sockets are let in, and their messages taken. */
-  readonly turns: Turns;
   /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
   documentOf(request: DocumentRequest): string;
   /** The form of an error in which callers may read it. */
@@ -84,6 +83,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_MESSAGE_BYTES,
+    // ws has the option; its types do not name it yet.
+    ...{ closeTimeout: CLOSE_TIMEOUT_MS },
     handleProtocols: (protocols) =>
       protocols.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false,
   });
@@ -129,14 +130,16 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       const { extra: peer } = connection;
       const { address } = peer;
       const authorization = authorizationOf(connection);
+      if ((authorization?.length ?? 0) > MAX_CREDENTIAL) return false;
       // A stranger chose its size; what is needed of it has been read. To delete it would double what the rest of the object takes.
       Object.assign(connection, { connectionParams: undefined });
       try {
         const caller = await options.identify(incomingOf({ authorization, address }), false);
         // Nobody would end the watch of a socket that has closed meanwhile.
         if (!peer.isOpen) return false;
-        if (!peer.place.claim(streamOwner(caller))) {
-          peer.close(TRY_AGAIN_LATER, 'Too many sockets');
+        const claimed = peer.place.claim(streamOwner(caller));
+        if (claimed !== 'claimed') {
+          peer.close(TRY_AGAIN_LATER, STREAM_REFUSALS[claimed]);
           return false;
         }
       } catch (error) {
@@ -146,6 +149,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       }
       peer.authorization = authorization;
       // From now on the socket counts as its caller's.
+      peer.lane = options.laneOf(authorization, address);
       peer.address = undefined;
       expiries.watch(peer, authorization);
       return true;
@@ -159,27 +163,34 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       // This one is about to be closed, once what else it carries has been answered.
       if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
     },
-    async onSubscribe(connection, id, payload) {
+    onComplete({ extra: peer }, _id, message) {
+      peer.place.letGo(message);
+    },
+    async onSubscribe(connection, id, message) {
       const { extra: peer } = connection;
+      const payload = peer.inFull(message);
       const { authorization } = peer;
       const incoming = incomingOf({ authorization });
       const refused = (errors: readonly GraphQLError[]) =>
         errors.map((error) => options.publicForm(error, incoming.requestId));
       if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
       expiries.watch(peer, authorization);
-      const enveloped = graph.getEnveloped({ incoming });
+      const enveloped = graph.getEnveloped({ incoming, isIdentified: true });
       const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
       if (document instanceof GraphQLError) return refused([document]);
       const errors = enveloped.validate(enveloped.schema, document);
       if (errors.length > 0) return refused(errors);
-      // The message is kept as long as the operation runs: its text, which all who ask the same have in common, is not.
-      Object.assign(payload, { query: '' });
-
       const { operationName, variables } = payload;
       const { schema } = enveloped;
       const args = { schema, operationName, document, variableValues: variables };
-      const contextValue = await enveloped.contextFactory();
       const operation = preparedOperation(args);
+      dropUndeclared(operation, variables);
+      // The message is kept as long as the operation runs: what was read of it need not be.
+      Object.assign(message, { query: '', variables: undefined, extensions: undefined });
+      const kept = keptOf(args);
+      const isCounted = peer.place.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
+      if (!isCounted) return refused([refusedStream('kept-full')]);
+      const contextValue = await enveloped.contextFactory();
       if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
         return planned(args, () => enveloped.execute({ ...args, contextValue }));
 
@@ -210,54 +221,23 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', ignore);
     const { authorization } = request.headers;
-    const peer = new Peer(socket, { authorization, address, place }, peerOptions);
+    const peer = new Peer(
+      socket,
+      { authorization, address, lane: laneOfAddress(address), place },
+      peerOptions,
+    );
     const closed = protocol.opened(peer, peer);
     socket.once('close', (code, reason) => void closed(code, String(reason)));
     sockets.emit('connection', socket, request);
   };
 
-  let isStopping = false;
-  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const { origin, host } = request.headers;
-    // Nobody else listens to it any more, and a connection that breaks off must not end the process.
-    socket.on('error', ignore);
-    const [path] = (request.url ?? '').split('?');
-    if (path !== options.path) {
-      refuse(socket, '404 Not Found');
-      return;
-    }
-    if (origin !== undefined && !options.allowsOrigin(origin, host)) {
-      refuse(socket, '403 Forbidden');
-      return;
-    }
-    const place = options.openStream(request);
-    if (typeof place === 'string') {
-      refuse(
-        socket,
-        place === 'full' ? '503 Service Unavailable' : '429 Too Many Requests',
-        'Retry-After: 10\r\n',
-      );
-      return;
-    }
-    socket.once('close', place.leave);
-    const address = options.addressOf(request);
-    const letIn = (): void => {
-      if (isStopping) refuse(socket, '503 Service Unavailable');
-      else
-        sockets.handleUpgrade(request, socket, head, (webSocket) =>
-          open(webSocket, request, { address, place }),
-        );
-    };
-    const turn = turns.turn('arrivals', address);
-    if (turn === undefined) letIn();
-    else void turn.then(letIn);
-  };
-  server.on('upgrade', onUpgrade);
+  const stopUpgrades = acceptUpgrades(server, options, ({ request, socket, head, address, place }) =>
+    sockets.handleUpgrade(request, socket, head, (webSocket) => open(webSocket, request, { address, place })),
+  );
 
   return {
     async stop() {
-      isStopping = true;
-      server.off('upgrade', onUpgrade);
+      stopUpgrades();
       await stagger([...sockets.clients], close);
       stopHeartbeat();
       await new Promise((resolve) => sockets.close(resolve));
@@ -272,7 +252,7 @@ type Coming = Pick<Peer, 'address' | 'place'>;
 async function close(socket: WebSocket): Promise<void> {
   if (socket.readyState === socket.CLOSED) return;
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
+    const timer = setTimeout(() => socket.terminate(), STOP_TIMEOUT_MS);
     socket.once('close', () => {
       clearTimeout(timer);
       resolve();
@@ -335,9 +315,4 @@ function authorizationOf({ connectionParams, extra }: Connection): string | unde
     if (typeof value === 'string') return value;
   }
   return extra.authorization;
-}
-
-/** @param headers lines, each with its end. */
-function refuse(socket: Duplex, status: string, headers = ''): void {
-  socket.end(`HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`);
 }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { GraphQLError } from 'graphql';
 import { createSchema, createYoga } from 'graphql-yoga';
 import { afterAll, beforeEach, expect, it } from 'vitest';
+import { Bodies } from '../../src/common/bodies.ts';
 import { createJsonPost } from '../../src/transport/http-fast-path.ts';
 
 /** How often Yoga's own transport was handed a request. */
@@ -21,8 +22,11 @@ const counted = new Proxy(yoga, {
     return Reflect.apply(target, self, args);
   },
 });
+const bodies = new Bodies({ total: 10_000, strangers: 0, perKey: 10_000 });
 const serve = createJsonPost(counted, {
   maxBodyBytes: 1_000,
+  readBody: (request) => bodies.read(request, { key: 'one', isKnown: true, maxBytes: 1_000 }),
+  turn: () => undefined,
   allowsOrigin: () => false,
   stringify: JSON.stringify,
   documentOf: ({ query }) => query,

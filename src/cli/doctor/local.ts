@@ -133,7 +133,8 @@ export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Fi
     else if (state.status === 'degraded') {
       const { degraded = [], spooled = 0, unreadableSpools = [], reasons = [] } = state;
       const { paymentsHeld = false } = state;
-      const isTold = (part: string) => part === 'spool' || part === 'redis' || (part === 'payments' && paymentsHeld);
+      const isTold = (part: string) =>
+        part === 'spool' || part === 'redis' || (part === 'payments' && paymentsHeld);
       const away = degraded.filter((part) => !isTold(part));
       if (paymentsHeld) {
         found.failure(

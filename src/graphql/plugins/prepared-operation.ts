@@ -128,7 +128,9 @@ export interface IdentifiedContext {
  *
  * @param maxBytes how much may be kept.
  */
-export function usePreparedOperations(maxBytes: number): Plugin<IdentifiedContext> {
+export function usePreparedOperations(
+  maxBytes: number,
+): Plugin<IdentifiedContext, Partial<IdentifiedContext>> {
   const kept = new LRUCache<string, PreparedDocument>({
     maxSize: maxBytes,
     sizeCalculation: (document) => document.bytes,
@@ -149,7 +151,7 @@ export function usePreparedOperations(maxBytes: number): Plugin<IdentifiedContex
       const known = kept.peek(typeof params.source === 'string' ? params.source : params.source.body);
       if (known !== undefined) setParsedDocument(known.node);
     },
-    onValidate({ params, setResult }) {
+    onValidate({ params, setResult, context }) {
       const document = preparedDocument(params.schema, params.documentAST);
       if (document.isValid) {
         setResult([]);
@@ -157,6 +159,8 @@ export function usePreparedOperations(maxBytes: number): Plugin<IdentifiedContex
       }
       return ({ valid }) => {
         document.isValid = valid;
+        // A thousand phones that come back at once have it in common from the first one on.
+        if (valid && context.isIdentified === true) keep(document);
       };
     },
     onExecute({ args }) {

@@ -13,6 +13,8 @@ const PING_MS = 12_000;
 export interface CuttableConnection {
   /** Ends the connection in the midst of an answer; undefined where an operation has no connection of its own. */
   readonly cut?: () => void;
+  /** Lets go of the request's body, of which a stream keeps nothing. */
+  readonly releaseBody?: () => void;
   readonly incoming?: {
     /** Who waits for the result; its signal is aborted once nobody does. */
     readonly waiters: { readonly signal: AbortSignal } | undefined;
@@ -50,6 +52,7 @@ export function useServerSentEvents(metrics: DeliveryMetrics): Plugin<object, Cu
         }, 'application/json');
         return;
       }
+      serverContext.releaseBody?.();
       setResultProcessor((_, fetchAPI) => {
         // Only subscriptions give iterables here, and those are of results.
         const body = encode(result as AsyncIterable<ExecutionResult>, serverContext, metrics);

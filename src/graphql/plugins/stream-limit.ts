@@ -1,10 +1,13 @@
-import { GraphQLError } from 'graphql';
+import { type ExecutionArgs, GraphQLError } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { sizeOf } from '../../common/size.ts';
+import { type Kept, STREAM_REFUSALS, type StreamRefusal } from '../../operation/streams.ts';
+import { preparedDocument } from './prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface CountedContext {
-  /** Counts a stream that is about to begin; false where no more may. One over a socket is counted with its socket. */
-  openStream(): boolean;
+  /** Counts a stream that is about to begin, or says why it may not. One over a socket is counted with its socket. */
+  openStream(kept: Kept): StreamRefusal | undefined;
 }
 
 /** Refuses a stream where too many are open already. Must stand before the plugin that gives errors their public form. */
@@ -13,16 +16,32 @@ export function useStreamLimit(): Plugin<CountedContext> {
     onSubscribe({ args }) {
       return {
         onSubscribeResult({ result, setResult }) {
-          if (!isAsyncIterable(result) || args.contextValue.openStream()) return;
+          if (!isAsyncIterable(result)) return;
+          const refusal = args.contextValue.openStream(keptOf(args));
+          if (refusal === undefined) return;
           void result[Symbol.asyncIterator]().return?.();
-          setResult({ errors: [tooMany()] });
+          setResult({ errors: [refusedStream(refusal)] });
         },
       };
     },
   };
 }
 
-const tooMany = (): GraphQLError =>
-  new GraphQLError('Too many streams are open. Close one, or try again later.', {
-    extensions: { code: 'TOO_COMPLEX', retryable: true },
+/** What an operation keeps as long as it lasts. */
+export function keptOf({
+  schema,
+  document,
+  variableValues,
+}: Pick<ExecutionArgs, 'schema' | 'document' | 'variableValues'>): Kept {
+  const prepared = preparedDocument(schema, document);
+  return {
+    bytes: variableValues == null ? 0 : sizeOf(variableValues),
+    document: prepared,
+    documentBytes: prepared.bytes,
+  };
+}
+
+export const refusedStream = (refusal: StreamRefusal): GraphQLError =>
+  new GraphQLError(STREAM_REFUSALS[refusal], {
+    extensions: { code: 'TOO_COMPLEX', ...(refusal === 'kept-full' ? {} : { retryable: true }) },
   });

@@ -27,12 +27,13 @@ export function startHeartbeat(server: WebSocketServer): () => void {
   const timer = setInterval(() => {
     tick = (tick + 1) % PARTS;
     for (const socket of server.clients) {
-      if (parts.get(socket) !== tick || socket.readyState !== WebSocket.OPEN) continue;
+      if (parts.get(socket) !== tick) continue;
       if (silent.has(socket)) {
         socket.terminate();
       } else {
         silent.add(socket);
-        socket.ping();
+        // One whose peer has closed its half, and does not read the rest, is closing without a time-out.
+        if (socket.readyState === WebSocket.OPEN) socket.ping();
       }
     }
   }, PING_MS / PARTS);

@@ -1,22 +1,23 @@
-import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
+import { CloseCode, type WebSocket as ProtocolSocket, type SubscribePayload } from 'graphql-ws';
 import { type RawData, WebSocket } from 'ws';
 import type { Turns } from '../../common/turns.ts';
 import type { Watched } from './expiry-watch.ts';
 import type { Outlet } from './fan-out.ts';
+import { shortened } from './messages.ts';
 import type { StreamPlace } from './open-streams.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
 
 /** What a socket comes with. */
-export type Arrival = Pick<Peer, 'authorization' | 'address' | 'place'>;
+export type Arrival = Pick<Peer, 'authorization' | 'address' | 'lane' | 'place'>;
 
 /** What all sockets share. */
 export interface PeerOptions {
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
   /** When a message is taken, but for the first one of a socket. */
-  readonly turns: Turns;
+  readonly turns: Pick<Turns, 'turn'>;
 }
 
 /** How much may wait for a peer to read it when it is to be sent more, in bytes. */
@@ -29,20 +30,25 @@ export class Peer implements ProtocolSocket, Watched {
   authorization: string | undefined;
   /** The network address that it came from, until the socket is initialised; undefined where it is not known. */
   address: string | undefined;
+  /** In which it takes turns: of its address, until its caller is known. */
+  lane: string;
   expiresAt: number | undefined;
   readonly place: StreamPlace;
   readonly #socket: WebSocket;
   readonly #options: PeerOptions;
   #isGreeted = false;
+  /** What the message that is being taken asks for. */
+  #payload: SubscribePayload | undefined;
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
 
-  constructor(socket: WebSocket, { authorization, address, place }: Arrival, options: PeerOptions) {
+  constructor(socket: WebSocket, { authorization, address, lane, place }: Arrival, options: PeerOptions) {
     this.place = place;
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;
     this.address = address;
+    this.lane = lane;
     this.#options = options;
   }
 
@@ -67,7 +73,11 @@ export class Peer implements ProtocolSocket, Watched {
 
   onMessage(take: (data: string) => Promise<void>): void {
     const taken = (data: RawData): void => {
-      take(String(data)).catch(() => this.close(CloseCode.InternalServerError, 'Internal server error'));
+      const { text, payload } = shortened(String(data));
+      this.#payload = payload;
+      // What the message asks for is read before this returns.
+      take(text).catch(() => this.close(CloseCode.InternalServerError, 'Internal server error'));
+      this.#payload = undefined;
     };
     this.#socket.on('message', (data) => {
       // The first one says who is there, and is waited for no longer than a moment.
@@ -104,7 +114,12 @@ export class Peer implements ProtocolSocket, Watched {
   }
 
   #turn(): Promise<void> | undefined {
-    return this.#options.turns.turn('streams', this);
+    return this.#options.turns.turn('streams', this.lane);
+  }
+
+  /** What a message asks for that is being taken, in full. */
+  inFull(payload: SubscribePayload): SubscribePayload {
+    return this.#payload ?? payload;
   }
 
   expired(): void {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { getNamedType, isCompositeType, Kind, OperationTypeNode, visit } from 'graphql';
 import type { PreparedOperation } from '../../graphql/plugins/prepared-operation.ts';
 import { dependsOnValueAlone } from './event-only.ts';
@@ -41,7 +42,8 @@ export function streamKey({
   const ofAnyCredential = visibility !== undefined && operation.derived(isOfEvent);
   const whose = ofAnyCredential ? `for ${visibility}` : `by ${credential}`;
   return {
-    key: `${operation.id} ${JSON.stringify(others)} ${whose}`,
+    // What it is made of may be long, and is kept with each stream.
+    key: hash('sha256', JSON.stringify([operation.id, others, whose]), 'base64url'),
     resumes: place !== undefined && place !== null,
     ofAnyCredential,
   };

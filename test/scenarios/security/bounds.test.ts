@@ -12,7 +12,7 @@ let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await startGateway({
     webhooks: false,
-    config: { streams: { total: 6, perAddress: 3, perCaller: 2 } },
+    config: { streams: { total: 6, perAddress: 3, perCaller: 2, perClient: 6 } },
   });
 });
 afterAll(() => gateway.stop());
@@ -96,7 +96,7 @@ describe('open streams', () => {
       body: JSON.stringify({ query: MONEY_IN }),
     });
     expect(over.status).toBe(503);
-    expect(await over.text()).toContain('Too many streams are open');
+    expect(await over.text()).toContain('Too many streams of this caller are open.');
     await close(...sockets);
   });
 

@@ -1,0 +1,126 @@
+import { LRUCache } from 'lru-cache';
+import { UpstreamError } from '../upstream/errors.ts';
+import type { Rest } from '../upstream/rest.ts';
+
+/** How long a refusal counts, in milliseconds. */
+const COUNTED_MS = 60_000;
+/** Sources whose refusals are remembered. */
+const MAX_SOURCES = 10_000;
+
+/** The guesses of one source that are being made, and those that wait. */
+interface Pending {
+  count: number;
+  /** Told whether they may be made. */
+  readonly waiting: ((entered: boolean) => void)[];
+}
+
+/**
+ * Bounds what one source, such as a network address, may present that the upstream refuses: so much in a minute. A guess whose
+ * outcome is open counts as a refusal, so that no more are sent at once than may be refused; the next one waits for it. A
+ * source that is right every time is slowed down, and never refused.
+ */
+export class Guesses {
+  readonly #limit: number;
+  readonly #refused = new LRUCache<string, number>({ max: MAX_SOURCES, ttl: COUNTED_MS, noUpdateTTL: true });
+  readonly #pending = new Map<string, Pending>();
+
+  /** @param limit refusals of one source in a minute. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /**
+   * Makes a guess when it may be made.
+   *
+   * @param isRefused whether what came of it is a refusal; `failed` where it was thrown.
+   * @param tooMany the error of a source that has been refused too often; the guess is not made then.
+   */
+  async make<T>(
+    source: string,
+    guess: () => Promise<T>,
+    isRefused: (outcome: { readonly result: T } | { readonly failed: unknown }) => boolean,
+    tooMany: () => Error,
+  ): Promise<T> {
+    const pending = await this.#enter(source, tooMany);
+    let refused = false;
+    try {
+      const result = await guess();
+      refused = isRefused({ result });
+      return result;
+    } catch (failed) {
+      refused = isRefused({ failed });
+      throw failed;
+    } finally {
+      this.#settle(source, pending, refused);
+    }
+  }
+
+  async #enter(source: string, tooMany: () => Error): Promise<Pending> {
+    const left = this.#left(source);
+    if (left <= 0) throw tooMany();
+    const pending = this.#pending.get(source) ?? { count: 0, waiting: [] };
+    this.#pending.set(source, pending);
+    if (pending.count < left) pending.count += 1;
+    else if (!(await new Promise<boolean>((resolve) => pending.waiting.push(resolve)))) throw tooMany();
+    return pending;
+  }
+
+  #settle(source: string, pending: Pending, refused: boolean): void {
+    if (refused) this.#refused.set(source, (this.#refused.get(source) ?? 0) + 1);
+    pending.count -= 1;
+    const left = this.#left(source);
+    const free = left <= 0 ? pending.waiting.length : Math.max(0, left - pending.count);
+    for (const enter of pending.waiting.splice(0, free)) {
+      // The place is its own from now on, before anybody else comes.
+      if (left > 0) pending.count += 1;
+      enter(left > 0);
+    }
+    if (pending.count === 0) this.#pending.delete(source);
+  }
+
+  #left(source: string): number {
+    return this.#limit - (this.#refused.get(source) ?? 0);
+  }
+}
+
+/** API keys that one address may have refused in a minute. People mistype a key less often, also behind one address. */
+export const KEY_GUESSES = 10;
+
+const isRefusal = (status: number | undefined): boolean => status === 401 || status === 403;
+
+/** REST calls under a credential that somebody may be guessing, from a source. */
+export const guessing = (rest: Rest, guesses: Guesses, source: string): Rest => {
+  const tooMany = () =>
+    new UpstreamError(
+      'UPSTREAM_RATE_LIMITED',
+      'The service has refused too many keys from this address. Try again in a minute.',
+      { dispatched: false },
+    );
+  return {
+    ...rest,
+    get: (route, options) =>
+      guesses.make(
+        source,
+        () => rest.get(route, options),
+        (outcome) =>
+          'failed' in outcome &&
+          outcome.failed instanceof UpstreamError &&
+          isRefusal(outcome.failed.refusal?.httpStatus),
+        tooMany,
+      ),
+    send: async (method, route, options) => {
+      try {
+        return await guesses.make(
+          source,
+          () => rest.send(method, route, options),
+          (outcome) =>
+            'result' in outcome && outcome.result.kind === 'answered' && isRefusal(outcome.result.status),
+          tooMany,
+        );
+      } catch (error) {
+        if (error instanceof UpstreamError) return { kind: 'failed', error };
+        throw error;
+      }
+    },
+  };
+};

@@ -1,0 +1,118 @@
+import type { IncomingMessage } from 'node:http';
+
+/** What has become of a body. */
+export type Body =
+  /** Its bytes count until they are let go. */
+  | { readonly kind: 'whole'; readonly bytes: Buffer; readonly release: () => void }
+  /** Longer than one may be; its beginning, one byte longer than that at least. */
+  | { readonly kind: 'too-large'; readonly bytes: Buffer }
+  | { readonly kind: 'too-slow' }
+  /** There is no room: in all, or for those with the same key. */
+  | { readonly kind: 'full'; readonly whose: 'all' | 'own' }
+  /** The sender went away. */
+  | { readonly kind: 'gone' };
+
+export interface BodyLimits {
+  /** Bytes of all bodies together. */
+  readonly total: number;
+  /** Of these, bytes of all whose sender nobody has verified. */
+  readonly strangers: number;
+  /** Bytes of those with one key. */
+  readonly perKey: number;
+}
+
+export interface BodyRequest {
+  /** Whose it is: those with the same key share what one may have. */
+  readonly key: string;
+  /** Whether its sender was verified. */
+  readonly isKnown: boolean;
+  /** The longest body, in bytes. */
+  readonly maxBytes: number;
+  /** How long its sender may take, in milliseconds; undefined for as long as the server lets it. */
+  readonly deadlineMs?: number;
+}
+
+/** What a piece of a body takes beside its bytes. A body may come in pieces of one byte. */
+const PIECE_BYTES = 128;
+
+/**
+ * Reads bodies, and bounds what those under way take together. What counts is what has arrived: to announce a long body costs its
+ * sender nothing, and takes nothing from others. A body counts from its first byte until it is let go.
+ */
+export class Bodies {
+  readonly #limits: BodyLimits;
+  readonly #held = new Map<string, number>();
+  #total = 0;
+  #strangers = 0;
+
+  constructor(limits: BodyLimits) {
+    this.#limits = limits;
+  }
+
+  /** Bytes that are held at the moment. */
+  get held(): number {
+    return this.#total;
+  }
+
+  /** Reads a body as far as it may go. Never rejects. */
+  read(request: IncomingMessage, { key, isKnown, maxBytes, deadlineMs }: BodyRequest): Promise<Body> {
+    return new Promise((resolve) => {
+      const pieces: Buffer[] = [];
+      let length = 0;
+      let held = 0;
+      const release = (): void => {
+        this.#count(key, isKnown, -held);
+        held = 0;
+      };
+      const settle = (body: Body): void => {
+        clearTimeout(timer);
+        request.off('data', take).off('end', end).off('close', leave);
+        if (body.kind !== 'whole') release();
+        pieces.length = 0;
+        resolve(body);
+      };
+      const take = (piece: Buffer): void => {
+        const bytes = piece.length + PIECE_BYTES;
+        const whose = this.#lacks(key, isKnown, bytes);
+        if (whose !== undefined) {
+          settle({ kind: 'full', whose });
+          return;
+        }
+        held += bytes;
+        this.#count(key, isKnown, bytes);
+        pieces.push(piece);
+        length += piece.length;
+        if (length > maxBytes) settle({ kind: 'too-large', bytes: Buffer.concat(pieces) });
+      };
+      const end = (): void => {
+        const [only] = pieces;
+        const bytes = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+        settle({ kind: 'whole', bytes, release });
+      };
+      const leave = (): void => settle({ kind: 'gone' });
+      const timer =
+        deadlineMs === undefined ? undefined : setTimeout(() => settle({ kind: 'too-slow' }), deadlineMs);
+      // A connection that breaks off says so as an error first; what follows is for nobody.
+      request.on('error', ignore).on('data', take).once('end', end).once('close', leave);
+      if (request.destroyed) leave();
+    });
+  }
+
+  #lacks(key: string, isKnown: boolean, bytes: number): 'all' | 'own' | undefined {
+    const { total, strangers, perKey } = this.#limits;
+    if ((this.#held.get(key) ?? 0) + bytes > perKey) return 'own';
+    if (this.#total + bytes > total) return 'all';
+    return !isKnown && this.#strangers + bytes > strangers ? 'all' : undefined;
+  }
+
+  #count(key: string, isKnown: boolean, bytes: number): void {
+    if (bytes === 0) return;
+    this.#total += bytes;
+    if (!isKnown) this.#strangers += bytes;
+    const held = (this.#held.get(key) ?? 0) + bytes;
+    if (held > 0) this.#held.set(key, held);
+    else this.#held.delete(key);
+  }
+}
+
+const ignore = (): void => undefined;

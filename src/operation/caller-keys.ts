@@ -1,0 +1,78 @@
+import { LRUCache } from 'lru-cache';
+import type { Caller } from '../auth/caller.ts';
+import type { Owner } from '../common/party.ts';
+
+/** Whose a credential is that was verified. */
+export interface KnownKeys {
+  /** For a fair share of REST calls and operations. */
+  readonly owner: Owner;
+  /** For turns of this process: in service mode the subject, else the client, however many credentials it has. */
+  readonly lane: string;
+}
+
+const MAX_KNOWN = 20_000;
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
+
+/** The token of an `Authorization`; undefined where it has none. */
+export const tokenOf = (authorization: string | undefined): string | undefined =>
+  BEARER.exec(authorization ?? '')?.[1];
+
+/**
+ * Credentials that were verified, and whose they are. A stranger can make up as many credentials as it likes: one that nobody has
+ * verified counts for the address that it came from.
+ *
+ * The first noted goes first: that costs less than to note each use, and one that is still in use is noted again by its next
+ * operation.
+ */
+export class CallerKeys {
+  readonly #known = new LRUCache<string, KnownKeys>({ max: MAX_KNOWN });
+
+  /** Undefined for a token that nobody has verified. */
+  find(token: string): KnownKeys | undefined {
+    return this.#known.peek(token);
+  }
+
+  /** Notes a token that was verified. */
+  note(token: string, caller: Caller): KnownKeys {
+    const owner = ownerOf(caller, token);
+    const keys = { owner, lane: caller.subject === undefined ? owner.group : owner.caller };
+    this.#known.set(token, keys);
+    return keys;
+  }
+
+  /** Undefined for an `Authorization` that nobody has verified. */
+  findBearer(authorization: string | undefined): KnownKeys | undefined {
+    const token = tokenOf(authorization);
+    return token === undefined ? undefined : this.find(token);
+  }
+
+  /**
+   * The lane in which the bearer of an `Authorization` takes turns.
+   *
+   * @param address the network address that it came from; undefined where it is not known.
+   */
+  laneOf(authorization: string | undefined, address: string | undefined): string {
+    return this.findBearer(authorization)?.lane ?? laneOfAddress(address);
+  }
+}
+
+/** The lane of all whom nobody has verified, and who come from one address. */
+export const laneOfAddress = (address: string | undefined): string => `address ${address ?? ''}`;
+
+/** Whose the work is of all whom nobody has verified, and who come from one address. */
+export function ownerOfAddress(address: string | undefined): Owner {
+  const lane = laneOfAddress(address);
+  return { caller: lane, group: lane };
+}
+
+/**
+ * Whose the operations of a verified caller are: in service mode those of the subject of its token, else of the token. All tokens of one
+ * client are one group; in service mode, where there is one client, all those of one customer, and each subject that acts for the
+ * whole client.
+ */
+export function ownerOf({ clientId, customerId, subject }: Caller, token: string): Owner {
+  const caller = subject === undefined ? `token ${token}` : `subject ${subject}`;
+  if (customerId !== undefined) return { caller, group: `customer ${clientId} ${customerId}` };
+  return { caller, group: subject === undefined ? `client ${clientId}` : caller };
+}

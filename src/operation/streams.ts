@@ -1,0 +1,36 @@
+import type { Caller } from '../auth/caller.ts';
+
+/** Whose a stream is. */
+export interface StreamOwner {
+  /** The same for all streams of one caller: in service mode a subject, for one customer where it is narrowed to one; else the client. */
+  readonly caller: string;
+  readonly clientId: string;
+}
+
+export const streamOwner = ({ clientId, customerId, subject }: Caller): StreamOwner => ({
+  caller:
+    subject === undefined && customerId === undefined ? clientId : `${customerId ?? ''} ${subject ?? ''}`,
+  clientId,
+});
+
+/** What an operation keeps as long as it lasts. */
+export interface Kept {
+  /** Its own, such as its variables. */
+  readonly bytes: number;
+  /** Its document, which counts once however many operations of a caller have it. */
+  readonly document: object;
+  readonly documentBytes: number;
+}
+
+/** Why a stream may not begin. */
+export type StreamRefusal = 'full' | 'address-full' | 'caller-full' | 'client-full' | 'kept-full';
+
+/** The refusals for people: each says whose streams are too many. */
+export const STREAM_REFUSALS: Readonly<Record<StreamRefusal, string>> = {
+  full: 'Too many streams are open in this process. Try again later.',
+  'address-full': 'Too many streams are open from this network address. Close one, or try again later.',
+  'caller-full': 'Too many streams of this caller are open. Close one, or try again later.',
+  'client-full': 'Too many streams are open of all callers of this client. Try again later.',
+  'kept-full':
+    'The open operations of this caller keep too many bytes of variables and documents. Close one, or send less.',
+};

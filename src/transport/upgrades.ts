@@ -1,0 +1,92 @@
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Turns } from '../common/turns.ts';
+import { laneOfAddress } from '../operation/caller-keys.ts';
+import type { OpenStreams, StreamPlace } from './sockets/open-streams.ts';
+
+/** How long a peer that is refused may take to read why, and to close its side, in milliseconds. */
+const REFUSED_MS = 1_000;
+
+export interface UpgradeOptions {
+  readonly path: string;
+  /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
+  allowsOrigin(origin: string, host: string | undefined): boolean;
+  /** The place that a socket takes, or why there is none. */
+  openStream(request: IncomingMessage): ReturnType<OpenStreams['enter']>;
+  /** The network address that a request came from; undefined where it is not known. */
+  addressOf(request: IncomingMessage): string | undefined;
+  readonly turns: Turns;
+}
+
+/** An upgrade that is let in. */
+export interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly place: StreamPlace;
+  readonly address: string | undefined;
+}
+
+/** A function of its own in each listener would hold all that its socket's upgrade knew, the bytes of the request among it. */
+const ignore = (): void => undefined;
+
+/**
+ * Lets in the upgrades that may become sockets, in turns, and refuses all others. Node hands over the connection of an
+ * upgrade without any of its time-outs.
+ *
+ * @returns ends it: what has not been let in by then is refused.
+ */
+export function acceptUpgrades(
+  server: Server,
+  { path, allowsOrigin, openStream, addressOf, turns }: UpgradeOptions,
+  letIn: (upgrade: Upgrade) => void,
+): () => void {
+  let isStopping = false;
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    const { origin, host } = request.headers;
+    // Nobody else listens to it any more, and a connection that breaks off must not end the process.
+    socket.on('error', ignore);
+    if ((request.url ?? '').split('?', 1)[0] !== path) {
+      refuse(socket, '404 Not Found');
+      return;
+    }
+    if (origin !== undefined && !allowsOrigin(origin, host)) {
+      refuse(socket, '403 Forbidden');
+      return;
+    }
+    const place = openStream(request);
+    if (typeof place === 'string') {
+      const status = place === 'full' ? '503 Service Unavailable' : '429 Too Many Requests';
+      refuse(socket, status, 'Retry-After: 10\r\n');
+      return;
+    }
+    socket.once('close', () => place.leave());
+    const address = addressOf(request);
+    const enter = (): void => {
+      if (isStopping) refuse(socket, '503 Service Unavailable');
+      else letIn({ request, socket, head, place, address });
+    };
+    const turn = turns.turn('arrivals', laneOfAddress(address));
+    if (turn === undefined) enter();
+    else void turn.then(enter);
+  };
+  server.on('upgrade', onUpgrade);
+  return () => {
+    isStopping = true;
+    server.off('upgrade', onUpgrade);
+  };
+}
+
+/**
+ * Says why, and ends the connection. `end` alone closes one half of it: a peer that never closes the other, or never reads,
+ * would keep the connection for good. What the peer still sends is thrown away, since data that nobody has read makes the
+ * operating system reset the connection, and the peer would not learn why.
+ *
+ * @param headers lines, each with its end.
+ */
+function refuse(socket: Duplex, status: string, headers = ''): void {
+  socket.resume();
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`);
+  const timer = setTimeout(() => socket.destroy(), REFUSED_MS);
+  socket.once('close', () => clearTimeout(timer));
+}

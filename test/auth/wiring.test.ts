@@ -1,0 +1,201 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
+import { KnownCallers } from '../../src/auth/known-callers.ts';
+import { createTokenVerifier } from '../../src/auth/token-verifier.ts';
+import { Secret } from '../../src/common/secret.ts';
+import type { Asker } from '../../src/upstream/shared-work.ts';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { AUDIENCE, callerToken, ISSUER, JWT_SECRET, serviceFor } from '../helpers/service.ts';
+import { until } from '../helpers/until.ts';
+
+const CLIENT = '{ client { id } }';
+const ASKER: Asker = {
+  owner: { caller: 'one', group: 'one' },
+  urgency: 'operations',
+  deadline: Number.POSITIVE_INFINITY,
+  signal: undefined,
+};
+const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
+
+const verify = createTokenVerifier({
+  keys: { secret: new Secret(JWT_SECRET) },
+  issuer: ISSUER,
+  audience: AUDIENCE,
+  keyOwnerClaim: 'sub',
+});
+
+const signed = (claims: object, expiresIn: number | undefined = 3_600): Promise<string> =>
+  new SignJWT({
+    iss: ISSUER,
+    aud: AUDIENCE,
+    ...(expiresIn === undefined ? {} : { exp: inSeconds(expiresIn) }),
+    ...claims,
+  })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(new TextEncoder().encode(JWT_SECRET));
+
+describe('a caller’s token', () => {
+  it('may be for several audiences, one of which is the gateway', async () => {
+    await expect(verify(await signed({ aud: ['other', AUDIENCE] }))).resolves.toBeDefined();
+    await expect(verify(await signed({ aud: ['other', 'another'] }))).rejects.toThrow(UnauthenticatedError);
+    await expect(verify(await signed({ aud: [] }))).rejects.toThrow(UnauthenticatedError);
+  });
+
+  it('holds from its nbf on, and up to its exp; no difference of clocks is forgiven', async () => {
+    await expect(verify(await signed({ nbf: inSeconds(-1) }))).resolves.toBeDefined();
+    await expect(verify(await signed({ nbf: inSeconds(5) }))).rejects.toThrow(UnauthenticatedError);
+    await expect(verify(await signed({}, 30))).resolves.toBeDefined();
+    await expect(verify(await signed({}, -1))).rejects.toThrow('has expired');
+  });
+
+  it('without exp, or with one that is no number, holds for nobody', async () => {
+    await expect(verify(await signed({ exp: undefined }))).rejects.toThrow(UnauthenticatedError);
+    await expect(verify(await signed({ exp: 'never' }))).rejects.toThrow(UnauthenticatedError);
+  });
+});
+
+describe('a gateway in service mode', () => {
+  let gateway: RunningGateway;
+  beforeAll(async () => {
+    gateway = await startGateway({ webhooks: false });
+  });
+  afterAll(() => gateway.stop());
+
+  it('accepts a key that its provider has rotated to, and keeps what the older one signed', async () => {
+    const pairs = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')]);
+    const jwks = await Promise.all(
+      pairs.map(async ({ publicKey }, index) => ({ ...(await exportJWK(publicKey)), kid: `k${index}` })),
+    );
+    let shown = jwks.slice(0, 1);
+    let read = 0;
+    const provider = createServer((_request, response) => {
+      read += 1;
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ keys: shown }));
+    });
+    await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
+    const jwksUrl = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/keys`;
+    const verifyByKeys = createTokenVerifier({
+      keys: { jwksUrl },
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      keyOwnerClaim: 'sub',
+    });
+    const sign = (index: number) =>
+      new SignJWT({ iss: ISSUER, aud: AUDIENCE, exp: inSeconds(60) })
+        .setProtectedHeader({ alg: 'ES256', kid: `k${index}` })
+        .sign(pairs[index]?.privateKey ?? pairs[0].privateKey);
+    await expect(verifyByKeys(await sign(0))).resolves.toBeDefined();
+    shown = jwks;
+    // Keys are not read again within half a minute.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    await expect(verifyByKeys(await sign(1))).resolves.toBeDefined();
+    await expect(verifyByKeys(await sign(0))).resolves.toBeDefined();
+    const known = read;
+    expect(known).toBe(2);
+    // Keys that nobody has are not looked for with each token.
+    const foreign = await generateKeyPair('ES256');
+    for (let round = 0; round < 5; round += 1) {
+      const token = new SignJWT({ iss: ISSUER, aud: AUDIENCE, exp: inSeconds(60) });
+      const made = token
+        .setProtectedHeader({ alg: 'ES256', kid: `made-up-${round}` })
+        .sign(foreign.privateKey);
+      await expect(verifyByKeys(await made)).rejects.toThrow(UnauthenticatedError);
+    }
+    expect(read).toBe(known);
+    provider.closeAllConnections();
+    await new Promise((resolve) => provider.close(resolve));
+  });
+
+  it('serves no operation whose token has ended while it waited in the queue', async () => {
+    const { sandbox } = gateway;
+    await using service = await startGateway({
+      sandbox,
+      webhooks: false,
+      config: { service: serviceFor(sandbox), upstreamCallsPerCaller: 1 },
+    });
+    const lasting = { authorization: `Bearer ${await callerToken({ sub: 'one' })}` };
+    await service.query(CLIENT, {}, lasting);
+    const exp = inSeconds(2);
+    const ending = { authorization: `Bearer ${await callerToken({ sub: 'one', exp })}` };
+    // The same subject has its share under way, and the other waits for it.
+    expect((await service.query(CLIENT, {}, ending)).errors).toBeUndefined();
+    await control(sandbox, 'POST', '/sandbox/faults', {
+      match: { path: '/v1/clients/*/transactions/*' },
+      fault: { delayMs: 3_500 },
+    });
+    const id = '11111111-2222-4333-8444-555555555555';
+    const query = `{ transaction(id: "${id}") { id } }`;
+    const first = service.query(query, {}, lasting);
+    await until(
+      async () =>
+        (await control(sandbox, 'GET', '/sandbox/requests')).counts[
+          'GET /v1/clients/{clientId}/transactions/{transactionId}'
+        ] > 0,
+    );
+    const second = await service.query(query, {}, ending);
+    expect(Date.now()).toBeGreaterThan(exp * 1_000);
+    expect(second.errors?.[0]?.extensions).toMatchObject({ code: 'UNAUTHENTICATED' });
+    await first;
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+  });
+});
+
+describe('callers who ask who they are at the same time', () => {
+  const caller = {
+    clientId: 'c',
+    customerId: undefined,
+    subject: undefined,
+    keyOwner: undefined,
+    scopes: new Set<never>(),
+    expiresAt: undefined,
+  };
+
+  it('share one question, and one that fails is asked again', async () => {
+    const known = new KnownCallers();
+    const asked: PromiseWithResolvers<typeof caller>[] = [];
+    const ask = () => {
+      const one = Promise.withResolvers<typeof caller>();
+      asked.push(one);
+      return one.promise;
+    };
+    const both = Promise.allSettled([known.find('t', ask, false, ASKER), known.find('t', ask, false, ASKER)]);
+    asked[0]?.reject(new Error('away'));
+    expect((await both).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    const again = known.find('t', ask, false, ASKER);
+    asked[1]?.resolve(caller);
+    expect(await again).toBe(caller);
+    expect(known.find('t', ask, false, ASKER)).toBe(caller);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('go on where the one that asked first leaves in the midst of it', async () => {
+    await using gateway = await startGateway({ webhooks: false });
+    const { sandbox } = gateway;
+    await control(sandbox, 'POST', '/sandbox/faults', {
+      match: { path: '/v1/clients/*/instruments' },
+      fault: { delayMs: 500 },
+    });
+    const leaving = new AbortController();
+    const left = fetch(gateway.graphql, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${sandbox.accessToken}` },
+      body: JSON.stringify({ query: CLIENT }),
+      signal: leaving.signal,
+    }).catch(() => 'left');
+    await until(
+      async () =>
+        (await control(sandbox, 'GET', '/sandbox/requests')).counts[
+          'GET /v1/clients/{clientId}/instruments'
+        ] > 0,
+    );
+    const staying = gateway.query(CLIENT);
+    leaving.abort();
+    expect(await left).toBe('left');
+    expect((await staying).data.client.id).toBe(sandbox.clientId);
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+  });
+});

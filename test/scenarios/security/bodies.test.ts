@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { until } from '../../helpers/until.ts';
+
+const LENGTH = 256 * 1024;
+const MEGABYTE = 1024 * 1024;
+/** What the bodies of one address may take, and those of all strangers. */
+const PER_ADDRESS = 8 * MEGABYTE;
+const STRANGERS = 16 * MEGABYTE;
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ webhooks: false });
+});
+afterAll(() => gateway.stop());
+
+interface Sender {
+  readonly socket: Socket;
+  /** What it was answered. */
+  text: string;
+}
+
+/** Sends a body but for its last byte. */
+async function send(path: string, address: string, length = LENGTH, framing = 'plain'): Promise<Sender> {
+  const { hostname, port } = new URL(gateway.url);
+  const socket = connect(Number(port), hostname);
+  const sender: Sender = { socket, text: '' };
+  socket.setEncoding('utf8').on('error', () => undefined);
+  socket.on('data', (text) => {
+    sender.text += text;
+  });
+  await once(socket, 'connect');
+  const lines = ['Host: x', 'Content-Type: application/json', `X-Forwarded-For: ${address}`];
+  const said = framing === 'plain' ? `Content-Length: ${length}` : 'Transfer-Encoding: chunked';
+  socket.write(`POST ${path} HTTP/1.1\r\n${[...lines, said].join('\r\n')}\r\n\r\n`);
+  const body =
+    framing === 'plain' ? Buffer.alloc(length - 1, ' ') : Buffer.from('1\r\n \r\n'.repeat(length - 1));
+  await new Promise((resolve) => socket.write(body, resolve));
+  return sender;
+}
+
+const webhookPath = (): string =>
+  new URL(gateway.ingress.url(gateway.sandbox.clientId, 'CEP') ?? '').pathname;
+
+async function isServed(address: string, authorization?: string): Promise<boolean> {
+  const query = '{ client { id } }'.padEnd(100_000);
+  const { data, errors } = await gateway.query(query, {}, { 'x-forwarded-for': address, authorization });
+  return authorization === undefined
+    ? errors?.[0]?.extensions['code'] === 'UNAUTHENTICATED'
+    : data?.client.id === gateway.sandbox.clientId;
+}
+
+describe('bodies that never end', () => {
+  it('of one address are refused beyond its share, and others are served', async () => {
+    const authorization = `Bearer ${gateway.sandbox.accessToken}`;
+    // From now on its caller is known, wherever it calls from.
+    expect(await isServed('192.0.2.1', authorization)).toBe(true);
+    const count = (2 * PER_ADDRESS) / LENGTH;
+    const senders = await Promise.all(Array.from({ length: count }, () => send('/graphql', '192.0.2.1')));
+    const refused = () => senders.filter(({ text }) => text !== '');
+    await until(() => refused().length > count / 3);
+    for (const { text } of refused()) {
+      expect(text).toMatch(/^HTTP\/1\.1 429 /);
+      expect(text.toLowerCase()).toContain('retry-after: 1');
+      expect(text).toContain('hold too many bytes. Try again later.');
+      expect(text).toContain('"code":"RATE_LIMITED"');
+    }
+    expect(senders.length - refused().length).toBeGreaterThan(10);
+    expect(await isServed('192.0.2.1', authorization)).toBe(true);
+    expect(await isServed('192.0.2.2')).toBe(true);
+    const delivery = await fetch(new URL(webhookPath(), gateway.url), { method: 'POST', body: '{}' });
+    expect(delivery.status).toBe(400);
+    for (const { socket } of senders) socket.destroy();
+    await until(() => isServed('192.0.2.1'));
+  });
+
+  it('of many addresses leave room for known callers and for deliveries', async () => {
+    const authorization = `Bearer ${gateway.sandbox.accessToken}`;
+    expect(await isServed('192.0.2.1', authorization)).toBe(true);
+    const count = (2 * STRANGERS) / LENGTH;
+    const senders = await Promise.all(
+      Array.from({ length: count }, (_, index) => send('/graphql', `198.51.100.${index % 200}`)),
+    );
+    const refused = () => senders.filter(({ text }) => text !== '');
+    await until(() => refused().length > count / 3);
+    for (const { text } of refused()) expect(text).toMatch(/^HTTP\/1\.1 503 /);
+    expect(await isServed('192.0.2.1', authorization)).toBe(true);
+    const delivery = await fetch(new URL(webhookPath(), gateway.url), { method: 'POST', body: '{}' });
+    expect(delivery.status).toBe(400);
+    for (const { socket } of senders) socket.destroy();
+  });
+
+  it('count what each of their pieces takes', async () => {
+    const senders = await Promise.all(
+      Array.from({ length: 3 }, () => send('/graphql', '203.0.113.9', 60_000, 'chunked')),
+    );
+    await until(() => senders.some(({ text }) => text.startsWith('HTTP/1.1 429 ')));
+    for (const { socket } of senders) socket.destroy();
+  });
+
+  it('of deliveries that are signed are bounded for each client', async () => {
+    const length = 64 * 1024;
+    const count = (48 * MEGABYTE) / length;
+    const senders = await Promise.all(
+      Array.from({ length: count }, () => send(webhookPath(), '192.0.2.3', length)),
+    );
+    const refused = () => senders.filter(({ text }) => text.startsWith('HTTP/1.1 503 '));
+    await until(() => refused().length > count / 5);
+    for (const { socket } of senders) socket.destroy();
+  });
+});

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ webhooks: false });
+});
+afterAll(() => gateway.stop());
+beforeEach(() => control(gateway.sandbox, 'DELETE', '/sandbox/requests'));
+
+const PROBE = 'GET /v1/clients/{clientId}/instruments';
+const CREDENTIALS = 'GET /v1/clients/{clientId}/credentials';
+const requests = async (route: string): Promise<number> =>
+  (await control(gateway.sandbox, 'GET', '/sandbox/requests')).counts[route] ?? 0;
+
+/** A token that the REST service refuses, which names so many clients. */
+const madeUp = (index: number, clients = 1): string => {
+  const id = (claim: number) => `11111111-2222-4333-8444-${String(index * 10 + claim).padStart(12, '0')}`;
+  const claims = Object.fromEntries(
+    ['client_id', 'clientId', 'cid', 'sub'].slice(0, clients).map((name, claim) => [name, id(claim)]),
+  );
+  return `Bearer e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
+};
+
+const codeOf = async (authorization: string, address: string | undefined): Promise<unknown> => {
+  const { errors } = await gateway.query(
+    '{ client { id } }',
+    {},
+    { authorization, 'x-forwarded-for': address },
+  );
+  return errors?.[0]?.extensions['code'];
+};
+
+describe('a token that the REST service refuses', () => {
+  it('is asked about once, however often it comes', async () => {
+    const token = madeUp(1, 4);
+    for (let round = 0; round < 10; round += 1)
+      expect(await codeOf(token, '192.0.2.1')).toBe('UNAUTHENTICATED');
+    const burst = await Promise.all(Array.from({ length: 40 }, () => codeOf(token, '192.0.2.1')));
+    expect(new Set(burst)).toEqual(new Set(['UNAUTHENTICATED']));
+    expect(await requests(PROBE)).toBe(4);
+  });
+
+  it('is one of a hundred that an address may try in a minute, at once or one by one', async () => {
+    const codes = await Promise.all(
+      Array.from({ length: 300 }, (_, index) => codeOf(madeUp(100 + index, 4), '192.0.2.2')),
+    );
+    expect(codes.filter((code) => code === 'UNAUTHENTICATED')).toHaveLength(100);
+    expect(codes.filter((code) => code === 'UPSTREAM_RATE_LIMITED')).toHaveLength(200);
+    expect(await requests(PROBE)).toBe(400);
+    expect(await codeOf(madeUp(999), '192.0.2.2')).toBe('UPSTREAM_RATE_LIMITED');
+    expect(await requests(PROBE)).toBe(400);
+    expect(await codeOf(madeUp(999), '192.0.2.3')).toBe('UNAUTHENTICATED');
+  });
+
+  it('takes no place of a first log-in from its address, of a client that has callers', async () => {
+    const { url, clientId, clientSecret, apiKey, accessToken } = gateway.sandbox;
+    expect(await codeOf(`Bearer ${accessToken}`, '192.0.2.9')).toBeUndefined();
+    await Promise.all(Array.from({ length: 150 }, (_, index) => codeOf(madeUp(2_000 + index), '192.0.2.4')));
+    expect(await codeOf(madeUp(3_000), '192.0.2.4')).toBe('UPSTREAM_RATE_LIMITED');
+    const answer = await fetch(`${url}/v1/clients/${clientId}/auth/credential-tokens`, {
+      method: 'POST',
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ client_id: clientId, client_secret: clientSecret }),
+    });
+    const { token } = (await answer.json()) as { token: string };
+    expect(await codeOf(`Bearer ${token}`, '192.0.2.4')).toBeUndefined();
+    // Those who are known wait for nobody there.
+    expect(await codeOf(`Bearer ${accessToken}`, '192.0.2.4')).toBeUndefined();
+  });
+});
+
+describe('API keys of one burst', () => {
+  it.each([
+    ['from an address that a proxy tells', '192.0.2.70'],
+    ['from behind a proxy that tells none', undefined],
+    ['from behind a proxy that tells what is none', 'unknown'],
+  ])('%s are tried no more often than ten in a minute', async (_what, address) => {
+    await using own = await startGateway({ webhooks: false, sandbox: gateway.sandbox });
+    const id = '11111111-2222-4333-8444-555555555555';
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        own.query(
+          `{ credentials(clientId: "${id}") { id } }`,
+          {},
+          {
+            authorization: undefined,
+            'x-api-key': `wrong ${index}`,
+            'x-forwarded-for': address,
+          },
+        ),
+      ),
+    );
+    expect(await requests(CREDENTIALS)).toBe(10);
+    const codes = answers.map(({ errors }) => errors?.[0]?.extensions['code']);
+    expect(codes.filter((code) => code === 'UPSTREAM_RATE_LIMITED')).toHaveLength(50);
+  });
+
+  it('that are right are all served', async () => {
+    const { clientId, apiKey } = gateway.sandbox;
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () =>
+        gateway.query(
+          `{ credentials(clientId: "${clientId}") { id } }`,
+          {},
+          {
+            authorization: undefined,
+            'x-api-key': apiKey,
+            'x-forwarded-for': '192.0.2.80',
+          },
+        ),
+      ),
+    );
+    expect(answers.filter(({ errors }) => errors !== undefined)).toEqual([]);
+  });
+});
