@@ -7,6 +7,7 @@ import { createRefusedKeys } from '../auth/refused-keys.ts';
 import type { ServiceOptions } from '../auth/service.ts';
 import { createClientAddress } from '../common/client-address.ts';
 import type { Logger } from '../common/logger.ts';
+import { Rounds } from '../common/rounds.ts';
 import type { Secret } from '../common/secret.ts';
 import { Turns } from '../common/turns.ts';
 import { openEventLog } from '../events/open.ts';
@@ -238,7 +239,16 @@ export function buildServer(
     const connections = createConnections();
     const openStreams = createOpenStreams(config.streams);
     const addressOfClient = createClientAddress(config.trustedProxies);
-    const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
+    const rounds = new Rounds(clock);
+    const graph = createGraph(config, {
+      path: GRAPHQL_PATH,
+      logger,
+      metrics,
+      drain,
+      shared,
+      rounds,
+      createContext,
+    });
     const serveGraph = createGraphHttp(graph, config, { logger, shared });
 
     const incoming = (request: IncomingMessage, response: ServerResponse): Incoming => {
@@ -305,6 +315,7 @@ export function buildServer(
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
+      rounds,
       openStream: (request) => openStreams.enter(addressOfClient(request)),
       addressOf: addressOfClient,
       turns,

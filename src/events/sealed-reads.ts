@@ -71,6 +71,7 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
         const source = await log.follow(clientId, { ...options, after });
         return new SealedStream(
           source,
+          holder,
           (event) => sealedEvent(holder, event),
           (error: unknown) => sealedError(clientId, error),
         );
@@ -98,17 +99,20 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
 /** Ends with what an error has been translated to. */
 class SealedStream extends PushStream<StoredEvent> implements Sink<StoredEvent> {
   readonly #source: EventStream;
+  readonly #holder: SealHolder;
   readonly #seal: (event: StoredEvent) => StoredEvent;
   readonly #translate: (error: unknown) => Promise<unknown>;
   #sink: Sink<StoredEvent> | undefined;
 
   constructor(
     source: EventStream,
+    holder: SealHolder,
     seal: (event: StoredEvent) => StoredEvent,
     translate: (error: unknown) => Promise<unknown>,
   ) {
     super();
     this.#source = source;
+    this.#holder = holder;
     this.#seal = seal;
     this.#translate = translate;
   }
@@ -121,6 +125,20 @@ class SealedStream extends PushStream<StoredEvent> implements Sink<StoredEvent> 
   override stop(): void {
     this.#sink = undefined;
     this.#source.stop();
+  }
+
+  override place(): string | undefined {
+    return this.#source.place();
+  }
+
+  /** Two of one place are not alike: that it has not moved would tell of others' events, as that it has. */
+  override bookmark(): string | undefined {
+    const cursor = this.#source.bookmark();
+    return cursor === undefined ? undefined : sealCursor(this.#holder, cursor, 'fresh');
+  }
+
+  rests(): void {
+    this.#sink?.rests?.();
   }
 
   take(event: StoredEvent): void | Promise<void> {

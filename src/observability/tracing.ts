@@ -205,11 +205,20 @@ class TracedStream extends PushStream<StoredEvent> {
     this.#source.connect({
       take: (event) => deliver(this.#tracer, event, () => sink.take(event)),
       finish: (error) => sink.finish(error),
+      rests: () => sink.rests?.(),
     });
   }
 
   override stop(): void {
     this.#source.stop();
+  }
+
+  override place(): string | undefined {
+    return this.#source.place();
+  }
+
+  override bookmark(): string | undefined {
+    return this.#source.bookmark();
   }
 }
 

@@ -243,8 +243,22 @@ export class Feed implements Listener {
     if (this.#tail === undefined) return;
     this.#tail = { epoch: this.#tail.epoch, position: entry.position };
     this.#recent.push(entry);
-    for (const member of this.#live.readersOf(this.#topics.of(entry.event))) member.push(entry);
+    const readers = this.#live.readersOf(this.#topics.of(entry.event));
+    for (const member of readers) member.push(entry);
     this.#lane.push(entry);
+    // All of them have it: two that stand at the same place have been pushed the same.
+    for (const member of readers) member.flow?.();
+  }
+
+  /** The position up to which a live follower has been pushed all that is of its topics. */
+  placeOf(follower: Member, asks: boolean): string | undefined {
+    const position = this.#tail?.position;
+    return asks && position !== undefined ? this.#lane.placeOf(follower, position) : position;
+  }
+
+  /** The cursor of a position in the present life of the log. */
+  cursorOf(position: string): string | undefined {
+    return this.#tail && encodeCursor(this.clientId, { epoch: this.#tail.epoch, position });
   }
 
   async #startOver(): Promise<void> {

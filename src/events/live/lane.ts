@@ -112,6 +112,13 @@ export class Lane<M extends Member> {
     this.#waiting.shift();
     this.#waitingSize -= entry.size;
     for (const member of readers) member.push(entry);
+    // All of them have it: two that stand at the same place have been pushed the same.
+    for (const member of readers) member.flow?.();
+  }
+
+  /** The position up to which a member has been pushed everything; `tail` is the last one that came. */
+  placeOf(member: M, tail: string): string {
+    return this.#seenBy(member, this.#waiting[0]?.entry.prev ?? tail);
   }
 
   /** Whether a member came after the first one that waits. */

@@ -2,8 +2,8 @@ import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
 import { type RawData, WebSocket } from 'ws';
 import type { Turns } from '../../common/turns.ts';
 import type { Watched } from './expiry-watch.ts';
-import type { Outlet } from './fan-out.ts';
 import type { StreamPlace } from './open-streams.ts';
+import type { Outlet } from './reader.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
@@ -135,6 +135,7 @@ export class Peer implements ProtocolSocket, Watched {
 
 const TEXT = { binary: false } as const;
 const CLOSING_BRACE = 0x7d;
+const HEAD = { start: '{"id":', end: ',"type":"next","payload":' } as const;
 
 class SocketOutlet implements Outlet {
   readonly #peer: Peer;
@@ -145,7 +146,7 @@ class SocketOutlet implements Outlet {
   constructor(peer: Peer, socket: WebSocket, operationId: string) {
     this.#peer = peer;
     this.#socket = socket;
-    this.#head = `{"id":${JSON.stringify(operationId)},"type":"next","payload":`;
+    this.#head = HEAD.start + JSON.stringify(operationId) + HEAD.end;
   }
 
   holds(now: number): boolean {
@@ -167,6 +168,11 @@ class SocketOutlet implements Outlet {
     message.set(payload, start);
     message[start + payload.length] = CLOSING_BRACE;
     this.#socket.send(message, TEXT, sent);
+  }
+
+  mark(cursor: string, sent?: () => void): void {
+    const id = this.#head.slice(HEAD.start.length, -HEAD.end.length);
+    this.#socket.send(`{"type":"ping","payload":{"bookmarks":{${id}:"${cursor}"}}}`, sent);
   }
 
   close(): void {

@@ -2,8 +2,11 @@ import fc from 'fast-check';
 import type { ExecutionResult } from 'graphql';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
+import { Rounds } from '../../../src/common/rounds.ts';
 import { ORIGIN } from '../../../src/graphql/executor/graphql-js.ts';
-import { createFanOut, type FanOut, type Subscribed } from '../../../src/transport/sockets/fan-out.ts';
+import { createFanOut, type FanOut } from '../../../src/transport/sockets/fan-out.ts';
+import type { Subscribed } from '../../../src/transport/sockets/group.ts';
+import { steppedClock } from '../../helpers/clock.ts';
 import { until } from '../../helpers/until.ts';
 
 /** A stream of results whose end and items a test decides on. */
@@ -11,7 +14,22 @@ class Source extends PushStream<ExecutionResult> {
   readonly #items: ExecutionResult[] = [];
   #sink: Sink<ExecutionResult> | undefined;
   #busy = false;
+  /** The number of the last event that it has seen. */
+  #at: number;
   ended = false;
+
+  constructor(at = 0) {
+    super();
+    this.#at = at;
+  }
+
+  override place(): string | undefined {
+    return this.#busy || this.ended || this.#sink === undefined ? undefined : `p${this.#at}`;
+  }
+
+  override bookmark(): string | undefined {
+    return this.place() && `c${this.#at}`;
+  }
 
   push(...numbers: readonly number[]): void {
     for (const number of numbers) {
@@ -46,9 +64,11 @@ class Source extends PushStream<ExecutionResult> {
     this.#busy = true;
     for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) {
       await this.#sink?.take(item);
+      this.#at = Number(item.data?.['number'] ?? this.#at);
     }
     this.#busy = false;
     if (this.ended) this.#sink?.finish();
+    else this.#sink?.rests?.();
   }
 }
 
@@ -57,6 +77,8 @@ class Client {
   readonly seen: unknown[] = [];
   closed = false;
   completed = false;
+  /** The cursors that it was told, each with how much it had been sent by then. */
+  readonly marks: (readonly [string, number])[] = [];
   stalled = false;
   expired = false;
   told = 0;
@@ -67,7 +89,7 @@ class Client {
   async subscribe(
     key: string,
     open: () => Promise<Subscribed>,
-    resume?: () => Promise<Subscribed>,
+    alone?: () => Promise<Subscribed>,
   ): Promise<void> {
     const isDrained = () => this.#untaken.length === 0;
     this.#stream = await fanOut.subscribe({
@@ -86,12 +108,19 @@ class Client {
           this.#untaken.push(sent);
           if (!this.stalled) this.#readOne();
         },
+        mark: (cursor, sent) => {
+          this.marks.push([cursor, this.seen.length]);
+          if (sent === undefined) return;
+          this.#untaken.push(sent);
+          if (!this.stalled) this.#readOne();
+        },
         close: () => {
           this.closed = true;
         },
       },
       open,
-      resume,
+      alone: alone ?? open,
+      resumes: alone !== undefined,
     });
     void this.#read(this.#stream);
   }
@@ -139,18 +168,19 @@ beforeEach(() => {
   slowCloses = 0;
   delivered = 0;
   opened = [];
-  fanOut = createFanOut({
-    sharing: (change) => {
+  const metrics = {
+    sharing: (change: number) => {
       sharing += change;
     },
     slowConsumerDisconnect: () => {
       slowCloses += 1;
     },
-    delivered: (_type, readers) => {
+    delivered: (_type: string, readers: number) => {
       delivered += readers;
     },
     lag: () => undefined,
-  });
+  };
+  fanOut = createFanOut(metrics, new Rounds(steppedClock()));
 });
 
 async function clients(count: number, key = 'key'): Promise<Client[]> {
@@ -280,7 +310,12 @@ describe('a reader that resumes', () => {
           run += 1;
           const key = `run ${run}`;
           const [own, reader] = [new Source(), new Client()];
-          await clients(1, key);
+          const other = new Client();
+          await other.subscribe(key, async () => {
+            const source = new Source(behind);
+            opened.push(source);
+            return source;
+          });
           await reader.subscribe(key, open, async () => own);
           // The log holds 1, 2, 3, …; the reader begins `behind` events before the group does.
           let [ownNext, groupNext] = [1, 1 + behind];
@@ -306,9 +341,14 @@ describe('a reader that resumes', () => {
     );
   });
 
-  it('stays on its own when nobody else has seen anything', async () => {
+  it('stays on its own until it has come as far as the others', async () => {
     const [own, reader] = [new Source(), new Client()];
-    await reader.subscribe('key', open, async () => own);
+    const openFurther = async () => {
+      const source = new Source(3);
+      opened.push(source);
+      return source;
+    };
+    await reader.subscribe('key', openFurther, async () => own);
     own.push(1, 2);
     await until(() => reader.seen.length === 2);
     own.end();
