@@ -12,6 +12,8 @@ export type Carried = 'once' | 'twice' | 'lost';
 /** A log in memory, whose channel loses and repeats as a test says. */
 export class MemorySource implements Source {
   readonly entries: Entry[] = [];
+  /** How many of the oldest are no longer held. */
+  #trimmed = 0;
   #listener: Listener | undefined;
 
   append(clientId: string, type: EventType, payload: object, carried: Carried): Entry {
@@ -26,6 +28,16 @@ export class MemorySource implements Source {
     return entry;
   }
 
+  /** The cursor of the place before the first. */
+  origin(clientId: string): string {
+    return encodeCursor(clientId, { epoch: EPOCH, position: EPOCH });
+  }
+
+  /** Forgets all but the newest so many. */
+  trim(kept: number): void {
+    this.#trimmed = Math.max(this.#trimmed, this.entries.length - kept);
+  }
+
   /** Tells the listener that something may have been missed. */
   resync(): void {
     this.#listener?.resync();
@@ -36,7 +48,7 @@ export class MemorySource implements Source {
   }
 
   async read(_clientId: string, after: string | null, limit: number): Promise<Slice> {
-    const start = after === null || after === EPOCH ? 0 : Number(after);
+    const start = Math.max(this.#trimmed, after === null || after === EPOCH ? 0 : Number(after));
     return this.#slice(this.entries.slice(start, start + limit), this.entries.length > start + limit);
   }
 
@@ -59,7 +71,8 @@ export class MemorySource implements Source {
   }
 
   async bounds(): Promise<{ oldest: Place; head: Place }> {
-    return { oldest: { epoch: EPOCH, position: EPOCH }, head: await this.head() };
+    const position = this.#trimmed === 0 ? EPOCH : String(this.#trimmed);
+    return { oldest: { epoch: EPOCH, position }, head: await this.head() };
   }
 
   async sealKey(): Promise<Buffer> {

@@ -8,6 +8,7 @@ import { createFanOut, type FanOut } from '../../../src/transport/sockets/fan-ou
 import type { Subscribed } from '../../../src/transport/sockets/group.ts';
 import { steppedClock } from '../../helpers/clock.ts';
 import { until } from '../../helpers/until.ts';
+import { Client } from './client.ts';
 
 /** A stream of results whose end and items a test decides on. */
 class Source extends PushStream<ExecutionResult> {
@@ -72,86 +73,6 @@ class Source extends PushStream<ExecutionResult> {
   }
 }
 
-/** Someone with a socket, as graphql-ws drives it: what its iterator gives is sent before more is asked for. */
-class Client {
-  readonly seen: unknown[] = [];
-  closed = false;
-  completed = false;
-  /** The cursors that it was told, each with how much it had been sent by then. */
-  readonly marks: (readonly [string, number])[] = [];
-  stalled = false;
-  expired = false;
-  told = 0;
-  /** For each message that its socket has not taken in full, who is to be told when it has. */
-  readonly #untaken: ((() => void) | undefined)[] = [];
-  #stream: Awaited<ReturnType<FanOut['subscribe']>> | undefined;
-
-  async subscribe(
-    key: string,
-    open: () => Promise<Subscribed>,
-    alone?: () => Promise<Subscribed>,
-  ): Promise<void> {
-    const isDrained = () => this.#untaken.length === 0;
-    this.#stream = await fanOut.subscribe({
-      key,
-      outlet: {
-        get isDrained() {
-          return isDrained();
-        },
-        holds: () => !this.expired,
-        tells: () => {
-          this.told += 1;
-        },
-        send: (payload, sent) => {
-          const text = payload.toString();
-          this.seen.push(JSON.parse(text).data?.number ?? text);
-          this.#untaken.push(sent);
-          if (!this.stalled) this.#readOne();
-        },
-        mark: (cursor, sent) => {
-          this.marks.push([cursor, this.seen.length]);
-          if (sent === undefined) return;
-          this.#untaken.push(sent);
-          if (!this.stalled) this.#readOne();
-        },
-        close: () => {
-          this.closed = true;
-        },
-      },
-      open,
-      alone: alone ?? open,
-      resumes: alone !== undefined,
-    });
-    void this.#read(this.#stream);
-  }
-
-  /** Reads what its socket holds, and from now on all that comes. */
-  resume(): void {
-    this.stalled = false;
-    for (const _sent of this.#untaken) this.#readOne();
-  }
-
-  #readOne(): void {
-    setImmediate(() => this.#untaken.shift()?.());
-  }
-
-  async #read(stream: Awaited<ReturnType<FanOut['subscribe']>>): Promise<void> {
-    if (!(Symbol.asyncIterator in stream)) {
-      this.seen.push(stream.errors?.[0]?.message);
-      return;
-    }
-    for await (const result of stream) {
-      await new Promise((resolve) => setImmediate(resolve));
-      this.seen.push(result.data?.['number'] ?? result);
-    }
-    this.completed = true;
-  }
-
-  async leave(): Promise<void> {
-    if (this.#stream !== undefined && 'return' in this.#stream) await this.#stream.return?.();
-  }
-}
-
 let sharing: number;
 let slowCloses: number;
 let delivered: number;
@@ -184,7 +105,7 @@ beforeEach(() => {
 });
 
 async function clients(count: number, key = 'key'): Promise<Client[]> {
-  const all = Array.from({ length: count }, () => new Client());
+  const all = Array.from({ length: count }, () => new Client(fanOut));
   await Promise.all(all.map((client) => client.subscribe(key, open)));
   return all;
 }
@@ -204,7 +125,7 @@ describe('subscriptions that are the same', () => {
 
   it('are told alike why there is no stream, and the next one tries anew', async () => {
     const refuse = async () => ({ errors: [{ message: 'no' }] }) as unknown as Subscribed;
-    const [one, other, later] = [new Client(), new Client(), new Client()];
+    const [one, other, later] = [new Client(fanOut), new Client(fanOut), new Client(fanOut)];
     await Promise.all([one.subscribe('key', refuse), other.subscribe('key', refuse)]);
     expect([one.seen, other.seen]).toEqual([['no'], ['no']]);
     await later.subscribe('key', open);
@@ -309,8 +230,8 @@ describe('a reader that resumes', () => {
           opened = [];
           run += 1;
           const key = `run ${run}`;
-          const [own, reader] = [new Source(), new Client()];
-          const other = new Client();
+          const [own, reader] = [new Source(), new Client(fanOut)];
+          const other = new Client(fanOut);
           await other.subscribe(key, async () => {
             const source = new Source(behind);
             opened.push(source);
@@ -342,7 +263,7 @@ describe('a reader that resumes', () => {
   });
 
   it('stays on its own until it has come as far as the others', async () => {
-    const [own, reader] = [new Source(), new Client()];
+    const [own, reader] = [new Source(), new Client(fanOut)];
     const openFurther = async () => {
       const source = new Source(3);
       opened.push(source);
@@ -358,7 +279,7 @@ describe('a reader that resumes', () => {
   });
 
   it('is told why it cannot, and opens nothing for others', async () => {
-    const reader = new Client();
+    const reader = new Client(fanOut);
     await reader.subscribe(
       'key',
       open,
