@@ -5,7 +5,7 @@ import type { QuarantineReason } from '../events/quarantine.ts';
 import type { CallRecord } from '../upstream/rest.ts';
 
 const QUARANTINE_REASONS: readonly QuarantineReason[] = [
-  ...(['unreadable', 'incomplete', 'foreign-client'] as const),
+  ...(['unreadable', 'incomplete', 'foreign-client', 'misnamed'] as const),
   ...(['conflict', 'undecided'] as const),
 ];
 
