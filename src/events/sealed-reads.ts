@@ -1,5 +1,5 @@
 import { PushStream, type Sink } from '../common/push-stream.ts';
-import { EventsGapError } from './errors.ts';
+import { CursorInvalidError, EventsGapError, type LogBounds } from './errors.ts';
 import type { EventLog, EventPage, EventStream, StoredEvent } from './log.ts';
 import { openCursor, type SealHolder, sealCursor } from './seal.ts';
 
@@ -18,7 +18,10 @@ export interface EventReads extends Pick<EventLog, 'readAfter' | 'readBefore' | 
  * A log as a caller reads it who is narrowed to one customer: every cursor that comes out is sealed, and none goes in that
  * was not. A log's own cursors number the client's events, and can be made by anyone.
  */
-export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, customerId: string): EventReads {
+export function sealedReads(
+  log: EventReads & Pick<EventLog, 'sealKey' | 'bounds'>,
+  customerId: string,
+): EventReads {
   // Asked for each time: a log that has begun a new life has a new key, in all processes at once.
   const holderFor = async (clientId: string): Promise<SealHolder> => ({
     key: await log.sealKey(clientId),
@@ -30,12 +33,18 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
     cursor: sealCursor(holder, event.cursor, 'stable'),
   });
   const sealedError = async <E>(clientId: string, error: E): Promise<E | EventsGapError> => {
-    if (!(error instanceof EventsGapError)) return error;
-    const holder = await holderFor(clientId);
-    return new EventsGapError({
-      oldest: sealCursor(holder, error.oldest, 'fresh'),
-      head: sealCursor(holder, error.head, 'fresh'),
-    });
+    return error instanceof EventsGapError
+      ? new EventsGapError(sealedBounds(await holderFor(clientId), error))
+      : error;
+  };
+  const opened = async (holder: SealHolder, cursor: string): Promise<string> => {
+    try {
+      return openCursor(holder, cursor);
+    } catch {
+      // Where the log cannot be asked, the cursor is no better for it.
+      const bounds = await log.bounds(holder.clientId).catch(() => undefined);
+      throw new CursorInvalidError(bounds && sealedBounds(holder, bounds));
+    }
   };
   const read = async (
     clientId: string,
@@ -43,9 +52,9 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
     page: (cursor: string | null) => Promise<EventPage>,
   ): Promise<EventPage> => {
     const holder = await holderFor(clientId);
-    const opened = cursor === null ? null : openCursor(holder, cursor);
+    const plain = cursor === null ? null : await opened(holder, cursor);
     try {
-      const { events, hasMore } = await page(opened);
+      const { events, hasMore } = await page(plain);
       return { events: events.map((event) => sealedEvent(holder, event)), hasMore };
     } catch (error) {
       throw await sealedError(clientId, error);
@@ -54,9 +63,9 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
 
   return {
     readAfter: (clientId, cursor, ...how) =>
-      read(clientId, cursor, (opened) => log.readAfter(clientId, opened, ...how)),
+      read(clientId, cursor, (plain) => log.readAfter(clientId, plain, ...how)),
     readBefore: (clientId, cursor, ...how) =>
-      read(clientId, cursor, (opened) => log.readBefore(clientId, opened, ...how)),
+      read(clientId, cursor, (plain) => log.readBefore(clientId, plain, ...how)),
     async head(clientId) {
       return sealCursor(await holderFor(clientId), await log.head(clientId), 'fresh');
     },
@@ -66,7 +75,7 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
     },
     async follow(clientId, options = {}) {
       const holder = await holderFor(clientId);
-      const after = options.after === undefined ? undefined : openCursor(holder, options.after);
+      const after = options.after === undefined ? undefined : await opened(holder, options.after);
       try {
         const source = await log.follow(clientId, { ...options, after });
         return new SealedStream(
@@ -95,6 +104,11 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
     },
   };
 }
+
+const sealedBounds = (holder: SealHolder, { oldest, head }: LogBounds): LogBounds => ({
+  oldest: sealCursor(holder, oldest, 'fresh'),
+  head: sealCursor(holder, head, 'fresh'),
+});
 
 /** Ends with what an error has been translated to. */
 class SealedStream extends PushStream<StoredEvent> implements Sink<StoredEvent> {

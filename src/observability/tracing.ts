@@ -173,6 +173,10 @@ class TracedLog implements EventLog {
     return this.#log.readBefore(...args);
   }
 
+  bounds(clientId: string) {
+    return this.#log.bounds(clientId);
+  }
+
   sealKey(clientId: string): Promise<Buffer> {
     return this.#log.sealKey(clientId);
   }

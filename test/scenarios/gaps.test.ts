@@ -85,6 +85,12 @@ describe.each([
       await using subscriber = follow(foreign.data.eventCursor);
       await subscriber.ended;
       expect(subscriber.results).toMatchObject([{ errors: [{ extensions: { code: 'CURSOR_INVALID' } }] }]);
+      const { oldest, head: newest } = subscriber.results[0]?.errors?.[0]?.extensions ?? {};
+      expect(newest).toBe(await head());
+      await using fromOldest = follow(String(oldest));
+      const { data } = await gateway.query(PAGE);
+      await fromOldest.received(data.events.nodes.length);
+      expect(fromOldest.results.map((result) => result.data.events)).toEqual(data.events.nodes);
     });
   });
 
