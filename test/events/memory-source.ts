@@ -16,12 +16,12 @@ export class MemorySource implements Source {
   #trimmed = 0;
   #listener: Listener | undefined;
 
-  append(clientId: string, type: EventType, payload: object, carried: Carried): Entry {
+  append(clientId: string, type: EventType, payload: object, carried: Carried, size = 100): Entry {
     const number = this.entries.length + 1;
     const position = String(number);
     const cursor = encodeCursor(clientId, { epoch: EPOCH, position });
     const event = { cursor, id: `event-${number}`, type, receivedAt: new Date().toISOString(), payload };
-    const entry = { position, prev: this.#head(), event, size: 100 };
+    const entry = { position, prev: this.#head(), event, size };
     this.entries.push(entry);
     if (carried !== 'lost') this.#listener?.receive(entry);
     if (carried === 'twice') this.#listener?.receive(entry);

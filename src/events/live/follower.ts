@@ -103,7 +103,6 @@ export class Follower extends PushStream<StoredEvent> implements Member {
   fallBack(position: string): void {
     this.#live = false;
     this.#position = position;
-    this.#pump();
   }
 
   /** Ends with an error, after what is queued. */

@@ -12,7 +12,7 @@ export interface Member {
   fail(error: Error): void;
   /** Whether it can take so many entries at once; one without a queue always can. */
   hasRoomFor?(entries: readonly Entry[]): boolean;
-  /** It is pushed nothing more, and has to go on from the log by itself, after a position. */
+  /** It is pushed nothing more, and has to go on from the log by itself, after a position, once it is to `flow`. */
   fallBack?(position: string): void;
 }
 
