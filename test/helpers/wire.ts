@@ -83,7 +83,7 @@ export async function wireOverWebSocket(graphql: string, token: string, request:
 }
 
 /** Reads a stream of server-sent events by hand. */
-export async function wireOverSse(graphql: string, token: string, request: WireRequest): Promise<Wire> {
+async function wireOverSse(graphql: string, token: string, request: WireRequest): Promise<Wire> {
   const { hostname, port, host } = new URL(graphql);
   const socket = connect(Number(port), hostname);
   const heard: Heard[] = [];
