@@ -33,6 +33,11 @@ export class MemorySource implements Source {
     return encodeCursor(clientId, { epoch: EPOCH, position: EPOCH });
   }
 
+  /** Whether anybody listens. */
+  get isFollowed(): boolean {
+    return this.#listener !== undefined;
+  }
+
   /** Forgets all but the newest so many. */
   trim(kept: number): void {
     this.#trimmed = Math.max(this.#trimmed, this.entries.length - kept);

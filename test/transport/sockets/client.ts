@@ -14,6 +14,7 @@ export class Client {
   told = 0;
   /** For each message that its socket has not taken in full, who is to be told when it has. */
   readonly #untaken: ((() => void) | undefined)[] = [];
+  #left = false;
   #stream: Awaited<ReturnType<FanOut['subscribe']>> | undefined;
 
   constructor(fanOut: FanOut) {
@@ -57,7 +58,9 @@ export class Client {
       alone: alone ?? open,
       resumes,
     });
-    void this.#read(this.#stream);
+    // Its socket told the server meanwhile that it wants nothing more.
+    if (this.#left) await this.leave();
+    else void this.#read(this.#stream);
   }
 
   /** Reads what its socket holds, and from now on all that comes. */
@@ -83,6 +86,7 @@ export class Client {
   }
 
   async leave(): Promise<void> {
+    this.#left = true;
     if (this.#stream !== undefined && 'return' in this.#stream) await this.#stream.return?.();
   }
 }

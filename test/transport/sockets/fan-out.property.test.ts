@@ -11,6 +11,7 @@ import { ORIGIN } from '../../../src/graphql/executor/graphql-js.ts';
 import { createFanOut } from '../../../src/transport/sockets/fan-out.ts';
 import type { Subscribed } from '../../../src/transport/sockets/group.ts';
 import { MemorySource } from '../../events/memory-source.ts';
+import { bell } from '../../helpers/bell.ts';
 import { until } from '../../helpers/until.ts';
 import { Client } from './client.ts';
 
@@ -58,31 +59,6 @@ interface Reader {
   /** How many events there were when it asked. */
   readonly asked: number;
   left: boolean;
-}
-
-/** A clock that rings when it is told to. */
-function bell() {
-  let now = 0;
-  let sleeping: { readonly due: number; wake(): void } | undefined;
-  return {
-    now: () => now,
-    sleep: (ms: number, signal: AbortSignal) =>
-      new Promise<void>((resolve, reject) => {
-        sleeping = { due: now + ms, wake: resolve };
-        signal.addEventListener('abort', () => reject(signal.reason));
-      }),
-    async pass(ms: number) {
-      const end = now + ms;
-      while (sleeping !== undefined && sleeping.due <= end) {
-        const { due, wake } = sleeping;
-        sleeping = undefined;
-        now = due;
-        wake();
-        await turn();
-      }
-      now = end;
-    },
-  };
 }
 
 /** Sockets that ask the same of a real feed, over a log whose channel loses and repeats. */
@@ -238,6 +214,8 @@ describe('readers that come, stall and leave, over a log that loses and forgets'
             expect(numbers(client).every((number) => number > asked)).toBe(true);
         }
         await Promise.all(readers.map(({ client }) => client.leave()));
+        // Nobody is left whom anything is to be told.
+        await until(() => all.clock.isIdle && !all.source.isFollowed);
       }),
       { numRuns: 300 },
     );
