@@ -1,5 +1,6 @@
 import { encodeCursor, type Place } from '../../src/events/cursor.ts';
 import type { Entry, Slice } from '../../src/events/entry.ts';
+import { StoreUnavailableError } from '../../src/events/errors.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { SEAL_KEY_BYTES } from '../../src/events/seal.ts';
 import type { Listener, Source } from '../../src/events/source.ts';
@@ -12,6 +13,10 @@ export type Carried = 'once' | 'twice' | 'lost';
 /** A log in memory, whose channel loses and repeats as a test says. */
 export class MemorySource implements Source {
   readonly entries: Entry[] = [];
+  /** Whether it cannot be read. */
+  isAway = false;
+  /** How often it could not be. */
+  failures = 0;
   /** How many of the oldest are no longer held. */
   #trimmed = 0;
   #listener: Listener | undefined;
@@ -53,6 +58,10 @@ export class MemorySource implements Source {
   }
 
   async read(_clientId: string, after: string | null, limit: number): Promise<Slice> {
+    if (this.isAway) {
+      this.failures += 1;
+      throw new StoreUnavailableError('It is away.');
+    }
     const start = Math.max(this.#trimmed, after === null || after === EPOCH ? 0 : Number(after));
     return this.#slice(this.entries.slice(start, start + limit), this.entries.length > start + limit);
   }

@@ -32,6 +32,26 @@ it('whose a receipt is, is asked for no longer once everybody has left who has t
   await log.stop();
 });
 
+it('what was missed is read once the log can be read again, though nothing tells of that, twice', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const seen: string[] = [];
+  const stream = await log.follow(CLIENT);
+  stream.connect({ take: ({ id }) => void seen.push(id), finish: () => undefined });
+  for (const _time of ['first', 'second']) {
+    const failed = source.failures;
+    source.isAway = true;
+    source.append(CLIENT, 'STATUS_UPDATE', {}, 'lost');
+    source.resync();
+    await until(() => source.failures > failed);
+    source.isAway = false;
+    await until(() => seen.length === source.entries.length);
+  }
+  expect(seen).toEqual(source.entries.map(({ event }) => event.id));
+  stream.stop();
+  await log.stop();
+});
+
 it('more events than may wait, while the log is being read, are read from it', async () => {
   const source = new MemorySource();
   const log = new LogReader(source, silentMetrics);
