@@ -217,7 +217,7 @@ describe('readers that come, stall and leave, over a log that loses and forgets'
         // Nobody is left whom anything is to be told.
         await until(() => all.clock.isIdle && !all.source.isFollowed);
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
     );
   });
 });

@@ -1,77 +1,13 @@
 import fc from 'fast-check';
 import type { ExecutionResult } from 'graphql';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
 import { Rounds } from '../../../src/common/rounds.ts';
-import { ORIGIN } from '../../../src/graphql/executor/graphql-js.ts';
 import { createFanOut, type FanOut } from '../../../src/transport/sockets/fan-out.ts';
 import type { Subscribed } from '../../../src/transport/sockets/group.ts';
-import { steppedClock } from '../../helpers/clock.ts';
+import { bell } from '../../helpers/bell.ts';
 import { until } from '../../helpers/until.ts';
 import { Client } from './client.ts';
-
-/** A stream of results whose end and items a test decides on. */
-class Source extends PushStream<ExecutionResult> {
-  readonly #items: ExecutionResult[] = [];
-  #sink: Sink<ExecutionResult> | undefined;
-  #busy = false;
-  /** The number of the last event that it has seen. */
-  #at: number;
-  ended = false;
-
-  constructor(at = 0) {
-    super();
-    this.#at = at;
-  }
-
-  override place(): string | undefined {
-    return this.#busy || this.ended || this.#sink === undefined ? undefined : `p${this.#at}`;
-  }
-
-  override bookmark(): string | undefined {
-    return this.place() && `c${this.#at}`;
-  }
-
-  push(...numbers: readonly number[]): void {
-    for (const number of numbers) {
-      const origin = { type: 'MONEY_IN', receivedAt: new Date().toISOString(), cursor: `c${number}` };
-      this.pushResult({ data: { number }, [ORIGIN]: origin } as ExecutionResult);
-    }
-  }
-
-  pushResult(result: ExecutionResult): void {
-    this.#items.push(result);
-    void this.#pump();
-  }
-
-  end(): void {
-    this.ended = true;
-    void this.#pump();
-  }
-
-  override connect(sink: Sink<ExecutionResult>): void {
-    this.#sink = sink;
-    void this.#pump();
-  }
-
-  override stop(): void {
-    this.#items.length = 0;
-    this.#sink = undefined;
-    this.ended = true;
-  }
-
-  async #pump(): Promise<void> {
-    if (this.#busy) return;
-    this.#busy = true;
-    for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) {
-      await this.#sink?.take(item);
-      this.#at = Number(item.data?.['number'] ?? this.#at);
-    }
-    this.#busy = false;
-    if (this.ended) this.#sink?.finish();
-    else this.#sink?.rests?.();
-  }
-}
+import { Source } from './source.ts';
 
 let sharing: number;
 let slowCloses: number;
@@ -101,7 +37,7 @@ beforeEach(() => {
     },
     lag: () => undefined,
   };
-  fanOut = createFanOut(metrics, new Rounds(steppedClock()));
+  fanOut = createFanOut(metrics, new Rounds(bell()));
 });
 
 async function clients(count: number, key = 'key'): Promise<Client[]> {
@@ -162,6 +98,40 @@ describe('subscriptions that are the same', () => {
     opened[0]?.push(2);
     await until(() => other.seen.length === 2);
     expect([one.seen, delivered]).toEqual([[1], 3]);
+  });
+
+  it('are not sent what the others have still to be sent, where they begin now', async () => {
+    const [one] = await clients(1);
+    const [group] = opened;
+    if (one === undefined || group === undefined) throw new Error('there is one');
+    group.working = true;
+    const late = new Client(fanOut);
+    const own = new Source(1);
+    await late.subscribe('key', open, async () => own, false);
+    group.working = false;
+    group.push(1);
+    await until(() => one.seen.length === 1);
+    await until(() => own.ended);
+    group.push(2);
+    await until(() => one.seen.length === 2 && late.seen.length === 1);
+    expect([one.seen, late.seen]).toEqual([[1, 2], [2]]);
+  });
+
+  it('are told why, where the stream has ended before they could join it', async () => {
+    const gap = { errors: [{ message: 'gap' }] } as unknown as ExecutionResult;
+    const ended = async () => {
+      const source = new Source();
+      source.pushResult(gap);
+      source.end();
+      return source;
+    };
+    for (const _time of ['first', 'second']) {
+      const late = new Client(fanOut);
+      await late.subscribe('key', ended, async () => gap, false);
+      await until(() => late.seen.length > 0);
+      expect(late.seen).toEqual(['gap']);
+    }
+    expect(sharing).toBe(0);
   });
 
   it('are apart from those with another key', async () => {
