@@ -10,6 +10,7 @@ import { createClientAddress, createNearestAddress } from '../common/client-addr
 import type { Logger } from '../common/logger.ts';
 import type { Owner } from '../common/party.ts';
 import { recent } from '../common/recent.ts';
+import { Rounds } from '../common/rounds.ts';
 import type { Secret } from '../common/secret.ts';
 import { Turns } from '../common/turns.ts';
 import { openEventLog } from '../events/open.ts';
@@ -254,7 +255,16 @@ export function buildServer(
     const openStreams = createOpenStreams(config.streams);
     const addressOfClient = createClientAddress(config.trustedProxies);
     const nearestAddress = createNearestAddress(addressOfClient);
-    const graph = createGraph(config, { path: GRAPHQL_PATH, logger, metrics, drain, shared, createContext });
+    const rounds = new Rounds(clock);
+    const graph = createGraph(config, {
+      path: GRAPHQL_PATH,
+      logger,
+      metrics,
+      drain,
+      shared,
+      rounds,
+      createContext,
+    });
     const requests = createRequests({
       turns,
       callerKeys,
@@ -337,6 +347,7 @@ export function buildServer(
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
+      rounds,
       openStream: (request) => openStreams.enter(addressOfClient(request)),
       addressOf: nearestAddress,
       turns,

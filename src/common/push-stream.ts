@@ -7,6 +7,8 @@ export interface Sink<T> {
    * item is still being taken.
    */
   finish(error?: unknown): void;
+  /** All that there is has been taken: what is taken next will be new. Called each time that a stream of a log comes so far. */
+  rests?(): void;
 }
 
 /**
@@ -22,6 +24,20 @@ export abstract class PushStream<T> implements AsyncIterableIterator<T, undefine
 
   /** Ends the stream at once; its sink hears nothing more. */
   abstract stop(): void;
+
+  /**
+   * The place in a log up to which the sink has taken all that the stream shows; undefined unless the stream rests, and for one
+   * that reads no log. Streams of one log that show the same, and stand at the same place, can stand in for each other. Not
+   * to be shown to readers.
+   */
+  place(): string | undefined {
+    return undefined;
+  }
+
+  /** A cursor for the place where the stream rests, to be shown to its reader; undefined where `place` is. */
+  bookmark(): string | undefined {
+    return undefined;
+  }
 
   [Symbol.asyncIterator](): this {
     return this;
@@ -126,6 +142,18 @@ export class MappedStream<In, Out> extends PushStream<Out> implements Sink<In> {
   override stop(): void {
     this.#sink = undefined;
     this.#source.stop();
+  }
+
+  override place(): string | undefined {
+    return this.#source.place();
+  }
+
+  override bookmark(): string | undefined {
+    return this.#source.bookmark();
+  }
+
+  rests(): void {
+    this.#sink?.rests?.();
   }
 
   take(item: In): void | Promise<void> {

@@ -3,6 +3,12 @@
  * later (a follower: from the cursor of the last event it saw).
  */
 
+/** The cursors from which all that is retained, and nothing but what comes, can be read. */
+export interface LogBounds {
+  readonly oldest: string;
+  readonly head: string;
+}
+
 /**
  * Events after the cursor are missing from the log: trimmed, flushed, or lost in a failover. Start again from `oldest`
  * (all that is retained) or `head` (only what comes).
@@ -14,21 +20,26 @@ export class EventsGapError extends Error {
   readonly oldest: string;
   readonly head: string;
 
-  constructor(bounds: { oldest: string; head: string }) {
+  constructor(bounds: LogBounds) {
     super('Events after the given cursor are no longer in the log. Start again from `oldest` or `head`.');
     this.oldest = bounds.oldest;
     this.head = bounds.head;
   }
 }
 
-/** The cursor was not made by this log for this client. */
+/**
+ * The cursor was not made by this log for this client. Start again from `oldest` (all that is retained) or `head` (only what
+ * comes), where the log could be asked for them.
+ */
 export class CursorInvalidError extends Error {
   override readonly name = 'CursorInvalidError';
   readonly code = 'CURSOR_INVALID';
   readonly retryable = false;
+  readonly bounds: LogBounds | undefined;
 
-  constructor() {
+  constructor(bounds?: LogBounds) {
     super('The cursor is not one of this event log and client.');
+    this.bounds = bounds;
   }
 }
 

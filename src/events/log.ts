@@ -1,4 +1,5 @@
 import type { PushStream } from '../common/push-stream.ts';
+import type { LogBounds } from './errors.ts';
 
 /**
  * The event log: what a webhook said, kept per client in one order, and read back by callers who may see it.
@@ -193,6 +194,13 @@ export interface EventLog {
    * @throws {StoreUnavailableError}
    */
   head(clientId: string): Promise<string>;
+
+  /**
+   * The places from which all that is retained, and nothing but what comes, can be read.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  bounds(clientId: string): Promise<LogBounds>;
 
   /**
    * The key that cursors of this client are sealed with for those who may not read its log whole (seal.ts). The log keeps it

@@ -13,6 +13,8 @@ export type QuarantineReason =
   | 'incomplete'
   /** A CEP wrapper that names another client than its address. */
   | 'foreign-client'
+  /** Named as a message of another type than its address. */
+  | 'misnamed'
   /** A MONEY_IN that repeats a message with other contents. */
   | 'conflict'
   /** An SPEI credit on which the decider gave no verdict. */

@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import { SingleFlight } from '../common/single-flight.ts';
 import { isUnbroken } from './chain.ts';
 import { decodeCursor, encodeCursor, type Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
+import { CursorInvalidError, type LogBounds } from './errors.ts';
 import { gapError } from './live/feed.ts';
 import { Hub } from './live/hub.ts';
 import type {
@@ -24,7 +26,7 @@ const PATIENCE_MS = 100;
 
 /** The reading half of an event log, the same over every store: cursors, the chain, and the live followers. */
 export class LogReader
-  implements Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'sealKey' | 'follow' | 'watch'>
+  implements Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'bounds' | 'sealKey' | 'follow' | 'watch'>
 {
   readonly #source: Source;
   readonly #metrics: EventMetrics;
@@ -45,7 +47,7 @@ export class LogReader
     limit: number,
     search?: EventSearch,
   ): Promise<EventPage> {
-    const after = this.#place(clientId, cursor);
+    const after = await this.#place(clientId, cursor);
     if (search !== undefined) {
       const found = await this.#find(clientId, after, 'on', limit, search);
       if (found !== undefined) return found;
@@ -63,7 +65,7 @@ export class LogReader
     limit: number,
     search?: EventSearch,
   ): Promise<EventPage> {
-    const before = this.#place(clientId, cursor);
+    const before = await this.#place(clientId, cursor);
     if (search !== undefined) {
       const found = await this.#find(clientId, before, 'back', limit, search);
       if (found !== undefined) return found;
@@ -85,12 +87,17 @@ export class LogReader
     return encodeCursor(clientId, await this.#source.head(clientId));
   }
 
+  async bounds(clientId: string): Promise<LogBounds> {
+    const { oldest, head } = await this.#source.bounds(clientId);
+    return { oldest: encodeCursor(clientId, oldest), head: encodeCursor(clientId, head) };
+  }
+
   sealKey(clientId: string): Promise<Buffer> {
     return this.#source.sealKey(clientId);
   }
 
   async follow(clientId: string, options: FollowOptions = {}): Promise<EventStream> {
-    return this.#hub.follow(clientId, this.#place(clientId, options.after ?? null), options);
+    return this.#hub.follow(clientId, await this.#place(clientId, options.after ?? null), options);
   }
 
   watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<EventWatch> {
@@ -134,9 +141,16 @@ export class LogReader
     return page(found.entries, found.hasMore);
   }
 
-  #place(clientId: string, cursor: string | null): Place | undefined {
+  #place(clientId: string, cursor: string | null): MaybePromise<Place | undefined> {
     if (cursor === null) return undefined;
-    return decodeCursor(clientId, cursor, (text) => this.#source.isPosition(text));
+    try {
+      return decodeCursor(clientId, cursor, (text) => this.#source.isPosition(text));
+    } catch {
+      return this.bounds(clientId).then(
+        (bounds) => Promise.reject(new CursorInvalidError(bounds)),
+        () => Promise.reject(new CursorInvalidError()),
+      );
+    }
   }
 
   /** A cursor of another life than the one that was just read names events that were lost with that life. */

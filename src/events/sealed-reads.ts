@@ -1,5 +1,5 @@
 import { PushStream, type Sink } from '../common/push-stream.ts';
-import { EventsGapError } from './errors.ts';
+import { CursorInvalidError, EventsGapError, type LogBounds } from './errors.ts';
 import type { EventLog, EventPage, EventStream, StoredEvent } from './log.ts';
 import { openCursor, type SealHolder, sealCursor } from './seal.ts';
 
@@ -18,7 +18,10 @@ export interface EventReads extends Pick<EventLog, 'readAfter' | 'readBefore' | 
  * A log as a caller reads it who is narrowed to one customer: every cursor that comes out is sealed, and none goes in that
  * was not. A log's own cursors number the client's events, and can be made by anyone.
  */
-export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, customerId: string): EventReads {
+export function sealedReads(
+  log: EventReads & Pick<EventLog, 'sealKey' | 'bounds'>,
+  customerId: string,
+): EventReads {
   // Asked for each time: a log that has begun a new life has a new key, in all processes at once.
   const holderFor = async (clientId: string): Promise<SealHolder> => ({
     key: await log.sealKey(clientId),
@@ -30,12 +33,18 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
     cursor: sealCursor(holder, event.cursor, 'stable'),
   });
   const sealedError = async <E>(clientId: string, error: E): Promise<E | EventsGapError> => {
-    if (!(error instanceof EventsGapError)) return error;
-    const holder = await holderFor(clientId);
-    return new EventsGapError({
-      oldest: sealCursor(holder, error.oldest, 'fresh'),
-      head: sealCursor(holder, error.head, 'fresh'),
-    });
+    return error instanceof EventsGapError
+      ? new EventsGapError(sealedBounds(await holderFor(clientId), error))
+      : error;
+  };
+  const opened = async (holder: SealHolder, cursor: string): Promise<string> => {
+    try {
+      return openCursor(holder, cursor);
+    } catch {
+      // Where the log cannot be asked, the cursor is no better for it.
+      const bounds = await log.bounds(holder.clientId).catch(() => undefined);
+      throw new CursorInvalidError(bounds && sealedBounds(holder, bounds));
+    }
   };
   const read = async (
     clientId: string,
@@ -43,9 +52,9 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
     page: (cursor: string | null) => Promise<EventPage>,
   ): Promise<EventPage> => {
     const holder = await holderFor(clientId);
-    const opened = cursor === null ? null : openCursor(holder, cursor);
+    const plain = cursor === null ? null : await opened(holder, cursor);
     try {
-      const { events, hasMore } = await page(opened);
+      const { events, hasMore } = await page(plain);
       return { events: events.map((event) => sealedEvent(holder, event)), hasMore };
     } catch (error) {
       throw await sealedError(clientId, error);
@@ -54,9 +63,9 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
 
   return {
     readAfter: (clientId, cursor, ...how) =>
-      read(clientId, cursor, (opened) => log.readAfter(clientId, opened, ...how)),
+      read(clientId, cursor, (plain) => log.readAfter(clientId, plain, ...how)),
     readBefore: (clientId, cursor, ...how) =>
-      read(clientId, cursor, (opened) => log.readBefore(clientId, opened, ...how)),
+      read(clientId, cursor, (plain) => log.readBefore(clientId, plain, ...how)),
     async head(clientId) {
       return sealCursor(await holderFor(clientId), await log.head(clientId), 'fresh');
     },
@@ -66,11 +75,12 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
     },
     async follow(clientId, options = {}) {
       const holder = await holderFor(clientId);
-      const after = options.after === undefined ? undefined : openCursor(holder, options.after);
+      const after = options.after === undefined ? undefined : await opened(holder, options.after);
       try {
         const source = await log.follow(clientId, { ...options, after });
         return new SealedStream(
           source,
+          holder,
           (event) => sealedEvent(holder, event),
           (error: unknown) => sealedError(clientId, error),
         );
@@ -95,20 +105,28 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
   };
 }
 
+const sealedBounds = (holder: SealHolder, { oldest, head }: LogBounds): LogBounds => ({
+  oldest: sealCursor(holder, oldest, 'fresh'),
+  head: sealCursor(holder, head, 'fresh'),
+});
+
 /** Ends with what an error has been translated to. */
 class SealedStream extends PushStream<StoredEvent> implements Sink<StoredEvent> {
   readonly #source: EventStream;
+  readonly #holder: SealHolder;
   readonly #seal: (event: StoredEvent) => StoredEvent;
   readonly #translate: (error: unknown) => Promise<unknown>;
   #sink: Sink<StoredEvent> | undefined;
 
   constructor(
     source: EventStream,
+    holder: SealHolder,
     seal: (event: StoredEvent) => StoredEvent,
     translate: (error: unknown) => Promise<unknown>,
   ) {
     super();
     this.#source = source;
+    this.#holder = holder;
     this.#seal = seal;
     this.#translate = translate;
   }
@@ -121,6 +139,20 @@ class SealedStream extends PushStream<StoredEvent> implements Sink<StoredEvent> 
   override stop(): void {
     this.#sink = undefined;
     this.#source.stop();
+  }
+
+  override place(): string | undefined {
+    return this.#source.place();
+  }
+
+  /** Two of one place are not alike: that it has not moved would tell of others' events, as that it has. */
+  override bookmark(): string | undefined {
+    const cursor = this.#source.bookmark();
+    return cursor === undefined ? undefined : sealCursor(this.#holder, cursor, 'fresh');
+  }
+
+  rests(): void {
+    this.#sink?.rests?.();
   }
 
   take(event: StoredEvent): void | Promise<void> {

@@ -70,6 +70,9 @@ function describe(cause: Error): Description | undefined {
     const { code, oldest, head } = cause;
     return { message: cause.message, extensions: { code, oldest, head } };
   }
+  if (cause instanceof CursorInvalidError) {
+    return { message: cause.message, extensions: { code: cause.code, ...cause.bounds } };
+  }
   if (
     cause instanceof SlowConsumerError ||
     cause instanceof DrainingError ||
@@ -80,8 +83,7 @@ function describe(cause: Error): Description | undefined {
   if (
     cause instanceof PublicError ||
     cause instanceof MalformedIdError ||
-    cause instanceof UnauthenticatedError ||
-    cause instanceof CursorInvalidError
+    cause instanceof UnauthenticatedError
   ) {
     return { message: cause.message, extensions: { code: cause.code } };
   }

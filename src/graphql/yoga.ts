@@ -1,6 +1,7 @@
 import { GraphQLError } from 'graphql';
 import { createYoga, type YogaServerInstance } from 'graphql-yoga';
 import type { Logger } from '../common/logger.ts';
+import type { Rounds } from '../common/rounds.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
 import type { ContextFactory, Incoming } from '../operation/context.ts';
@@ -21,7 +22,8 @@ import { usePrefetch } from './plugins/prefetch.ts';
 import { preparedOperation, usePreparedOperations } from './plugins/prepared-operation.ts';
 import { usePushedStreams } from './plugins/pushed-streams.ts';
 import type { QueryDeduplication } from './plugins/query-deduplication.ts';
-import { type CuttableConnection, useServerSentEvents } from './plugins/sse.ts';
+import { useServerSentEvents } from './plugins/sse.ts';
+import type { CuttableConnection } from './plugins/sse-body.ts';
 import { useStreamLimit } from './plugins/stream-limit.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
@@ -61,6 +63,8 @@ export interface GraphParts {
   readonly metrics: Metrics;
   readonly drain: Drain;
   readonly shared: QueryDeduplication;
+  /** When each reader of a stream is told where it stands. */
+  readonly rounds: Rounds;
   readonly createContext: ContextFactory;
 }
 
@@ -71,7 +75,7 @@ const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
 
 /** The executor with its plugins, and HTTP and SSE on top of it. */
 export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
-  const { path, logger, metrics, drain, shared, createContext } = parts;
+  const { path, logger, metrics, drain, shared, rounds, createContext } = parts;
   return createYoga<GraphContext>({
     schema: buildSchema(),
     graphqlEndpoint: path,
@@ -105,7 +109,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
       }),
       useLimits(config.limits),
       drain.plugin,
-      useServerSentEvents(metrics.fanOut),
+      useServerSentEvents(metrics.fanOut, rounds),
       useOperationMetrics(metrics.operation),
       ...(config.upstreamReport ? [useUpstreamReport()] : []),
       ...(config.introspection ? [] : [useDisableIntrospection()]),

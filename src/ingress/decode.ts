@@ -59,6 +59,7 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
   } catch {
     return { problem: 'unreadable' };
   }
+  if (isMisnamed(type, value)) return { problem: 'misnamed' };
   const common = { text, isSpeiCredit: false };
   switch (type) {
     case 'MONEY_IN': {
@@ -94,6 +95,21 @@ export function decode(type: EventType, clientId: string, bytes: Uint8Array): De
       return { delivery: { ...common, messageId, identity: join(messageId, whole), contents: whole } };
     }
   }
+}
+
+/** The messages whose names the service documents (docs/upstream-api.md, "Events"). */
+const NAMED: readonly unknown[] = ['MONEY_IN', 'CEP'];
+
+/**
+ * Whether a message calls itself something else than what its address is for. One that bears no name contradicts nothing. How
+ * a STATUS_UPDATE is named is not documented: it may bear any name but those of the other types.
+ */
+function isMisnamed(type: EventType, value: unknown): boolean {
+  const named = type === 'CEP' ? member(value, 'payload') : value;
+  return [member(named, 'msg_name'), member(value, 'webhook_type')].some((name) => {
+    if (name === undefined || name === null) return false;
+    return type === 'STATUS_UPDATE' ? NAMED.includes(name) : name !== type;
+  });
 }
 
 function idOf(value: unknown): string | undefined {

@@ -9,7 +9,7 @@ const MONEY_MUTATIONS = [
   ...(['createPennyValidation', 'refundTransaction'] as const),
 ];
 const QUARANTINE_REASONS: readonly QuarantineReason[] = [
-  ...(['unreadable', 'incomplete', 'foreign-client'] as const),
+  ...(['unreadable', 'incomplete', 'foreign-client', 'misnamed'] as const),
   ...(['conflict', 'undecided'] as const),
 ];
 

@@ -173,6 +173,10 @@ class TracedLog implements EventLog {
     return this.#log.readBefore(...args);
   }
 
+  bounds(clientId: string) {
+    return this.#log.bounds(clientId);
+  }
+
   sealKey(clientId: string): Promise<Buffer> {
     return this.#log.sealKey(clientId);
   }
@@ -205,11 +209,20 @@ class TracedStream extends PushStream<StoredEvent> {
     this.#source.connect({
       take: (event) => deliver(this.#tracer, event, () => sink.take(event)),
       finish: (error) => sink.finish(error),
+      rests: () => sink.rests?.(),
     });
   }
 
   override stop(): void {
     this.#source.stop();
+  }
+
+  override place(): string | undefined {
+    return this.#source.place();
+  }
+
+  override bookmark(): string | undefined {
+    return this.#source.bookmark();
   }
 }
 

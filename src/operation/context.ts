@@ -98,6 +98,8 @@ export interface Context {
   readonly polls: Polls;
   /** The cursor that a stream continues from when its `after` is older: what the client itself saw last. */
   readonly lastEventId: string | undefined;
+  /** Whether a stream begins with what comes, whatever its `after` says. */
+  readonly startsNow: boolean;
   readonly money: Money;
   /** When the operation must be over, in milliseconds since the epoch. */
   readonly deadline: number;
@@ -162,6 +164,8 @@ export interface Incoming {
   readonly caller?: Caller | undefined;
   /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */
   readonly lastEventId: string | undefined;
+  /** Whether a stream is to begin with what comes, whatever its `after` says: it is shared by those who ask for that. */
+  readonly startsNow?: boolean | undefined;
   readonly requestId: string;
   /** The value of `Authorization`, from the header or from `connectionParams`. */
   readonly authorization: string | undefined;
@@ -225,6 +229,7 @@ class OperationContext implements Context {
   readonly requestId: string;
   readonly apiKey: string | undefined;
   readonly lastEventId: string | undefined;
+  readonly startsNow: boolean;
   calls: CallRecord[] = [];
   sharedCalls: readonly CallRecord[] = [];
   #lookUps: Map<string, number> | undefined;
@@ -246,6 +251,7 @@ class OperationContext implements Context {
     this.requestId = incoming.requestId;
     this.apiKey = incoming.apiKey;
     this.lastEventId = incoming.lastEventId;
+    this.startsNow = incoming.startsNow === true;
     this.#options = options;
     this.#incoming = incoming;
     this.#token = tokenOf(incoming.authorization);

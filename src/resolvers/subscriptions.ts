@@ -33,7 +33,7 @@ async function follow<T extends Event>(
   matches: (event: Event) => MaybePromise<boolean>,
 ): Promise<PushStream<T>> {
   // A client that comes back over SSE repeats its first request, and says in a header how far it got since.
-  const from = context.lastEventId ?? after ?? undefined;
+  const from = context.startsNow ? undefined : (context.lastEventId ?? after ?? undefined);
   const source = await context.events.follow(context.caller.clientId, { after: from, ...waiting });
   return new MappedStream(source, (stored) => {
     const selected = select(decodeEvent(stored));

@@ -5,6 +5,7 @@ import { isAsyncIterable, processRegularResult, type YogaServerInstance } from '
 import type { Body } from '../common/bodies.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
+import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 
 export interface JsonPostOptions<TContext> {
   /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
@@ -85,7 +86,8 @@ export function createJsonPost<TContext extends object>(
       const { variables, operationName } = params;
       const args = { schema, document, variableValues: variables, operationName };
       const isStream = preparedOperation(args)?.type === OperationTypeNode.SUBSCRIPTION;
-      return await (isStream ? subscribe : execute)({ ...args, contextValue: await contextFactory() });
+      const run = isStream ? subscribe : execute;
+      return unwrapped(await run({ ...args, contextValue: await contextFactory() }));
     } catch (error) {
       return { errors: [options.mask(error)] };
     }

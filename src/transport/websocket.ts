@@ -13,6 +13,7 @@ import { UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { AlarmClock } from '../common/alarms.ts';
 import { PushStream } from '../common/push-stream.ts';
+import type { Rounds } from '../common/rounds.ts';
 import { sizeOf } from '../common/size.ts';
 import { stagger } from '../common/stagger.ts';
 import { dropUndeclared } from '../graphql/plugins/declared-variables.ts';
@@ -26,7 +27,8 @@ import { laneOfAddress } from '../operation/caller-keys.ts';
 import type { Incoming } from '../operation/context.ts';
 import { STREAM_REFUSALS, streamOwner } from '../operation/streams.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
-import { createFanOut, type Subscribed } from './sockets/fan-out.ts';
+import { createFanOut } from './sockets/fan-out.ts';
+import type { Subscribed } from './sockets/group.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
 import { streamKey } from './sockets/stream-key.ts';
@@ -59,6 +61,8 @@ export interface WebSocketOptions extends UpgradeOptions {
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
   readonly metrics: FanOutMetrics;
+  /** When each reader is told where it stands. */
+  readonly rounds: Rounds;
   /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
   documentOf(request: DocumentRequest): string;
   /** The form of an error in which callers may read it. */
@@ -94,7 +98,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     options.identify(incomingOf({ authorization }), again);
   const expiries = createExpiryWatch({ clock, identify, isRefusal });
   const peerOptions = { onTold, turns };
-  const fanOut = createFanOut(options.metrics);
+  const fanOut = createFanOut(options.metrics, options.rounds);
 
   const incomingOf = ({
     authorization,
@@ -111,16 +115,20 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     caller,
   });
 
-  /** Subscribes for all who ask the same; with a caller for all who may see the same, under no credential. */
+  /**
+   * Subscribes for all who ask the same, from now on; with a caller for all who may see the same, under no credential. Where
+   * the one who asked first goes on from is its own affair.
+   */
   const subscribeForAll = async (
     args: ExecutionArgs,
     authorization: string | undefined,
     caller: Caller | undefined,
   ): Promise<Subscribed> => {
     // No credential of one may end what is others' too.
-    const shared =
-      caller && incomingOf({ authorization: undefined, caller: { ...caller, expiresAt: undefined } });
-    const enveloped = graph.getEnveloped({ incoming: shared ?? incomingOf({ authorization }) });
+    const whose = caller
+      ? { authorization: undefined, caller: { ...caller, expiresAt: undefined } }
+      : { authorization };
+    const enveloped = graph.getEnveloped({ incoming: { ...incomingOf(whose), startsNow: true } });
     return unwrapped(await enveloped.subscribe({ ...args, contextValue: await enveloped.contextFactory() }));
   };
 
@@ -212,8 +220,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
         );
       }
       const open = () => subscribeForAll(args, authorization, stream.ofAnyCredential ? caller : undefined);
-      const resume = stream.resumes ? alone : undefined;
-      return planned(args, just(await fanOut.subscribe({ key: stream.key, outlet, open, resume })));
+      const { key, resumes } = stream;
+      return planned(args, just(await fanOut.subscribe({ key, outlet, open, alone, resumes })));
     },
   });
 

@@ -111,6 +111,10 @@ class Run {
   #filling = '';
   #providing = true;
   #provider: Promise<void> | undefined;
+  /** Whether a delivery is under way. */
+  #delivering = false;
+  /** Whether none may begin. */
+  #held = false;
   readonly #outages: Record<string, number> = {};
   readonly #causes: Record<string, number> = {};
   readonly #backLive = { untold: [] as Back[], told: [] as Back[] };
@@ -196,7 +200,10 @@ class Run {
 
   async #provide(): Promise<void> {
     while (this.#providing) {
+      await until(() => !this.#held);
+      this.#delivering = true;
       await this.#gateways.deliver({ id_msg: String(this.#delivered + 1), filling: this.#filling });
+      this.#delivering = false;
       this.#delivered += 1;
       if (this.#rush > 0) this.#rush -= 1;
       else await pause(EVERY_MS);
@@ -303,7 +310,11 @@ class Run {
       this.#connect();
     },
     'log lost': async () => {
+      // A log that is lost forgets which messages it has had: one that was shown and not yet answered would be another event.
+      this.#held = true;
+      await this.#until(() => !this.#delivering);
       await this.#gateways.loseLog();
+      this.#held = false;
       this.#connect();
     },
     'app kill -9': () => this.#killApp(),

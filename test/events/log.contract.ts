@@ -106,6 +106,14 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
           await expect(reads.readAfter(client, cursor, 1)).rejects.toBeInstanceOf(CursorInvalidError);
           await expect(reads.readBefore(client, cursor, 1)).rejects.toBeInstanceOf(CursorInvalidError);
           await expect(reads.follow(client, { after: cursor })).rejects.toBeInstanceOf(CursorInvalidError);
+          const refused: unknown = await reads.readAfter(client, cursor, 1).catch((error) => error);
+          // Both ends are sealed, and can be gone on from.
+          const { oldest = '', head = '' } = (refused instanceof CursorInvalidError && refused.bounds) || {};
+          expect([oldest, head]).not.toContain((await log.bounds(client)).oldest);
+          expect((await reads.readAfter(client, oldest, 9)).events).toEqual(
+            (await reads.readAfter(client, null, 9)).events,
+          );
+          expect((await reads.readAfter(client, head, 9)).events).toEqual([]);
         }
         const others = [
           () => sealedReads(log, OTHER).readAfter(client, sealed, 1),
@@ -265,7 +273,15 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
           await expect(log.readAfter(client, cursor, 5)).rejects.toThrow(CursorInvalidError);
           await expect(log.readBefore(client, cursor, 5)).rejects.toThrow(CursorInvalidError);
           await expect(log.follow(client, { after: cursor })).rejects.toThrow(CursorInvalidError);
+          await expect(log.readAfter(client, cursor, 5)).rejects.toMatchObject({
+            bounds: await log.bounds(client),
+          });
         }
+        const { oldest, head } = await log.bounds(client);
+        expect((await log.readAfter(client, oldest, 9)).events).toEqual(
+          (await log.readAfter(client, null, 9)).events,
+        );
+        expect(head).toBe(await log.head(client));
       });
 
       it('answers a cursor of another life of this log, and one beyond its end, with a gap', async () => {

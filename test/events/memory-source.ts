@@ -1,5 +1,6 @@
 import { encodeCursor, type Place } from '../../src/events/cursor.ts';
 import type { Entry, Slice } from '../../src/events/entry.ts';
+import { StoreUnavailableError } from '../../src/events/errors.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { SEAL_KEY_BYTES } from '../../src/events/seal.ts';
 import type { Listener, Source } from '../../src/events/source.ts';
@@ -12,18 +13,39 @@ export type Carried = 'once' | 'twice' | 'lost';
 /** A log in memory, whose channel loses and repeats as a test says. */
 export class MemorySource implements Source {
   readonly entries: Entry[] = [];
+  /** Whether it cannot be read. */
+  isAway = false;
+  /** How often it could not be. */
+  failures = 0;
+  /** How many of the oldest are no longer held. */
+  #trimmed = 0;
   #listener: Listener | undefined;
 
-  append(clientId: string, type: EventType, payload: object, carried: Carried): Entry {
+  append(clientId: string, type: EventType, payload: object, carried: Carried, size = 100): Entry {
     const number = this.entries.length + 1;
     const position = String(number);
     const cursor = encodeCursor(clientId, { epoch: EPOCH, position });
     const event = { cursor, id: `event-${number}`, type, receivedAt: new Date().toISOString(), payload };
-    const entry = { position, prev: this.#head(), event, size: 100 };
+    const entry = { position, prev: this.#head(), event, size };
     this.entries.push(entry);
     if (carried !== 'lost') this.#listener?.receive(entry);
     if (carried === 'twice') this.#listener?.receive(entry);
     return entry;
+  }
+
+  /** The cursor of the place before the first. */
+  origin(clientId: string): string {
+    return encodeCursor(clientId, { epoch: EPOCH, position: EPOCH });
+  }
+
+  /** Whether anybody listens. */
+  get isFollowed(): boolean {
+    return this.#listener !== undefined;
+  }
+
+  /** Forgets all but the newest so many. */
+  trim(kept: number): void {
+    this.#trimmed = Math.max(this.#trimmed, this.entries.length - kept);
   }
 
   /** Tells the listener that something may have been missed. */
@@ -36,7 +58,11 @@ export class MemorySource implements Source {
   }
 
   async read(_clientId: string, after: string | null, limit: number): Promise<Slice> {
-    const start = after === null || after === EPOCH ? 0 : Number(after);
+    if (this.isAway) {
+      this.failures += 1;
+      throw new StoreUnavailableError('It is away.');
+    }
+    const start = Math.max(this.#trimmed, after === null || after === EPOCH ? 0 : Number(after));
     return this.#slice(this.entries.slice(start, start + limit), this.entries.length > start + limit);
   }
 
@@ -59,7 +85,8 @@ export class MemorySource implements Source {
   }
 
   async bounds(): Promise<{ oldest: Place; head: Place }> {
-    return { oldest: { epoch: EPOCH, position: EPOCH }, head: await this.head() };
+    const position = this.#trimmed === 0 ? EPOCH : String(this.#trimmed);
+    return { oldest: { epoch: EPOCH, position }, head: await this.head() };
   }
 
   async sealKey(): Promise<Buffer> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { EventType } from '../../src/events/log.ts';
 import { RedisLog } from '../../src/events/redis/redis-log.ts';
 import { countingMetrics, ids, recordingLogger } from '../helpers/events.ts';
 import { speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
@@ -47,6 +48,17 @@ describe('an SPEI credit on which somebody decides', () => {
     expect((await ingress.log.readAfter(ingress.clientId, null, 5)).events).toEqual([]);
     expect(ingress.quarantined().map((row) => row.reason)).toEqual(['undecided']);
     expect(decider.asked).toHaveLength(1);
+  });
+
+  it.each<[string, EventType, object]>([
+    ['by another name', 'MONEY_IN', { ...speiCredit(), msg_name: 'MONEY_OUT' }],
+    ['at the address of status updates', 'STATUS_UPDATE', speiCredit()],
+  ])('is neither accepted nor rejected %s, and nobody is asked', async (_, type, body) => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"Cuenta cerrada"}' });
+    await using ingress = await startIngress({ decisionUrl: decider.url });
+    expect((await ingress.post(type, body)).status).toBe(400);
+    expect(decider.asked).toEqual([]);
+    expect(ingress.quarantined().map((row) => row.reason)).toEqual(['misnamed']);
   });
 
   it('is answered as before when it comes again, and nobody is asked', async () => {

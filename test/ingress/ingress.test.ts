@@ -147,6 +147,14 @@ describe('a webhook that lacks what it needs', () => {
     ['is a list', 'MONEY_IN', [], 'incomplete'],
     ['has no status', 'CEP', { client_id: 'client', payload: { body: {} } }, 'incomplete'],
     ['is not wrapped', 'CEP', cep('client', 'PENDING').payload, 'incomplete'],
+    ['is a credit by another name', 'MONEY_IN', { ...speiCredit(), msg_name: 'MONEY_OUT' }, 'misnamed'],
+    ['is a credit whose name is no text', 'MONEY_IN', { ...speiCredit(), msg_name: 7 }, 'misnamed'],
+    ['is of another type', 'MONEY_IN', { ...speiCredit(), webhook_type: 'STATUS_UPDATE' }, 'misnamed'],
+    ['is a receipt', 'MONEY_IN', cep('client', 'COMPLETED'), 'misnamed'],
+    ['is a credit', 'CEP', { ...cep('client', 'PENDING'), payload: speiCredit() }, 'misnamed'],
+    ['is wrapped as a credit', 'CEP', { ...cep('client', 'PENDING'), webhook_type: 'MONEY_IN' }, 'misnamed'],
+    ['is a credit', 'STATUS_UPDATE', speiCredit(), 'misnamed'],
+    ['is a receipt', 'STATUS_UPDATE', cep('client', 'COMPLETED'), 'misnamed'],
     ['names another client', 'CEP', cep(randomUUID(), 'COMPLETED'), 'foreign-client'],
   ];
 
@@ -156,6 +164,17 @@ describe('a webhook that lacks what it needs', () => {
     expect((await ingress.log.readAfter('client', null, 5)).events).toEqual([]);
     expect(ingress.quarantined().map((row) => row.reason)).toEqual([reason]);
     expect(ingress.metrics.counts['quarantined']).toBe(1);
+  });
+
+  it.each<[string, EventType, unknown]>([
+    ['a credit', 'MONEY_IN', { ...speiCredit(), msg_name: undefined }],
+    ['a receipt', 'CEP', { client_id: 'client', payload: { body: { status: 'PENDING' } } }],
+    ['a status update by a name of its own', 'STATUS_UPDATE', { msg_name: 'ACCOUNT_BLOCKED' }],
+  ])('is kept where nothing contradicts its address: %s', async (_, type, body) => {
+    await using ingress = await startIngress({ clientId: 'client' });
+    expect((await ingress.post(type, body)).status).toBe(201);
+    const { events } = await ingress.log.readAfter('client', null, 5);
+    expect(events.map((event) => event.type)).toEqual([type]);
   });
 
   it('fills the quarantine with no more than the newest two hundred of one client and reason', async () => {

@@ -3,7 +3,7 @@ import { Secret } from '../../src/common/secret.ts';
 import { readMetric } from '../helpers/fleet.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
-import { TRANSPORTS } from '../helpers/subscriber.ts';
+import { subscribeOverWebSocket, TRANSPORTS } from '../helpers/subscriber.ts';
 import { until } from '../helpers/until.ts';
 
 const RETENTION = 5;
@@ -17,6 +17,38 @@ beforeAll(async () => {
   redis = await startRedis();
 });
 afterAll(() => redis.stop());
+
+it('a log that has been lost takes what is delivered again for new, after its readers were told of the gap', async () => {
+  await using server = await startRedis();
+  await using gateway = await startGateway({
+    webhooks: false,
+    config: { redisUrl: new Secret(server.url) },
+  });
+  const deliver = () =>
+    fetch(gateway.ingress.url(gateway.sandbox.clientId, 'STATUS_UPDATE') ?? '', {
+      method: 'POST',
+      body: JSON.stringify({ id_msg: 'delivered again' }),
+    });
+  const subscribe = (after?: string) =>
+    subscribeOverWebSocket(gateway.graphql, gateway.sandbox.accessToken, {
+      query: EVENTS,
+      variables: { after },
+    });
+  const { eventCursor } = (await gateway.query('{ eventCursor }')).data;
+  await using stream = subscribe(eventCursor);
+  // Its answer never reaches the provider, who delivers it again.
+  await deliver();
+  await stream.received(1);
+  await server.admin.flushall();
+  expect((await deliver()).status).toBe(201);
+  await stream.ended;
+  const [first, told] = stream.results;
+  expect(told).toMatchObject({ errors: [{ extensions: { code: 'EVENTS_GAP' } }] });
+  await using again = subscribe(String(told?.errors?.[0]?.extensions?.['oldest']));
+  const [second] = await again.received(1);
+  expect(second?.data.events.id).toBe(first?.data.events.id);
+  expect(second?.data.events.cursor).not.toBe(first?.data.events.cursor);
+});
 
 describe.each([
   ['Redis', () => ({ redisUrl: new Secret(redis.url) })],
@@ -85,6 +117,12 @@ describe.each([
       await using subscriber = follow(foreign.data.eventCursor);
       await subscriber.ended;
       expect(subscriber.results).toMatchObject([{ errors: [{ extensions: { code: 'CURSOR_INVALID' } }] }]);
+      const { oldest, head: newest } = subscriber.results[0]?.errors?.[0]?.extensions ?? {};
+      expect(newest).toBe(await head());
+      await using fromOldest = follow(String(oldest));
+      const { data } = await gateway.query(PAGE);
+      await fromOldest.received(data.events.nodes.length);
+      expect(fromOldest.results.map((result) => result.data.events)).toEqual(data.events.nodes);
     });
   });
 

@@ -215,7 +215,7 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
       await credit('21.00', 'Uno');
       const first = await readUntil(reader, /data: .*\n\n/);
       await reader.cancel();
-      const id = /^id: (\S+)$/m.exec(first)?.[1] ?? '';
+      const id = /^event: next\nid: (\S+)$/m.exec(first)?.[1] ?? '';
       expect(first).toContain(`"cursor":"${id}"`);
 
       await credit('22.00', 'Dos');

@@ -206,16 +206,21 @@ export class Feed implements Listener {
   async #catchUp(tail: Place): Promise<void> {
     const slice = await this.#source.read(this.clientId, tail.position, PAGE);
     if (!isUnbroken(tail.position, slice)) return this.#startOver();
-    this.#makeRoom(slice.entries, tail.position);
+    const full = this.#makeRoom(slice.entries, tail.position);
     for (const entry of slice.entries) this.#accept(entry);
+    // Before, they would have been live again at once, and pushed what they have no room for.
+    for (const member of full) member.flow?.();
     if (slice.hasMore) {
       this.#readAgain = true;
       await nextTurn();
     }
   }
 
-  /** What piled up during an outage is no fault of the reader: who has no room goes on from the log, at its own pace. */
-  #makeRoom(entries: readonly Entry[], position: string): void {
+  /**
+   * What piled up during an outage is no fault of the reader: who has no room goes on from the log, at its own pace. Returns
+   * those, who begin to read once they `flow`.
+   */
+  #makeRoom(entries: readonly Entry[], position: string): readonly Member[] {
     const coming = new Map<Member, Entry[]>();
     for (const entry of entries) {
       for (const member of this.#live.readersOf(this.#topics.of(entry.event))) {
@@ -224,12 +229,12 @@ export class Feed implements Listener {
         else own.push(entry);
       }
     }
-    for (const [member, own] of coming) {
-      if (member.hasRoomFor?.(own) !== false) continue;
+    const full = [...coming].flatMap(([member, own]) => (member.hasRoomFor?.(own) === false ? [member] : []));
+    for (const member of full) {
       this.#live.delete(member);
       member.fallBack?.(position);
     }
-    this.#lane.makeRoom(entries, position);
+    return [...full, ...this.#lane.makeRoom(entries, position)];
   }
 
   /** Moves on to an entry that follows from the tail. True also for one that has been here before. */
@@ -243,8 +248,22 @@ export class Feed implements Listener {
     if (this.#tail === undefined) return;
     this.#tail = { epoch: this.#tail.epoch, position: entry.position };
     this.#recent.push(entry);
-    for (const member of this.#live.readersOf(this.#topics.of(entry.event))) member.push(entry);
+    const readers = this.#live.readersOf(this.#topics.of(entry.event));
+    for (const member of readers) member.push(entry);
     this.#lane.push(entry);
+    // All of them have it: two that stand at the same place have been pushed the same.
+    for (const member of readers) member.flow?.();
+  }
+
+  /** The position up to which a live follower has been pushed all that is of its topics. */
+  placeOf(follower: Member, asks: boolean): string | undefined {
+    const position = this.#tail?.position;
+    return asks && position !== undefined ? this.#lane.placeOf(follower, position) : position;
+  }
+
+  /** The cursor of a position in the present life of the log. */
+  cursorOf(position: string): string | undefined {
+    return this.#tail && encodeCursor(this.clientId, { epoch: this.#tail.epoch, position });
   }
 
   async #startOver(): Promise<void> {

@@ -68,6 +68,17 @@ export class Follower extends PushStream<StoredEvent> implements Member {
     this.#close();
   }
 
+  override place(): string | undefined {
+    const rests = this.#live && !this.#busy && this.#queue.length === 0;
+    if (!rests || this.#failure !== undefined || this.#closed) return undefined;
+    return this.#feed.placeOf(this, this.#ask !== undefined);
+  }
+
+  override bookmark(): string | undefined {
+    const position = this.place();
+    return position === undefined ? undefined : this.#feed.cursorOf(position);
+  }
+
   hasRoomFor(entries: readonly Entry[]): boolean {
     const size = entries.reduce((sum, entry) => sum + entry.size, this.#queued);
     return this.#queue.length + entries.length <= QUEUE_LIMIT.entries && size <= QUEUE_LIMIT.size;
@@ -76,6 +87,9 @@ export class Follower extends PushStream<StoredEvent> implements Member {
   /** Takes a live entry. */
   push(entry: Entry): void {
     this.#enqueue(entry);
+  }
+
+  flow(): void {
     this.#pump();
     if (this.#queue.length > QUEUE_LIMIT.entries || this.#queued > QUEUE_LIMIT.size) {
       this.#metrics.slowConsumerDisconnect();
@@ -89,7 +103,6 @@ export class Follower extends PushStream<StoredEvent> implements Member {
   fallBack(position: string): void {
     this.#live = false;
     this.#position = position;
-    this.#pump();
   }
 
   /** Ends with an error, after what is queued. */
@@ -105,11 +118,14 @@ export class Follower extends PushStream<StoredEvent> implements Member {
       const entry = this.#queue.shift();
       if (entry !== undefined) {
         this.#queued -= entry.size;
+        this.#busy = true;
         const taken = this.#take(entry);
         if (taken instanceof Promise) this.#wait(taken);
+        else this.#busy = false;
       } else if (this.#failure !== undefined) {
         this.#end(this.#failure);
       } else if (this.#live) {
+        this.#sink.rests?.();
         return;
       } else {
         this.#wait(this.#advancePatiently());

@@ -62,16 +62,20 @@ export class Lane<M extends Member> {
     else if (this.#waiting.length === 1) this.#pass();
   }
 
-  /** Has those go on from the log that have no room for entries which are about to come, after the one at a position. */
-  makeRoom(entries: readonly Entry[], position: string): void {
+  /**
+   * Has those go on from the log that have no room for entries which are about to come, after the one at a position. Returns
+   * them; they begin to read once they `flow`.
+   */
+  makeRoom(entries: readonly Entry[], position: string): readonly M[] {
     const seen = this.#waiting[0]?.entry.prev ?? position;
     const coming = [...this.#waiting.map(({ entry }) => entry), ...entries];
-    for (const member of [...this.#router.members]) {
-      if (member.hasRoomFor?.(coming) !== false) continue;
+    const full = [...this.#router.members].filter((member) => member.hasRoomFor?.(coming) === false);
+    for (const member of full) {
       const from = this.#seenBy(member, seen);
       this.delete(member);
       member.fallBack?.(from);
     }
+    return full;
   }
 
   /** Ends every member. */
@@ -112,6 +116,13 @@ export class Lane<M extends Member> {
     this.#waiting.shift();
     this.#waitingSize -= entry.size;
     for (const member of readers) member.push(entry);
+    // All of them have it: two that stand at the same place have been pushed the same.
+    for (const member of readers) member.flow?.();
+  }
+
+  /** The position up to which a member has been pushed everything; `tail` is the last one that came. */
+  placeOf(member: M, tail: string): string {
+    return this.#seenBy(member, this.#waiting[0]?.entry.prev ?? tail);
   }
 
   /** Whether a member came after the first one that waits. */
@@ -134,6 +145,7 @@ export class Lane<M extends Member> {
     );
     this.#reset();
     for (const [member, position] of behind) member.fallBack?.(position);
+    for (const [member] of behind) member.flow?.();
   }
 
   #reset(): void {

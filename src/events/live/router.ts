@@ -4,13 +4,15 @@ import type { Entry } from '../entry.ts';
 export interface Member {
   /** The topics that it waits for; undefined for every entry. */
   readonly topics: Iterable<string> | undefined;
-  /** Takes a live entry. */
+  /** Takes a live entry. What it does with it may wait for `flow`. */
   push(entry: Entry): void;
+  /** Hands on what it was pushed. Called once an entry has been pushed to all who wait for it. */
+  flow?(): void;
   /** Ends it with an error. */
   fail(error: Error): void;
   /** Whether it can take so many entries at once; one without a queue always can. */
   hasRoomFor?(entries: readonly Entry[]): boolean;
-  /** It is pushed nothing more, and has to go on from the log by itself, after a position. */
+  /** It is pushed nothing more, and has to go on from the log by itself, after a position, once it is to `flow`. */
   fallBack?(position: string): void;
 }
 

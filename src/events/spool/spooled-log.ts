@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../../common/logger.ts';
-import { StoreUnavailableError } from '../errors.ts';
+import { type LogBounds, StoreUnavailableError } from '../errors.ts';
 import type {
   Appended,
   EventLog,
@@ -100,6 +100,10 @@ export class SpooledLog implements EventLog {
 
   readBefore(...args: Parameters<EventLog['readBefore']>): Promise<EventPage> {
     return this.#log.readBefore(...args);
+  }
+
+  bounds(clientId: string): Promise<LogBounds> {
+    return this.#log.bounds(clientId);
   }
 
   sealKey(clientId: string): Promise<Buffer> {

@@ -48,6 +48,7 @@ class EndingStream<T> extends PushStream<T> {
         this.#left.abort();
         sink.finish(error);
       },
+      rests: () => sink.rests?.(),
     });
     void this.#failure.then((error) => {
       if (error === undefined || this.#left.signal.aborted) return;
@@ -59,5 +60,13 @@ class EndingStream<T> extends PushStream<T> {
   override stop(): void {
     this.#left.abort();
     this.#source.stop();
+  }
+
+  override place(): string | undefined {
+    return this.#source.place();
+  }
+
+  override bookmark(): string | undefined {
+    return this.#source.bookmark();
   }
 }

@@ -2,9 +2,9 @@ import { CloseCode, type WebSocket as ProtocolSocket, type SubscribePayload } fr
 import { type RawData, WebSocket } from 'ws';
 import type { Turns } from '../../common/turns.ts';
 import type { Watched } from './expiry-watch.ts';
-import type { Outlet } from './fan-out.ts';
 import { shortened } from './messages.ts';
 import type { StreamPlace } from './open-streams.ts';
+import type { Outlet } from './reader.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
@@ -150,6 +150,7 @@ export class Peer implements ProtocolSocket, Watched {
 
 const TEXT = { binary: false } as const;
 const CLOSING_BRACE = 0x7d;
+const HEAD = { start: '{"id":', end: ',"type":"next","payload":' } as const;
 
 class SocketOutlet implements Outlet {
   readonly #peer: Peer;
@@ -160,7 +161,7 @@ class SocketOutlet implements Outlet {
   constructor(peer: Peer, socket: WebSocket, operationId: string) {
     this.#peer = peer;
     this.#socket = socket;
-    this.#head = `{"id":${JSON.stringify(operationId)},"type":"next","payload":`;
+    this.#head = HEAD.start + JSON.stringify(operationId) + HEAD.end;
   }
 
   holds(now: number): boolean {
@@ -182,6 +183,11 @@ class SocketOutlet implements Outlet {
     message.set(payload, start);
     message[start + payload.length] = CLOSING_BRACE;
     this.#socket.send(message, TEXT, sent);
+  }
+
+  mark(cursor: string, sent?: () => void): void {
+    const id = this.#head.slice(HEAD.start.length, -HEAD.end.length);
+    this.#socket.send(`{"type":"ping","payload":{"bookmarks":{${id}:"${cursor}"}}}`, sent);
   }
 
   close(): void {

@@ -1,127 +1,13 @@
 import fc from 'fast-check';
 import type { ExecutionResult } from 'graphql';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
-import { ORIGIN } from '../../../src/graphql/executor/graphql-js.ts';
-import { createFanOut, type FanOut, type Subscribed } from '../../../src/transport/sockets/fan-out.ts';
+import { Rounds } from '../../../src/common/rounds.ts';
+import { createFanOut, type FanOut } from '../../../src/transport/sockets/fan-out.ts';
+import type { Subscribed } from '../../../src/transport/sockets/group.ts';
+import { bell } from '../../helpers/bell.ts';
 import { until } from '../../helpers/until.ts';
-
-/** A stream of results whose end and items a test decides on. */
-class Source extends PushStream<ExecutionResult> {
-  readonly #items: ExecutionResult[] = [];
-  #sink: Sink<ExecutionResult> | undefined;
-  #busy = false;
-  ended = false;
-
-  push(...numbers: readonly number[]): void {
-    for (const number of numbers) {
-      const origin = { type: 'MONEY_IN', receivedAt: new Date().toISOString(), cursor: `c${number}` };
-      this.pushResult({ data: { number }, [ORIGIN]: origin } as ExecutionResult);
-    }
-  }
-
-  pushResult(result: ExecutionResult): void {
-    this.#items.push(result);
-    void this.#pump();
-  }
-
-  end(): void {
-    this.ended = true;
-    void this.#pump();
-  }
-
-  override connect(sink: Sink<ExecutionResult>): void {
-    this.#sink = sink;
-    void this.#pump();
-  }
-
-  override stop(): void {
-    this.#items.length = 0;
-    this.#sink = undefined;
-    this.ended = true;
-  }
-
-  async #pump(): Promise<void> {
-    if (this.#busy) return;
-    this.#busy = true;
-    for (let item = this.#items.shift(); item !== undefined; item = this.#items.shift()) {
-      await this.#sink?.take(item);
-    }
-    this.#busy = false;
-    if (this.ended) this.#sink?.finish();
-  }
-}
-
-/** Someone with a socket, as graphql-ws drives it: what its iterator gives is sent before more is asked for. */
-class Client {
-  readonly seen: unknown[] = [];
-  closed = false;
-  completed = false;
-  stalled = false;
-  expired = false;
-  told = 0;
-  /** For each message that its socket has not taken in full, who is to be told when it has. */
-  readonly #untaken: ((() => void) | undefined)[] = [];
-  #stream: Awaited<ReturnType<FanOut['subscribe']>> | undefined;
-
-  async subscribe(
-    key: string,
-    open: () => Promise<Subscribed>,
-    resume?: () => Promise<Subscribed>,
-  ): Promise<void> {
-    const isDrained = () => this.#untaken.length === 0;
-    this.#stream = await fanOut.subscribe({
-      key,
-      outlet: {
-        get isDrained() {
-          return isDrained();
-        },
-        holds: () => !this.expired,
-        tells: () => {
-          this.told += 1;
-        },
-        send: (payload, sent) => {
-          const text = payload.toString();
-          this.seen.push(JSON.parse(text).data?.number ?? text);
-          this.#untaken.push(sent);
-          if (!this.stalled) this.#readOne();
-        },
-        close: () => {
-          this.closed = true;
-        },
-      },
-      open,
-      resume,
-    });
-    void this.#read(this.#stream);
-  }
-
-  /** Reads what its socket holds, and from now on all that comes. */
-  resume(): void {
-    this.stalled = false;
-    for (const _sent of this.#untaken) this.#readOne();
-  }
-
-  #readOne(): void {
-    setImmediate(() => this.#untaken.shift()?.());
-  }
-
-  async #read(stream: Awaited<ReturnType<FanOut['subscribe']>>): Promise<void> {
-    if (!(Symbol.asyncIterator in stream)) {
-      this.seen.push(stream.errors?.[0]?.message);
-      return;
-    }
-    for await (const result of stream) {
-      await new Promise((resolve) => setImmediate(resolve));
-      this.seen.push(result.data?.['number'] ?? result);
-    }
-    this.completed = true;
-  }
-
-  async leave(): Promise<void> {
-    if (this.#stream !== undefined && 'return' in this.#stream) await this.#stream.return?.();
-  }
-}
+import { Client } from './client.ts';
+import { Source } from './source.ts';
 
 let sharing: number;
 let slowCloses: number;
@@ -139,22 +25,23 @@ beforeEach(() => {
   slowCloses = 0;
   delivered = 0;
   opened = [];
-  fanOut = createFanOut({
-    sharing: (change) => {
+  const metrics = {
+    sharing: (change: number) => {
       sharing += change;
     },
     slowConsumerDisconnect: () => {
       slowCloses += 1;
     },
-    delivered: (_type, readers) => {
+    delivered: (_type: string, readers: number) => {
       delivered += readers;
     },
     lag: () => undefined,
-  });
+  };
+  fanOut = createFanOut(metrics, new Rounds(bell()));
 });
 
 async function clients(count: number, key = 'key'): Promise<Client[]> {
-  const all = Array.from({ length: count }, () => new Client());
+  const all = Array.from({ length: count }, () => new Client(fanOut));
   await Promise.all(all.map((client) => client.subscribe(key, open)));
   return all;
 }
@@ -174,7 +61,7 @@ describe('subscriptions that are the same', () => {
 
   it('are told alike why there is no stream, and the next one tries anew', async () => {
     const refuse = async () => ({ errors: [{ message: 'no' }] }) as unknown as Subscribed;
-    const [one, other, later] = [new Client(), new Client(), new Client()];
+    const [one, other, later] = [new Client(fanOut), new Client(fanOut), new Client(fanOut)];
     await Promise.all([one.subscribe('key', refuse), other.subscribe('key', refuse)]);
     expect([one.seen, other.seen]).toEqual([['no'], ['no']]);
     await later.subscribe('key', open);
@@ -211,6 +98,40 @@ describe('subscriptions that are the same', () => {
     opened[0]?.push(2);
     await until(() => other.seen.length === 2);
     expect([one.seen, delivered]).toEqual([[1], 3]);
+  });
+
+  it('are not sent what the others have still to be sent, where they begin now', async () => {
+    const [one] = await clients(1);
+    const [group] = opened;
+    if (one === undefined || group === undefined) throw new Error('there is one');
+    group.working = true;
+    const late = new Client(fanOut);
+    const own = new Source(1);
+    await late.subscribe('key', open, async () => own, false);
+    group.working = false;
+    group.push(1);
+    await until(() => one.seen.length === 1);
+    await until(() => own.ended);
+    group.push(2);
+    await until(() => one.seen.length === 2 && late.seen.length === 1);
+    expect([one.seen, late.seen]).toEqual([[1, 2], [2]]);
+  });
+
+  it('are told why, where the stream has ended before they could join it', async () => {
+    const gap = { errors: [{ message: 'gap' }] } as unknown as ExecutionResult;
+    const ended = async () => {
+      const source = new Source();
+      source.pushResult(gap);
+      source.end();
+      return source;
+    };
+    for (const _time of ['first', 'second']) {
+      const late = new Client(fanOut);
+      await late.subscribe('key', ended, async () => gap, false);
+      await until(() => late.seen.length > 0);
+      expect(late.seen).toEqual(['gap']);
+    }
+    expect(sharing).toBe(0);
   });
 
   it('are apart from those with another key', async () => {
@@ -279,8 +200,13 @@ describe('a reader that resumes', () => {
           opened = [];
           run += 1;
           const key = `run ${run}`;
-          const [own, reader] = [new Source(), new Client()];
-          await clients(1, key);
+          const [own, reader] = [new Source(), new Client(fanOut)];
+          const other = new Client(fanOut);
+          await other.subscribe(key, async () => {
+            const source = new Source(behind);
+            opened.push(source);
+            return source;
+          });
           await reader.subscribe(key, open, async () => own);
           // The log holds 1, 2, 3, …; the reader begins `behind` events before the group does.
           let [ownNext, groupNext] = [1, 1 + behind];
@@ -306,9 +232,14 @@ describe('a reader that resumes', () => {
     );
   });
 
-  it('stays on its own when nobody else has seen anything', async () => {
-    const [own, reader] = [new Source(), new Client()];
-    await reader.subscribe('key', open, async () => own);
+  it('stays on its own until it has come as far as the others', async () => {
+    const [own, reader] = [new Source(), new Client(fanOut)];
+    const openFurther = async () => {
+      const source = new Source(3);
+      opened.push(source);
+      return source;
+    };
+    await reader.subscribe('key', openFurther, async () => own);
     own.push(1, 2);
     await until(() => reader.seen.length === 2);
     own.end();
@@ -318,7 +249,7 @@ describe('a reader that resumes', () => {
   });
 
   it('is told why it cannot, and opens nothing for others', async () => {
-    const reader = new Client();
+    const reader = new Client(fanOut);
     await reader.subscribe(
       'key',
       open,

@@ -1,0 +1,136 @@
+import type { ExecutionResult } from 'graphql';
+import { PushStream, type Sink } from '../../common/push-stream.ts';
+import { countDelivery } from '../../graphql/plugins/deliveries.ts';
+import type { FanOutMetrics } from '../../observability/metrics.ts';
+
+export type Results = PushStream<ExecutionResult>;
+
+/** The outcome of subscribing: a stream, or the reason why there is none. */
+export type Subscribed = ExecutionResult | Results;
+
+/** One who reads a stream that is read for many, or is going to. */
+export interface GroupMember {
+  /** Sends a result. Says whether it may be sent at all. */
+  deliver(payload: Buffer, now: number): boolean;
+  /** Ends it as a reader that may come back. */
+  drop(): void;
+  /** Ends it once what waits has been sent. */
+  end(): void;
+  /** The group rests: the member may join it, or be told where it stands. */
+  groupRests(): void;
+}
+
+export const hasCode = ({ errors }: ExecutionResult, code: string): boolean =>
+  errors?.some(({ extensions }) => extensions['code'] === code) === true;
+
+export const fellBehind = (result: ExecutionResult): boolean => hasCode(result, 'SLOW_CONSUMER');
+
+/** One stream that is read for many. It is forgotten as it ends: who asks the same later begins another. */
+export class Group implements Sink<ExecutionResult> {
+  /** Resolves with what there is instead of a stream; with undefined once there is one. */
+  readonly opened: Promise<ExecutionResult | undefined>;
+  readonly #metrics: FanOutMetrics;
+  readonly #since = Date.now();
+  readonly #forget: () => void;
+  readonly #members = new Set<GroupMember>();
+  /** Those who want to know when it rests. */
+  readonly #waiting = new Set<GroupMember>();
+  #readers = 0;
+  #stream: Results | undefined;
+  #ended = false;
+
+  constructor(open: () => Promise<Subscribed>, metrics: FanOutMetrics, forget: () => void) {
+    this.#metrics = metrics;
+    this.#forget = forget;
+    this.opened = this.#open(open);
+    // Who waits for it is told; who resumes has a stream of its own.
+    this.opened.catch(() => this.#end());
+  }
+
+  async #open(open: () => Promise<Subscribed>): Promise<ExecutionResult | undefined> {
+    const subscribed = await open();
+    if (!(subscribed instanceof PushStream)) {
+      this.#end();
+      return subscribed;
+    }
+    if (this.#ended) {
+      // Everybody has left while it was being opened.
+      subscribed.stop();
+      return undefined;
+    }
+    this.#stream = subscribed;
+    this.#metrics.sharing(-1);
+    subscribed.connect(this);
+    return undefined;
+  }
+
+  /** Where all members stand, but for what waits for each of them; undefined while it is at work, and once it has ended. */
+  place(): string | undefined {
+    return this.#ended ? undefined : this.#stream?.place();
+  }
+
+  /** A cursor for that place. */
+  bookmark(): string | undefined {
+    return this.#ended ? undefined : this.#stream?.bookmark();
+  }
+
+  /** A stream that fails says so in its last result (plugins/error-masking.ts). */
+  take(result: ExecutionResult): void {
+    if (fellBehind(result)) for (const member of this.#members) member.drop();
+    const payload = Buffer.from(JSON.stringify(result));
+    const now = Date.now();
+    let readers = 0;
+    for (const member of this.#members) if (member.deliver(payload, now)) readers += 1;
+    countDelivery(this.#metrics, result, readers, this.#since);
+  }
+
+  rests(): void {
+    if (this.#waiting.size === 0) return;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const member of waiting) member.groupRests();
+  }
+
+  finish(): void {
+    if (this.#stream === undefined) return;
+    this.#stream = undefined;
+    this.#metrics.sharing(1);
+    this.#end();
+  }
+
+  /** One more is going to read, or to resume. Each leaves once. */
+  enter(): void {
+    this.#readers += 1;
+  }
+
+  /** Sends a member every result from now on. Only while it rests: `place` says where it begins. */
+  join(member: GroupMember): void {
+    this.#members.add(member);
+    this.#metrics.sharing(1);
+  }
+
+  /** Tells a member once when it rests next. */
+  awaitRest(member: GroupMember): void {
+    if (!this.#ended) this.#waiting.add(member);
+  }
+
+  leave(member?: GroupMember): void {
+    if (member !== undefined) {
+      if (this.#members.delete(member)) this.#metrics.sharing(-1);
+      this.#waiting.delete(member);
+    }
+    this.#readers -= 1;
+    if (this.#readers > 0) return;
+    this.#end();
+    this.#stream?.stop();
+    this.finish();
+  }
+
+  #end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#forget();
+    this.#waiting.clear();
+    for (const member of this.#members) member.end();
+  }
+}

@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { silentMetrics } from '../../src/events/metrics.ts';
+import { LogReader } from '../../src/events/reader.ts';
+import { createEventTopics, ownerTopic } from '../../src/resolvers/topics.ts';
+import { until } from '../helpers/until.ts';
+import { MemorySource } from './memory-source.ts';
+
+const CLIENT = '0f0e0d0c-0b0a-4908-8706-050403020100';
+const OWNER = 'aaaaaaaa-0000-4000-8000-000000000000';
+
+it('whose a receipt is, is asked for no longer once everybody has left who has to know', async () => {
+  const source = new MemorySource();
+  let asked = 0;
+  const topics = createEventTopics(async () => {
+    asked += 1;
+    return OWNER;
+  });
+  const log = new LogReader(source, silentMetrics, topics);
+  const whole = await log.follow(CLIENT);
+  const narrowed = await log.follow(CLIENT, { topics: [ownerTopic('CEP', OWNER)], asks: true });
+  const receipt = () =>
+    source.append(CLIENT, 'CEP', { payload: { body: { id: 'a', status: 'DELAYED' } } }, 'once');
+  receipt();
+  await narrowed.next();
+  expect(asked).toBe(1);
+  await narrowed.return();
+  receipt();
+  await whole.next();
+  await whole.next();
+  expect(asked).toBe(1);
+  await whole.return();
+  await log.stop();
+});
+
+it('what was missed is read once the log can be read again, though nothing tells of that, twice', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const seen: string[] = [];
+  const stream = await log.follow(CLIENT);
+  stream.connect({ take: ({ id }) => void seen.push(id), finish: () => undefined });
+  for (const _time of ['first', 'second']) {
+    const failed = source.failures;
+    source.isAway = true;
+    source.append(CLIENT, 'STATUS_UPDATE', {}, 'lost');
+    source.resync();
+    await until(() => source.failures > failed);
+    source.isAway = false;
+    await until(() => seen.length === source.entries.length);
+  }
+  expect(seen).toEqual(source.entries.map(({ event }) => event.id));
+  stream.stop();
+  await log.stop();
+});
+
+it('more events than may wait, while the log is being read, are read from it', async () => {
+  const source = new MemorySource();
+  const log = new LogReader(source, silentMetrics);
+  const seen: string[] = [];
+  const stream = await log.follow(CLIENT);
+  stream.connect({ take: ({ id }) => void seen.push(id), finish: () => undefined });
+  // The feed reads the log as long as this turn lasts, and holds what comes meanwhile.
+  source.resync();
+  for (let number = 0; number < 1_000; number += 1) source.append(CLIENT, 'STATUS_UPDATE', {}, 'once');
+  await until(() => seen.length >= 1_000);
+  expect(seen).toEqual(source.entries.map(({ event }) => event.id));
+  stream.stop();
+  await log.stop();
+});

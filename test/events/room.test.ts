@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { silentMetrics } from '../../src/events/metrics.ts';
+import { LogReader } from '../../src/events/reader.ts';
+import { createEventTopics, ownerTopic } from '../../src/resolvers/topics.ts';
+import { until } from '../helpers/until.ts';
+import { MemorySource } from './memory-source.ts';
+
+const CLIENT = '0f0e0d0c-0b0a-4908-8706-050403020100';
+const OWNER = 'aaaaaaaa-0000-4000-8000-000000000000';
+/** More than one reader may have waiting for it, in bytes and then in number. */
+const PILED = [
+  { count: 30, size: 50_000 },
+  { count: 300, size: 100 },
+] as const;
+
+it.each([
+  ['is of everything', {}],
+  ['has to be asked for', { topics: [ownerTopic('MONEY_IN', OWNER), ownerTopic('CEP', OWNER)], asks: true }],
+])(
+  'what piled up in an outage ends no reader that had read all before, where it %s, twice',
+  async (_, options) => {
+    const source = new MemorySource();
+    const log = new LogReader(
+      source,
+      silentMetrics,
+      createEventTopics(async () => OWNER),
+    );
+    const stream = await log.follow(CLIENT, options);
+    const seen: string[] = [];
+    const ended = (async () => {
+      for await (const { id } of stream) {
+        seen.push(id);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    const append = (carried: 'once' | 'lost', size: number) =>
+      source.append(CLIENT, 'MONEY_IN', { body: { id: OWNER, owner_id: OWNER } }, carried, size);
+    for (const { count, size } of [...PILED, ...PILED]) {
+      for (let number = 0; number < count; number += 1) append('lost', size);
+      source.resync();
+      await Promise.race([until(() => seen.length === source.entries.length), ended]);
+      append('once', 100);
+      await Promise.race([until(() => seen.length === source.entries.length), ended]);
+    }
+    expect(seen).toEqual(source.entries.map(({ event }) => event.id));
+    await stream.return();
+    await ended;
+    await log.stop();
+  },
+);

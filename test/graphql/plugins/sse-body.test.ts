@@ -1,0 +1,127 @@
+import type { ExecutionResult } from 'graphql';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
+import { ROUND_MS, Rounds } from '../../../src/common/rounds.ts';
+import { EventStreamBody } from '../../../src/graphql/plugins/sse-body.ts';
+import { type Bell, bell } from '../../helpers/bell.ts';
+
+/** A stream whose results a test decides on; each stands at its number. */
+class Source extends PushStream<ExecutionResult> {
+  sink: Sink<ExecutionResult> | undefined;
+  stopped = false;
+  at: number | undefined;
+
+  override connect(sink: Sink<ExecutionResult>): void {
+    this.sink = sink;
+  }
+
+  override stop(): void {
+    this.stopped = true;
+  }
+
+  override bookmark(): string | undefined {
+    return this.at === undefined ? undefined : `c${this.at}`;
+  }
+
+  /** Gives a result, and rests once it is taken. */
+  async give(number: number): Promise<void> {
+    this.at = undefined;
+    await this.sink?.take({ data: { number } });
+    this.rest(number);
+  }
+
+  rest(number: number): void {
+    this.at = number;
+    this.sink?.rests?.();
+  }
+}
+
+let clock: Bell;
+let source: Source;
+let gone: AbortController;
+let reader: ReadableStreamDefaultReader<Uint8Array>;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  clock = bell();
+  source = new Source();
+  gone = new AbortController();
+  const metrics = { delivered: () => undefined, lag: () => undefined };
+  const body = new EventStreamBody(
+    source,
+    { incoming: { waiters: gone } },
+    { metrics, rounds: new Rounds(clock) },
+  );
+  reader = new ReadableStream(body).getReader();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const read = async (): Promise<string> => {
+  const { value, done } = await reader.read();
+  return done ? 'done' : new TextDecoder().decode(value);
+};
+const event = (number: number) => `event: next\ndata: ${JSON.stringify({ data: { number } })}\n\n`;
+
+it('takes a result once the client has read the one before', async () => {
+  expect(await read()).toBe(':\n\n');
+  const given: number[] = [];
+  const giving = (async () => {
+    for (const number of [1, 2, 3]) {
+      await source.give(number);
+      given.push(number);
+    }
+  })();
+  expect(given).toEqual([]);
+  expect(await read()).toBe(event(1));
+  expect(await read()).toBe('id: c1\n\n');
+  expect(await read()).toBe(event(2));
+  expect(given).not.toContain(3);
+  expect(await read()).toBe(event(3));
+  await giving;
+});
+
+it('tells where it stands first, in each round, and never before what has not been read', async () => {
+  source.rest(0);
+  expect([await read(), await read()]).toEqual([':\n\n', 'id: c0\n\n']);
+  await clock.pass(ROUND_MS);
+  expect(await read()).toBe('id: c0\n\n');
+  const giving = Promise.all([source.give(1)]);
+  await clock.pass(ROUND_MS);
+  expect(await read()).toBe(event(1));
+  await giving;
+  expect(await read()).toBe('id: c1\n\n');
+});
+
+it('adds nothing for a client that does not read', async () => {
+  source.rest(0);
+  for (let round = 0; round < 5; round += 1) {
+    await clock.pass(ROUND_MS);
+    vi.advanceTimersByTime(ROUND_MS);
+  }
+  expect([await read(), await read()]).toEqual([':\n\n', 'id: c0\n\n']);
+  vi.advanceTimersByTime(12_000);
+  expect(await read()).toBe(':\n\n');
+});
+
+it.each([
+  ['cancels', () => reader.cancel()],
+  ['is gone', async () => gone.abort()],
+])('a client that %s leaves nothing behind', async (_, leave) => {
+  await read();
+  expect([clock.isIdle, vi.getTimerCount()]).toEqual([false, 1]);
+  await leave();
+  expect([source.stopped, clock.isIdle, vi.getTimerCount()]).toEqual([true, true, 0]);
+});
+
+it('ends after the last result, and leaves nothing behind', async () => {
+  await read();
+  void source.give(1);
+  source.sink?.finish();
+  expect([await read(), await read(), await read()]).toEqual([
+    event(1),
+    'event: complete\ndata:\n\n',
+    'done',
+  ]);
+  expect([clock.isIdle, vi.getTimerCount()]).toEqual([true, 0]);
+});
