@@ -1,15 +1,15 @@
 import { Cluster, Command, type Redis } from 'ioredis';
 import type { RedisClient } from './connection.ts';
 
-/** The key that is written to find out whether a primary takes writes. It is gone after a second. */
+/** A key that never exists. */
 const KEY = 'pasarela:probe';
-const LASTS_MS = 1000;
 /** A slot belongs to another node, or is on its way: that is no refusal, and is followed. */
 const ELSEWHERE = /^(MOVED|ASK|TRYAGAIN) /;
 
 /**
  * Why a primary takes no writes, in Redis' own words, such as `NOREPLICAS Not enough good replicas to write.`; undefined where it
- * takes them. No section of INFO tells that. A key is written to find out.
+ * takes them. No section of INFO tells that. It is asked to write a key only if that exists: Redis refuses a command that writes
+ * before it looks at the key, and changes nothing otherwise.
  *
  * @throws what the connection fails with, where there is no answer
  */
@@ -17,7 +17,7 @@ export async function refusalOf(redis: RedisClient, server: Redis): Promise<stri
   const key = keyOn(redis, server);
   if (key === undefined) return undefined;
   try {
-    await server.set(key, '', 'PX', LASTS_MS);
+    await server.set(key, '', 'XX');
     return undefined;
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'ReplyError') throw error;

@@ -122,9 +122,10 @@ describe('what Redis may lose', () => {
     'and has lost already, by evicting keys, is told until an operator says that he has seen it',
     LONG,
     async () => {
-      await primary.admin.config('SET', 'maxmemory', '1', 'maxmemory-policy', 'allkeys-random');
+      await primary.admin.set('victim', '1');
+    await primary.admin.config('SET', 'maxmemory', '1', 'maxmemory-policy', 'allkeys-random');
       await until(async () => {
-        await primary.admin.set('victim', '1').catch(() => undefined);
+        await primary.admin.set('another', '1').catch(() => undefined);
         return !(await primary.admin.info('stats')).includes('evicted_keys:0');
       });
       await primary.admin.config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
