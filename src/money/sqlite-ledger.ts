@@ -110,9 +110,10 @@ export class SqliteLedger {
     return `${this.#path}-mark-${epoch}-${sent}`;
   }
 
-  /** What stays the same for a file until it is copied. */
+  /** What stays the same for a file until it is copied. A number alone may be given to the next file again. */
   #file(): string {
-    return String(statSync(this.#path).ino);
+    const { ino, birthtimeNs } = statSync(this.#path, { bigint: true });
+    return `${ino} ${birthtimeNs}`;
   }
 }
 

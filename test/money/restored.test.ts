@@ -69,7 +69,7 @@ async function isHeld(gateway: RunningGateway, old: Payable[], paid: Payable[], 
   expect(await pay(gateway, next)).toBe(done(next));
 }
 
-describe('the files of a gateway without Redis', () => {
+describe('the files of a gateway without Redis', { timeout: 120_000 }, () => {
   const moment = join('..', 'backup');
   const backup = () => join(dataDir, moment);
 
@@ -137,7 +137,7 @@ describe('the files of a gateway without Redis', () => {
   });
 });
 
-describe('a Redis', () => {
+describe('a Redis', { timeout: 120_000 }, () => {
   const whole = async (redis: RedisServer): Promise<void> => {
     await redis.admin.call('BGREWRITEAOF').catch(() => {});
     await until(async () => (await redis.admin.info('persistence')).includes('aof_rewrite_in_progress:0'));
@@ -200,7 +200,7 @@ describe('a Redis', () => {
   });
 });
 
-it('is told by the doctor', async () => {
+it('is told by the doctor', { timeout: 120_000 }, async () => {
   const paid = await later();
   const first = await start();
   for (const payment of paid) expect(await pay(first, payment)).toBe(done(payment));
