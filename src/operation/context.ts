@@ -419,7 +419,8 @@ class OperationContext implements Context {
   }
 
   get showsCalls(): boolean {
-    return this.#caller === undefined || this.#caller.customerId === undefined;
+    // Where the gateway holds the credentials, who is not identified may be a caller narrowed to a customer.
+    return this.#caller === undefined ? this.servesBootstrap : this.#caller.customerId === undefined;
   }
 
   shareCalls(calls: readonly CallRecord[]): void {
