@@ -113,6 +113,8 @@ export interface Context {
   lookUps(): ReadonlyMap<string, number>;
   /** Adds to the items that the answer's pages hold. Returns how many they are by now. */
   countItems(count: number): number;
+  /** Drops what has been counted, as the operation is executed a second time. */
+  recount(): void;
   /** How many they may be. */
   readonly maxItems: number;
 }
@@ -430,6 +432,10 @@ class OperationContext implements Context {
   countItems(count: number): number {
     this.#items += count;
     return this.#items;
+  }
+
+  recount(): void {
+    this.#items = 0;
   }
 
   get maxItems(): number {

@@ -35,7 +35,7 @@ async function windowPage<T>(list: ClientList<T>, args: PageArgs, context: Conte
 }
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>
-  pageOf(await context.session.webhooks.all(), args);
+  counted(pageOf(await context.session.webhooks.all(), args), context);
 
 /** Instruments of the client and all its customers, or of one customer. */
 export function clientInstruments(

@@ -120,9 +120,7 @@ export async function readPage<T>(
  * only here.
  */
 export function counted<T>(page: Page<T>, context: Context): Page<T> {
-  // A plan that meets an error is executed again, and its pages count twice.
-  if (context.countItems(page.nodes.length) > 2 * context.maxItems)
-    throw new TooManyItemsError(context.maxItems);
+  if (context.countItems(page.nodes.length) > context.maxItems) throw new TooManyItemsError(context.maxItems);
   return page;
 }
 

@@ -7,9 +7,10 @@ import {
   type PageInfo,
   pageInfoOf,
 } from '../resolvers/connection.ts';
-import { builder } from './builder.ts';
+import { builder, readOnce } from './builder.ts';
 
 export const PageInfoType = builder.objectRef<PageInfo>('PageInfo').implement({
+  extensions: readOnce,
   description: 'Where a page stands in its list.',
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
@@ -60,6 +61,7 @@ export function connectionType<T extends object>(
   node: ObjectRef<typeof builder.$inferSchemaTypes, T>,
 ) {
   const edge = builder.objectRef<{ readonly cursor: string; readonly node: T }>(`${noun}Edge`).implement({
+    extensions: readOnce,
     description: `One of the ${plural}, and its place in the list.`,
     fields: (t) => ({
       cursor: t.exposeString('cursor', {
@@ -76,6 +78,7 @@ export function connectionType<T extends object>(
     }),
   });
   return builder.objectRef<Page<T>>(`${noun}Connection`).implement({
+    extensions: readOnce,
     description: `A page of ${plural}.`,
     fields: (t) => ({
       edges: t.field({
