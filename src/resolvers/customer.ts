@@ -4,7 +4,7 @@ import type { Account } from '../upstream/accounts.ts';
 import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
 import { type Optional, present } from '../upstream/json.ts';
-import { counted, type Page, type PageArgs, pageOf } from './connection.ts';
+import { counted, listOf, type Page, type PageArgs, pageOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 import { openEnum } from './open-enum.ts';
@@ -32,7 +32,8 @@ export function customerAccounts(
   context: Context,
 ): MaybePromise<Page<Account>> {
   const accounts = context.session.accounts.where('ownerId', parent.id);
-  const page = (all: readonly Account[]) => counted(pageOf(all, args), context);
+  const list = listOf(context, `Customer ${parent.id} accounts`);
+  const page = (all: readonly Account[]) => counted(pageOf(list, all, args), context);
   return accounts instanceof Promise ? accounts.then(page) : page(accounts);
 }
 
@@ -40,4 +41,4 @@ export const customerInstruments = (
   parent: Customer,
   args: PageArgs,
   context: Context,
-): Promise<Page<Instrument>> => instrumentPage(args, context, parent.id);
+): Promise<Page<Instrument>> => instrumentPage(`Customer ${parent.id} instruments`, args, context, parent.id);

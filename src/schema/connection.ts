@@ -21,10 +21,14 @@ export const PageInfoType = builder.objectRef<PageInfo>('PageInfo').implement({
       nullable: false,
       description: 'Whether items precede this page.',
     }),
-    startCursor: t.exposeString('startCursor', {
+    startCursor: t.expose('startCursor', {
+      type: 'Cursor',
+      nullable: true,
       description: 'Cursor of the first item; null when the page is empty.',
     }),
-    endCursor: t.exposeString('endCursor', {
+    endCursor: t.expose('endCursor', {
+      type: 'Cursor',
+      nullable: true,
       description: 'Cursor to pass as `after` for what follows; null when there is nothing to read on from.',
     }),
   }),
@@ -37,14 +41,18 @@ export const pageArgs = () =>
       defaultValue: DEFAULT_PAGE,
       description: `How many items to return, from 1 to ${MAX_PAGE}.`,
     }),
-    after: t.string({
+    after: t.field({
+      type: 'Cursor',
+      required: false,
       description:
         "An `endCursor` or an edge's `cursor` of this same list: the page starts behind it. Null starts at the beginning.",
     }),
     last: t.int({
       description: `How many items to return, from 1 to ${MAX_PAGE}, counted back from \`before\`. Not together with \`after\`, nor with a \`first\` of one's own.`,
     }),
-    before: t.string({
+    before: t.field({
+      type: 'Cursor',
+      required: false,
       description:
         "A `startCursor` or an edge's `cursor` of this same list: the page ends before it. Null, with `last`, ends with the end of the list.",
     }),
@@ -64,7 +72,8 @@ export function connectionType<T extends object>(
     extensions: readOnce,
     description: `One of the ${plural}, and its place in the list.`,
     fields: (t) => ({
-      cursor: t.exposeString('cursor', {
+      cursor: t.expose('cursor', {
+        type: 'Cursor',
         nullable: false,
         description: 'Place of the item in this list, to pass as `after`.',
       }),

@@ -227,7 +227,7 @@ describe('graphql-js and the plan answer alike', () => {
   it.each([
     [
       'pages',
-      'query ($first: Int, $after: String) { client { customers(first: $first, after: $after) { nodes { id } pageInfo { endCursor hasNextPage } } } }',
+      'query ($first: Int, $after: Cursor) { client { customers(first: $first, after: $after) { nodes { id } pageInfo { endCursor hasNextPage } } } }',
       [
         {},
         { first: null },
@@ -235,6 +235,7 @@ describe('graphql-js and the plan answer alike', () => {
         { first: 0 },
         { first: 101 },
         { first: 1, after: 'bzE6MA' },
+        { first: 1, after: '' },
         { after: 'nonsense' },
         { first: 1.5 },
         { first: '1' },
