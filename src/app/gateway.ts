@@ -173,8 +173,11 @@ export function buildServer(
     const sourceOwners = createSourceOwners();
     // Asked for in service mode alone, where callers are narrowed, and the gateway has a credential of its own.
     const receiptOwner = createReceiptOwner(
-      (clientId, transactionId, isSettled) =>
-        sourceOwners.find(gatewayRest(clientId, auth.authorize('')), transactionId, isSettled),
+      {
+        known: sourceOwners.known,
+        find: (clientId, transactionId, isSettled) =>
+          sourceOwners.find(gatewayRest(clientId, auth.authorize('')), transactionId, isSettled),
+      },
       createUnattributed(logger, metrics.events.unattributed),
     );
     const log = await openEventLog({
@@ -219,6 +222,7 @@ export function buildServer(
       listsMaxAgeMs: config.listsMaxAgeMs,
       maxItems: config.limits.cost,
       now: monotonic,
+      turns,
       events,
       money,
       ingress: addresses,

@@ -5,7 +5,7 @@ import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.
 import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import type { Urgency } from '../common/turns.ts';
+import type { Turns, Urgency } from '../common/turns.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
@@ -30,6 +30,7 @@ import {
   type PrefetchList,
   type Session,
 } from '../upstream/session.ts';
+import { LogReading } from './log-reading.ts';
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
 export interface Context {
@@ -88,6 +89,8 @@ export interface Context {
   bootstrapRest(apiKey: string, clientId: string): Rest;
   /** The log as the caller may read it. Throws like `caller`. */
   readonly events: EventReads;
+  /** What the operation may read of the log. */
+  readonly reading: LogReading;
   /** Finds out whose receipts events are. */
   readonly receiptOwner: ReceiptOwner;
   /** The readings of transactions that are made again, of all operations. */
@@ -132,11 +135,14 @@ interface ReceiptEvent {
  * Finds the owner of what paid for a receipt; null where that is nobody, or could not be found out in time.
  *
  * @param patience of the reader that asks.
+ * @param mayAsk whether the reader may have the REST service asked once more: called before each such reading. Without it, it may.
+ * @throws an error with a public code where it may not.
  */
 export type ReceiptOwner = (
   clientId: string,
   event: ReceiptEvent,
   patience: Patience,
+  mayAsk?: () => boolean,
 ) => Promise<string | null>;
 
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */
@@ -192,6 +198,8 @@ export interface ContextOptions {
   readonly operationTimeoutMs: number;
   readonly utcOffset: string;
   readonly clock: Clock;
+  /** When a batch of work begins, of all callers. */
+  readonly turns: Pick<Turns, 'turn'>;
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
   readonly refusedKeys: RefusedKeys;
@@ -241,6 +249,7 @@ class OperationContext implements Context {
   readonly #keys: CallerKeys;
   #callerKey: string | undefined;
   #items = 0;
+  #reading: LogReading | undefined;
   #deadline: number;
   #prefetched: readonly PrefetchList[] = [];
   #arrivals: Promise<unknown> | undefined;
@@ -267,6 +276,15 @@ class OperationContext implements Context {
   get events(): EventReads {
     const { customerId } = this.caller;
     return customerId === undefined ? this.#options.events : sealedReads(this.#options.events, customerId);
+  }
+
+  get reading(): LogReading {
+    this.#reading ??= new LogReading({
+      turn: () => this.#options.turns.turn(this.#urgency, this.callerKey),
+      deadline: () => this.#deadline,
+      signal: this.signal,
+    });
+    return this.#reading;
   }
 
   get receiptOwner(): ReceiptOwner {
@@ -401,7 +419,7 @@ class OperationContext implements Context {
       throw error;
     }
     this.#options.onInvalidate(this.credential);
-    this.#items = 0;
+    this.recount();
     this.#deadline = this.#newDeadline();
     this.endSession();
   }
@@ -436,6 +454,7 @@ class OperationContext implements Context {
 
   recount(): void {
     this.#items = 0;
+    this.#reading = undefined;
   }
 
   get maxItems(): number {

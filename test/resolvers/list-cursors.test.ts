@@ -57,7 +57,8 @@ const listsFor = (ids: readonly string[]): readonly List[] => [
 async function cursorsOf(list: List, args: string, token: string): Promise<readonly string[]> {
   const { data, errors } = await gateway.query(list.document(args), {}, { authorization: `Bearer ${token}` });
   if (errors !== undefined) return errors.map(({ extensions }) => String(extensions['code']));
-  const { edges, pageInfo } = data.list ?? data.client?.list ?? data.customer?.list;
+  const { list: page } = data.client ?? data.customer ?? data;
+  const { edges, pageInfo } = page;
   const cursors: readonly string[] = edges.map(({ cursor }: { readonly cursor: string }) => cursor);
   expect([pageInfo.startCursor, pageInfo.endCursor]).toEqual([cursors[0] ?? null, cursors.at(-1) ?? null]);
   return cursors;
