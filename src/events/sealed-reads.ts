@@ -4,7 +4,8 @@ import type { EventLog, EventPage, EventStream, StoredEvent } from './log.ts';
 import { openCursor, type SealHolder, sealCursor } from './seal.ts';
 
 /** What readers do with a log. */
-export interface EventReads extends Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'follow' | 'watch'> {
+export interface EventReads
+  extends Pick<EventLog, 'readAfter' | 'readBefore' | 'wholeSince' | 'head' | 'follow' | 'watch'> {
   /**
    * Begins a scan by a reader who is shown few of the events that are read. Absent where cursors are given out as they are.
    *
@@ -64,6 +65,7 @@ export function sealedReads(log: EventReads & Pick<EventLog, 'sealKey'>, custome
       read(clientId, cursor, (opened) => log.readAfter(clientId, opened, ...how)),
     readBefore: (clientId, cursor, ...how) =>
       read(clientId, cursor, (opened) => log.readBefore(clientId, opened, ...how)),
+    wholeSince: (clientId) => log.wholeSince(clientId),
     async head(clientId) {
       return sealCursor(await holderFor(clientId), await log.head(clientId), 'fresh');
     },

@@ -109,17 +109,17 @@ async function pageOfLog(args: EventPageArgs, context: Reader): Promise<EventPag
 }
 
 /**
- * When the oldest retained event was received, as RFC 3339; null where none is. Of a caller narrowed to a customer, when its own
- * oldest credit was: the time of another event would tell how many events the client has.
+ * From when on every event is held, as RFC 3339; null where none is. Of a caller narrowed to a customer, when its own oldest credit
+ * since then was received: the time of another event would tell how many events the client has.
  */
 export async function reachesBackTo(context: Reader): Promise<string | null> {
   const { events, caller } = context;
-  if (caller.customerId !== undefined) {
-    const { nodes } = await pageOfLog({ types: ['MONEY_IN'], first: 1 }, context);
-    return nodes[0]?.receivedAt ?? null;
-  }
-  const { events: oldest } = await events.readAfter(caller.clientId, null, 1);
-  return oldest[0]?.receivedAt ?? null;
+  const wholeSince = await events.wholeSince(caller.clientId);
+  if (wholeSince === null) return null;
+  const receivedFrom = new Date(wholeSince).toISOString();
+  if (caller.customerId === undefined) return receivedFrom;
+  const { nodes } = await pageOfLog({ types: ['MONEY_IN'], receivedFrom, first: 1 }, context);
+  return nodes[0]?.receivedAt ?? null;
 }
 
 const forwardPage = ({ events, goesOn, end }: Found, after: string | null): EventPage => ({

@@ -60,7 +60,7 @@ export function readPage(route: string, envelope: Envelope, body: unknown): List
  * moved and that the total is reached.
  *
  * @param identify the id of an item, by which pages are compared and items counted.
- * @returns all items. Never part of a list as if it were the whole.
+ * @returns all items, of each id the first. Never part of a list as if it were the whole.
  * @throws UpstreamError `UPSTREAM_INVALID` when a page did not move or the total was not reached.
  */
 export async function readWholeList<T>(
@@ -75,7 +75,7 @@ export async function readWholeList<T>(
     const before = found.size;
     for (const item of items) {
       const [id, noun] = identify(item);
-      found.set(id, noun);
+      if (!found.has(id)) found.set(id, noun);
     }
     return found.size - before;
   };
@@ -95,7 +95,7 @@ export async function readWholeList<T>(
     total = next.total;
   };
 
-  if (found.size < total) {
+  if (first.items.length < total) {
     if (size === 0) throw invalidList(route, `holds ${total} items and shows none`);
     const last = first.page + Math.ceil((total - found.size) / size);
     await readOn(first.page + 1);

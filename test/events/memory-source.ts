@@ -2,7 +2,7 @@ import { encodeCursor, type Place } from '../../src/events/cursor.ts';
 import type { Entry, Slice } from '../../src/events/entry.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { SEAL_KEY_BYTES } from '../../src/events/seal.ts';
-import type { Listener, Source } from '../../src/events/source.ts';
+import type { Listener, Reach, Source } from '../../src/events/source.ts';
 
 const EPOCH = '0mf3k2x9a0123456789ab';
 
@@ -52,6 +52,12 @@ export class MemorySource implements Source {
 
   async catchUp(): Promise<boolean> {
     return true;
+  }
+
+  /** It gives nothing up. */
+  async reach(): Promise<Reach | undefined> {
+    const [first] = this.entries;
+    return first && { first, goneUpTo: undefined };
   }
 
   async head(): Promise<Place> {

@@ -98,6 +98,10 @@ export class SpooledLog implements EventLog {
     return this.#log.readBefore(...args);
   }
 
+  wholeSince(clientId: string): Promise<number | null> {
+    return this.#log.wholeSince(clientId);
+  }
+
   sealKey(clientId: string): Promise<Buffer> {
     return this.#log.sealKey(clientId);
   }

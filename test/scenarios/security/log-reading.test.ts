@@ -59,8 +59,8 @@ describe.each(['SQLite', 'Redis'])('one operation over a log of thousands of oth
       logger: silentLogger,
     });
     const types: EventType[] = [...Array(CREDITS).fill('MONEY_IN'), ...Array(RECEIPTS).fill('CEP')];
-    for (let index = 0; index < types.length; index += 200) {
-      const some = types.slice(index, index + 200);
+    for (let index = 0; index < types.length; index += 100) {
+      const some = types.slice(index, index + 100);
       await Promise.all(some.map((type) => log.append(sandbox.clientId, eventOf(type))));
     }
     await log.stop();
