@@ -306,7 +306,7 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
             await log.stop();
           },
         ),
-        { numRuns: 8, interruptAfterTimeLimit: 15_000 },
+        { numRuns: 4 },
       );
     }, 120_000);
 
@@ -416,7 +416,7 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
             await log.stop();
           },
         ),
-        { numRuns: 15, interruptAfterTimeLimit: 15_000 },
+        { numRuns: 6 },
       );
     }, 120_000);
 
