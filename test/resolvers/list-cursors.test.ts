@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/index.ts';
+import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 
