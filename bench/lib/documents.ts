@@ -86,7 +86,7 @@ export const transaction: Work = {
 
 /** A page of the client's accounts, from its first or from a cursor. */
 export const accountPage = (first: number, after?: string): Work => ({
-  query: `query Page($first: Int!, $after: String) {
+  query: `query Page($first: Int!, $after: Cursor) {
   client {
     accounts(first: $first, after: $after) {
       totalCount
@@ -104,6 +104,13 @@ export const accountPage = (first: number, after?: string): Work => ({
   variables: { first, ...(after === undefined ? {} : { after }) },
   floorPath: `/accounts?first=${first}`,
 });
+
+/** The cursor of the client's first account. */
+export const firstAccountCursor: Work = {
+  query: '{ client { accounts(first: 1) { pageInfo { startCursor } } } }',
+  variables: {},
+  floorPath: '/accounts?first=1',
+};
 
 /** One account by its id. */
 export const account = (id: string): Work => ({

@@ -1,7 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Contender, startContender } from '../lib/contenders.ts';
 import { credentials } from '../lib/credentials.ts';
-import { account, accountPage, client, customer, join, transaction, type Work } from '../lib/documents.ts';
+import {
+  account,
+  accountPage,
+  client,
+  customer,
+  firstAccountCursor,
+  join,
+  transaction,
+  type Work,
+} from '../lib/documents.ts';
 import { load } from '../lib/load.ts';
 import { number, type Section } from '../lib/section.ts';
 import { percentile } from '../lib/stats.ts';
@@ -139,8 +148,9 @@ async function measureSize(size: number): Promise<Sized> {
   await ask(baseline, stub, accountPage(20));
   const cold = await askCold(stub);
   const floorAsked = await ask(baseline, stub, accountPage(20));
+  const cursorAt = await cursorsOf(contender);
   const middle = await askSome(contender, stub, (index) =>
-    accountPage(20, cursor(Math.max(20, Math.floor(size / 40) * 20 - index * 20) - 1)),
+    accountPage(20, cursorAt(Math.max(20, Math.floor(size / 40) * 20 - index * 20) - 1)),
   );
   const alone = await besideP95(contender, () => true, 200);
   const rss = contender.server.rssBytes();
@@ -172,7 +182,23 @@ async function measureSize(size: number): Promise<Sized> {
   };
 }
 
-const cursor = (offset: number): string => Buffer.from(`o1:${offset}`).toString('base64url');
+/** Makes cursors of the list of accounts for any place, after the one of the first page. */
+async function cursorsOf(contender: Contender): Promise<(offset: number) => string> {
+  let first = '';
+  await load({
+    url: contender.server.url,
+    requests: 1,
+    connections: 1,
+    shot: () => contender.shot(firstAccountCursor, FIRST),
+    check: (answer) => {
+      expectData(answer);
+      first = /"startCursor":"([^"]+)"/.exec(answer.text)?.[1] ?? '';
+    },
+  });
+  const text = Buffer.from(first, 'base64url').toString();
+  if (!/:0$/.test(text)) throw new Error('the first page has no cursor of a known form');
+  return (offset) => Buffer.from(text.replace(/0$/, String(offset))).toString('base64url');
+}
 
 async function roundTrip(stub: Stub): Promise<number> {
   const { latenciesMs } = await load({

@@ -183,8 +183,11 @@ export function buildServer(
     const sourceOwners = createSourceOwners();
     // Asked for in service mode alone, where callers are narrowed, and the gateway has a credential of its own.
     const receiptOwner = createReceiptOwner(
-      (clientId, transactionId, isSettled) =>
-        sourceOwners.find(gatewayRest(clientId, auth.authorize(''), 'reads'), transactionId, isSettled),
+      {
+        known: sourceOwners.known,
+        find: (clientId, transactionId, isSettled) =>
+          sourceOwners.find(gatewayRest(clientId, auth.authorize(''), 'reads'), transactionId, isSettled),
+      },
       createUnattributed(logger, metrics.events.unattributed),
     );
     const log = await openEventLog({
@@ -233,6 +236,7 @@ export function buildServer(
       listsMaxAgeMs: config.listsMaxAgeMs,
       maxItems: config.limits.cost,
       now: monotonic,
+      turns,
       events,
       money,
       ingress: addresses,

@@ -189,6 +189,14 @@ export interface EventLog {
   ): Promise<EventPage>;
 
   /**
+   * A time from which on the log is whole, in milliseconds since 1970: no event received then or later has been given up. Null
+   * where it holds none. The order of the log is not that of receipt, so the event at its beginning need not be the oldest.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  wholeSince(clientId: string): Promise<number | null>;
+
+  /**
    * The cursor of the newest event; of the place before the first where there is none.
    *
    * @throws {StoreUnavailableError}

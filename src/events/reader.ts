@@ -26,7 +26,11 @@ const PATIENCE_MS = 100;
 
 /** The reading half of an event log, the same over every store: cursors, the chain, and the live followers. */
 export class LogReader
-  implements Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'bounds' | 'sealKey' | 'follow' | 'watch'>
+  implements
+    Pick<
+      EventLog,
+      'readAfter' | 'readBefore' | 'wholeSince' | 'head' | 'bounds' | 'sealKey' | 'follow' | 'watch'
+    >
 {
   readonly #source: Source;
   readonly #metrics: EventMetrics;
@@ -81,6 +85,13 @@ export class LogReader
       throw await this.#gap(clientId);
     }
     return page(slice.entries.slice(0, slice.entries.length - extra), slice.hasMore);
+  }
+
+  async wholeSince(clientId: string): Promise<number | null> {
+    const reach = await this.#source.reach(clientId);
+    if (reach === undefined) return null;
+    const { first, goneUpTo } = reach;
+    return Math.max(Date.parse(first.event.receivedAt) || 0, goneUpTo === undefined ? 0 : goneUpTo + 1);
   }
 
   async head(clientId: string): Promise<string> {

@@ -4,14 +4,22 @@ import type { EventLog, EventPage, EventStream, StoredEvent } from './log.ts';
 import { openCursor, type SealHolder, sealCursor } from './seal.ts';
 
 /** What readers do with a log. */
-export interface EventReads extends Pick<EventLog, 'readAfter' | 'readBefore' | 'head' | 'follow' | 'watch'> {
+export interface EventReads
+  extends Pick<EventLog, 'readAfter' | 'readBefore' | 'wholeSince' | 'head' | 'follow' | 'watch'> {
   /**
-   * Another cursor for the place of an event, to give to a reader who does not see that event: no two are alike. Absent where
-   * cursors are given out as they are.
+   * Begins a scan by a reader who is shown few of the events that are read. Absent where cursors are given out as they are.
    *
    * @throws {StoreUnavailableError}
    */
-  hidePlace?(clientId: string, cursor: string): Promise<string>;
+  scan?(clientId: string): Promise<LogScan>;
+}
+
+/** Reads of a log by its own cursors: to seal one takes longer than to read the event. */
+export interface LogScan extends Pick<EventLog, 'readAfter' | 'readBefore'> {
+  /** The log's own cursor in one of the caller's. @throws {CursorInvalidError} */
+  open(cursor: string): string;
+  /** The caller's cursor of an event that it is shown. */
+  seal(cursor: string): string;
 }
 
 /**
@@ -66,12 +74,25 @@ export function sealedReads(
       read(clientId, cursor, (plain) => log.readAfter(clientId, plain, ...how)),
     readBefore: (clientId, cursor, ...how) =>
       read(clientId, cursor, (plain) => log.readBefore(clientId, plain, ...how)),
+    wholeSince: (clientId) => log.wholeSince(clientId),
     async head(clientId) {
       return sealCursor(await holderFor(clientId), await log.head(clientId), 'fresh');
     },
-    async hidePlace(clientId, cursor) {
+    async scan(clientId) {
       const holder = await holderFor(clientId);
-      return sealCursor(holder, openCursor(holder, cursor), 'fresh');
+      const sealing = async (page: Promise<EventPage>): Promise<EventPage> => {
+        try {
+          return await page;
+        } catch (error) {
+          throw await sealedError(clientId, error);
+        }
+      };
+      return {
+        readAfter: (...how) => sealing(log.readAfter(...how)),
+        readBefore: (...how) => sealing(log.readBefore(...how)),
+        open: (cursor) => openCursor(holder, cursor),
+        seal: (cursor) => sealCursor(holder, cursor, 'stable'),
+      };
     },
     async follow(clientId, options = {}) {
       const holder = await holderFor(clientId);

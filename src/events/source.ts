@@ -3,6 +3,14 @@ import type { Entry, Slice } from './entry.ts';
 import type { EventSearch } from './log.ts';
 import type { Found, SearchFrom } from './search.ts';
 
+/** How far back a log reaches. */
+export interface Reach {
+  /** The event at the beginning of the log. */
+  readonly first: Entry;
+  /** When the latest of those that were given up was received, in milliseconds since 1970; undefined where none was. */
+  readonly goneUpTo: number | undefined;
+}
+
 /** What a store gives the hub: atomic reads, and a channel of new entries that may lose, repeat or delay. */
 export interface Source {
   /** Whether the text can be an event's position here. */
@@ -36,6 +44,13 @@ export interface Source {
    * @throws {StoreUnavailableError}
    */
   catchUp(clientId: string): Promise<boolean>;
+
+  /**
+   * What `EventLog.wholeSince` follows from; undefined where nothing is held.
+   *
+   * @throws {StoreUnavailableError}
+   */
+  reach(clientId: string): Promise<Reach | undefined>;
 
   /** @throws {StoreUnavailableError} */
   head(clientId: string): Promise<Place>;

@@ -169,6 +169,10 @@ class TracedLog implements EventLog {
     return this.#log.readAfter(...args);
   }
 
+  wholeSince(clientId: string) {
+    return this.#log.wholeSince(clientId);
+  }
+
   readBefore(...args: Parameters<EventLog['readBefore']>) {
     return this.#log.readBefore(...args);
   }

@@ -6,7 +6,7 @@ import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Owner, Party } from '../common/party.ts';
-import type { Urgency } from '../common/turns.ts';
+import type { Turns, Urgency } from '../common/turns.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
@@ -33,6 +33,7 @@ import {
 } from '../upstream/session.ts';
 import type { Asker } from '../upstream/shared-work.ts';
 import { type CallerKeys, laneOfAddress, ownerOfAddress, tokenOf } from './caller-keys.ts';
+import { LogReading } from './log-reading.ts';
 import { type Kept, type StreamOwner, type StreamRefusal, streamOwner } from './streams.ts';
 
 /** What one GraphQL operation carries. A subscription has one context, whose `session` is replaced for every event. */
@@ -92,6 +93,8 @@ export interface Context {
   bootstrapRest(apiKey: string, clientId: string): Rest;
   /** The log as the caller may read it. Throws like `caller`. */
   readonly events: EventReads;
+  /** What the operation may read of the log. */
+  readonly reading: LogReading;
   /** Finds out whose receipts events are. */
   readonly receiptOwner: ReceiptOwner;
   /** The readings of transactions that are made again, of all operations. */
@@ -119,6 +122,8 @@ export interface Context {
   lookUps(): ReadonlyMap<string, number>;
   /** Adds to the items that the answer's pages hold. Returns how many they are by now. */
   countItems(count: number): number;
+  /** Drops what has been counted, as the operation is executed a second time. */
+  recount(): void;
   /** How many they may be. */
   readonly maxItems: number;
 }
@@ -136,11 +141,14 @@ interface ReceiptEvent {
  * Finds the owner of what paid for a receipt; null where that is nobody, or could not be found out in time.
  *
  * @param patience of the reader that asks.
+ * @param mayAsk whether the reader may have the REST service asked once more: called before each such reading. Without it, it may.
+ * @throws an error with a public code where it may not.
  */
 export type ReceiptOwner = (
   clientId: string,
   event: ReceiptEvent,
   patience: Patience,
+  mayAsk?: () => boolean,
 ) => Promise<string | null>;
 
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */
@@ -198,6 +206,8 @@ export interface ContextOptions {
   readonly operationTimeoutMs: number;
   readonly utcOffset: string;
   readonly clock: Clock;
+  /** When a batch of work begins, of all callers. */
+  readonly turns: Pick<Turns, 'turn'>;
   readonly onCall: (call: CallRecord) => void;
   readonly reads: Coalescer;
   readonly refusedKeys: RefusedKeys;
@@ -239,6 +249,7 @@ class OperationContext implements Context {
   readonly #token: string | undefined;
   #owner: Owner | undefined;
   #items = 0;
+  #reading: LogReading | undefined;
   #deadline: number;
   #prefetched: readonly PrefetchList[] = [];
   #arrivals: Promise<unknown> | undefined;
@@ -265,6 +276,21 @@ class OperationContext implements Context {
   get events(): EventReads {
     const { customerId } = this.caller;
     return customerId === undefined ? this.#options.events : sealedReads(this.#options.events, customerId);
+  }
+
+  get reading(): LogReading {
+    this.#reading ??= new LogReading({
+      turn: () => this.#options.turns.turn(this.#urgency, this.#lane),
+      deadline: () => this.#deadline,
+      signal: this.signal,
+    });
+    return this.#reading;
+  }
+
+  /** In which it takes turns. */
+  get #lane(): string {
+    const known = this.#token === undefined ? undefined : this.#options.callerKeys.find(this.#token);
+    return known?.lane ?? laneOfAddress(this.address);
   }
 
   get receiptOwner(): ReceiptOwner {
@@ -403,7 +429,7 @@ class OperationContext implements Context {
       throw error;
     }
     this.#options.onInvalidate(this.credential);
-    this.#items = 0;
+    this.recount();
     this.#deadline = this.#newDeadline();
     this.endSession();
   }
@@ -423,7 +449,8 @@ class OperationContext implements Context {
   }
 
   get showsCalls(): boolean {
-    return this.#caller === undefined || this.#caller.customerId === undefined;
+    // Where the gateway holds the credentials, who is not identified may be a caller narrowed to a customer.
+    return this.#caller === undefined ? this.servesBootstrap : this.#caller.customerId === undefined;
   }
 
   shareCalls(calls: readonly CallRecord[]): void {
@@ -433,6 +460,11 @@ class OperationContext implements Context {
   countItems(count: number): number {
     this.#items += count;
     return this.#items;
+  }
+
+  recount(): void {
+    this.#items = 0;
+    this.#reading = undefined;
   }
 
   get maxItems(): number {

@@ -4,7 +4,7 @@ import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
 import type { ClientList } from '../upstream/lists/list-loader.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
-import { counted, type Page, type PageArgs, pageOf, readPage } from './connection.ts';
+import { counted, listOf, type Page, type PageArgs, pageOf, readPage } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 
@@ -21,21 +21,28 @@ export class Client {
 export const client = (context: Context): Client => new Client(context.caller.clientId);
 
 export const clientAccounts = (args: PageArgs, context: Context): Promise<Page<Account>> =>
-  windowPage(context.session.accounts, args, context);
+  windowPage('accounts', context.session.accounts, args, context);
 
 export const clientCustomers = (args: PageArgs, context: Context): Promise<Page<Customer>> =>
-  windowPage(context.session.customers, args, context);
+  windowPage('customers', context.session.customers, args, context);
 
 /** One window of a list of the client's. */
-async function windowPage<T>(list: ClientList<T>, args: PageArgs, context: Context): Promise<Page<T>> {
-  const page = readPage(args, (offset, limit) => list.window(offset, limit));
+async function windowPage<T>(
+  field: string,
+  list: ClientList<T>,
+  args: PageArgs,
+  context: Context,
+): Promise<Page<T>> {
+  const page = readPage(listOf(context, `Client ${field}`), args, (offset, limit) =>
+    list.window(offset, limit),
+  );
   // Rows that come after what they look up need no promise each.
   const [read] = await Promise.all([page, context.prefetched]);
   return counted(read, context);
 }
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>
-  pageOf(await context.session.webhooks.all(), args);
+  counted(pageOf(listOf(context, 'Client webhooks'), await context.session.webhooks.all(), args), context);
 
 /** Instruments of the client and all its customers, or of one customer. */
 export function clientInstruments(
@@ -43,5 +50,5 @@ export function clientInstruments(
   context: Context,
 ): Promise<Page<Instrument>> {
   const customerId = args.customerId == null ? undefined : argumentId('customerId', 'uuid', args.customerId);
-  return instrumentPage(args, context, customerId);
+  return instrumentPage(`Client instruments ${customerId ?? ''}`, args, context, customerId);
 }

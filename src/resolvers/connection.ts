@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import { BadInputError, PageCursorError, TooManyItemsError } from './errors.ts';
@@ -9,6 +10,8 @@ const MAX_OFFSET = 1_000_000_000;
 
 /** A window of a list, and the list's whole length. */
 export interface Page<T> {
+  /** The list that it is of ({@link listOf}). */
+  readonly list: string;
   readonly nodes: readonly T[];
   /** Absolute position of the first node, from 0. */
   readonly offset: number;
@@ -30,17 +33,33 @@ export interface PageInfo {
   readonly endCursor: string | null;
 }
 
-/** The position of one item: its absolute offset, versioned and made opaque as base64url. */
-export const encodeOffset = (offset: number): string => Buffer.from(`o1:${offset}`).toString('base64url');
+/**
+ * Names a list, so that its cursors can be told from those of others: whose it is, whether the caller sees a part of it, and
+ * what it is filtered by.
+ *
+ * @param path the field that shows it with the ids that it depends on, such as `Customer <id> accounts`.
+ */
+export const listOf = ({ caller }: Pick<Context, 'caller'>, path: string): string =>
+  `${caller.clientId} ${caller.customerId ?? ''} ${path}`.toLowerCase();
 
-/** @throws PageCursorError for a text that `encodeOffset` has not made. */
-export function decodeOffset(name: 'after' | 'before', cursor: string): number {
-  const offset = Number(
-    /^o1:(0|[1-9]\d{0,9})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1],
-  );
-  if (!Number.isInteger(offset) || offset > MAX_OFFSET || encodeOffset(offset) !== cursor) {
+/** Characters of the digest that stands for a list in a cursor: 66 bits, which no two lists of a client share. */
+const LIST_DIGITS = 11;
+
+/** The position of one item: its list and its absolute offset, versioned and made opaque as base64url. */
+export const encodeOffset = (list: string, offset: number): string => encoded(digestOf(list), offset);
+
+const digestOf = (list: string): string => hash('sha256', list, 'base64url').slice(0, LIST_DIGITS);
+const encoded = (digest: string, offset: number): string =>
+  Buffer.from(`o2:${digest}:${offset}`).toString('base64url');
+
+/** @throws PageCursorError for a text that `encodeOffset` has not made for this list. */
+export function decodeOffset(list: string, name: 'after' | 'before', cursor: string): number {
+  const text = Buffer.from(cursor, 'base64url').toString('latin1');
+  const [, digest, digits] = /^o2:([\w-]{11}):(0|[1-9]\d{0,9})$/.exec(text) ?? [];
+  const offset = Number(digits);
+  if (digest !== digestOf(list) || offset > MAX_OFFSET || encoded(digest, offset) !== cursor) {
     throw new PageCursorError(
-      `Argument "${name}" is no cursor of this list: pass a cursor of a page or an edge as it came.`,
+      `Argument "${name}" is no cursor of this list: pass a cursor of a page or an edge of the same list as it came.`,
     );
   }
   return offset;
@@ -69,17 +88,17 @@ interface Window {
  *
  * @returns undefined for the end of the list, which is where its total says: `last` without `before`.
  */
-export function windowOf(args: PageArgs): Window | undefined {
+export function windowOf(list: string, args: PageArgs): Window | undefined {
   if (args.last == null && args.before == null) {
     const limit = pageSize('first', args.first);
-    return { offset: args.after == null ? 0 : decodeOffset('after', args.after) + 1, limit };
+    return { offset: args.after == null ? 0 : decodeOffset(list, 'after', args.after) + 1, limit };
   }
   if (args.after != null || (args.first != null && args.first !== DEFAULT_PAGE)) {
     throw new BadInputError('Use "first" with "after", or "last" with "before": not both.');
   }
   const size = pageSize('last', args.last);
   if (args.before == null) return undefined;
-  const end = decodeOffset('before', args.before);
+  const end = decodeOffset(list, 'before', args.before);
   return { offset: Math.max(0, end - size), limit: Math.min(size, end) };
 }
 
@@ -93,24 +112,25 @@ interface Part<T> {
  * list may have grown meanwhile, and then the page ends where the list ended.
  */
 export async function readPage<T>(
+  list: string,
   args: PageArgs,
   read: (offset: number, limit: number) => MaybePromise<Part<T>>,
 ): Promise<Page<T>> {
-  const window = windowOf(args);
+  const window = windowOf(list, args);
   const size = window?.limit ?? pageSize('last', args.last);
   const offset = window?.offset ?? 0;
   // Nothing precedes the first item: the read tells the total alone.
   const { items, total } = await read(offset, Math.max(1, size));
   const isBackward = args.last != null || args.before != null;
   if (!isBackward || (window !== undefined && total >= offset + size)) {
-    return { nodes: items.slice(0, size), offset, totalCount: total };
+    return { list, nodes: items.slice(0, size), offset, totalCount: total };
   }
   // It ends before the cursor, or where this read has told.
   const limit = pageSize('last', args.last);
   const start = Math.max(0, total - limit);
-  if (start === offset) return { nodes: items.slice(0, limit), offset, totalCount: total };
+  if (start === offset) return { list, nodes: items.slice(0, limit), offset, totalCount: total };
   const end = await read(start, limit);
-  return { nodes: end.items, offset: start, totalCount: end.total };
+  return { list, nodes: end.items, offset: start, totalCount: end.total };
 }
 
 /**
@@ -120,26 +140,25 @@ export async function readPage<T>(
  * only here.
  */
 export function counted<T>(page: Page<T>, context: Context): Page<T> {
-  // A plan that meets an error is executed again, and its pages count twice.
-  if (context.countItems(page.nodes.length) > 2 * context.maxItems)
-    throw new TooManyItemsError(context.maxItems);
+  if (context.countItems(page.nodes.length) > context.maxItems) throw new TooManyItemsError(context.maxItems);
   return page;
 }
 
 /** One window of a list that is already whole. */
-export function pageOf<T>(items: readonly T[], args: PageArgs): Page<T> {
-  const window = windowOf(args);
+export function pageOf<T>(list: string, items: readonly T[], args: PageArgs): Page<T> {
+  const window = windowOf(list, args);
   if (window !== undefined && (args.before == null || window.offset + window.limit <= items.length)) {
     const { offset, limit } = window;
-    return { nodes: items.slice(offset, offset + limit), offset, totalCount: items.length };
+    return { list, nodes: items.slice(offset, offset + limit), offset, totalCount: items.length };
   }
   // The end of the list, also where the list ends before the cursor.
   const offset = Math.max(0, items.length - pageSize('last', args.last));
-  return { nodes: items.slice(offset), offset, totalCount: items.length };
+  return { list, nodes: items.slice(offset), offset, totalCount: items.length };
 }
 
 export function edgesOf<T>(page: Page<T>): { readonly cursor: string; readonly node: T }[] {
-  return page.nodes.map((node, index) => ({ cursor: encodeOffset(page.offset + index), node }));
+  const digest = digestOf(page.list);
+  return page.nodes.map((node, index) => ({ cursor: encoded(digest, page.offset + index), node }));
 }
 
 export function pageInfoOf(page: Page<unknown>): PageInfo {
@@ -148,7 +167,7 @@ export function pageInfoOf(page: Page<unknown>): PageInfo {
   return {
     hasNextPage: end < page.totalCount,
     hasPreviousPage: page.offset > 0 && page.totalCount > 0,
-    startCursor: some ? encodeOffset(page.offset) : null,
-    endCursor: some ? encodeOffset(end - 1) : null,
+    startCursor: some ? encodeOffset(page.list, page.offset) : null,
+    endCursor: some ? encodeOffset(page.list, end - 1) : null,
   };
 }

@@ -5,7 +5,7 @@ import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
 import type { Optional } from '../upstream/json.ts';
 import { isUuid } from '../upstream/path.ts';
-import { counted, type Page, type PageArgs, pageOf } from './connection.ts';
+import { counted, listOf, type Page, type PageArgs, pageOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 import { openEnum } from './open-enum.ts';
@@ -34,7 +34,8 @@ export function customerAccounts(
   context: Context,
 ): MaybePromise<Page<Account>> {
   const accounts = context.session.accounts.where('ownerId', parent.id);
-  const page = (all: readonly Account[]) => counted(pageOf(all, args), context);
+  const list = listOf(context, `Customer ${parent.id} accounts`);
+  const page = (all: readonly Account[]) => counted(pageOf(list, all, args), context);
   return accounts instanceof Promise ? accounts.then(page) : page(accounts);
 }
 
@@ -45,5 +46,5 @@ export async function customerInstruments(
   context: Context,
 ): Promise<Page<Instrument>> {
   if (!isUuid(id)) throw invalid('id', 'is no UUID');
-  return instrumentPage(args, context, id);
+  return instrumentPage(`Customer ${id} instruments`, args, context, id);
 }

@@ -27,6 +27,17 @@ export class TooManyItemsError extends PublicError {
   }
 }
 
+/** The operation may read no more of the event log (docs/configuration.md, "Reading the event log"). */
+export class LogReadingError extends PublicError {
+  override readonly name = 'LogReadingError';
+  readonly code = 'TOO_COMPLEX';
+
+  /** @param reason what was too much. */
+  constructor(reason: string) {
+    super(`The operation is too large: ${reason}. Ask for fewer fields, or a shorter time.`);
+  }
+}
+
 /** The position handed back as `after` was not made by the list that it is used in. */
 export class PageCursorError extends PublicError {
   override readonly name = 'PageCursorError';

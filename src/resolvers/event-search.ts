@@ -59,9 +59,11 @@ function nameOf(
   if (trackingKey === '') throw new BadInputError('Argument "trackingKey" must not be empty.');
   if (transactionId != null) return idName(argumentId('transactionId', 'id', transactionId));
   if (trackingKey != null) return trackingName(trackingKey);
-  if (ownerId != null) return ownerName(ownerId);
-  const areCredits = types?.every((type) => type === 'MONEY_IN');
-  return areCredits === true && customerId !== undefined ? ownerName(customerId) : undefined;
+  if (customerId === undefined) return ownerId == null ? undefined : ownerName(ownerId);
+  // What a narrowed caller cannot see is not looked through: no event has the name of nobody.
+  if (ownerId != null) return ownerName(ownerId.toLowerCase() === customerId.toLowerCase() ? customerId : '');
+  if (types == null || types.includes('CEP')) return undefined;
+  return ownerName(types.includes('MONEY_IN') ? customerId : '');
 }
 
 /** Whether an event fits the times, the transaction and the tracking key that are looked for. */

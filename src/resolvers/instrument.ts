@@ -5,7 +5,7 @@ import { UpstreamError } from '../upstream/errors.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { type Optional, present } from '../upstream/json.ts';
 import { isId } from '../upstream/path.ts';
-import { counted, type Page, type PageArgs, readPage } from './connection.ts';
+import { counted, listOf, type Page, type PageArgs, readPage } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { invalid, namedId, partOf } from './values.ts';
 
@@ -36,13 +36,18 @@ export async function currentInstrument(id: unknown, context: Context): Promise<
   }
 }
 
-/** One window of the instruments of the client, or of one customer. */
+/**
+ * One window of the instruments of the client, or of one customer.
+ *
+ * @param path names the list ({@link listOf}).
+ */
 export async function instrumentPage(
+  path: string,
   args: PageArgs,
   context: Context,
   customerId?: string,
 ): Promise<Page<Instrument>> {
-  const page = readPage(args, (offset, limit) =>
+  const page = readPage(listOf(context, path), args, (offset, limit) =>
     context.session.instruments.window(offset, limit, customerId),
   );
   // Rows that come after what they look up need no promise each.

@@ -1,9 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { UnattributedReason } from '../events/metrics.ts';
 import type { ReceiptOwner } from '../operation/context.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isUuid } from '../upstream/path.ts';
 import { Patience } from '../upstream/patience.ts';
+import { LogReadingError } from './errors.ts';
 import type { OnUnattributed } from './unattributed.ts';
 
 /** Waits for a reading that lags behind a receipt just arrived; an older one is read once. In milliseconds. */
@@ -23,6 +25,17 @@ export type FindOwner = (
   isSettled: boolean,
 ) => Promise<string | null | undefined>;
 
+/** What is known of the owners of transactions, and how more is found out. */
+export interface SourceOwnerReads {
+  /** What `find` gives without a call; undefined where it has to ask. */
+  known(clientId: string, transactionId: string): { readonly owner: string | null | undefined } | undefined;
+  readonly find: FindOwner;
+}
+
+/** How long a receipt of which the service refused to tell is not asked for again, in milliseconds, and how many such are kept. */
+const REFUSED_FOR_MS = 60_000;
+const MOST_REFUSED = 10_000;
+
 /**
  * Finds out whose receipt (CEP) an event is: the owner of the instrument that its money came from. The feed and all readers
  * ask here; what several of them read at the same time is read once.
@@ -32,40 +45,59 @@ export type FindOwner = (
  *
  * @param onUnattributed called with each event whose owner could not be found out.
  */
-export function createReceiptOwner(find: FindOwner, onUnattributed: OnUnattributed): ReceiptOwner {
+export function createReceiptOwner(
+  { known, find }: SourceOwnerReads,
+  onUnattributed: OnUnattributed,
+): ReceiptOwner {
+  const refused = new LRUCache<string, true>({ max: MOST_REFUSED, ttl: REFUSED_FOR_MS });
   const readings = new Map<string, ReturnType<FindOwner>>();
 
-  const findOnce: FindOwner = (clientId, transactionId, isSettled) => {
+  const findOnce = (
+    clientId: string,
+    transactionId: string,
+    isSettled: boolean,
+    mayAsk: () => boolean,
+  ): ReturnType<FindOwner> => {
     const key = `${clientId} ${transactionId.toLowerCase()} ${isSettled}`;
     let reading = readings.get(key);
     if (reading === undefined) {
+      if (known(clientId, transactionId) === undefined && !mayAsk()) {
+        throw new LogReadingError('it has the service asked whose too many receipts are');
+      }
       reading = find(clientId, transactionId, isSettled).finally(() => readings.delete(key));
       readings.set(key, reading);
     }
     return reading;
   };
 
-  return async (clientId, event, patience) => {
+  return async (clientId, event, patience, mayAsk = () => true) => {
     const { bodyId } = event;
     const giveUp = (reason: UnattributedReason): null => {
       onUnattributed(clientId, event, reason);
       return null;
     };
     if (bodyId === null || !isUuid(bodyId)) return giveUp('unnamed');
+    const found = known(clientId, bodyId);
+    if (found?.owner !== undefined) return found.owner;
+    const key = `${clientId} ${bodyId.toLowerCase()}`;
+    if (refused.has(key)) return giveUp('refused');
     if (!patience.mayTry(Date.now())) return giveUp('unavailable');
     // The service may fail for this receipt alone, and answer for others that are asked about meanwhile.
     const own = new Patience();
     for (let attempt = 0; ; attempt += 1) {
       const isFresh = Date.now() - Date.parse(event.receivedAt) <= FRESH_MS && attempt < LAGS.length;
       try {
-        const owner = await findOnce(clientId, bodyId, !isFresh);
+        const owner = await findOnce(clientId, bodyId, !isFresh, mayAsk);
         patience.succeeded();
         if (owner !== undefined) return owner;
         if (!isFresh) return giveUp('unknown');
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
         // What was refused once is refused again; what failed may come.
-        if (error.refusal !== undefined && error.refusal.httpStatus !== 429) return giveUp('refused');
+        if (error.refusal !== undefined && error.refusal.httpStatus !== 429) {
+          refused.set(key, true);
+          return giveUp('refused');
+        }
         const now = Date.now();
         const isSpent = patience.failed(now);
         if (own.failed(now) || isSpent) return giveUp('unavailable');

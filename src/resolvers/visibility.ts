@@ -13,8 +13,13 @@ export type Viewer = Pick<Context, 'receiptOwner' | 'signal'> & {
  * Makes the filter of what a caller may see, of events replayed or live: narrowed to a customer, it sees credits to that
  * customer, and receipts of what it has paid. Everything else of the log does not exist for it. Whose a receipt is, the
  * upstream tells; one that cannot be told to be the caller's is not.
+ *
+ * @param mayAsk whether the upstream may be asked once more. Without it, it may: a stream is read at its reader's pace.
  */
-export function createVisibility(context: Viewer): (event: Event) => MaybePromise<boolean> {
+export function createVisibility(
+  context: Viewer,
+  mayAsk?: () => boolean,
+): (event: Event) => MaybePromise<boolean> {
   const { clientId, customerId } = context.caller;
   const view = customerScope(customerId);
   if (view.wholeClient) return () => true;
@@ -24,6 +29,6 @@ export function createVisibility(context: Viewer): (event: Event) => MaybePromis
     if (event.type !== 'CEP') return false;
     // Nobody waits for the rest of a page whose reader has gone.
     context.signal.throwIfAborted();
-    return context.receiptOwner(clientId, event, patience).then((owner) => view.owner(owner));
+    return context.receiptOwner(clientId, event, patience, mayAsk).then((owner) => view.owner(owner));
   };
 }

@@ -5,7 +5,7 @@ import { ownerOf } from '../resolvers/owner.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Account } from '../upstream/accounts.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, intoGraph, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph, readOnce, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { MoneyType } from './money.ts';
@@ -14,6 +14,7 @@ import { OwnerType } from './owner.ts';
 import { AccountType, BankType, InstrumentType } from './refs.ts';
 
 AccountType.implement({
+  extensions: readOnce,
   description: 'A private account of the client or of one of its customers, with a CLABE and a balance.',
   interfaces: [NodeInterface],
   fields: (t) => ({

@@ -1,8 +1,9 @@
 import { partOf, when } from '../resolvers/values.ts';
 import type { Audit } from '../upstream/audit.ts';
-import { builder } from './builder.ts';
+import { builder, readOnce } from './builder.ts';
 
 export const AuditType = builder.objectRef<Audit>('Audit').implement({
+  extensions: readOnce,
   description:
     'When each thing happened. A timestamp that the upstream sends as null or as the text `None` is null here.',
   fields: (t) => ({

@@ -1,9 +1,10 @@
 import { bank, banks } from '../resolvers/bank.ts';
-import { builder, ENTERS_GRAPH } from './builder.ts';
+import { builder, ENTERS_GRAPH, readOnce } from './builder.ts';
 import { NodeInterface } from './node.ts';
 import { BankType } from './refs.ts';
 
 BankType.implement({
+  extensions: readOnce,
   description:
     'A SPEI participant. The upstream documents no field but the id: where it sends a name and codes under names that are known, they stand here; everything that it sends is in `attributes`.',
   interfaces: [NodeInterface],

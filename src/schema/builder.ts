@@ -35,6 +35,13 @@ export interface GraphTypes {
   };
 }
 
+/**
+ * Marks a type whose objects come from what the session reads at most once in an operation. Their fields may be resolved a
+ * second time: that reads nothing again, and sees what the first time saw. A document that leads to an object of another type,
+ * such as a page of the event log or a credential, is executed once, by graphql-js (graphql/executor/query-plan.ts).
+ */
+export const readOnce = { readOnce: true } as const;
+
 /** Marks a field whose resolver looks up in a whole list, so that the list can be read ahead (graphql/plugins/prefetch.ts). */
 export const reads = (list: PrefetchList): { readonly reads: PrefetchList } => ({ reads: list });
 

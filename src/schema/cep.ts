@@ -3,7 +3,7 @@ import type { CepUpdate } from '../resolvers/receipt.ts';
 import { followCep } from '../resolvers/subscriptions.ts';
 import { transactionOf } from '../resolvers/transaction.ts';
 import { optional, when } from '../resolvers/values.ts';
-import { builder, intoGraph } from './builder.ts';
+import { builder, intoGraph, readOnce } from './builder.ts';
 import { CepType, TransactionType } from './refs.ts';
 
 export const CepStatusType = builder.enumType('CepStatus', {
@@ -21,6 +21,7 @@ export const CepStatusType = builder.enumType('CepStatus', {
 });
 
 CepType.implement({
+  extensions: readOnce,
   description: 'Electronic payment receipt (comprobante electrónico de pago) of a penny validation.',
   fields: (t) => ({
     validationId: t.id({ description: 'UUID of the validation.', resolve: optional('validationId') }),

@@ -6,7 +6,7 @@ import {
   clientWebhooks,
 } from '../resolvers/client.ts';
 import { AccountConnectionType } from './account.ts';
-import { builder, ENTERS_GRAPH, intoGraph } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph, readOnce } from './builder.ts';
 import { pageArgs } from './connection.ts';
 import { CustomerConnectionType } from './customer.ts';
 import { InstrumentConnectionType } from './instrument.ts';
@@ -15,6 +15,7 @@ import { ClientType } from './refs.ts';
 import { WebhookConnectionType } from './webhook.ts';
 
 ClientType.implement({
+  extensions: readOnce,
   description: 'The business client (merchant) whose money is moved. Everything in the graph belongs to one.',
   interfaces: [NodeInterface],
   fields: (t) => ({

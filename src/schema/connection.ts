@@ -7,9 +7,10 @@ import {
   type PageInfo,
   pageInfoOf,
 } from '../resolvers/connection.ts';
-import { builder } from './builder.ts';
+import { builder, readOnce } from './builder.ts';
 
 export const PageInfoType = builder.objectRef<PageInfo>('PageInfo').implement({
+  extensions: readOnce,
   description: 'Where a page stands in its list.',
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
@@ -20,10 +21,14 @@ export const PageInfoType = builder.objectRef<PageInfo>('PageInfo').implement({
       nullable: false,
       description: 'Whether items precede this page.',
     }),
-    startCursor: t.exposeString('startCursor', {
+    startCursor: t.expose('startCursor', {
+      type: 'Cursor',
+      nullable: true,
       description: 'Cursor of the first item; null when the page is empty.',
     }),
-    endCursor: t.exposeString('endCursor', {
+    endCursor: t.expose('endCursor', {
+      type: 'Cursor',
+      nullable: true,
       description: 'Cursor to pass as `after` for what follows; null when there is nothing to read on from.',
     }),
   }),
@@ -36,14 +41,18 @@ export const pageArgs = () =>
       defaultValue: DEFAULT_PAGE,
       description: `How many items to return, from 1 to ${MAX_PAGE}.`,
     }),
-    after: t.string({
+    after: t.field({
+      type: 'Cursor',
+      required: false,
       description:
         "An `endCursor` or an edge's `cursor` of this same list: the page starts behind it. Null starts at the beginning.",
     }),
     last: t.int({
       description: `How many items to return, from 1 to ${MAX_PAGE}, counted back from \`before\`. Not together with \`after\`, nor with a \`first\` of one's own.`,
     }),
-    before: t.string({
+    before: t.field({
+      type: 'Cursor',
+      required: false,
       description:
         "A `startCursor` or an edge's `cursor` of this same list: the page ends before it. Null, with `last`, ends with the end of the list.",
     }),
@@ -60,9 +69,11 @@ export function connectionType<T extends object>(
   node: ObjectRef<typeof builder.$inferSchemaTypes, T>,
 ) {
   const edge = builder.objectRef<{ readonly cursor: string; readonly node: T }>(`${noun}Edge`).implement({
+    extensions: readOnce,
     description: `One of the ${plural}, and its place in the list.`,
     fields: (t) => ({
-      cursor: t.exposeString('cursor', {
+      cursor: t.expose('cursor', {
+        type: 'Cursor',
         nullable: false,
         description: 'Place of the item in this list, to pass as `after`.',
       }),
@@ -76,6 +87,7 @@ export function connectionType<T extends object>(
     }),
   });
   return builder.objectRef<Page<T>>(`${noun}Connection`).implement({
+    extensions: readOnce,
     description: `A page of ${plural}.`,
     fields: (t) => ({
       edges: t.field({

@@ -4,7 +4,7 @@ import { optional } from '../resolvers/values.ts';
 import type { Customer } from '../upstream/customers.ts';
 import { AccountConnectionType } from './account.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, readOnce, reads } from './builder.ts';
 import { connectionType, pageArgs } from './connection.ts';
 import { InstrumentConnectionType } from './instrument.ts';
 import { NodeInterface } from './node.ts';
@@ -20,6 +20,7 @@ const CustomerValidationStatusType = builder.enumType('CustomerValidationStatus'
 });
 
 const LegalRepresentativeType = builder.objectRef<Customer>('LegalRepresentative').implement({
+  extensions: readOnce,
   description: 'The person who represents a customer in law.',
   fields: (t) => ({
     name: t.string({ description: 'Full name.', resolve: optional('legalRepresentativeName') }),
@@ -33,6 +34,7 @@ const LegalRepresentativeType = builder.objectRef<Customer>('LegalRepresentative
 });
 
 CustomerType.implement({
+  extensions: readOnce,
   description: 'A Business Unit: a legal entity of its own, with its own RFC, CLABEs and balances.',
   interfaces: [NodeInterface],
   fields: (t) => ({

@@ -46,7 +46,7 @@ const EventConnectionType = builder.objectRef<EventPage>('EventConnection').impl
     reachesBackTo: t.field({
       type: 'DateTime',
       description:
-        'When the oldest event that the log still holds was received; null while it holds none. For a caller narrowed to a customer: when the oldest credit to that customer was.',
+        'From when on the log is whole: it still holds every event that was received then or later. Null while it holds none. For a caller narrowed to a customer: when the oldest credit to that customer since then was received.',
       resolve: (_page, _args, context) => reachesBackTo(context),
     }),
   }),

@@ -15,7 +15,7 @@ import { optional } from '../resolvers/values.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { present } from '../upstream/json.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, intoGraph, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph, readOnce, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { NodeInterface } from './node.ts';
@@ -23,6 +23,7 @@ import { OwnerType } from './owner.ts';
 import { AccountType, BankType, ClientType, CustomerType, InstrumentType } from './refs.ts';
 
 const CardDetailType = builder.objectRef<InstrumentDetail>('CardDetail').implement({
+  extensions: readOnce,
   description: 'The card behind an instrument. Its whole number is not readable.',
   fields: (t) => ({
     maskedNumber: t.string({
@@ -40,6 +41,7 @@ const CardDetailType = builder.objectRef<InstrumentDetail>('CardDetail').impleme
 });
 
 const ClabeDetailType = builder.objectRef<InstrumentDetail>('ClabeDetail').implement({
+  extensions: readOnce,
   description: 'The bank account behind an instrument.',
   fields: (t) => ({
     accountNumber: t.string({ description: 'Account number.', resolve: optional('accountNumber') }),
@@ -59,6 +61,7 @@ export const InstrumentDetailType = builder.unionType('InstrumentDetail', {
 });
 
 InstrumentType.implement({
+  extensions: readOnce,
   description: 'Where money comes from or goes to: a registered card, or a CLABE account.',
   interfaces: [NodeInterface],
   fields: (t) => ({
@@ -141,6 +144,7 @@ builder.queryField('instrument', (t) =>
 const RegisterSuccess = builder
   .objectRef<{ readonly instrument: Instrument }>('RegisterInstrumentSuccess')
   .implement({
+    extensions: readOnce,
     description: 'The instrument was registered.',
     fields: (t) => ({
       instrument: t.expose('instrument', {

@@ -1,9 +1,10 @@
-import { builder } from './builder.ts';
+import { builder, readOnce } from './builder.ts';
 
 /** An amount and its currency. Whatever carries the two under these names, as transactions do, is one. */
 export const MoneyType = builder
   .objectRef<{ readonly amount: string; readonly currency: string }>('Money')
   .implement({
+    extensions: readOnce,
     description: 'An amount of money, exact to the cent.',
     fields: (t) => ({
       amount: t.expose('amount', {

@@ -129,7 +129,7 @@ builder.scalarType('JSONObject', {
 
 builder.scalarType('Cursor', {
   description:
-    'Position in the event log. Opaque to clients, comparable only by handing it back as `after` or `before`.',
+    'Position in one list, or in the event log. Opaque to clients: it is handed back as `after` or `before` of the same list, and refused as `CURSOR_INVALID` by any other.',
   serialize: asText('Cursor'),
   parseValue: parseCursor,
 });

@@ -15,7 +15,7 @@ import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
 import { optional, partOf } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, intoGraph, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph, readOnce, reads } from './builder.ts';
 import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
 import { NodeInterface } from './node.ts';
@@ -57,6 +57,7 @@ export const TransactionSubCategoryType = builder.enumType('TransactionSubCatego
 const TransactionInstrumentType = builder
   .objectRef<TransactionInstrument>('TransactionInstrument')
   .implement({
+    extensions: readOnce,
     description: 'An instrument as a transaction recorded it.',
     fields: (t) => ({
       instrumentId: t.exposeID('id', { nullable: false, description: 'Id of the instrument.' }),
@@ -97,6 +98,7 @@ const TransactionInstrumentType = builder
   });
 
 TransactionType.implement({
+  extensions: readOnce,
   description: 'A movement of money.',
   interfaces: [NodeInterface],
   fields: (t) => ({

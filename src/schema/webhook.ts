@@ -1,6 +1,6 @@
 import { optional, when } from '../resolvers/values.ts';
 import { webhook, webhookStatus, webhookType, webhookUrl } from '../resolvers/webhook.ts';
-import { builder, ENTERS_GRAPH } from './builder.ts';
+import { builder, ENTERS_GRAPH, readOnce } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { NodeInterface } from './node.ts';
 import { WebhookType } from './refs.ts';
@@ -28,6 +28,7 @@ const WebhookStatusType = builder.enumType('WebhookStatus', {
 });
 
 WebhookType.implement({
+  extensions: readOnce,
   description: 'A registered receiver of notifications. Its token is not readable.',
   interfaces: [NodeInterface],
   fields: (t) => ({

@@ -166,7 +166,7 @@ export function createInstrumentLoader(rest: Rest, scope: CustomerScope): Instru
     try {
       for (let page = 1; ; page += 1) {
         const read = await readOnce(page, MAX_PAGE, scope.customerId);
-        for (const item of read.items) found.set(item.id, item);
+        for (const item of read.items) if (!found.has(item.id)) found.set(item.id, item);
         const size = read.size > 0 ? read.size : MAX_PAGE;
         const pagesLeft = Math.ceil(read.total / size) - page;
         if (left().length === 0 || pagesLeft <= 0) break;
@@ -210,7 +210,7 @@ export function createInstrumentLoader(rest: Rest, scope: CustomerScope): Instru
     },
     get(id) {
       lookUps += 1;
-      for (const item of arrived.splice(0).flat()) seen.set(item.id, item);
+      for (const item of arrived.splice(0).flat()) if (!seen.has(item.id)) seen.set(item.id, item);
       const known = seen.get(id);
       return known === undefined ? byId.load(id) : Promise.resolve(known);
     },

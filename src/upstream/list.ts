@@ -103,7 +103,7 @@ export function readPage(route: string, envelope: Envelope, body: unknown): List
  * moved and that the total is reached.
  *
  * @param identify reads an item; by their ids pages are compared and items counted.
- * @returns all items, among them each `UnreadableItem`. Never part of a list as if it were the whole.
+ * @returns all items, of each id the first, among them each `UnreadableItem`. Never part of a list as if it were the whole.
  * @throws UpstreamError `UPSTREAM_INVALID` when a page did not move or the total was not reached.
  */
 export async function readWholeList<T extends { readonly id: string }>(
@@ -118,7 +118,7 @@ export async function readWholeList<T extends { readonly id: string }>(
     const before = found.size;
     for (const [at, item] of items.entries()) {
       const noun = itemOf(identify, item, start + at);
-      found.set(noun.id, noun);
+      if (!found.has(noun.id)) found.set(noun.id, noun);
     }
     return found.size - before;
   };
@@ -138,7 +138,7 @@ export async function readWholeList<T extends { readonly id: string }>(
     total = next.total;
   };
 
-  if (found.size < total) {
+  if (first.items.length < total) {
     if (size === 0) throw invalidList(route, `holds ${total} items and shows none`);
     const last = first.page + Math.ceil((total - found.size) / size);
     await readOn(first.page + 1);

@@ -12,6 +12,8 @@ const UNKNOWN_FOR_MS = 60_000;
 
 /** Whose instrument the money of a transaction came from. */
 export interface SourceOwners {
+  /** What `find` gives without a call; undefined where it has to ask. */
+  known(clientId: string, transactionId: string): { readonly owner: string | null | undefined } | undefined;
   /**
    * The owner's id: null where the transaction names no source or its instrument no owner, undefined where the upstream
    * knows no such transaction.
@@ -24,9 +26,11 @@ export interface SourceOwners {
 /** Reads each transaction once, for all callers of the process, and remembers what it found. */
 export function createSourceOwners(): SourceOwners {
   const known = new LRUCache<string, { readonly owner: string | null | undefined }>({ max: REMEMBERED });
+  const keyOf = (clientId: string, transactionId: string) => `${clientId} ${transactionId}`.toLowerCase();
   return {
+    known: (clientId, transactionId) => known.get(keyOf(clientId, transactionId)),
     async find(rest, transactionId, isSettled) {
-      const key = `${rest.clientId} ${transactionId}`.toLowerCase();
+      const key = keyOf(rest.clientId, transactionId);
       const found = known.get(key);
       if (found !== undefined) return found.owner;
       const transaction = await readTransaction(rest, transactionId);

@@ -107,7 +107,7 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
 
     it.each(['', 'nonsense', 'bzotMQ', '💥'])('is CURSOR_INVALID for the cursor %j', async (after) => {
       const { errors } = await gateway.query(
-        'query ($after: String) { client { instruments(after: $after) { totalCount } } }',
+        'query ($after: Cursor) { client { instruments(after: $after) { totalCount } } }',
         { after },
       );
       expect(errors?.[0]?.extensions).toMatchObject({ code: 'CURSOR_INVALID' });
@@ -184,7 +184,7 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
       };
     }
 
-    const JOIN = `query ($first: Int!, $after: String) {
+    const JOIN = `query ($first: Int!, $after: Cursor) {
     client { instruments(first: $first, after: $after) {
       totalCount
       pageInfo { hasNextPage hasPreviousPage endCursor }

@@ -27,7 +27,7 @@ interface Instruments {
 }
 
 const INSTRUMENTS = gql`
-  query Instruments($first: Int, $after: String, $customerId: ID) {
+  query Instruments($first: Int, $after: Cursor, $customerId: ID) {
     client {
       id
       instruments(first: $first, after: $after, customerId: $customerId) {

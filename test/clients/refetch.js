@@ -36,7 +36,7 @@ const fragments = {
   client: graphql`
     fragment refetch_client on Client
     @refetchable(queryName: "refetchClientQuery")
-    @argumentDefinitions(count: { type: "Int", defaultValue: 7 }, cursor: { type: "String" }) {
+    @argumentDefinitions(count: { type: "Int", defaultValue: 7 }, cursor: { type: "Cursor" }) {
       id
       instruments(first: $count, after: $cursor) @connection(key: "refetch_instruments") {
         edges { node { id } }

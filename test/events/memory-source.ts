@@ -3,7 +3,7 @@ import type { Entry, Slice } from '../../src/events/entry.ts';
 import { StoreUnavailableError } from '../../src/events/errors.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { SEAL_KEY_BYTES } from '../../src/events/seal.ts';
-import type { Listener, Source } from '../../src/events/source.ts';
+import type { Listener, Reach, Source } from '../../src/events/source.ts';
 
 const EPOCH = '0mf3k2x9a0123456789ab';
 
@@ -78,6 +78,12 @@ export class MemorySource implements Source {
 
   async catchUp(): Promise<boolean> {
     return true;
+  }
+
+  /** It gives nothing up. */
+  async reach(): Promise<Reach | undefined> {
+    const [first] = this.entries;
+    return first && { first, goneUpTo: undefined };
   }
 
   async head(): Promise<Place> {

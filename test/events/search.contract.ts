@@ -2,14 +2,16 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { unplaced } from '../../src/events/entry.ts';
-import { CursorInvalidError, EventsGapError } from '../../src/events/errors.ts';
+import { CursorInvalidError, EventsGapError, StoreUnavailableError } from '../../src/events/errors.ts';
 import type { EventLog, EventType, NewEvent, StoredEvent } from '../../src/events/log.ts';
 import { type EventReads, sealedReads } from '../../src/events/sealed-reads.ts';
 import type { EventNames } from '../../src/events/search.ts';
+import { LogReading } from '../../src/operation/log-reading.ts';
 import { decodeEvent } from '../../src/resolvers/event.ts';
 import { eventNames } from '../../src/resolvers/event-names.ts';
 import { type EventPageArgs, eventPage, reachesBackTo } from '../../src/resolvers/event-page.ts';
 import { moneyIn } from '../helpers/events.ts';
+import { until } from '../helpers/until.ts';
 
 export interface SearchedOptions {
   readonly retention: number;
@@ -84,6 +86,17 @@ function argumentsOf({ from, lasts, id, key, owner, types }: SomeSearch): EventP
   };
 }
 
+/** More events than are looked through for one page of a caller who sees them all. */
+const CROWD = 5_100;
+
+/** What an operation may read that has time enough, and nobody beside it. */
+const unhurried = () =>
+  new LogReading({
+    turn: () => undefined,
+    deadline: () => Date.now() + 60_000,
+    signal: new AbortController().signal,
+  });
+
 /** The receipts of each id are of one customer, as far as the service knows. */
 const ownerOfReceipt = ({ bodyId }: { readonly bodyId: string | null }): string | null =>
   OWNERS[IDS.indexOf(bodyId?.toLowerCase() ?? '')] ?? null;
@@ -124,10 +137,13 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       await Promise.all(opened.splice(0).map((log) => log.stop()));
     });
 
+    /** The context of another operation. */
+    const anew = <T extends object>(context: T) => ({ ...context, reading: unhurried() });
     const contextOf = (events: EventReads, clientId: string, customerId?: string) => ({
       events,
       caller: { clientId, customerId },
       signal: new AbortController().signal,
+      reading: unhurried(),
       session: { transactions: { get: async () => null } },
       receiptOwner: async (_client: string, event: { readonly bodyId: string | null }) =>
         ownerOfReceipt(event),
@@ -151,7 +167,7 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       const all: string[][] = [];
       for (let cursor = begin; ; ) {
         const way = isBack ? { last: size, before: cursor } : { first: size, after: cursor };
-        const { nodes, pageInfo } = await eventPage({ ...args, ...way }, context);
+        const { nodes, pageInfo } = await eventPage({ ...args, ...way }, anew(context));
         all.push(nodes.map(({ id }) => id));
         if (!(isBack ? pageInfo.hasPreviousPage : pageInfo.hasNextPage)) return all;
         cursor = isBack ? pageInfo.startCursor : pageInfo.endCursor;
@@ -165,7 +181,7 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
         return made(event, late ? now + event.minutes * MINUTE_MS : now);
       });
       for (let index = 0; index < sent.length; index += 200) {
-        await Promise.all(sent.slice(index, index + 200).map((event) => log.append(clientId, event)));
+        await Promise.all(sent.slice(index, index + 200).map((event) => kept(log, clientId, event)));
       }
     };
 
@@ -202,22 +218,117 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       );
     });
 
+    it('tells a narrowed caller nothing of events of others: not their number, and not when they came', async () => {
+      let runs = 0;
+      const own = fc.record({ minutes: fc.nat(3), isReceipt: fc.boolean() });
+      const others = fc.record({
+        minutes: fc.nat(60),
+        owner: fc.constantFrom(0, 2, 3),
+        type: fc.constantFrom<EventType>('MONEY_IN', 'CEP', 'STATUS_UPDATE'),
+      });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(own, { maxLength: 12 }),
+          fc.array(others, { maxLength: 300 }),
+          fc.array(someSearch, { minLength: 12, maxLength: 12 }),
+          async (mine, theirs, searches) => {
+            const log = await openLog({ retention: 100_000 });
+            const [alone, among] = [randomUUID(), randomUUID()];
+            const events: { readonly at: number; readonly isOwn: boolean; readonly event: NewEvent }[] = [];
+            let now = 0;
+            for (const { minutes, isReceipt } of mine) {
+              now += minutes;
+              const type = isReceipt ? 'CEP' : 'MONEY_IN';
+              const event = made({ type, owner: 1, id: 1, key: 0, minutes: 0 }, START + now * MINUTE_MS);
+              events.push({ at: now, isOwn: true, event });
+            }
+            const crowd = Array.from({ length: runs === 0 ? CROWD : 0 }, (_, index) => ({
+              minutes: index % 40,
+              owner: 2,
+              type: 'MONEY_IN' as const,
+            }));
+            for (const { minutes, owner, type } of [...theirs, ...crowd]) {
+              const event = made({ type, owner, id: owner, key: 0, minutes: 0 }, START + minutes * MINUTE_MS);
+              events.push({ at: minutes, isOwn: false, event });
+            }
+            events.sort((one, other) => one.at - other.at);
+            // What is sent at once has no order; the order of its own events is the same in both logs.
+            let crowded: Promise<unknown>[] = [];
+            for (const { isOwn, event } of events) {
+              if (isOwn || crowded.length === 100) {
+                await Promise.all(crowded);
+                crowded = [];
+              }
+              if (isOwn) await Promise.all([kept(log, among, event), kept(log, alone, event)]);
+              else crowded.push(kept(log, among, event));
+            }
+            await Promise.all(crowded);
+            const reads = sealedReads(log, CUSTOMER);
+            /** All that a caller is shown, page by page; cursors as the events that they stand for. */
+            const told = async (client: string, search: SomeSearch): Promise<unknown> => {
+              const context = contextOf(reads, client, CUSTOMER);
+              const answers: unknown[] = [];
+              const { isBack, size } = search;
+              for (let cursor: string | null = null; answers.length <= mine.length; ) {
+                const way = isBack ? { last: size, before: cursor } : { first: size, after: cursor };
+                const page = await eventPage({ ...argumentsOf(search), ...way }, anew(context));
+                const { hasNextPage, hasPreviousPage, startCursor, endCursor } = page.pageInfo;
+                const nameOf = (given: string | null) =>
+                  page.nodes.findIndex((node) => node.cursor === given);
+                const ids = page.nodes.map(({ id }) => id);
+                answers.push([
+                  ids,
+                  hasNextPage,
+                  hasPreviousPage,
+                  nameOf(startCursor),
+                  nameOf(endCursor),
+                  startCursor === null,
+                  endCursor === null,
+                ]);
+                if (!(isBack ? hasPreviousPage : hasNextPage)) break;
+                cursor = isBack ? startCursor : endCursor;
+              }
+              return [answers, await reachesBackTo(anew(context))];
+            };
+            for (const search of searches) {
+              const minutes = {
+                ...search,
+                size: Math.max(1, search.size % 5),
+                from: search.from === null ? null : Math.abs(search.from) % 45,
+                lasts: search.lasts === null ? null : search.lasts % 30,
+              };
+              const wanted = { ...minutes, lasts: minutes.lasts === 0 ? 1 : minutes.lasts };
+              expect(await told(among, wanted), JSON.stringify(argumentsOf(wanted))).toEqual(
+                await told(alone, wanted),
+              );
+            }
+            runs += 1;
+            await log.stop();
+          },
+        ),
+        { numRuns: 4 },
+      );
+    }, 120_000);
+
     it('passes over what is not of a search', async () => {
       const log = await openLog();
       const client = randomUUID();
       const rare = made({ type: 'CEP', owner: 0, id: 3, key: 2, minutes: 0 }, START + 2_000 * MINUTE_MS);
-      const others = (minutes: number) =>
-        Promise.all(
-          Array.from({ length: 1_100 }, () =>
-            log.append(client, {
-              ...moneyIn(),
-              receivedAt: new Date(START + minutes * MINUTE_MS).toISOString(),
-            }),
-          ),
-        );
+      const others = async (minutes: number): Promise<void> => {
+        const receivedAt = new Date(START + minutes * MINUTE_MS).toISOString();
+        for (let sent = 0; sent < 1_100; sent += 100) {
+          const some = Array.from({ length: 100 }, () => ({ ...moneyIn(), receivedAt }));
+          await Promise.all(some.map((event) => kept(log, client, event)));
+        }
+      };
       await others(1);
-      await log.append(client, rare);
+      await kept(log, client, rare);
       await others(2);
+      // Until the index holds all of it, the log is read from one end.
+      await until(async () => {
+        const { events } = await log.readAfter(client, null, 50, { name: 'a name that no event has' });
+        return events.length === 0;
+      });
       for (const name of eventNames(unplaced(rare))) {
         for (const read of ['readAfter', 'readBefore'] as const) {
           const page = await log[read](client, null, 50, { name });
@@ -269,6 +380,45 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       await send(0, 5);
       expect([await reachesBackTo(whole), await reachesBackTo(narrowed)]).toEqual([at(3), null]);
     });
+
+    it('never says that it reaches further back than it holds: late ones, trimmed by number and by bytes', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(someEvent, { minLength: 1, maxLength: 80, size: 'max' }),
+          fc.constantFrom({ retention: 10 }, { retention: 40 }, { retentionBytes: 6_000 }),
+          async (events, bounds) => {
+            const client = randomUUID();
+            const sent: NewEvent[] = [];
+            const check = async (log: EventLog): Promise<void> => {
+              const held = new Set((await readAll(log, client)).map(({ id }) => id));
+              const whole = await reachesBackTo(contextOf(log, client));
+              const narrowed = await reachesBackTo(contextOf(sealedReads(log, CUSTOMER), client, CUSTOMER));
+              if (whole === null) throw new Error('the log holds an event');
+              const isOwn = isOf({ types: ['MONEY_IN'] }, true);
+              for (const event of sent) {
+                if (event.receivedAt >= whole) expect(held).toContain(event.id);
+                if (narrowed === null || event.receivedAt < narrowed) continue;
+                if (isOwn(unplaced(event))) expect(held).toContain(event.id);
+              }
+              if (held.size === sent.length) expect(whole).toBe(sent[0]?.receivedAt);
+            };
+            const log = await openLog(bounds);
+            let now = START;
+            for (const [index, event] of events.entries()) {
+              const isLate = event.minutes < 0 || event.minutes > 1;
+              if (!isLate) now += event.minutes * MINUTE_MS;
+              const next = made(event, isLate ? now + event.minutes * MINUTE_MS : now);
+              sent.push(next);
+              await kept(log, client, next);
+              if (index % 7 === 0) await check(log);
+            }
+            await check(log);
+            await log.stop();
+          },
+        ),
+        { numRuns: 6 },
+      );
+    }, 120_000);
 
     it('keeps so many bytes as it may, the newest event whatever it takes, and tells what was given up', async () => {
       const log = await openLog({ retentionBytes: 10_000 });
@@ -326,6 +476,18 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       await expect(log.readAfter(client, 'x', 5, search)).rejects.toThrow(CursorInvalidError);
     });
   });
+}
+
+/** Appends until the log has taken it: beside other work a store may take longer than an append waits. */
+async function kept(log: EventLog, client: string, event: NewEvent): Promise<void> {
+  for (;;) {
+    try {
+      await log.append(client, event);
+      return;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+    }
+  }
 }
 
 async function newest(log: EventLog, client: string): Promise<StoredEvent> {

@@ -10,37 +10,43 @@ import {
 } from '../../src/resolvers/connection.ts';
 import { BadInputError, PageCursorError } from '../../src/resolvers/errors.ts';
 
+const LIST = 'a list';
+/** A cursor of the list with something else in the place of its offset. */
+const forged = (offset: string): string =>
+  Buffer.from(Buffer.from(encodeOffset(LIST, 7), 'base64url').toString().replace(/7$/, offset)).toString(
+    'base64url',
+  );
+
 const items = Array.from({ length: 120 }, (_, index) => index);
 
 describe('a connection', () => {
   it.each([0, -1, 101, 10_000])('refuses first: %i and says what is allowed', (first) => {
-    expect(() => windowOf({ first })).toThrow(BadInputError);
-    expect(() => windowOf({ first })).toThrow(`"first" must be from 1 to 100; it is ${first}`);
+    expect(() => windowOf(LIST, { first })).toThrow(BadInputError);
+    expect(() => windowOf(LIST, { first })).toThrow(`"first" must be from 1 to 100; it is ${first}`);
   });
 
   it('returns 50 items where first is null', () => {
-    expect(pageOf(items, { first: null }).nodes).toHaveLength(50);
+    expect(pageOf(LIST, items, { first: null }).nodes).toHaveLength(50);
   });
 
   it.each([
     '',
     'zzz',
     'b2Zmc2V0',
-    encodeOffset(3).slice(0, -1),
-    `${encodeOffset(3)}=`,
-    Buffer.from('o1:-1').toString('base64url'),
-    Buffer.from('o1:01').toString('base64url'),
-    Buffer.from('o1:9999999999').toString('base64url'),
-    Buffer.from('o2:3').toString('base64url'),
+    encodeOffset(LIST, 3).slice(0, -1),
+    `${encodeOffset(LIST, 3)}=`,
+    ...['-1', '01', '9999999999', ''].map(forged),
+    Buffer.from('o1:3').toString('base64url'),
+    encodeOffset('another list', 3),
   ])('refuses the broken cursor %j', (after) => {
-    expect(() => windowOf({ after })).toThrow(PageCursorError);
+    expect(() => windowOf(LIST, { after })).toThrow(PageCursorError);
   });
 
   it('makes cursors that decode to where they point', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 1_000_000_000 }),
-        (offset) => decodeOffset('after', encodeOffset(offset)) === offset,
+        (offset) => decodeOffset(LIST, 'after', encodeOffset(LIST, offset)) === offset,
       ),
     );
   });
@@ -52,7 +58,7 @@ describe('a connection', () => {
         const seen: number[] = [];
         let after: string | null = null;
         for (;;) {
-          const page = pageOf(list, { first, after });
+          const page = pageOf(LIST, list, { first, after });
           const info = pageInfoOf(page);
           seen.push(...page.nodes);
           expect(page.totalCount).toBe(length);
@@ -68,7 +74,7 @@ describe('a connection', () => {
   });
 
   it('is empty past the end, and says that something precedes it', () => {
-    const page = pageOf(items, { after: encodeOffset(500) });
+    const page = pageOf(LIST, items, { after: encodeOffset(LIST, 500) });
     expect(page.nodes).toEqual([]);
     expect(pageInfoOf(page)).toEqual({
       hasNextPage: false,

@@ -6,7 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../src/common/logger.ts';
 import type { EventLog } from '../../src/events/log.ts';
 import { openEventLog } from '../../src/events/open.ts';
-import { type EventReads, sealedReads } from '../../src/events/sealed-reads.ts';
+import { sealedReads } from '../../src/events/sealed-reads.ts';
+import { LogReading } from '../../src/operation/log-reading.ts';
+import { LogReadingError } from '../../src/resolvers/errors.ts';
+import { eventNames } from '../../src/resolvers/event-names.ts';
 import { type EventPageArgs, eventPage } from '../../src/resolvers/event-page.ts';
 import { moneyIn } from '../helpers/events.ts';
 
@@ -19,7 +22,13 @@ const clientId = randomUUID();
 const customerId = randomUUID();
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'pasarela-page-'));
-  log = await openEventLog({ redisUrl: undefined, dataDir, retention: 100_000, logger: silentLogger });
+  log = await openEventLog({
+    redisUrl: undefined,
+    dataDir,
+    retention: 100_000,
+    names: eventNames,
+    logger: silentLogger,
+  });
   await Promise.all(Array.from({ length: SCANNED + 50 }, () => log.append(clientId, ownedBy(randomUUID()))));
   await log.append(clientId, ownedBy(customerId));
   await Promise.all(Array.from({ length: SCANNED + 50 }, () => log.append(clientId, ownedBy(randomUUID()))));
@@ -34,40 +43,108 @@ function ownedBy(owner: string) {
   return { ...event, payload: JSON.stringify({ id_msg: event.id, body: { owner_id: owner } }) };
 }
 
-/** A page as a narrowed caller reads it; credits are told apart without the service. */
-const page = (args: EventPageArgs, events: EventReads) =>
+/** What one operation may read; each batch is counted. */
+function reading(deadline = Date.now() + 60_000) {
+  const counts = { batches: 0 };
+  const turn = () => {
+    counts.batches += 1;
+    return undefined;
+  };
+  return {
+    counts,
+    reading: new LogReading({ turn, deadline: () => deadline, signal: new AbortController().signal }),
+  };
+}
+
+/** A page; credits are told apart without the service. */
+const page = (args: EventPageArgs, how: { readonly narrowed: boolean; readonly reading: LogReading }) =>
   eventPage(args, {
-    events,
-    caller: { clientId, customerId },
+    events: how.narrowed ? sealedReads(log, customerId) : log,
+    caller: { clientId, customerId: how.narrowed ? customerId : undefined },
     signal: new AbortController().signal,
+    reading: how.reading,
     session: { transactions: { get: async () => null } },
     receiptOwner: () => {
       throw new Error('a credit names its owner');
     },
   });
 
-describe('a page of a narrowed caller that ends among events of others', () => {
+describe('a page of a narrowed caller', () => {
   it.each([
-    ['forward', (after: string | null) => ({ first: 1, after })],
-    ['back', (before: string | null) => ({ last: 1, before })],
-  ] as const)('leads %s to its own event, and its end cannot be recognised', async (way, args) => {
-    const events = sealedReads(log, customerId);
-    const endOf = async (from: string | null) => {
-      const { nodes, pageInfo } = await page(args(from), events);
-      const { startCursor, endCursor, hasNextPage, hasPreviousPage } = pageInfo;
-      return way === 'forward'
-        ? { nodes, end: endCursor, goesOn: hasNextPage }
-        : { nodes, end: startCursor, goesOn: hasPreviousPage };
-    };
-    const [once, again] = [await endOf(null), await endOf(null)];
-    for (const { nodes, goesOn } of [once, again]) {
-      expect(nodes).toEqual([]);
-      expect(goesOn).toBe(true);
+    ['forward', { first: 1 }],
+    ['back', { last: 1 }],
+  ])('leads %s to its own event, past any number of others', async (_way, args) => {
+    const { nodes, pageInfo } = await page(args, { narrowed: true, ...reading() });
+    expect(nodes).toMatchObject([{ type: 'MONEY_IN', ownerId: customerId }]);
+    const [{ cursor } = { cursor: '' }] = nodes;
+    expect(pageInfo).toEqual({
+      hasNextPage: false,
+      hasPreviousPage: false,
+      startCursor: cursor,
+      endCursor: cursor,
+    });
+    const behind = await page({ first: 1, after: cursor }, { narrowed: true, ...reading() });
+    expect(behind).toMatchObject({ nodes: [], pageInfo: { hasNextPage: false, endCursor: null } });
+  });
+
+  it('is refused where the operation has read the whole log four times', async () => {
+    const how = { narrowed: true, ...reading() };
+    for (let time = 0; time < 4; time += 1) expect((await page({ first: 1 }, how)).nodes).toHaveLength(1);
+    await expect(page({ first: 1 }, how)).rejects.toThrow(LogReadingError);
+    // Its own credits are found without the others.
+    expect((await page({ first: 1, types: ['MONEY_IN'] }, how)).nodes).toHaveLength(1);
+    expect((await page({ first: 1, types: ['STATUS_UPDATE'] }, how)).nodes).toEqual([]);
+    expect((await page({ first: 1, ownerId: randomUUID() }, how)).nodes).toEqual([]);
+  });
+
+  it('is not answered in part where the time of the operation is over', async () => {
+    await expect(page({ first: 1 }, { narrowed: true, ...reading(Date.now()) })).rejects.toThrow(
+      LogReadingError,
+    );
+  });
+});
+
+describe('pages of a caller who sees the whole log', () => {
+  it('share what one operation may look through, and say where to read on', async () => {
+    const { counts, reading: shared } = reading();
+    const how = { narrowed: false, reading: shared };
+    const rare = { types: ['CEP' as const], first: 1 };
+    const ends: (string | null)[] = [];
+    for (let time = 0; time < 2; time += 1) {
+      const { nodes, pageInfo } = await page({ ...rare, after: ends.at(-1) ?? null }, how);
+      expect([nodes, pageInfo.hasNextPage]).toEqual([[], true]);
+      ends.push(pageInfo.endCursor);
     }
-    expect(once.end).not.toBe(again.end);
-    for (const { end } of [once, again]) {
-      const { nodes } = await endOf(end);
-      expect(nodes).toMatchObject([{ type: 'MONEY_IN', ownerId: customerId }]);
+    expect(counts.batches).toBe((2 * SCANNED) / 200);
+    await expect(page(rare, how)).rejects.toThrow(LogReadingError);
+    // What another operation reads on finds the end.
+    const { pageInfo } = await page(
+      { ...rare, after: ends.at(-1) ?? null },
+      { narrowed: false, ...reading() },
+    );
+    expect(pageInfo).toMatchObject({ hasNextPage: false, endCursor: null });
+  });
+
+  it('end where reading ended, once the time of the operation is over', async () => {
+    let now = 0;
+    const shared = new LogReading({
+      turn: () => undefined,
+      deadline: () => {
+        now += 1;
+        return Date.now() + (now > 3 ? -1 : 60_000);
+      },
+      signal: new AbortController().signal,
+    });
+    const { nodes, pageInfo } = await page({ types: ['CEP'], last: 1 }, { narrowed: false, reading: shared });
+    expect([nodes, pageInfo.hasPreviousPage]).toEqual([[], true]);
+    expect(pageInfo.startCursor).toEqual(expect.any(String));
+  });
+
+  it('read no more than they show where nothing is filtered', async () => {
+    const { reading: shared } = reading();
+    const how = { narrowed: false, reading: shared };
+    for (let time = 0; time < 90; time += 1) {
+      expect((await page({ first: 100 }, how)).nodes).toHaveLength(100);
     }
   });
 });

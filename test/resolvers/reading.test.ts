@@ -97,7 +97,7 @@ describe.each(VARIANTS)('over %s,', (_name, sandboxOptions) => {
   });
 
   it('every instrument appears once, however the list is paged', async () => {
-    const page = `query ($first: Int, $after: String) { client { instruments(first: $first, after: $after) {
+    const page = `query ($first: Int, $after: Cursor) { client { instruments(first: $first, after: $after) {
       totalCount pageInfo { hasNextPage hasPreviousPage endCursor } nodes { id } edges { cursor node { id } } } } }`;
     const expected = world.instruments.length;
     await fc.assert(

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { UnattributedReason } from '../../src/events/metrics.ts';
+import { LogReadingError } from '../../src/resolvers/errors.ts';
 import { createReceiptOwner, type FindOwner } from '../../src/resolvers/receipt-owner.ts';
 import { UpstreamError } from '../../src/upstream/errors.ts';
 import { Patience } from '../../src/upstream/patience.ts';
+import { errorOfAnswer } from '../../src/upstream/rest.ts';
 
 const CLIENT = randomUUID();
 const OWNER = randomUUID();
@@ -17,7 +19,9 @@ const receiptOf = (bodyId: string | null, receivedAt = new Date()) => ({
 
 function start(find: FindOwner) {
   const unattributed: UnattributedReason[] = [];
-  const ownerOf = createReceiptOwner(find, (_client, _event, reason) => unattributed.push(reason));
+  const ownerOf = createReceiptOwner({ known: () => undefined, find }, (_client, _event, reason) =>
+    unattributed.push(reason),
+  );
   return { ownerOf, unattributed };
 }
 
@@ -74,4 +78,23 @@ it('one that names no transaction is asked of nobody', async () => {
   const { ownerOf, unattributed } = start(() => Promise.reject(new Error('nothing is read')));
   expect(await ownerOf(CLIENT, receiptOf(null), new Patience())).toBeNull();
   expect(unattributed).toEqual(['unnamed']);
+});
+
+it('one that the service refuses is not asked for again at once', async () => {
+  let reads = 0;
+  const { ownerOf, unattributed } = start(async () => {
+    reads += 1;
+    throw errorOfAnswer({ kind: 'answered', status: 400, body: {}, text: '{}', retryAfterMs: undefined });
+  });
+  const receipt = receiptOf(randomUUID());
+  for (let time = 0; time < 3; time += 1) expect(await ownerOf(CLIENT, receipt, new Patience())).toBeNull();
+  expect(reads).toBe(1);
+  expect(unattributed).toEqual(['refused', 'refused', 'refused']);
+});
+
+it('one that the reader may not ask for is asked of nobody, and no answer is given', async () => {
+  const { ownerOf } = start(() => Promise.reject(new Error('nothing is read')));
+  await expect(ownerOf(CLIENT, receiptOf(randomUUID()), new Patience(), () => false)).rejects.toThrow(
+    LogReadingError,
+  );
 });

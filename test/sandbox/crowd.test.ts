@@ -49,7 +49,7 @@ describe('a sandbox with a large merchant', () => {
     const seen: { id: string; accounts: { nodes: { owner: { id: string } | null }[] } }[] = [];
     for (let after: string | null = null; ; ) {
       const { data, errors } = await gateway.query(
-        'query ($after: String) { client { customers(first: 100, after: $after) { totalCount pageInfo { hasNextPage endCursor } nodes { id accounts(first: 2) { nodes { owner { ... on Customer { id } } } } } } } }',
+        'query ($after: Cursor) { client { customers(first: 100, after: $after) { totalCount pageInfo { hasNextPage endCursor } nodes { id accounts(first: 2) { nodes { owner { ... on Customer { id } } } } } } } }',
         { after },
       );
       expect(errors).toBeUndefined();

@@ -1,4 +1,24 @@
 /**
+ * Notes when events that are about to be given up were received: of all of them the latest, `gone` of meta, and with `goneTo` how
+ * far that goes. Takes the rows in the order of the log. Events that an earlier version gave up in between, or that it stored without
+ * their time, count with the time at which they were stored at the latest.
+ */
+export const NOTE_GONE = `
+  local function noteGone(rows)
+    if #rows == 0 then return end
+    local noted = redis.call('HMGET', KEYS[1], 'gone', 'goneTo')
+    local latest = tonumber(noted[1] or 0)
+    local function stored(row) return tonumber(row[1]:match('^%d+')) end
+    local prev = rows[1][2][2]
+    if prev ~= noted[2] and prev:find('-', 1, true) then latest = math.max(latest, stored(rows[1])) end
+    for _, row in ipairs(rows) do
+      latest = math.max(latest, row[2][5] == 'received' and tonumber(row[2][6]) or stored(row))
+    end
+    redis.call('HSET', KEYS[1], 'gone', string.format('%.0f', latest), 'goneTo', rows[#rows][1])
+  end
+`;
+
+/**
  * The beginning of a script: `epoch` and `last`, the id of the newest entry. Keys: meta, log. Arguments: an epoch to begin with.
  *
  * Where meta was lost and the log was not, they are what the log tells: the first entry of all names its epoch as the one

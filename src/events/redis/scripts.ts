@@ -1,10 +1,13 @@
 import { durableScript } from '../../redis/durable-write.ts';
 import { script } from '../../redis/script.ts';
-import { LIFE } from './life.ts';
+import { LIFE, NOTE_GONE } from './life.ts';
 import { INDEX, LEFT_AT_MOST } from './search-scripts.ts';
 
 /** After so many appended events the index is to take in what they have left for it. */
 const LEFT = 100;
+
+/** Of events that a lowered bound gives up at once, so many are read for the time of their receipt. */
+const NOTED_AT_ONCE = 100;
 
 /**
  * Appends any number of one client's events, all in this order or none. Keys: meta, log, the three of the index, and a `seen`
@@ -18,6 +21,7 @@ const LEFT = 100;
  */
 export const APPEND = durableScript(`
   ${LIFE}
+  ${NOTE_GONE}
   local reply = {epoch, 0}
   local added = 0
   for number = 6, #KEYS do
@@ -27,6 +31,8 @@ export const APPEND = durableScript(`
     if seen[1] then
       reply[#reply + 1] = {0, seen[1], seen[2], seen[3]}
     else
+      local tooMany = redis.call('XLEN', KEYS[2]) + 1 - ARGV[2]
+      if tooMany > 0 then noteGone(redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', math.min(tooMany, ${NOTED_AT_ONCE}))) end
       local id = redis.call('XADD', KEYS[2], 'MAXLEN', '=', ARGV[2], '*', 'prev', last, 'event', event,
         'received', ARGV[first + 3], 'names', ARGV[first + 4])
       redis.call('HSET', KEYS[1], 'epoch', epoch, 'last', id)
@@ -72,6 +78,16 @@ export const BOUNDS = script(`
   ${LIFE}
   local first = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
   return {epoch, last, first and first[2][2] or last}
+`);
+
+/**
+ * Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last, up to which time of receipt events were given up, up to
+ * which id that was noted, the oldest entry}`; the latter three only where there are such.
+ */
+export const REACH = script(`
+  ${LIFE}
+  local noted = redis.call('HMGET', KEYS[1], 'gone', 'goneTo')
+  return {epoch, last, noted[1] or '', noted[2] or '', redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)}
 `);
 
 /** Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last}`. */

@@ -1,6 +1,6 @@
 import { script } from '../../redis/script.ts';
 import { BLOCK } from '../search.ts';
-import { LIFE } from './life.ts';
+import { LIFE, NOTE_GONE } from './life.ts';
 
 /** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
 const TRIMMED_AT_ONCE = 1_000;
@@ -25,6 +25,7 @@ const READ_AT_ONCE = 64;
  * `names`. Events of another version may lack them; `UNINDEXED` shows these to somebody who can tell their names.
  */
 export const INDEX = `
+  ${NOTE_GONE}
   local state = redis.call('HMGET', KEYS[3], 'epoch', 'last', 'count', 'gone', 'bytes')
   local upTo = state[2] or ''
   local count, gone, bytes = tonumber(state[3] or 0), tonumber(state[4] or 0), tonumber(state[5] or 0)
@@ -136,6 +137,7 @@ export const INDEX = `
       if not isGone then from = id end
     end
     if from then
+      noteGone(redis.call('XRANGE', KEYS[2], '-', from))
       local time, sequence = parts(from)
       redis.call('XTRIM', KEYS[2], 'MINID', '=', time .. '-' .. whole(tonumber(sequence) + 1))
     end

@@ -17,11 +17,11 @@ import {
   indexed,
   type SearchFrom,
 } from '../search.ts';
-import type { Listener, Source } from '../source.ts';
+import type { Listener, Reach, Source } from '../source.ts';
 import type { RedisChannels } from './channels.ts';
 import { redisKeys } from './keys.ts';
 import { list, word } from './reply.ts';
-import { BOUNDS, HEAD, READ, SEAL_KEY } from './scripts.ts';
+import { BOUNDS, HEAD, REACH, READ, SEAL_KEY } from './scripts.ts';
 import { CATCH_UP, FIND, UNINDEXED } from './search-scripts.ts';
 import type { RedisWriters } from './writers.ts';
 
@@ -115,6 +115,18 @@ export class RedisSource implements Source {
     });
     const [isComplete] = await this.#search(CATCH_UP, clientId, word(after), ...entered);
     return isComplete === 1;
+  }
+
+  async reach(clientId: string): Promise<Reach | undefined> {
+    const [name, , gone, goneTo, rows] = await this.#run(REACH, clientId);
+    const [row] = list(rows);
+    if (row === undefined) return undefined;
+    const epoch = word(name);
+    const first = streamEntry(clientId, epoch, row);
+    if (first.prev === epoch) return { first, goneUpTo: undefined };
+    // What another version gave up was stored before what is held.
+    const goneUpTo = Number(first.prev === goneTo ? gone : first.position.split('-', 1)[0]);
+    return { first, goneUpTo };
   }
 
   async head(clientId: string): Promise<Place> {

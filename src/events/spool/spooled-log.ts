@@ -106,6 +106,10 @@ export class SpooledLog implements EventLog {
     return this.#log.bounds(clientId);
   }
 
+  wholeSince(clientId: string): Promise<number | null> {
+    return this.#log.wholeSince(clientId);
+  }
+
   sealKey(clientId: string): Promise<Buffer> {
     return this.#log.sealKey(clientId);
   }

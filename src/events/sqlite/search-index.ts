@@ -6,7 +6,7 @@ import { integer, text } from './file.ts';
 /**
  * `names` leads from a digest to the events that have the name. `blocks` says of 256 positions in a row when the earliest and
  * the latest of their events was received, and how many bytes they take. `entered` says up to which position the events of a
- * client are in both.
+ * client are in both. `gone` says of the events that were given up, up to which position, when the latest of them was received.
  */
 const INDEX_SCHEMA = `
   CREATE TABLE IF NOT EXISTS names (
@@ -15,6 +15,9 @@ const INDEX_SCHEMA = `
   CREATE TABLE IF NOT EXISTS blocks (
     client TEXT NOT NULL, block INTEGER NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL,
     bytes INTEGER NOT NULL, PRIMARY KEY (client, block)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS gone (
+    client TEXT PRIMARY KEY, position INTEGER NOT NULL, latest INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS entered (client TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;
@@ -42,6 +45,9 @@ const TRIMMED_AT_ONCE = 1_000;
 /** Into the index go so many events of a client in one step: each page of it is then written once for all of them. */
 const ENTERED_AT_ONCE = 64;
 const NOTHING: FoundRows = { rows: [], hasMore: false };
+/** When an event was received, in milliseconds since 1970. An earlier version says it in the event alone. */
+const RECEIVED =
+  "coalesce(received, CAST(1000 * unixepoch(json_extract(event, '$.receivedAt'), 'subsec') AS INTEGER), 0)";
 const COLUMNS = 'events.position, run, prev_run, event';
 
 const blockOf = (number: number): number => Math.floor(number / BLOCK);
@@ -72,8 +78,14 @@ export class SqliteIndex {
       forget: prepare('DELETE FROM blocks WHERE client = ? AND block < ?'),
       weigh: prepare('SELECT coalesce(sum(bytes), 0) AS bytes FROM blocks WHERE client = ?'),
       oldest: prepare(
-        'SELECT position, digests, octet_length(event) AS bytes FROM events WHERE client = ? ORDER BY position LIMIT 1',
+        `SELECT position, digests, octet_length(event) AS bytes, ${RECEIVED} AS received
+         FROM events WHERE client = ? ORDER BY position LIMIT 1`,
       ),
+      gone: prepare(`INSERT INTO gone (client, position, latest) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET
+        position = excluded.position, latest = max(latest, excluded.latest)`),
+      goneUpTo: prepare('SELECT latest FROM gone WHERE client = ? AND position = ?'),
+      latest: prepare(`SELECT max(received) AS latest FROM
+        (SELECT ${RECEIVED} AS received FROM events WHERE client = ? ORDER BY position LIMIT ${BLOCK})`),
       newest: prepare('SELECT max(position) AS position FROM events WHERE client = ?'),
       remove: prepare('DELETE FROM events WHERE client = ? AND position = ?'),
       lacking: prepare(
@@ -119,18 +131,23 @@ export class SqliteIndex {
   }
 
   #trim(clientId: string, newest: number, { events, bytes: most }: Retention): void {
-    const { weigh, oldest, remove, unname, lighten, forget } = this.#statements;
+    const { weigh, oldest, remove, unname, lighten, forget, gone } = this.#statements;
     let bytes = most === undefined ? 0 : integer(weigh.get(clientId)?.['bytes']);
     let entered: number | undefined;
+    let latest = 0;
     for (let trimmed = 0; ; trimmed += 1) {
       const row = oldest.get(clientId);
       const number = integer(row?.['position']);
       const isTooMuch = number <= newest - events || (most !== undefined && bytes > most && number < newest);
       if (!isTooMuch || row === undefined || trimmed === TRIMMED_AT_ONCE) {
-        if (trimmed > 0) forget.run(clientId, blockOf(number));
+        if (trimmed > 0) {
+          forget.run(clientId, blockOf(number));
+          gone.run(clientId, number - 1, Math.max(latest, this.#goneUnnoticed(clientId, number - trimmed)));
+        }
         return;
       }
       const { digests } = row;
+      latest = Math.max(latest, integer(row['received'] ?? 0));
       remove.run(clientId, number);
       entered ??= this.#entered(clientId);
       if (number > entered) continue;
@@ -138,6 +155,25 @@ export class SqliteIndex {
       bytes -= integer(row['bytes']);
       lighten.run(row['bytes'] ?? 0, clientId, blockOf(number));
     }
+  }
+
+  /**
+   * When the latest of the events before a position was received, in milliseconds since 1970; undefined where the log begins there.
+   *
+   * @param first the position of the first event that is held
+   */
+  goneUpTo(clientId: string, first: number): number | undefined {
+    if (first <= 1) return undefined;
+    const noted = this.#statements.goneUpTo.get(clientId, first - 1);
+    // An earlier version gave them up. They were stored, and so received, about when those were that follow.
+    return integer((noted ?? this.#statements.latest.get(clientId))?.['latest'] ?? 0);
+  }
+
+  /** What of the events before those that are being given up was given up without a note. */
+  #goneUnnoticed(clientId: string, first: number): number {
+    return this.#statements.goneUpTo.get(clientId, first - 1) === undefined
+      ? (this.goneUpTo(clientId, first) ?? 0)
+      : 0;
   }
 
   /** Whether every event of the client is in the index. */

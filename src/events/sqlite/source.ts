@@ -6,7 +6,7 @@ import { StoreUnavailableError } from '../errors.ts';
 import type { EventSearch } from '../log.ts';
 import { SEAL_KEY_BYTES } from '../seal.ts';
 import { type EventNames, type Found, indexed, type SearchFrom } from '../search.ts';
-import type { Listener, Source } from '../source.ts';
+import type { Listener, Reach, Source } from '../source.ts';
 import type { SqliteBatch } from './batch.ts';
 import { integer, text } from './file.ts';
 import { SqliteIndex } from './search-index.ts';
@@ -135,6 +135,15 @@ export class SqliteSource implements Source {
     if (position === this.epoch) return false;
     const row = this.#statements.at.get(clientId, numberOf(position));
     return row !== undefined && this.place(positionOf(row)).position === position;
+  }
+
+  async reach(clientId: string): Promise<Reach | undefined> {
+    return this.#read(() => {
+      const [row] = this.#statements.after.all(clientId, 0, 1);
+      if (row === undefined) return undefined;
+      const [first] = this.#entries(clientId, [row]);
+      return first && { first, goneUpTo: this.index.goneUpTo(clientId, positionOf(row).number) };
+    });
   }
 
   async head(clientId: string): Promise<Place> {

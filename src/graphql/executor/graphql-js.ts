@@ -45,6 +45,7 @@ export function useGraphQLJs({ hideSuggestions }: GraphQLJsOptions): Plugin {
   const executePlanned = createPlannedExecution(
     execute,
     (context) => (context as IdentifiedContext).isIdentified,
+    (context) => (context as CountingContext).recount(),
   );
   const bounds = { hideSuggestions, options: { maxCoercionErrors: MAX_ERRORS } };
   return {
@@ -66,7 +67,13 @@ export function useGraphQLJs({ hideSuggestions }: GraphQLJsOptions): Plugin {
 
 type MaybePromise<T> = T | Promise<T>;
 
-/** What this plugin needs of an operation's context. */
+/** What this plugin needs of the context of an operation that is executed a second time. */
+interface CountingContext {
+  /** Nothing counts that has been counted so far. */
+  recount(): void;
+}
+
+/** What this plugin needs of a stream's context. */
 interface StreamContext {
   /** Nothing is left to do until the next event. */
   endSession(): void;

@@ -37,22 +37,28 @@ const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
  * Executes queries by plans. graphql-js stays the one reference for what an operation means: it executes mutations,
  * subscriptions, and what identified callers have not run twice yet; and it has the last word on every error. A plan
  * knows plain data alone: an execution in which anything else comes up is thrown away and made again on graphql-js, over
- * what the session has already read.
+ * what the session has already read. So a plan holds no field that may not run twice (schema/builder.ts, `readOnce`).
  *
  * @param interpret graphql-js' `execute`.
  * @param isIdentified whether the caller of an operation is known by now, whose context it is given: plans take memory.
+ * @param recount drops what an execution has counted towards the operation's limits, as it is made again.
  */
 export function createPlannedExecution(
   interpret: Execute,
   isIdentified: (context: unknown) => boolean,
+  recount: (context: unknown) => void,
 ): Execute {
+  const again = (args: ExecutionArgs): ReturnType<Execute> => {
+    recount(args.contextValue);
+    return interpret(args);
+  };
   return (args) => {
     const operation = preparedOperation(args);
     if (operation?.type !== OperationTypeNode.QUERY) return interpret(args);
     const variables = operation.runs === 0 ? undefined : variablesOf(args, operation.node);
     const plans = variables && operation.derived(plansOf);
     const plan = variables && plans?.for(variables);
-    if (plan !== undefined) return execute(plan, args, operation.node, variables ?? NO_VARIABLES, interpret);
+    if (plan !== undefined) return execute(plan, args, operation.node, variables ?? NO_VARIABLES, again);
 
     const learn = (): void => {
       if (!isIdentified(args.contextValue)) return;
@@ -130,22 +136,23 @@ class Plans {
   }
 }
 
+/** @param again executes the operation another time, once nothing of the plan's own execution is under way any more. */
 function execute(
   plan: QueryPlan,
   args: ExecutionArgs,
   operation: OperationDefinitionNode,
   variables: VariableValues,
-  interpret: Execute,
+  again: Execute,
 ): ExecutionResult | Promise<ExecutionResult> {
   let run: Run | undefined;
   try {
     run = new Run(plan, args, operation, variables);
     const data = plan.execute(args.rootValue, run);
     if (!run.isWaiting) return { data };
-    return run.settled().then((complete) => (complete ? { data } : interpret(args)));
+    return run.settled().then((complete) => (complete ? { data } : again(args)));
   } catch {
     run?.abandon();
-    return interpret(args);
+    return run?.isWaiting === true ? run.settled().then(() => again(args)) : again(args);
   }
 }
 
@@ -180,17 +187,16 @@ class Run implements PlanRun {
     return this.#waiting > 0;
   }
 
-  /** Whether everything that is waited for has come as planned. */
+  /** Resolves once nothing is waited for any more, with whether everything has come as planned. */
   settled(): Promise<boolean> {
     return new Promise((resolve) => {
       this.#settle = resolve;
     });
   }
 
-  /** What is still waited for changes nothing any more. */
+  /** What is still waited for changes the answer no more. */
   abandon(): void {
     this.#abandoned = true;
-    this.#settle?.(false);
   }
 
   info(field: number): GraphQLResolveInfo {
@@ -206,19 +212,23 @@ class Run implements PlanRun {
 
   wait(promise: PromiseLike<unknown>, target: object, key: string | number, complete: Complete): void {
     this.#waiting += 1;
+    const arrived = (): void => {
+      this.#waiting -= 1;
+      if (this.#waiting === 0) this.#settle?.(!this.#abandoned);
+    };
     promise.then(
       (value) => {
-        if (this.#abandoned) return;
         try {
-          Reflect.set(target, key, complete(value, this));
+          if (!this.#abandoned) Reflect.set(target, key, complete(value, this));
         } catch {
           this.abandon();
-          return;
         }
-        this.#waiting -= 1;
-        if (this.#waiting === 0) this.#settle?.(true);
+        arrived();
       },
-      () => this.abandon(),
+      () => {
+        this.abandon();
+        arrived();
+      },
     );
   }
 }

@@ -10,6 +10,7 @@ import {
   type GraphQLResolveInfo,
   type GraphQLSchema,
   getArgumentValues,
+  getNamedType,
   isAbstractType,
   isLeafType,
   isListType,
@@ -93,7 +94,7 @@ export function conditionsOf(
  * its type) ends the execution, and graphql-js says what it means.
  *
  * @param conditions the values of the variables in `@skip` and `@include`.
- * @throws UnplannedError for introspection, other directives, and what is too large.
+ * @throws UnplannedError for introspection, other directives, what is too large, and fields that may not run twice.
  */
 export function planQuery(
   schema: GraphQLSchema,
@@ -180,6 +181,8 @@ class Planner {
       }
       const definition = name.startsWith('__') ? undefined : this.#schema.getField(type, name);
       if (definition === undefined) throw new UnplannedError();
+      if (definition.resolve !== undefined && !this.#mayRunAgain(type, definition))
+        throw new UnplannedError();
       // A resolver's arguments are coerced where it is called; a property is only read.
       if (definition.resolve === undefined && definition.args.length > 0) throw new UnplannedError();
       const path = place.beneathList ? undefined : { prev: place.path, key, typename: type.name };
@@ -207,6 +210,18 @@ class Planner {
       ${statements.join('\n')}
       return t;`,
     );
+  }
+
+  /**
+   * Whether a field's resolver may be called a second time, after a plan has been given up: where it leads to objects that are
+   * marked as read once, or is a leaf of such an object.
+   */
+  #mayRunAgain(parent: GraphQLObjectType, { type }: GraphQLField<unknown, unknown>): boolean {
+    const named = getNamedType(type);
+    if (isObjectType(named)) return isReadOnce(named);
+    return isAbstractType(named)
+      ? this.#schema.getPossibleTypes(named).every(isReadOnce)
+      : isReadOnce(parent);
   }
 
   /** The call of a field's resolver. */
@@ -343,6 +358,8 @@ function forget(items: readonly unknown[], from: number): void {
 function unplanned(): never {
   throw new UnplannedError();
 }
+
+const isReadOnce = ({ extensions }: GraphQLObjectType): boolean => extensions['readOnce'] === true;
 
 const nullable = (type: GraphQLOutputType): GraphQLOutputType => (isNonNullType(type) ? type.ofType : type);
 

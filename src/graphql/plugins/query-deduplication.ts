@@ -1,6 +1,7 @@
 import { type ExecutionResult, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
-import { SingleFlight } from '../../common/single-flight.ts';
+import type { MaybePromise } from '../../common/maybe-promise.ts';
+import { type Flight, SingleFlight } from '../../common/single-flight.ts';
 import type { Waiters } from '../../common/waiters.ts';
 import { preparedOperation } from './prepared-operation.ts';
 
@@ -10,8 +11,12 @@ interface SharingContext {
   readonly credential: string;
   /** Who waits for the operation; undefined where it is not told when somebody leaves. */
   readonly waiters: Waiters | undefined;
+  /** Finds out who is calling; rejects when that is nobody. What the caller may be told depends on it. */
+  identify(): MaybePromise<unknown>;
   /** The REST calls made so far. */
   readonly calls: readonly object[];
+  /** Those that other operations made for it. */
+  readonly sharedCalls: readonly object[];
   /** Told of the calls of the operation whose result is shared. */
   shareCalls(calls: readonly object[]): void;
 }
@@ -26,8 +31,7 @@ export interface QueryDeduplication {
 
 /** What is noted of a query under way. */
 interface Asked {
-  readonly waiters: Waiters | undefined;
-  readonly calls: readonly object[];
+  readonly owner: SharingContext;
   shared: boolean;
 }
 
@@ -38,6 +42,9 @@ const JOINED_WITHIN_MS = 1_000;
  * Lets queries that one caller asks in the same words, while the first is under way, share its result. Only within one
  * credential, never a mutation, and nothing is kept: a query that begins after the answer, or after a mutation of the
  * caller's or an event that it was told of, is executed again. Errors are given to each in its own public form.
+ *
+ * A query joins only once its own caller is identified: what stands beside the result, such as the report of REST calls, is
+ * decided for each caller. A query whose caller cannot be identified is executed on its own, and fails there.
  *
  * Must stand behind the plugin that makes the context.
  *
@@ -52,14 +59,40 @@ export function createQueryDeduplication(
   const written = new WeakMap<ExecutionResult, { bytes?: Buffer }>();
 
   function register(
-    { credential, waiters, calls }: SharingContext,
+    owner: SharingContext,
     key: string,
     execution: Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
-    const { details } = flights.begin(credential, key, execution, { waiters, calls, shared: false });
+    const { details } = flights.begin(owner.credential, key, execution, { owner, shared: false });
     return execution.then((result) => {
       if (details.shared) written.set(result, {});
       return result;
+    });
+  }
+
+  function join(
+    context: SharingContext,
+    { result, details }: Flight<ExecutionResult, Asked>,
+    executeAlone: () => unknown,
+  ): unknown {
+    const { waiters } = details.owner;
+    details.shared = true;
+    // It waits from now on: the first caller may leave while this one is being identified.
+    waiters?.add();
+    const leaving = new AbortController();
+    const leave = (): void => waiters?.remove();
+    context.waiters?.signal.addEventListener('abort', leave, { once: true, signal: leaving.signal });
+    const share = async (): Promise<ExecutionResult> => {
+      const shared = await result;
+      context.shareCalls([...details.owner.calls, ...details.owner.sharedCalls]);
+      return shared;
+    };
+    const identified = context.identify();
+    if (!isPromise(identified)) return share();
+    return identified.then(share, () => {
+      leaving.abort();
+      if (context.waiters?.isGone !== true) leave();
+      return executeAlone();
     });
   }
 
@@ -77,16 +110,11 @@ export function createQueryDeduplication(
         setExecuteFn((given) => {
           // Most queries come while nothing is under way, and some end at once: neither needs a key.
           const flight = flights.isIdle ? undefined : flights.underWay(context.credential, key());
-          if (flight === undefined || flight.details.waiters?.isGone === true) {
+          if (flight === undefined || flight.details.owner.waiters?.isGone === true) {
             const result = executeFn(given);
             return isPromise(result) ? register(context, key(), result) : result;
           }
-          const { waiters, calls } = flight.details;
-          flight.details.shared = true;
-          context.shareCalls(calls);
-          waiters?.add();
-          context.waiters?.signal.addEventListener('abort', () => waiters?.remove(), { once: true });
-          return flight.result;
+          return join(context, flight, () => executeFn(given));
         });
         return undefined;
       },

@@ -337,7 +337,10 @@ class Search<T extends object> {
   }
 
   #distinct(items: readonly T[]): readonly T[] {
-    return items.length < 2 ? items : [...new Map(items.map((item) => [this.#idOf(item), item])).values()];
+    const ids = new Set<string>();
+    return items.length < 2
+      ? items
+      : items.filter((item) => !ids.has(this.#idOf(item)) && ids.add(this.#idOf(item)));
   }
 
   /** How far what stood near a place was found from its own. */

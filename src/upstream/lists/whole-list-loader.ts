@@ -18,7 +18,10 @@ export interface WholeListLoader<T> {
   lookUps(): number;
 }
 
-/** Items to look things up in. It may outlive an operation, and its indexes with it. */
+/**
+ * Items to look things up in. It may outlive an operation, and its indexes with it. Where several items have the same value of
+ * a key, `find` gives the first in the order of the list (docs/assumptions.md, "Lists").
+ */
 export class Listing<T> {
   readonly items: readonly T[];
   readonly #single = new Map<keyof T, ReadonlyMap<unknown, T>>();
@@ -31,7 +34,8 @@ export class Listing<T> {
   find(key: keyof T, value: string): T | null {
     let index = this.#single.get(key);
     if (index === undefined) {
-      index = new Map(this.items.map((item) => [item[key], item]));
+      // What is set last stands: of equal keys that is the first item.
+      index = new Map(this.items.map((item) => [item[key], item] as const).reverse());
       this.#single.set(key, index);
     }
     return index.get(value) ?? null;

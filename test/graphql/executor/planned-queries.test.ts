@@ -1,7 +1,17 @@
-import { execute, getOperationAST, Kind, parse } from 'graphql';
+import {
+  execute,
+  getNamedType,
+  getNullableType,
+  getOperationAST,
+  isLeafType,
+  isListType,
+  isRequiredArgument,
+  Kind,
+  parse,
+} from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPlannedExecution } from '../../../src/graphql/executor/planned-queries.ts';
-import { conditionsOf, planQuery } from '../../../src/graphql/executor/query-plan.ts';
+import { conditionsOf, planQuery, UnplannedError } from '../../../src/graphql/executor/query-plan.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
@@ -17,6 +27,9 @@ const HUGE = `{ client { ...F0 } } ${Array.from(
   (_, n) =>
     `fragment F${n} on Client { a: customers { nodes { client { ...F${n + 1} } } } b: customers { nodes { client { ...F${n + 1} } } } }`,
 ).join(' ')} fragment F12 on Client { id }`;
+
+/** Root fields that are not run again after a plan has been given up: they act, or read what changes meanwhile. */
+const ONCE = /\b(credentials|events|eventCursor)\b/;
 
 /** An answer without what differs from request to request. */
 function comparable({ status, data, errors }: GraphQLAnswer): unknown {
@@ -60,6 +73,7 @@ async function interpretations(
       return execute(args);
     },
     () => isIdentified,
+    () => undefined,
   );
   const document = parse(text);
   const contextValue = {
@@ -95,7 +109,7 @@ describe('an operation', () => {
     expect(await interpretations(document, 32, (time) => combinations[time % 16] ?? {})).toBe(interpreted);
   });
 
-  it('is planned whichever query of the project it is, but for introspection', () => {
+  it('is planned whichever query of the project it is, but for introspection and what may not run twice', () => {
     for (const text of documentsOfTheSuite(schema)) {
       const document = parse(text);
       const operation = getOperationAST(document);
@@ -105,6 +119,7 @@ describe('an operation', () => {
         ),
       );
       if (operation == null || text === HUGE || /__schema|__type\b/.test(text)) continue;
+      if (ONCE.test(text)) continue;
       const conditions = new Map(conditionsOf(operation, fragments.values()).map((name) => [name, true]));
       expect(planQuery(schema, operation, fragments, conditions).execute, text).toBeTypeOf('function');
     }
@@ -116,6 +131,35 @@ describe('an operation', () => {
     ['a query whose fragments make it huge', HUGE],
   ])('is never planned when it is %s', async (_what, document) => {
     expect(await interpretations(document, 5)).toBe(5);
+  });
+
+  it('is never planned when it holds a field that may not run twice', () => {
+    const operation = (text: string) => {
+      const definition = getOperationAST(parse(text));
+      if (definition == null) throw new Error('a document with one operation');
+      return definition;
+    };
+    const isPlanned = (text: string): boolean => {
+      try {
+        planQuery(schema, operation(text), new Map(), new Map());
+        return true;
+      } catch (error) {
+        if (error instanceof UnplannedError) return false;
+        throw error;
+      }
+    };
+    const fields = Object.values(schema.getQueryType()?.getFields() ?? {});
+    const texts = fields.map(({ name, args, type }) => {
+      const by = args.flatMap((argument) => {
+        if (!isRequiredArgument(argument)) return [];
+        if (isListType(getNullableType(argument.type))) return [`${argument.name}: ["x"]`];
+        return [`${argument.name}: ${argument.name === 'by' ? '{ id: "x" }' : '"x"'}`];
+      });
+      const selected = isLeafType(getNamedType(type)) ? '' : ' { __typename }';
+      return [name, `{ ${name}${by.length === 0 ? '' : `(${by.join(' ')})`}${selected} }`] as const;
+    });
+    const unplanned = texts.filter(([, text]) => !isPlanned(text)).map(([name]) => name);
+    expect(unplanned.sort()).toEqual(['credentials', 'eventCursor', 'events']);
   });
 
   it('whose variables are wrong is answered by graphql-js', async () => {
@@ -183,7 +227,7 @@ describe('graphql-js and the plan answer alike', () => {
   it.each([
     [
       'pages',
-      'query ($first: Int, $after: String) { client { customers(first: $first, after: $after) { nodes { id } pageInfo { endCursor hasNextPage } } } }',
+      'query ($first: Int, $after: Cursor) { client { customers(first: $first, after: $after) { nodes { id } pageInfo { endCursor hasNextPage } } } }',
       [
         {},
         { first: null },
@@ -191,6 +235,7 @@ describe('graphql-js and the plan answer alike', () => {
         { first: 0 },
         { first: 101 },
         { first: 1, after: 'bzE6MA' },
+        { first: 1, after: '' },
         { after: 'nonsense' },
         { first: 1.5 },
         { first: '1' },
@@ -243,6 +288,71 @@ describe('graphql-js and the plan answer alike', () => {
   it('to callers whom nobody knows', async () => {
     for (const authorization of [undefined, 'Bearer nonsense', 'Basic x']) {
       await expectAlike(gateway, '{ client { id } banks { id } }', {}, { authorization });
+    }
+  });
+});
+
+describe('a query that fails in one field', () => {
+  it('acts once at the REST service, however often it is asked', async () => {
+    await using gateway = await startGateway({ webhooks: false });
+    const { sandbox } = gateway;
+    const document = `{ credentials(clientId: "${sandbox.clientId}") { id } bank(id: "none") { id } }`;
+    const answers: unknown[] = [];
+    for (let time = 1; time <= 5; time += 1) {
+      answers.push(comparable(await gateway.query(document, {}, { 'x-api-key': sandbox.apiKey })));
+      // The first operation also finds out who is calling.
+      expect((await control(sandbox, 'GET', '/sandbox/requests')).total).toBe(time + 1);
+    }
+    expect(answers[0]).toMatchObject({
+      data: { credentials: expect.arrayContaining([{ id: expect.any(String) }]), bank: null },
+      errors: [{ path: ['bank'] }],
+    });
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+  });
+
+  it.each([
+    ['as many items as it may', 31, true],
+    ['one item more', 30, false],
+  ])('holds its limit and no other, with %s', async (_what, cost, isAnswered) => {
+    const accounts = Array.from({ length: 30 }, (_, index) => ({
+      id: `a-${index}`,
+      accountId: 'x',
+      ownerId: 'c-1',
+      instrumentId: `i-${index}`,
+      clientBankAdapterId: 'y',
+      accountNumber: '1',
+      clabeNumber: '1',
+      availableBalance: '1.00',
+      accountType: 't',
+      accountStatus: 's',
+    }));
+    const customer = { id: 'c-1', name: 'n', rfc: 'r', customerStatus: 's', customerValidationStatus: 's' };
+    await using upstream = await startUpstream((request, response) => {
+      const path = request.url ?? '';
+      if (path.includes('/customers'))
+        json(response, { data: [customer], currentPage: 1, perPage: 50, totalItems: 1 });
+      else if (path.includes('/accounts'))
+        json(response, { data: accounts, currentPage: 1, perPage: 50, totalItem: 30 });
+      else json(response, { data: [], currentPage: 1, perPage: 1, totalItems: 0 });
+    });
+    await using gateway = await startGateway({
+      webhooks: false,
+      config: {
+        upstreamUrl: upstream.url,
+        limits: { tokens: 2_000, depth: 15, aliases: 30, directives: 50, cost },
+      },
+    });
+    const token = `x.${Buffer.from(JSON.stringify({ client_id: CLIENT_ID })).toString('base64url')}.x`;
+    const ask = (document: string) => gateway.query(document, {}, { authorization: `Bearer ${token}` });
+    const page = 'client { customers(first: 1) { nodes { accounts { nodes { id } } } } }';
+    for (const document of [`{ ${page} }`, `{ ${page} bank(id: "none") { id } }`]) {
+      for (let time = 0; time < 4; time += 1) {
+        const { data, errors = [] } = await ask(document);
+        const [{ accounts: held }] = data.client.customers.nodes;
+        expect(held?.nodes.length).toBe(isAnswered ? 30 : undefined);
+        const codes = errors.map(({ extensions }) => extensions['code']);
+        expect(codes.includes('TOO_COMPLEX')).toBe(!isAnswered);
+      }
     }
   });
 });

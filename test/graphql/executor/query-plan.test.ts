@@ -119,6 +119,7 @@ const NODE = new GraphQLInterfaceType({
 });
 const THING: GraphQLObjectType = new GraphQLObjectType({
   name: 'Thing',
+  extensions: { readOnce: true },
   interfaces: [NODE],
   fields: () => ({
     id: { type: nonNull(GraphQLID) },
@@ -137,6 +138,7 @@ const THING: GraphQLObjectType = new GraphQLObjectType({
 });
 const OTHER: GraphQLObjectType = new GraphQLObjectType({
   name: 'Other',
+  extensions: { readOnce: true },
   interfaces: [NODE],
   isTypeOf: (value) => value.kind === 'Other',
   fields: () => ({
@@ -260,6 +262,7 @@ describe('a planned query', () => {
             return execute(args);
           },
           () => true,
+          () => undefined,
         );
         const ask = (variableValues: Record<string, unknown>) => ({
           schema,
@@ -293,6 +296,8 @@ describe('graphql-js has the last word', () => {
     type Thing { note: String }
   `);
   const thing = odd.getType('Thing') as GraphQLObjectType;
+  for (const type of [thing, odd.getQueryType()])
+    Object.assign(type ?? {}, { extensions: { readOnce: true } });
   thing.isTypeOf = (value) => (value as { readonly kind?: string }).kind !== 'other';
 
   const even = odd.getType('Even') as GraphQLScalarType;
@@ -332,7 +337,11 @@ describe('graphql-js has the last word', () => {
     ],
   ])('%s', async (_what, text, rootValue) => {
     const args = { schema: odd, document: parse(text), rootValue };
-    const run = createPlannedExecution(execute, () => true);
+    const run = createPlannedExecution(
+      execute,
+      () => true,
+      () => undefined,
+    );
     const reference = comparable(await execute(args));
     for (let time = 0; time < 3; time += 1) expect(comparable(await run(args))).toEqual(reference);
   });
@@ -358,7 +367,11 @@ describe('graphql-js has the last word', () => {
       ];
       for (const contextValue of cases) {
         const args = { schema: odd, document, contextValue };
-        const run = createPlannedExecution(execute, () => true);
+        const run = createPlannedExecution(
+          execute,
+          () => true,
+          () => undefined,
+        );
         const reference = comparable(await execute(args));
         for (let time = 0; time < 3; time += 1) expect(comparable(await run(args))).toEqual(reference);
       }

@@ -5,6 +5,7 @@ import {
   createQueryDeduplication,
   type QueryDeduplication,
 } from '../../../src/graphql/plugins/query-deduplication.ts';
+import { until } from '../../helpers/until.ts';
 
 interface Asking {
   readonly credential?: string;
@@ -12,6 +13,7 @@ interface Asking {
   readonly operationName?: string;
   readonly variables?: Record<string, unknown>;
   readonly waiters?: Waiters;
+  readonly identify?: () => unknown;
 }
 
 const DOCUMENT = parse('query A($n: Int) { client { id } } query B { client { id } }');
@@ -48,7 +50,9 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
     contextValue: {
       credential: asking.credential ?? 'one',
       waiters: asking.waiters,
+      identify: asking.identify ?? (() => ({})),
       calls: [],
+      sharedCalls: [],
       shareCalls: () => undefined,
     },
   };
@@ -150,6 +154,30 @@ describe('an execution is not shared', () => {
     void ask();
     expect(executions).toHaveLength(2);
     expect(forgotten).toEqual(['one']);
+  });
+});
+
+describe('a caller that is not known yet', () => {
+  it('shares an execution once it has been identified', async () => {
+    const identity = Promise.withResolvers<unknown>();
+    const first = ask();
+    const second = ask({ identify: () => identity.promise });
+    end(0);
+    const result = await first;
+    identity.resolve({});
+    expect(await second).toBe(result);
+    expect(executions).toHaveLength(1);
+  });
+
+  it('is executed alone when it cannot be identified, and no longer counts as waiting', async () => {
+    const waiters = new Waiters();
+    void ask({ waiters });
+    const second = ask({ identify: () => Promise.reject(new Error('nobody')), waiters: new Waiters() });
+    await until(() => executions.length === 2);
+    end(1);
+    expect(await second).toEqual({ data: { index: 1 } });
+    waiters.remove();
+    expect(waiters.signal.aborted).toBe(true);
   });
 });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { type CallerClaims, callerToken, serviceFor } from '../../helpers/service.ts';
+import { subscribeOverWebSocket } from '../../helpers/subscriber.ts';
 
 interface Reported {
   readonly method: string;
@@ -104,4 +105,40 @@ it('tells a caller who is narrowed to a customer nothing of the calls', async ()
     expect(narrowed.extensions?.['upstream']).toBeUndefined();
     expect(reportOf(await ask({}))).not.toEqual([]);
   }
+});
+
+it('tells a narrowed caller who joins the same query under way nothing of its calls, over HTTP and WebSocket', async () => {
+  const { sandbox } = gateway;
+  await using service = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { upstreamReport: true, service: serviceFor(sandbox) },
+  });
+  const { customers, transactions } = await control(sandbox, 'GET', '/sandbox');
+  const query = `{ transaction(id: "${transactions.moneyOutId}") { id } }`;
+  const ask = (token: string) => service.query(query, {}, { authorization: `Bearer ${token}` });
+  const askOverSocket = async (token: string): Promise<GraphQLAnswer> => {
+    await using socket = subscribeOverWebSocket(service.graphql, token, { query });
+    const [result] = await socket.received(1);
+    return { status: 200, headers: new Headers(), ...result } as GraphQLAnswer;
+  };
+  await control(sandbox, 'POST', '/sandbox/faults', {
+    match: { path: '/v1/clients/*/transactions/*' },
+    fault: { delayMs: 500 },
+  });
+  const narrowed = await callerToken({ customer_id: customers.at(-1).id });
+  const whole = await callerToken();
+  const answers = async (token: string) =>
+    (await Promise.all([ask(token), ask(token), ask(token), askOverSocket(token), askOverSocket(token)])).map(
+      ({ data, extensions }) => ({ data, extensions }),
+    );
+  for (const _time of ['first', 'again']) {
+    const [first, ...joined] = await answers(narrowed);
+    expect(first?.extensions?.['upstream']).toBeUndefined();
+    for (const answer of joined) expect(answer).toEqual(first);
+    for (const { extensions } of await answers(whole)) {
+      expect(extensions?.['upstream']).toMatchObject([{ status: 200 }]);
+    }
+  }
+  await control(sandbox, 'DELETE', '/sandbox/faults');
 });

@@ -63,7 +63,7 @@ export const ACCOUNTS_TO_VERIFY = graphql(`
 `);
 
 export const MORE_RECEIVERS = graphql(`
-  query MoreReceivers($after: String!) {
+  query MoreReceivers($after: Cursor!) {
     client {
       id
       instruments(first: 100, after: $after) {

@@ -1,0 +1,112 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
+import { ACCOUNT_LIST } from '../../src/upstream/accounts.ts';
+import { BANK_FIELD_NAMES, readBanks } from '../../src/upstream/banks.ts';
+import { customerScope } from '../../src/upstream/customer-scope.ts';
+import { CUSTOMER_LIST } from '../../src/upstream/customers.ts';
+import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
+import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
+import { createListLoader } from '../../src/upstream/lists/list-loader.ts';
+import { createOwnedList } from '../../src/upstream/lists/owned-list.ts';
+import { Listing } from '../../src/upstream/lists/whole-list-loader.ts';
+import { readWebhooks } from '../../src/upstream/webhooks.ts';
+import { CLIENT_ID, json, startUpstream, type Upstream } from '../helpers/http-stub.ts';
+
+const PAGE = 100;
+
+let upstream: Upstream;
+afterEach(() => upstream[Symbol.asyncDispose]());
+
+/** A service whose lists hold these items, in pages of at most a hundred. */
+async function serve(items: readonly object[]): Promise<void> {
+  upstream = await startUpstream((request, response) => {
+    const query = new URL(request.url ?? '', 'http://x').searchParams;
+    const page = Number(query.get('page') ?? 1);
+    const perPage = Math.min(PAGE, Number(query.get('per_page') ?? query.get('page_size') ?? 50));
+    const data = items.slice((page - 1) * perPage, page * perPage);
+    const total = items.length;
+    const paging = { currentPage: page, perPage, page, page_size: perPage };
+    const totals = { totalItem: total, totalItems: total, total_banks: total };
+    json(response, { ...paging, ...totals, data, banks: data });
+  });
+}
+
+const lists = () => createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger });
+
+const account = (number: number) => ({
+  id: `account-${number}`,
+  instrumentId: `instrument-${number}`,
+  accountNumber: `number-${number}`,
+  clabeNumber: `clabe-${number}`,
+  ownerId: `owner-${number % 3}`,
+});
+
+describe.each([
+  ['whole', 20],
+  ['in pages', 450],
+])('a list of accounts that comes %s', (_how, size) => {
+  it.each(['instrumentId', 'accountNumber', 'clabeNumber'] as const)(
+    'gives the first of those with the same %s, and all of them where all are asked for',
+    async (key) => {
+      const items = Array.from({ length: size }, (_, number) => account(number));
+      const twins = [3, Math.floor(size / 2), size - 1];
+      for (const twin of twins) items[twin] = { ...account(twin), [key]: 'shared' };
+      await serve(items);
+      const known = lists();
+      // The second operation finds in an index what the first has learned.
+      for (let operation = 0; operation < 2; operation += 1) {
+        const loader = createListLoader(upstream.rest, ACCOUNT_LIST, known, () => 0);
+        expect(await loader.find(key, 'shared')).toMatchObject({ id: 'account-3' });
+        expect((await loader.where(key, 'shared')).map(({ id }) => id)).toEqual(
+          twins.map((twin) => `account-${twin}`),
+        );
+        expect(await loader.find(key, 'shared')).toMatchObject({ id: 'account-3' });
+      }
+      const loader = createListLoader(upstream.rest, ACCOUNT_LIST, known, () => 0);
+      const owned = createOwnedList(loader, 'ownerId', 'owner-0', ({ ownerId }) => ownerId === 'owner-0');
+      const first = twins.find((twin) => twin % 3 === 0);
+      expect(await owned.find(key, 'shared')).toMatchObject({ id: `account-${first}` });
+    },
+  );
+});
+
+describe('of two items with one id', () => {
+  const twice = (changes: object) => [
+    { id: 'one', ...changes },
+    { id: 'two' },
+    { id: 'one', ...changes, name: 'second', alias: 'second', url: 'second' },
+  ];
+
+  it('no account and no customer is found: its list cannot be told from one that did not move', async () => {
+    await serve(twice({ name: 'first' }));
+    for (const loader of [
+      createListLoader(upstream.rest, ACCOUNT_LIST, lists(), () => 0),
+      createListLoader(upstream.rest, CUSTOMER_LIST, lists(), () => 0),
+    ]) {
+      await expect(loader.begin()).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
+    }
+  });
+
+  it('the first bank is found', async () => {
+    await serve(twice({ name: 'first' }));
+    const banks = new Listing(await readBanks(upstream.rest, BANK_FIELD_NAMES));
+    expect(banks.find('id', 'one')).toMatchObject({ name: 'first' });
+  });
+
+  it('the first webhook is found', async () => {
+    await serve(twice({ url: 'first' }));
+    const webhooks = new Listing(await readWebhooks(upstream.rest));
+    expect(webhooks.find('id', 'one')).toMatchObject({ url: 'first' });
+  });
+
+  it.each([
+    ['that a window has shown', true, ['one']],
+    ['that is looked for', false, ['one', 'two', 'three']],
+  ])('the first instrument is found %s', async (_what, isShown, ids) => {
+    await serve(twice({ alias: 'first', clientId: CLIENT_ID }));
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
+    if (isShown) await loader.window(0, 10);
+    const [one] = await Promise.all(ids.map((id) => loader.get(id)));
+    expect(one).toMatchObject({ alias: 'first' });
+  });
+});
