@@ -123,7 +123,7 @@ describe('what Redis may lose', () => {
     LONG,
     async () => {
       await primary.admin.set('victim', '1');
-    await primary.admin.config('SET', 'maxmemory', '1', 'maxmemory-policy', 'allkeys-random');
+      await primary.admin.config('SET', 'maxmemory', '1', 'maxmemory-policy', 'allkeys-random');
       await until(async () => {
         await primary.admin.set('another', '1').catch(() => undefined);
         return !(await primary.admin.info('stats')).includes('evicted_keys:0');
