@@ -7,7 +7,7 @@ export {
   type Status,
 } from './follow.ts';
 export { type Intent, type IntentStore, intentStore, memoryIntents } from './intents.ts';
-export { type Outcome, type PayOptions, pay, unsettled } from './pay.ts';
+export { forget, type Outcome, type PayOptions, pay, unsettled } from './pay.ts';
 export type { Presence, Present } from './presence.ts';
 export {
   type Answer,

@@ -68,9 +68,31 @@ export interface KeyValues {
   setItem(key: string, value: string): unknown;
 }
 
-/** Reads and writes one value of a key-value storage, one after another. */
+/** What a page has of the Web Locks API, which its other tabs respect as well. */
+interface Locks {
+  request(name: string, work: () => Promise<void>): Promise<void>;
+}
+
+/** By storage and key: what this process writes there, one change after another. */
+const turns = new WeakMap<KeyValues, Map<string, Promise<unknown>>>();
+
+/** Does one thing at a time for each key of a storage: in all tabs where there are Web Locks, otherwise in this process. */
+function alone(storage: KeyValues, key: string, work: () => Promise<void>): Promise<void> {
+  const ours = turns.get(storage) ?? new Map<string, Promise<unknown>>();
+  turns.set(storage, ours);
+  const { locks } = (globalThis.navigator ?? {}) as { readonly locks?: Locks };
+  const mine = (ours.get(key) ?? Promise.resolve()).then(() =>
+    locks === undefined ? work() : locks.request(`pasarela ${key}`, work),
+  );
+  ours.set(
+    key,
+    mine.catch(() => undefined),
+  );
+  return mine;
+}
+
+/** Reads and writes one value of a key-value storage. */
 export function slot<Value>(storage: KeyValues, key: string) {
-  let turn: Promise<unknown> = Promise.resolve();
   const read = async (): Promise<Value | undefined> => {
     const text = await storage.getItem(key);
     // Nobody else writes under this key.
@@ -78,14 +100,12 @@ export function slot<Value>(storage: KeyValues, key: string) {
   };
   return {
     read,
-    /** Resolves once the new value is written. */
-    async change(change: (value: Value | undefined) => Value): Promise<void> {
-      const mine = turn.then(async () => {
-        await storage.setItem(key, JSON.stringify(change(await read())));
-      });
-      turn = mine.catch(() => undefined);
-      await mine;
-    },
+    /** Reads, and writes what `change` makes of that unless it is undefined; nobody writes in between. */
+    change: (change: (value: Value | undefined) => Value | undefined): Promise<void> =>
+      alone(storage, key, async () => {
+        const value = change(await read());
+        if (value !== undefined) await storage.setItem(key, JSON.stringify(value));
+      }),
   };
 }
 
