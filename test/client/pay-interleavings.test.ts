@@ -24,7 +24,9 @@ interface Result {
 const MUTATION = typed<
   { readonly pay: Result },
   { readonly input: { readonly idempotencyKey: string; readonly amount: string } }
->('mutation Pay($input: PayInput!) { pay(input: $input) { __typename code message safeToRetry retryUntil } }');
+>(
+  'mutation Pay($input: PayInput!) { pay(input: $input) { __typename code message safeToRetry retryUntil } }',
+);
 const AMOUNTS = ['1.00', '2.00'];
 const DAY_MS = 86_400_000;
 
@@ -275,13 +277,11 @@ const STEPS: Readonly<Record<string, fc.Arbitrary<Step>>> = {
       ),
     ]),
   ),
-  'a moment passes': fc
-    .constantFrom(100, 600, 40_000)
-    .map((ms) =>
-      named(`${ms} ms`, async () => {
-        await vi.advanceTimersByTimeAsync(ms);
-      }),
-    ),
+  'a moment passes': fc.constantFrom(100, 600, 40_000).map((ms) =>
+    named(`${ms} ms`, async () => {
+      await vi.advanceTimersByTimeAsync(ms);
+    }),
+  ),
   'weeks pass': fc.constantFrom(10, 31).map((days) =>
     named(`${days} days`, async (w) => {
       // Nobody waits for so long: tabs have been closed, and calls have arrived or never will.
@@ -303,25 +303,30 @@ const runAll = async (steps: readonly Step[]): Promise<World> => {
   return world;
 };
 
-it('no interleaving moves money twice, and nobody is told "refused" of what moves', { timeout: 240_000 }, async () => {
+it('no interleaving moves money twice, and nobody is told "refused" of what moves', {
+  timeout: 240_000,
+}, async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.oneof(...Object.values(STEPS)), { maxLength: 40 }), async (steps) => {
-      const world = await runAll(steps);
-      // At last the network is good: what is under way ends, and nothing moves that should not.
-      for (const call of world.gateway.late.splice(0)) world.gateway.carryOut(call, 'done');
-      for (let rounds = 0; world.running > 0 && rounds < 1_000; rounds += 1) {
-        for (const call of world.gateway.pending.splice(0)) {
-          const answer = world.gateway.carryOut(call, 'done');
-          if (call.tab.isGone) call.lose();
-          else call.answer(answer);
+    fc.asyncProperty(
+      fc.array(fc.oneof(...Object.values(STEPS)), { maxLength: 60, size: 'max' }),
+      async (steps) => {
+        const world = await runAll(steps);
+        // At last the network is good: what is under way ends, and nothing moves that should not.
+        for (const call of world.gateway.late.splice(0)) world.gateway.carryOut(call, 'done');
+        for (let rounds = 0; world.running > 0 && rounds < 1_000; rounds += 1) {
+          for (const call of world.gateway.pending.splice(0)) {
+            const answer = world.gateway.carryOut(call, 'done');
+            if (call.tab.isGone) call.lose();
+            else call.answer(answer);
+          }
+          await vi.advanceTimersByTimeAsync(1_000);
+          await world.settle();
+          world.check();
         }
-        await vi.advanceTimersByTimeAsync(1_000);
-        await world.settle();
-        world.check();
-      }
-      expect(world.running).toBe(0);
-    }),
-    { numRuns: 150 },
+        expect(world.running).toBe(0);
+      },
+    ),
+    { numRuns: 500 },
   );
 });
 
@@ -354,10 +359,20 @@ it('an unknown payment that was acknowledged keeps its key, and nothing is sent 
     const call = w.take(0);
     call?.answer(w.gateway.carryOut(call, 'unsafe'));
   };
-  await step(world, (w) => w.press(0, '1.00'), sayUnknown, (w) => w.acknowledge(0));
+  await step(
+    world,
+    (w) => w.press(0, '1.00'),
+    sayUnknown,
+    (w) => w.acknowledge(0),
+  );
   expect(world.ended).toMatchObject([{ status: 'unknown', safeToRetry: false }]);
   expect(await unsettled(store)).toHaveLength(1);
-  await step(world, (w) => w.press(0, '1.00'), (w) => w.start(0), (w) => w.press(1, '1.00'));
+  await step(
+    world,
+    (w) => w.press(0, '1.00'),
+    (w) => w.start(0),
+    (w) => w.press(1, '1.00'),
+  );
   expect(world.ended.slice(1)).toMatchObject(Array(3).fill({ status: 'unknown', safeToRetry: false }));
   expect(world.gateway.pending).toEqual([]);
   const [intent] = await unsettled(store);
@@ -373,7 +388,12 @@ it.each([
 ])('an intent in doubt has a date: %s', async (_, days) => {
   const world = new World();
   const store = intentStore(world.tab(1).storage, 'payments');
-  await step(world, (w) => w.press(0, '1.00'), (w) => w.take(0)?.lose(), (w) => w.reload(0));
+  await step(
+    world,
+    (w) => w.press(0, '1.00'),
+    (w) => w.take(0)?.lose(),
+    (w) => w.reload(0),
+  );
   expect(await unsettled(store)).toMatchObject([{ createdAt: new Date().toISOString(), unanswered: 1 }]);
   vi.setSystemTime(Date.now() + days * DAY_MS);
   await step(world, (w) => w.start(1));
@@ -383,8 +403,14 @@ it.each([
 
 it('a refusal of one call forgets nothing while the answer of another is lost', async () => {
   const world = new World();
-  const refuse = (w: World) => w.take(1)?.answer({ errors: [{ message: 'No.', extensions: { code: 'FORBIDDEN' } }] });
-  await step(world, (w) => w.press(0, '1.00'), (w) => w.press(1, '1.00'), refuse);
+  const refuse = (w: World) =>
+    w.take(1)?.answer({ errors: [{ message: 'No.', extensions: { code: 'FORBIDDEN' } }] });
+  await step(
+    world,
+    (w) => w.press(0, '1.00'),
+    (w) => w.press(1, '1.00'),
+    refuse,
+  );
   expect(world.ended).toMatchObject([{ status: 'unknown', safeToRetry: true }]);
   const key = world.gateway.pending[0]?.key;
   await step(world, (w) => w.press(1, '1.00'));

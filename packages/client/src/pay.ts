@@ -88,14 +88,16 @@ export async function pay<
     // What settled it is a result of this very mutation.
     ...(settled as Settled<Extract<ResultOf<Data>, PaymentResult>>),
     intent,
-    acknowledge: () =>
-      changeIntents(store, (intents) =>
+    acknowledge: async () => {
+      // What is shown as unknown has not been seen to be done, whatever is known by now.
+      if (!isClear(settled)) return;
+      const acknowledgedAt = new Date().toISOString();
+      await changeIntents(store, (intents) =>
         intents.map((kept) =>
-          kept.idempotencyKey === intent.idempotencyKey && isClear(settle(kept.result))
-            ? { ...kept, acknowledgedAt: new Date().toISOString() }
-            : kept,
+          kept.idempotencyKey === intent.idempotencyKey ? { ...kept, acknowledgedAt } : kept,
         ),
-      ),
+      );
+    },
   };
 }
 
