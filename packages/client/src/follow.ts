@@ -1,10 +1,20 @@
 import { Backlog } from './backlog.ts';
 import { type Connection, connect } from './connect.ts';
-import { EVENT_CURSOR, type FieldOf, fieldOf, MISSED, type MissedVariables, rootField } from './documents.ts';
+import { EVENT_CURSOR, type FieldOf, fieldOf, MISSED } from './documents.ts';
 import { Pause } from './pause.ts';
 import { type Presence, presence } from './presence.ts';
-import { ask, isFinal, type Refused, retryAfterOf, type Source, type TypedDocument } from './source.ts';
-import { type Gap, memoryStore, type Store } from './stores.ts';
+import {
+  type Asked,
+  ask,
+  isFinal,
+  isGapCode,
+  type Problem,
+  Refused,
+  retryAfterOf,
+  type Source,
+  type TypedDocument,
+} from './source.ts';
+import { type Gap, isGap, memoryStore, type Saved, type Store } from './stores.ts';
 
 /** How many events wait for the app; past that the connection is left, and taken up again once they are read. */
 const WAITING = 256;
@@ -23,8 +33,10 @@ export interface FollowOptions<Event, Variables> {
    * behind `head`, the log's end as it was before the list was asked for.
    */
   readonly getState?: (head: string) => Promise<readonly Event[]>;
-  /** Tells when the app or the network comes and goes; a browser's `online` unless given. */
+  /** Tells when the app or the network comes and goes; what a browser tells of that unless given. */
   readonly presence?: Presence;
+  /** Told of what the gateway could not give of an event, which has null there; before the event is handed out. */
+  readonly onErrors?: (errors: readonly Problem[], event: Event) => void;
 }
 
 /** Events as they arrive, each once, in order; and a {@link Gap} wherever that could not be kept. */
@@ -32,7 +44,7 @@ export interface Feed<Event> extends AsyncIterable<Event | Gap<Event>> {
   readonly status: Status;
   /** How many events are known to be still on their way while catching up. */
   readonly missing: number;
-  /** Why the feed is offline, until it is live again: a {@link Refused}, or what broke the connection. */
+  /** Why the feed is offline, until it is live again: a {@link Refused}, what broke the connection, or what the store threw. */
   readonly problem: unknown;
   /** Calls back at every change of the three above. @returns stops that. */
   onChange(listener: () => void): () => void;
@@ -51,7 +63,8 @@ type Followable = Readonly<Record<string, { readonly cursor: string } | string |
  * Follows `moneyIn` or `events` without losing or repeating an event, whatever happens to app, network and gateway. Each
  * event is saved with its cursor before it is handed out.
  *
- * The iteration throws {@link Refused} where the gateway will never serve the request, and what `store` throws.
+ * The iteration throws {@link Refused} where the gateway will never serve the request, and what `store.load` throws. What
+ * `store.save` throws is told as `problem`, and saving is tried again: no event is handed out that is not kept.
  */
 export function follow<Data extends { [Key in keyof Data]: Followable[string] }, Variables>(
   source: Source,
@@ -65,6 +78,12 @@ export function follow<Data extends { [Key in keyof Data]: Followable[string] },
 export type EventOf<Data> = FieldOf<Data>;
 
 type State = Pick<Feed<unknown>, 'status' | 'missing' | 'problem'>;
+
+/** An event that waits for the app, or a place up to which all is known. */
+interface Waiting<Event> {
+  readonly event?: Event;
+  readonly cursor: string;
+}
 
 class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   readonly #source: Source;
@@ -81,7 +100,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   /** Of the last event received. */
   #cursor = '';
   #connection: Connection | undefined;
-  #waiting: EventOf<Data>[] = [];
+  #waiting: Waiting<EventOf<Data>>[] = [];
   #refusal: Refused | undefined;
   #wake: (() => void) | undefined;
   #suspended = false;
@@ -133,7 +152,6 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#closed = true;
     this.#leave();
     this.#pause.wake();
-    this.#wake?.();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
@@ -144,10 +162,11 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       else yield* this.#begin('FIRST_START');
       while (!this.#closed) {
         this.#connection ??= this.#connect();
-        const event = this.#waiting.shift();
-        if (event !== undefined) {
-          await this.#store.save(event, cursorOf(event));
-          yield event;
+        const next = this.#waiting.shift();
+        if (next !== undefined) {
+          const { event, cursor } = next;
+          if (!(await this.#save(event, cursor))) return;
+          if (event !== undefined) yield event;
         } else if (this.#refusal === undefined) {
           if (this.#full && !this.#suspended) this.#connection.resume();
           this.#full = false;
@@ -156,7 +175,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
           });
         } else {
           const { code, extensions } = this.#refusal;
-          if (code !== 'EVENTS_GAP' && code !== 'CURSOR_INVALID') throw this.#refusal;
+          if (!isGapCode(code)) throw this.#refusal;
           this.#refusal = undefined;
           this.#connection = undefined;
           yield* this.#begin(code, extensions);
@@ -193,14 +212,27 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
           });
     if (begun === undefined) return;
     const { cursor, events } = begun;
-    this.#cursor = cursor;
-    if (events === undefined && (isSame || reason === 'FIRST_START')) {
-      await this.#store.save(undefined, cursor);
-      return;
-    }
-    const gap: Gap<EventOf<Data>> = { gap: true, reason, cursor, ...(events && { events }) };
-    await this.#store.save(gap, cursor);
-    yield gap;
+    const gap: Gap<EventOf<Data>> | undefined =
+      events === undefined && (isSame || reason === 'FIRST_START')
+        ? undefined
+        : { gap: true, reason, cursor, ...(events && { events }) };
+    if (!(await this.#save(gap, cursor))) return;
+    // Another tab may have been quicker: the feed goes on where the store stands, and shows what that holds.
+    const before = this.#cursor;
+    const saved = await this.#store.load();
+    const isAhead = saved && saved.cursor !== cursor && saved.cursor !== before;
+    this.#cursor = isAhead ? saved.cursor : cursor;
+    if (isAhead) yield { gap: true, reason, cursor: saved.cursor, events: eventsOf(saved) };
+    else if (gap !== undefined) yield gap;
+  }
+
+  /** Saves until it is saved. @returns false once the feed is closed. */
+  async #save(item: EventOf<Data> | Gap<EventOf<Data>> | undefined, cursor: string): Promise<boolean> {
+    const saved = await this.#untilAnswered(async () => {
+      await this.#store.save(item, cursor);
+      return true;
+    });
+    return saved === true;
   }
 
   /** Asks until it is answered; undefined once the feed is closed. */
@@ -229,8 +261,9 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       () => ({ ...this.#options.variables, after: this.#cursor }) as Variables,
       false,
       {
-        opened: () => this.#catchUp(),
-        next: (data) => this.#receive(fieldOf(data)),
+        opened: (asked) => this.#catchUp(asked),
+        next: (data, errors) => this.#receive(fieldOf(data), errors),
+        bookmark: (cursor) => this.#reach(cursor),
         lost: (problem) => {
           this.#backlog?.close();
           if (!this.#full) this.#change({ status: 'offline', problem });
@@ -246,35 +279,43 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     return connection;
   }
 
-  #receive(event: EventOf<Data>): void {
-    const cursor = cursorOf(event);
-    this.#cursor = cursor;
-    this.#inGap = false;
-    this.#waiting.push(event);
+  #receive(event: EventOf<Data>, errors: readonly Problem[] | undefined): void {
+    const cursor: unknown = cursorOf(event);
+    if (typeof cursor !== 'string') {
+      const message = 'Events that bear no `cursor` cannot be followed: select it.';
+      this.#refusal = new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
+      return this.#leave();
+    }
+    if (errors !== undefined) this.#options.onErrors?.(errors, event);
+    this.#pass({ event, cursor });
     this.#backlog?.arrive(cursor);
     if (this.#waiting.length >= WAITING && !this.#full) {
       this.#full = true;
       this.#connection?.suspend();
     }
+  }
+
+  /** All is known up to a place in the log: the feed is live. */
+  #reach(cursor: string): void {
+    this.#backlog?.close();
+    if (cursor !== this.#cursor) this.#pass({ cursor });
+    this.#change({ missing: 0, status: 'live' });
+  }
+
+  #pass(next: Waiting<EventOf<Data>>): void {
+    this.#cursor = next.cursor;
+    this.#inGap = false;
+    this.#waiting.push(next);
     this.#wake?.();
   }
 
   /** A connection is up: finds out how far behind the feed is, to say so until it has caught up. */
-  #catchUp(): void {
+  #catchUp(asked: Asked | undefined): void {
     this.#backlog?.close();
     this.#change({ status: 'catching up', missing: 0, problem: undefined });
-    const narrowing = (this.#options.variables ?? {}) as Partial<MissedVariables>;
-    const isMoneyIn = rootField(this.#document, 'subscription') === 'moneyIn';
-    const { types = null, ownerId = null } = narrowing;
+    if (asked === undefined) return;
     this.#backlog = new Backlog({
-      missedAfter: async () =>
-        (
-          await ask(this.#source, MISSED, {
-            after: this.#cursor,
-            types: isMoneyIn ? ['MONEY_IN'] : types,
-            ownerId,
-          })
-        ).events,
+      missedAfter: async () => (await ask(this.#source, MISSED, { after: this.#cursor, ...asked })).events,
       onMissing: (missing) => this.#change({ missing }),
       onCaughtUp: () => this.#change({ missing: 0, status: 'live' }),
     });
@@ -289,7 +330,11 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#backlog?.close();
     this.#connection?.close();
     this.#connection = undefined;
+    this.#wake?.();
   }
 }
+
+const eventsOf = <Event>(saved: Saved<Event> | undefined | null): readonly Event[] =>
+  (saved?.events ?? []).filter((item): item is Event => !isGap(item));
 
 const cursorOf = (event: unknown): string => (event as { readonly cursor: string }).cursor;

@@ -1,4 +1,5 @@
 import { type DocumentNode, parse, print } from 'graphql';
+import { Refused } from './source.ts';
 
 /** A document as the text that is sent. Throws where relay-compiler has left it out. */
 export function textOf(document: string | object): string {
@@ -7,7 +8,10 @@ export function textOf(document: string | object): string {
   if (kind === 'Document') return print(document as DocumentNode);
   // relay-compiler keeps the text with what it made of it; graphql-codegen's strings are String objects.
   if (params?.text === null)
-    throw new Error('relay-compiler left out the text: set include_query_text in persistConfig.');
+    throw new Refused({
+      message: 'relay-compiler left out the text: set include_query_text in persistConfig.',
+      extensions: { code: 'BAD_USER_INPUT' },
+    });
   return params?.text ?? String(document);
 }
 

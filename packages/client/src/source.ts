@@ -25,13 +25,33 @@ export interface Answer<Data> {
   readonly errors?: readonly Problem[] | undefined;
 }
 
+/** Which events of the log a subscription asks for: the filters of `Query.events` that ask for the same. */
+export interface Asked {
+  readonly types: readonly string[] | null;
+  readonly ownerId: string | null;
+}
+
 /** What one attempt to subscribe is told. After `ended` it is told nothing more. */
 export interface Sink<Data> {
-  /** The gateway has taken the connection over which results will come. */
-  opened(): void;
+  /**
+   * The gateway has taken the connection over which results will come.
+   *
+   * @param asked of a subscription to the log, as its document and variables have it
+   */
+  opened(asked?: Asked): void;
   next(answer: Answer<Data>): void;
+  /** All that the subscription asks for has come, up to this place in the log; what follows comes live. */
+  bookmark(cursor: string): void;
   /** @param cause what broke the connection; undefined where the gateway has completed the stream. */
   ended(cause?: unknown): void;
+}
+
+/** What may be sent along with a document. */
+export interface Details {
+  readonly operationName?: string | undefined;
+  readonly extensions?: Record<string, unknown> | undefined;
+  /** Where each request has its own: not over a WebSocket. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A way to the graph. A binding translates a GraphQL library to this, and repeats nothing by itself. */
@@ -41,12 +61,19 @@ export interface Source {
     document: TypedDocument<Data, Variables>,
     variables: Variables,
     signal?: AbortSignal,
+    details?: Details,
   ): Promise<Answer<Data>>;
-  /** Subscribes once. @returns leaves. */
+  /**
+   * Subscribes once. What is sent is what `requestOf` (`@pasarela/client/request`) makes of document and variables: with a
+   * cursor to come back to, however the document calls it.
+   *
+   * @returns leaves.
+   */
   subscribe<Data, Variables>(
     document: TypedDocument<Data, Variables>,
     variables: Variables,
     sink: Sink<Data>,
+    details?: Details,
   ): () => void;
   /** The network may be another one: gives up a connection that is being made, and makes sure that an open one lives. */
   check?(): void;
@@ -76,6 +103,10 @@ const FINAL: readonly string[] = [
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
 ];
+
+/** Codes that say that events are missing after a cursor. */
+export const isGapCode = (code: string): code is 'EVENTS_GAP' | 'CURSOR_INVALID' =>
+  code === 'EVENTS_GAP' || code === 'CURSOR_INVALID';
 
 /** Whether coming back the same way is of no use. */
 export const isFinal = (cause: unknown): cause is Refused =>
