@@ -1,4 +1,4 @@
-import { ConnectionLost, type ConnectionEvent, type Token } from './lost.ts';
+import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
 import { type Answer, type Details, type Source, within } from './source.ts';
 
@@ -104,7 +104,8 @@ export function tokens({ token, silentForMs = 30_000 }: FetchOptions) {
       return within(silentForMs, (signal) => token({ refused: given, signal }));
     },
     hear<Data>(answer: Answer<Data>): Answer<Data> {
-      refused ||= answer.errors?.some(({ extensions }) => extensions?.['code'] === 'UNAUTHENTICATED') === true;
+      refused ||=
+        answer.errors?.some(({ extensions }) => extensions?.['code'] === 'UNAUTHENTICATED') === true;
       return answer;
     },
   };

@@ -284,7 +284,8 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     if (typeof cursor !== 'string') {
       const message = 'Events that bear no `cursor` cannot be followed: select it.';
       this.#refusal = new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
-      return this.#leave();
+      this.#leave();
+      return;
     }
     if (errors !== undefined) this.#options.onErrors?.(errors, event);
     this.#pass({ event, cursor });

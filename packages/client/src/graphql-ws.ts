@@ -57,7 +57,11 @@ function lostBy(cause: unknown): unknown {
   if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause;
   const { code, reason, message } = cause as { code?: unknown; reason?: unknown; message?: unknown };
   if (typeof code === 'number') {
-    return new ConnectionLost(`The WebSocket was closed with ${code} ${String(reason ?? '')}`.trim(), code, cause);
+    return new ConnectionLost(
+      `The WebSocket was closed with ${code} ${String(reason ?? '')}`.trim(),
+      code,
+      cause,
+    );
   }
   return new ConnectionLost(
     `The WebSocket broke, or was not opened: the network is away, the gateway is, or it does not allow this page (CORS_ORIGINS). ${String(message ?? '')}`.trim(),

@@ -98,7 +98,8 @@ export function relaySource(environment: Environment): Source {
       const log = resumable(textOf(document));
       if (log?.isChanged) {
         throw new Refused({
-          message: 'Relay reads what relay-compiler has compiled: select `cursor`, and give `after` a variable.',
+          message:
+            'Relay reads what relay-compiler has compiled: select `cursor`, and give `after` a variable.',
           extensions: { code: 'BAD_USER_INPUT' },
         });
       }

@@ -28,7 +28,7 @@ const LOGS: readonly string[] = ['moneyIn', 'events'];
 const AFTER = 'pasarelaAfter';
 
 /** Strings, comments, the spread, numbers, variables and names, and every other sign. Commas say nothing. */
-const TOKENS = /"""(?:\\"""|[^])*?"""|"(?:\\.|[^"\\])*"|#.*|\.\.\.|-?\d[\w.+-]*|\$?\w+|[^\s,]/g;
+const TOKENS = /"""(?:\\"""|[\s\S])*?"""|"(?:\\.|[^"\\])*"|#.*|\.\.\.|-?\d[\w.+-]*|\$?\w+|[^\s,]/g;
 
 interface Token {
   readonly text: string;
@@ -62,6 +62,10 @@ export function resumable(query: string): Resumable | undefined {
   return new Reader(query).resumable();
 }
 
+/** What a string says, in either of the forms that GraphQL has. */
+const stringOf = (text: string): string =>
+  text.startsWith('"""') ? text.slice(3, -3) : String(JSON.parse(text));
+
 /** Reads as much of a GraphQL document as it takes to find the subscription's one field. */
 class Reader {
   readonly #query: string;
@@ -86,7 +90,7 @@ class Reader {
     const given = this.#arguments(field.open);
     const { after, start } = this.#after(operation.keyword, field, given.get('after'));
     this.#selectCursor(field.selection);
-    const valueOf = (name: string, variables: Readonly<Record<string, unknown>>) =>
+    const argument = (name: string, variables: Readonly<Record<string, unknown>>) =>
       this.#value(given.get(name), variables, operation.keyword);
     return {
       text: this.#edited(),
@@ -94,11 +98,11 @@ class Reader {
       start,
       isChanged: this.#edits.length > 0,
       asked: (variables) => {
-        const types = this.#text(field.name) === 'moneyIn' ? 'MONEY_IN' : valueOf('types', variables);
+        const types = this.#text(field.name) === 'moneyIn' ? 'MONEY_IN' : argument('types', variables);
         // The graph takes one value for a list of one, and each owner by its id.
         return {
           types: (types == null || Array.isArray(types) ? types : [types]) as Asked['types'],
-          ownerId: (valueOf('ownerId', variables) ?? null) as Asked['ownerId'],
+          ownerId: (argument('ownerId', variables) ?? null) as Asked['ownerId'],
         };
       },
     };
@@ -180,7 +184,7 @@ class Reader {
     const defined = `($${AFTER}: Cursor`;
     if (this.#text(named + 1) === '(') this.#edit(named + 1, 1, `${defined}, `);
     else this.#edit(named, this.#text(named).length, `${this.#text(named)}${defined})`);
-    return { after: AFTER, start: value.startsWith('"') ? String(JSON.parse(value)) : undefined };
+    return { after: AFTER, start: value.startsWith('"') ? stringOf(value) : undefined };
   }
 
   #selectCursor(selection: number): void {
@@ -192,7 +196,8 @@ class Reader {
       const isAlias = next === ':';
       if (isAlias && this.#text(index + 2) !== 'cursor') {
         throw new Refused({
-          message: 'This subscription calls another field `cursor`: without its cursor no event can be followed.',
+          message:
+            'This subscription calls another field `cursor`: without its cursor no event can be followed.',
           extensions: { code: 'BAD_USER_INPUT' },
         });
       }
@@ -202,11 +207,7 @@ class Reader {
   }
 
   /** What an argument is given: by a variable, its default, or the text itself. */
-  #value(
-    index: number | undefined,
-    variables: Readonly<Record<string, unknown>>,
-    keyword: number,
-  ): unknown {
+  #value(index: number | undefined, variables: Readonly<Record<string, unknown>>, keyword: number): unknown {
     if (index === undefined) return null;
     const text = this.#text(index);
     if (text === '[') {
@@ -220,7 +221,7 @@ class Reader {
       const given = variables[text.slice(1)];
       return given === undefined ? this.#value(this.#default(text, keyword), variables, keyword) : given;
     }
-    if (text.startsWith('"')) return JSON.parse(text);
+    if (text.startsWith('"')) return stringOf(text);
     return text === 'null' ? null : text;
   }
 
@@ -239,6 +240,9 @@ class Reader {
   #edited(): string {
     return [...this.#edits]
       .sort((one, other) => other.at - one.at)
-      .reduce((query, { at, length, text }) => query.slice(0, at) + text + query.slice(at + length), this.#query);
+      .reduce(
+        (query, { at, length, text }) => query.slice(0, at) + text + query.slice(at + length),
+        this.#query,
+      );
   }
 }

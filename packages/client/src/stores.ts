@@ -55,7 +55,8 @@ function added<Event>(
   count: number,
 ): Counted<Event> {
   const { events: before = [], count: now = 0 } = saved ?? {};
-  if (saved && (now > count || (item !== undefined && !isGap(item) && before.some(isAt(cursor))))) return saved;
+  if (saved && (now > count || (item !== undefined && !isGap(item) && before.some(isAt(cursor)))))
+    return saved;
   if (item === undefined) return { cursor, events: before, count: now };
   if (!isGap(item)) return { cursor, events: [...before, item].slice(-kept), count: now + 1 };
   // A tab that has not met the gap stands elsewhere in the log: it never counts so far.
@@ -68,7 +69,8 @@ const joined = <Item>(before: readonly Item[], gap: Item, kept: number): readonl
 
 const GAP = 1e9;
 
-const isAt = (cursor: string) => (event: unknown) => (event as { readonly cursor?: string }).cursor === cursor;
+const isAt = (cursor: string) => (event: unknown) =>
+  (event as { readonly cursor?: string }).cursor === cursor;
 
 /** A store over anything that changes one value in one step. */
 export function countedStore<Event>(

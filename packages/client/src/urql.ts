@@ -22,7 +22,10 @@ export const sourceExchange = (source: Source): Exchange =>
         const next = ({ data, errors }: Answer<unknown>) => {
           // urql repeats the errors of the result before, unless it is told of none. Both describe a result of the GraphQL
           // specification, in types of their own.
-          sink.next({ data, ...(isFirst && errors === undefined ? {} : { errors: errors ?? [] }) } as ExecutionResult);
+          sink.next({
+            data,
+            ...(isFirst && errors === undefined ? {} : { errors: errors ?? [] }),
+          } as ExecutionResult);
           isFirst = false;
         };
         const { fetchOptions } = context;
