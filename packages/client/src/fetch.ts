@@ -2,6 +2,8 @@ import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
 import { type Answer, type Details, type Source, within } from './source.ts';
 
+export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
+
 export interface FetchOptions {
   /** Address of `/graphql`; asked before each request where it is a function. */
   readonly url: string | (() => string);

@@ -99,6 +99,10 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   };
   /** Of the last event received. */
   #cursor = '';
+  /** Of the last event handed out, or loaded. */
+  #shown = '';
+  /** Whether the last item handed out, or loaded, is a gap: another one there would be the same. */
+  #isTold = false;
   #connection: Connection | undefined;
   #waiting: Waiting<EventOf<Data>>[] = [];
   #refusal: Refused | undefined;
@@ -158,15 +162,23 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     const absent = (this.#options.presence ?? presence)(this);
     try {
       const saved = await this.#store.load();
-      if (saved) this.#cursor = saved.cursor;
-      else yield* this.#begin('FIRST_START');
+      if (saved) {
+        this.#cursor = saved.cursor;
+        this.#shown =
+          (saved.events ?? [])
+            .filter((item) => !isGap(item))
+            .map(cursorOf)
+            .at(-1) ?? '';
+      } else yield* this.#begin('FIRST_START');
       while (!this.#closed) {
         this.#connection ??= this.#connect();
         const next = this.#waiting.shift();
         if (next !== undefined) {
           const { event, cursor } = next;
           if (!(await this.#save(event, cursor))) return;
-          if (event !== undefined) yield event;
+          if (event === undefined) continue;
+          this.#show(event);
+          yield event;
         } else if (this.#refusal === undefined) {
           if (this.#full && !this.#suspended) this.#connection.resume();
           this.#full = false;
@@ -192,7 +204,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   async *#begin(
     reason: Gap['reason'],
     bounds: Readonly<Record<string, unknown>> = {},
-  ): AsyncGenerator<Gap<EventOf<Data>>, void> {
+  ): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
     const { getState } = this.#options;
     // On a busy log the oldest event may be gone again before the feed is back: then it is still the same gap.
     const isSame = this.#inGap;
@@ -204,7 +216,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     const begun =
       getState === undefined && typeof given === 'string'
         ? { cursor: given, events: undefined }
-        : await this.#untilAnswered(async () => {
+        : await this.#untilDone(false, async () => {
             const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
             const events = await getState?.(eventCursor);
             const last = events?.at(-1);
@@ -213,7 +225,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     if (begun === undefined) return;
     const { cursor, events } = begun;
     const gap: Gap<EventOf<Data>> | undefined =
-      events === undefined && (isSame || reason === 'FIRST_START')
+      events === undefined && (isSame || this.#isTold || reason === 'FIRST_START')
         ? undefined
         : { gap: true, reason, cursor, ...(events && { events }) };
     if (!(await this.#save(gap, cursor))) return;
@@ -222,23 +234,45 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     const saved = await this.#store.load();
     const isAhead = saved && saved.cursor !== cursor && saved.cursor !== before;
     this.#cursor = isAhead ? saved.cursor : cursor;
-    if (isAhead) yield { gap: true, reason, cursor: saved.cursor, events: eventsOf(saved) };
-    else if (gap !== undefined) yield gap;
+    for (const item of isAhead ? this.#missing(saved.events, gap) : [gap]) {
+      if (item === undefined) continue;
+      this.#show(item);
+      yield item;
+    }
+  }
+
+  #show(item: EventOf<Data> | Gap<EventOf<Data>>): void {
+    this.#isTold = isGap(item);
+    if (!isGap(item)) this.#shown = cursorOf(item);
+  }
+
+  /** What another tab has kept, and this one has not handed out. */
+  #missing(
+    kept: Saved<EventOf<Data>>['events'],
+    gap: Gap<EventOf<Data>> | undefined,
+  ): readonly (EventOf<Data> | Gap<EventOf<Data>> | undefined)[] {
+    if (kept === undefined) return [gap];
+    const shown = kept.map(cursorOf).lastIndexOf(this.#shown);
+    const gaps = kept.map(isGap);
+    if (shown < 0 && (this.#shown !== '' || this.#isTold)) {
+      return [gap, ...kept.slice(gaps.lastIndexOf(true) + 1)];
+    }
+    return kept.slice(shown + 1 + Number(this.#isTold && gaps[shown + 1]));
   }
 
   /** Saves until it is saved. @returns false once the feed is closed. */
   async #save(item: EventOf<Data> | Gap<EventOf<Data>> | undefined, cursor: string): Promise<boolean> {
-    const saved = await this.#untilAnswered(async () => {
+    const saved = await this.#untilDone(true, async () => {
       await this.#store.save(item, cursor);
       return true;
     });
     return saved === true;
   }
 
-  /** Asks until it is answered; undefined once the feed is closed. */
-  async #untilAnswered<Value>(work: () => Promise<Value>): Promise<Value | undefined> {
+  /** Tries until it is done; undefined once the feed is closed. @param isHere whether it needs no gateway */
+  async #untilDone<Value>(isHere: boolean, work: () => Promise<Value>): Promise<Value | undefined> {
     while (!this.#closed) {
-      if (this.#suspended) {
+      if (this.#suspended && !isHere) {
         await this.#pause.wait();
         continue;
       }
@@ -334,8 +368,5 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#wake?.();
   }
 }
-
-const eventsOf = <Event>(saved: Saved<Event> | undefined | null): readonly Event[] =>
-  (saved?.events ?? []).filter((item): item is Event => !isGap(item));
 
 const cursorOf = (event: unknown): string => (event as { readonly cursor: string }).cursor;

@@ -3,6 +3,8 @@ import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
 import { type Answer, type Source, within } from './source.ts';
 
+export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
+
 export interface SocketOptions {
   /** Address of `/graphql`; asked before each connection where it is a function. */
   readonly url: string | (() => string);

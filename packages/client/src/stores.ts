@@ -45,17 +45,21 @@ export interface Counted<Event> extends Saved<Event> {
 /**
  * What a store holds once an item has been added; `saved` itself where another tab has been quicker, so that nothing moves back.
  *
- * @param count how many items the store held when the feed that adds this one stood where it stands
+ * @param count how many items the store held when the feed that adds this one stood where it stands; undefined where it has
+ *   begun with an empty store
  */
 function added<Event>(
   saved: Counted<Event> | undefined | null,
   item: Event | Gap<Event> | undefined,
   cursor: string,
   kept: number,
-  count: number,
+  count: number | undefined,
 ): Counted<Event> {
   const { events: before = [], count: now = 0 } = saved ?? {};
-  if (saved && (now > count || (item !== undefined && !isGap(item) && before.some(isAt(cursor)))))
+  if (
+    saved &&
+    (count === undefined || now > count || (item !== undefined && !isGap(item) && before.some(isAt(cursor))))
+  )
     return saved;
   if (item === undefined) return { cursor, events: before, count: now };
   if (!isGap(item)) return { cursor, events: [...before, item].slice(-kept), count: now + 1 };
@@ -79,25 +83,24 @@ export function countedStore<Event>(
   kept: number = KEPT,
 ): Store<Event> {
   /** Where the feed of this store stands. */
-  let count = 0;
+  let count: number | undefined = 0;
   return {
     async load() {
       const saved = await load();
-      count = saved?.count ?? 0;
+      count = saved && (saved.count ?? 0);
       return saved && { cursor: saved.cursor, events: saved.events };
     },
     async save(item, cursor) {
-      const one = item === undefined ? 0 : 1;
-      let entered = 0;
+      let before = count;
       try {
         await change((saved) => {
+          before = count;
           const next = added(saved, item, cursor, kept, count);
-          entered = one;
-          count += one;
+          count = (count ?? 0) + (item === undefined ? 0 : isGap(item) ? GAP : 1);
           return next;
         });
       } catch (cause) {
-        count -= entered;
+        count = before;
         throw cause;
       }
     },

@@ -31,7 +31,11 @@ export function createFakeSource(): FakeSource {
   return {
     calls,
     subscriptions,
-    query: <Data, Variables>(document: TypedDocument<Data, Variables>, variables: Variables) =>
+    query: <Data, Variables>(
+      document: TypedDocument<Data, Variables>,
+      variables: Variables,
+      signal?: AbortSignal,
+    ) =>
       new Promise<Answer<Data>>((resolve, reject) => {
         const call: FakeCall = {
           ...requestOf(document, variables),
@@ -39,6 +43,7 @@ export function createFakeSource(): FakeSource {
           answer: (answer) => take(calls, call) && resolve(answer as Answer<Data>),
           lose: (cause = new Error('The network is gone.')) => take(calls, call) && reject(cause),
         };
+        signal?.addEventListener('abort', () => call.lose(signal.reason));
         calls.push(call);
       }),
     subscribe(document, variables, sink) {
