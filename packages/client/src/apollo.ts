@@ -7,7 +7,8 @@ import {
   type TypedDocumentNode,
 } from '@apollo/client';
 import { CombinedGraphQLErrors } from '@apollo/client/errors';
-import { nodeOf, textOf } from './print.ts';
+import { nodeOf } from './parse.ts';
+import { textOf } from './print.ts';
 import { requestOf } from './request.ts';
 import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
 import type { Answer, Details, Source, TypedDocument } from './source.ts';
@@ -70,7 +71,7 @@ export function apolloSource(client: ApolloClient): Source {
         checks(given) {
           check = given;
         },
-        opened: (asked) => sink.opened(asked),
+        opened: (catching) => sink.opened(catching),
         bookmark: (cursor) => sink.bookmark(cursor),
         beside(errors) {
           beside = errors;

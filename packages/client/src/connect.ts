@@ -1,6 +1,6 @@
 import { Pause } from './pause.ts';
 import {
-  type Asked,
+  type Catching,
   type Details,
   isFinal,
   type Problem,
@@ -18,7 +18,7 @@ const LEFT = Symbol('left');
 
 export interface Observer<Data> {
   /** The gateway has taken the connection. */
-  opened(asked: Asked | undefined): void;
+  opened(catching: Catching | undefined): void;
   /** @param errors what the gateway could not give of it */
   next(data: Data, errors: readonly Problem[] | undefined): void;
   bookmark?(cursor: string): void;
@@ -71,11 +71,11 @@ export function connect<Data, Variables>(
       };
       leave = () => end(LEFT);
       const sink: Sink<Data> = {
-        opened(asked) {
+        opened(catching) {
           if (over || open) return;
           open = true;
           openedAt = Date.now();
-          observer.opened(asked);
+          observer.opened(catching);
         },
         next({ data, errors }) {
           if (over) return;

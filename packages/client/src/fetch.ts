@@ -47,7 +47,7 @@ export function createFetch(options: FetchOptions): Source {
   return {
     query: (document, variables, signal, details = {}) =>
       within(answerMs, async (late) => {
-        const { asked: _, ...body } = requestOf(document, variables, details);
+        const { catching: _, ...body } = requestOf(document, variables, details);
         return token.hear(await read<never>(await post(JSON_TYPES, details, body, either(late, signal))));
       }),
     ...checkable((document, variables, sink, details = {}) => {
@@ -60,14 +60,14 @@ export function createFetch(options: FetchOptions): Source {
       };
       const stream = async () => {
         alive();
-        const { asked, ...body } = requestOf(document, variables, details);
+        const { catching, ...body } = requestOf(document, variables, details);
         const response = await post('text/event-stream', details, body, left.signal);
         if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
           sink.next(token.hear(await read<never>(response)));
           return;
         }
         onConnection?.({ state: 'open' });
-        sink.opened(asked);
+        sink.opened(catching);
         for await (const { event, data, id } of eventsOf(response, alive)) {
           if (event === 'complete') return;
           // The gateway writes results, of the type that the document asks for.

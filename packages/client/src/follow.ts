@@ -1,11 +1,10 @@
-import { Backlog } from './backlog.ts';
 import { type Connection, connect } from './connect.ts';
-import { EVENT_CURSOR, type FieldOf, fieldOf, MISSED } from './documents.ts';
+import { EVENT_CURSOR, type FieldOf, fieldOf } from './documents.ts';
 import { Pause } from './pause.ts';
 import { type Presence, presence } from './presence.ts';
 import {
-  type Asked,
   ask,
+  type Catching,
   isFinal,
   isGapCode,
   type Problem,
@@ -109,7 +108,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #wake: (() => void) | undefined;
   #suspended = false;
   #closed = false;
-  #backlog: Backlog | undefined;
+  #backlog: ReturnType<Catching> | undefined;
   /** Whether the connection was left because the app has enough to do. */
   #full = false;
   /** Whether nothing has come since the last gap. */
@@ -295,7 +294,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       () => ({ ...this.#options.variables, after: this.#cursor }) as Variables,
       false,
       {
-        opened: (asked) => this.#catchUp(asked),
+        opened: (catching) => this.#catchUp(catching),
         next: (data, errors) => this.#receive(fieldOf(data), errors),
         bookmark: (cursor) => this.#reach(cursor),
         lost: (problem) => {
@@ -345,12 +344,12 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   /** A connection is up: finds out how far behind the feed is, to say so until it has caught up. */
-  #catchUp(asked: Asked | undefined): void {
+  #catchUp(catching: Catching | undefined): void {
     this.#backlog?.close();
     this.#change({ status: 'catching up', missing: 0, problem: undefined });
-    if (asked === undefined) return;
-    this.#backlog = new Backlog({
-      missedAfter: async () => (await ask(this.#source, MISSED, { after: this.#cursor, ...asked })).events,
+    this.#backlog = catching?.({
+      source: this.#source,
+      cursor: () => this.#cursor,
       onMissing: (missing) => this.#change({ missing }),
       onCaughtUp: () => this.#change({ missing: 0, status: 'live' }),
     });

@@ -29,7 +29,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
     ...createFetch(options),
     client,
     ...checkable((document, variables, sink, details) => {
-      const { asked, ...request } = requestOf(document, variables, details);
+      const { catching, ...request } = requestOf(document, variables, details);
       const mine = details?.headers === undefined ? client : createClient(clientOptions(details.headers));
       return mine.subscribe(
         request,
@@ -49,7 +49,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
         {
           connected() {
             onConnection?.({ state: 'open' });
-            sink.opened(asked);
+            sink.opened(catching);
           },
         },
       );

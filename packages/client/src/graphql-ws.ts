@@ -143,9 +143,9 @@ export function createSocket(options: SocketOptions): Socket {
   const subscribe: Source['subscribe'] = (document, variables, sink, details) => {
     // An idle socket that was closed on a dead network waits for an answer that never comes, and graphql-ws waits with it.
     if (socket !== undefined && socket.readyState !== OPEN) client.terminate();
-    const { asked, ...payload } = requestOf(document, variables, details);
+    const { catching, ...payload } = requestOf(document, variables, details);
     const listening: (() => unknown)[] = [
-      client.on('connected', () => sink.opened(asked)),
+      client.on('connected', () => sink.opened(catching)),
       client.on('closed', (event) => end(event)),
     ];
     const stop = () => {
@@ -155,7 +155,7 @@ export function createSocket(options: SocketOptions): Socket {
       stop();
       sink.ended(lostBy(cause));
     };
-    if (socket !== undefined) sink.opened(asked);
+    if (socket !== undefined) sink.opened(catching);
     const leave = client.subscribe(payload, {
       next(result) {
         // The type of the data is the document's.

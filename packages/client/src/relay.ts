@@ -89,7 +89,7 @@ export function relaySource(environment: Environment): Source {
         checks(given) {
           check = given;
         },
-        opened: (asked) => sink.opened(asked),
+        opened: (catching) => sink.opened(catching),
         bookmark: (cursor) => sink.bookmark(cursor),
         beside(errors) {
           beside = errors;

@@ -1,5 +1,6 @@
+import { type Asked, Backlog } from './backlog.ts';
 import { textOf } from './print.ts';
-import { type Asked, type Details, Refused } from './source.ts';
+import { type Catching, type Details, Refused } from './source.ts';
 
 /** A request as it is sent. */
 export interface Request {
@@ -40,7 +41,7 @@ export function requestOf(
   document: string | object,
   variables: unknown,
   { operationName, extensions }: Details = {},
-): Request & { readonly asked?: Asked } {
+): Request & { readonly catching?: Catching } {
   const query = textOf(document);
   // Variables are an object by their names.
   const named = { ...(variables as Readonly<Record<string, unknown>> | undefined) };
@@ -49,7 +50,8 @@ export function requestOf(
   if (log === undefined) return { query, variables: named, ...details };
   const { after = log.start } = named;
   if (log.after !== 'after' && after !== undefined) named[log.after] = after;
-  return { query: log.text, variables: named, asked: log.asked(named), ...details };
+  const catching: Catching = (options) => new Backlog(options, log.asked(named));
+  return { query: log.text, variables: named, catching, ...details };
 }
 
 /**

@@ -4,8 +4,8 @@ import { Pause } from './pause.ts';
 import { presence } from './presence.ts';
 import { type Resumable, resumable } from './request.ts';
 import {
-  type Asked,
   ask,
+  type Catching,
   type Details,
   isFinal,
   isGapCode,
@@ -23,7 +23,7 @@ export const FOLLOWED = 'pasarelaFollowed';
 export interface Followed {
   /** Called with what checks the connection. */
   checks(check: () => void): void;
-  opened(asked?: Asked): void;
+  opened(catching?: Catching): void;
   bookmark(cursor: string): void;
   /** Called before each result: the errors beside its data. */
   beside(errors: readonly Problem[] | undefined): void;

@@ -25,10 +25,21 @@ export interface Answer<Data> {
   readonly errors?: readonly Problem[] | undefined;
 }
 
-/** Which events of the log a subscription asks for: the filters of `Query.events` that ask for the same. */
-export interface Asked {
-  readonly types: readonly string[] | null;
-  readonly ownerId: string | null;
+/** Counts what a subscription to the log has missed, by what its document and variables ask for. */
+export type Catching = (options: CatchingOptions) => {
+  /** An event has come. */
+  arrive(cursor: string): void;
+  /** The connection is gone, or has caught up: it counts no more. */
+  close(): void;
+};
+
+export interface CatchingOptions {
+  readonly source: Source;
+  /** Of the last event received. */
+  cursor(): string;
+  /** Called with how many events are known to be still on their way. */
+  onMissing(missing: number): void;
+  onCaughtUp(): void;
 }
 
 /** What one attempt to subscribe is told. After `ended` it is told nothing more. */
@@ -36,9 +47,9 @@ export interface Sink<Data> {
   /**
    * The gateway has taken the connection over which results will come.
    *
-   * @param asked of a subscription to the log, as its document and variables have it
+   * @param catching of a subscription to the log
    */
-  opened(asked?: Asked): void;
+  opened(catching?: Catching): void;
   next(answer: Answer<Data>): void;
   /** All that the subscription asks for has come, up to this place in the log; what follows comes live. */
   bookmark(cursor: string): void;

@@ -47,11 +47,11 @@ export function createFakeSource(): FakeSource {
         calls.push(call);
       }),
     subscribe(document, variables, sink) {
-      const { asked, ...request } = requestOf(document, variables);
+      const { catching, ...request } = requestOf(document, variables);
       const ended: Sink<unknown>['ended'] = (cause) => take(subscriptions, subscription) && sink.ended(cause);
       // As above.
       const next = sink.next as Sink<unknown>['next'];
-      const opened = () => sink.opened(asked);
+      const opened = () => sink.opened(catching);
       const subscription: FakeSubscription = { ...request, sink: { ...sink, next, opened, ended } };
       subscriptions.push(subscription);
       return () => void take(subscriptions, subscription);
@@ -139,7 +139,7 @@ export function createFakeGateway(): FakeGateway {
         return (await answer()) as Answer<Data>;
       },
       subscribe(document, variables, sink) {
-        const { asked, ...request } = requestOf(document, variables);
+        const { catching, ...request } = requestOf(document, variables);
         const log = resumable(request.query);
         const field = /\{\s*(?:(\w+)\s*:\s*)?(\w+)/.exec(request.query);
         // As above.
@@ -147,7 +147,7 @@ export function createFakeGateway(): FakeGateway {
         queueMicrotask(() => {
           if (!isUp) return sink.ended(new Error('The gateway is away.'));
           const missed = log === undefined ? [] : after(request.variables[log.after]);
-          sink.opened(asked);
+          sink.opened(catching);
           if ('message' in missed) {
             sink.next({ errors: [missed] });
             return sink.ended();

@@ -7,7 +7,7 @@ import {
   subscriptionExchange,
 } from '@urql/core';
 import { onEnd, pipe, subscribe } from 'wonka';
-import { nodeOf } from './print.ts';
+import { nodeOf } from './parse.ts';
 import { requestOf } from './request.ts';
 import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
 import type { Answer, Details, Problem, Source, TypedDocument } from './source.ts';
@@ -78,7 +78,7 @@ export function urqlSource(client: Client): Source {
         checks(given) {
           check = given;
         },
-        opened: (asked) => sink.opened(asked),
+        opened: (catching) => sink.opened(catching),
         bookmark: (cursor) => sink.bookmark(cursor),
         beside(errors) {
           beside = errors;
