@@ -41,6 +41,8 @@ interface OpenSocket {
 /** `WebSocket.OPEN`. */
 const OPEN = 1;
 
+/** The close code of a connection that ended without a word. */
+const UNEXPLAINED = 1006;
 /** Close codes by which the gateway says that it does not take the token. */
 const REFUSED: readonly unknown[] = [4401, 4403];
 
@@ -57,19 +59,12 @@ const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
 /** An error with a message, of what graphql-ws hands on: the event of a close, or of an error that a browser does not explain. */
 function lostBy(cause: unknown): unknown {
   if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause;
-  const { code, reason, message } = cause as { code?: unknown; reason?: unknown; message?: unknown };
-  if (typeof code === 'number') {
-    return new ConnectionLost(
-      `The WebSocket was closed with ${code} ${String(reason ?? '')}`.trim(),
-      code,
-      cause,
-    );
-  }
-  return new ConnectionLost(
-    `The WebSocket broke, or was not opened: the network is away, the gateway is, or it does not allow this page (CORS_ORIGINS). ${String(message ?? '')}`.trim(),
-    undefined,
-    cause,
-  );
+  const { code, reason, message } = cause as { code?: number; reason?: unknown; message?: unknown };
+  const text =
+    code === undefined || code === UNEXPLAINED
+      ? `The WebSocket broke, or was not opened: the network is away, the gateway is, or it does not allow this page (CORS_ORIGINS). ${String(message ?? '')}`
+      : `The WebSocket was closed with ${code} ${String(reason ?? '')}`;
+  return new ConnectionLost(text.trim(), code, cause);
 }
 
 /** A source over `graphql-transport-ws`, with the client of graphql-ws. */

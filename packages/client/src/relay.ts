@@ -62,12 +62,13 @@ export function relaySource(environment: Environment): Source {
       variables: DocumentVariables,
       signal?: AbortSignal,
     ): Promise<Answer<Data>> {
+      const text = textOf(document);
       const params: RequestParameters = {
         id: null,
         cacheID: '',
-        name: 'Pasarela',
+        name: /^\s*\w+\s+(\w+)/.exec(text)?.[1] ?? '',
         operationKind: 'query',
-        text: textOf(document),
+        text,
         metadata: {},
       };
       const asked = environment.getNetwork().execute(params, variables as Variables, { force: true });

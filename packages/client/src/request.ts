@@ -40,12 +40,15 @@ interface Token {
 export function requestOf(
   document: string | object,
   variables: unknown,
-  { operationName, extensions }: Details = {},
+  { operationName, extensions = {} }: Details = {},
 ): Request & { readonly catching?: Catching } {
   const query = textOf(document);
   // Variables are an object by their names.
   const named = { ...(variables as Readonly<Record<string, unknown>> | undefined) };
-  const details = { ...(operationName && { operationName }), ...(extensions && { extensions }) };
+  const details = {
+    ...(operationName && { operationName }),
+    ...(Object.keys(extensions).length > 0 && { extensions }),
+  };
   const log = resumable(query);
   if (log === undefined) return { query, variables: named, ...details };
   const { after = log.start } = named;
