@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { ApolloClient, ApolloLink, gql, InMemoryCache } from '@apollo/client';
 import { Client } from '@urql/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pipe, subscribe, toPromise } from 'wonka';
+import { pipe, subscribe } from 'wonka';
 import { WebSocket } from 'ws';
 import { apolloSource, createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
@@ -136,7 +136,7 @@ it('what breaks a connection is an error that can be read, in Apollo Client as w
     expect(String(failed)).toMatch(/CORS_ORIGINS/);
     expect(String(failed)).not.toMatch(/unexpected shape|\[object/);
     const urql = new Client({ url, preferGetMethod: false, exchanges: [sourceExchange(source)] });
-    const { error } = await pipe(urql.query('{ eventCursor }', {}), toPromise);
+    const { error } = await urql.query('{ eventCursor }', {}).toPromise();
     expect(error?.message).toMatch(/CORS_ORIGINS/);
   }
   expect(told).toMatchObject([{ state: 'lost' }, { state: 'lost' }]);
