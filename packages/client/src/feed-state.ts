@@ -1,4 +1,5 @@
-import { type EventOf, type Feed, type FollowOptions, follow, type Status } from './follow.ts';
+import type { EventOf, Feed, FollowOptions, Status } from './feed.ts';
+import { follow } from './follow.ts';
 import type { Source, TypedDocument } from './source.ts';
 import { type Gap, isGap, type Store } from './stores.ts';
 

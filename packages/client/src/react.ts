@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import type { FieldOf } from './documents.ts';
+import type { EventOf } from './feed.ts';
 import { type FeedState, type ShowOptions, showFeed, startState } from './feed-state.ts';
-import type { EventOf } from './follow.ts';
 import type { Presence } from './presence.ts';
 import type { Source, TypedDocument } from './source.ts';
 import { CEP_STATUS, type CepUpdate, TRANSACTION_STATUS, type TransactionUpdate } from './statuses.ts';

@@ -1,5 +1,5 @@
+import type { EventOf } from './feed.ts';
 import { type Change, type FeedState, type ShowOptions, showFeed, startState } from './feed-state.ts';
-import type { EventOf } from './follow.ts';
 import type { Source, TypedDocument } from './source.ts';
 
 export type { FeedState, ShowOptions } from './feed-state.ts';
