@@ -124,11 +124,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       const saved = await this.#store.load();
       if (saved) {
         this.#cursor = saved.cursor;
-        this.#shown =
-          (saved.events ?? [])
-            .filter((item) => !isGap(item))
-            .map(cursorOf)
-            .at(-1) ?? '';
+        for (const item of saved.events ?? []) this.#show(item);
       } else yield* this.#begin('FIRST_START');
       while (!this.#closed) {
         this.#connection ??= this.#connect();
@@ -293,6 +289,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   /** All is known up to a place in the log: the feed is live. */
   #reach(cursor: string): void {
     this.#backlog?.close();
+    this.#inGap = false;
     if (cursor !== this.#cursor) this.#pass({ cursor });
     this.#change({ missing: 0, status: 'live' });
   }

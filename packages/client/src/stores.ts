@@ -82,8 +82,8 @@ export function countedStore<Event>(
   change: (change: (saved: Counted<Event> | undefined) => Counted<Event>) => Promise<void>,
   kept: number = KEPT,
 ): Store<Event> {
-  /** Where the feed of this store stands. */
-  let count: number | undefined = 0;
+  /** Where the feed of this store stands: one that has not loaded it is behind nobody. */
+  let count: number | undefined = Number.POSITIVE_INFINITY;
   return {
     async load() {
       const saved = await load();
