@@ -50,8 +50,13 @@ const files: KeyValues = {
   },
 };
 
-async function payUntilClear({ tag, document, input }: PayerOptions['payments'][number], index: number) {
-  if (known.includes(`"tag":"${tag}","status":"done"`)) return;
+/** The button is pressed twice at once, and each press has a store of its own. */
+async function payUntilClear(payment: PayerOptions['payments'][number], index: number) {
+  if (known.includes(`"tag":"${payment.tag}","status":"done"`)) return;
+  await Promise.all([press(payment, index), press(payment, index + 1)]);
+}
+
+async function press({ tag, document, input }: PayerOptions['payments'][number], index: number) {
   const store = intentStore(files, tag.replaceAll(' ', '-'));
   const source = sources[index % 2] ?? sources[0];
   const mutation = typed<
@@ -67,7 +72,7 @@ async function payUntilClear({ tag, document, input }: PayerOptions['payments'][
       transactionId: outcome.status === 'done' ? outcome.result.moved?.id : undefined,
     };
     appendFileSync(ended, `${JSON.stringify(line)}\n`);
-    if (outcome.status === 'done') await outcome.acknowledge();
+    await outcome.acknowledge();
     if (outcome.status !== 'unknown' || !outcome.safeToRetry || isLast) return;
   }
 }

@@ -7,32 +7,38 @@ import {
   type TypedDocumentNode,
 } from '@apollo/client';
 import { CombinedGraphQLErrors } from '@apollo/client/errors';
-import { nodeOf } from './print.ts';
+import { nodeOf } from './parse.ts';
+import { textOf } from './print.ts';
+import { requestOf } from './request.ts';
 import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
-import type { Answer, Source, TypedDocument } from './source.ts';
+import type { Answer, Details, Source, TypedDocument } from './source.ts';
 
 export { cacheOptions } from './apollo-cache.ts';
 
 /** Sends everything over a source. Subscriptions resume by themselves: `useSubscription` needs nothing more. */
 export function createLink(source: Source): ApolloLink {
-  return new ApolloLink(({ query, variables, operationType, getContext }) => {
-    const context = getContext();
+  return new ApolloLink(({ query, variables, operationType, operationName, extensions, getContext }) => {
+    const { fetchOptions, headers, [FOLLOWED]: followed } = getContext();
+    const text = textOf(query);
+    const details: Details = { operationName, extensions, headers };
     return new Observable<ApolloLink.Result>((observer) => {
       if (operationType === 'subscription') {
-        return subscribeFor(source, query, variables, context[FOLLOWED], {
-          opened() {},
-          next: (answer) => observer.next(answer as ApolloLink.Result),
-          ended: (cause) => (cause === undefined ? observer.complete() : observer.error(cause)),
-        });
+        const sink = {
+          next: (answer: Answer<unknown>) => observer.next(answer as ApolloLink.Result),
+          ended: (cause?: unknown) => (cause === undefined ? observer.complete() : observer.error(cause)),
+        };
+        return subscribeFor(source, text, variables, followed, sink, details);
       }
-      source.query(query, variables, context['fetchOptions']?.signal).then(
+      const left = new AbortController();
+      fetchOptions?.signal?.addEventListener('abort', () => left.abort(fetchOptions.signal.reason));
+      source.query(text, variables, left.signal, details).then(
         (answer) => {
           observer.next(answer as ApolloLink.Result);
           observer.complete();
         },
         (cause: unknown) => observer.error(cause),
       );
-      return undefined;
+      return () => left.abort();
     });
   });
 }
@@ -60,14 +66,23 @@ export function apolloSource(client: ApolloClient): Source {
       return answerOf(data, error);
     },
     subscribe(document, variables, sink) {
-      const followed: Followed = (given) => {
-        check = given;
-        return () => sink.opened();
+      let beside: Answer<never>['errors'];
+      const followed: Followed = {
+        checks(given) {
+          check = given;
+        },
+        opened: (catching) => sink.opened(catching),
+        bookmark: (cursor) => sink.bookmark(cursor),
+        beside(errors) {
+          beside = errors;
+        },
       };
+      // What is added to the document has to be there before Apollo reads a result by it.
+      const { query, variables: named } = requestOf(document, variables);
       const subscription = client
         .subscribe({
-          query: nodeOf(document),
-          variables: variables as OperationVariables,
+          query: nodeOf(query),
+          variables: named,
           // Events are no entities to be merged: the cache has no use for them.
           fetchPolicy: 'no-cache',
           errorPolicy: 'all',
@@ -76,7 +91,7 @@ export function apolloSource(client: ApolloClient): Source {
         .subscribe({
           next({ data, error }) {
             try {
-              sink.next(answerOf(data as never, error));
+              sink.next({ errors: beside, ...answerOf(data as never, error) });
             } catch (cause) {
               sink.ended(cause);
             }

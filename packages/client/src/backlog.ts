@@ -1,17 +1,14 @@
-import type { Missed } from './documents.ts';
+import { MISSED, type MissedVariables } from './documents.ts';
 import { Pause } from './pause.ts';
+import { ask, type CatchingOptions } from './source.ts';
 
-export interface BacklogOptions {
-  /** A page of what has arrived in the log after the last event received. */
-  missedAfter(): Promise<Missed['events']>;
-  /** Called with how many events are known to be still on their way. */
-  onMissing(missing: number): void;
-  onCaughtUp(): void;
-}
+/** Which events of the log a subscription asks for: the filters of `Query.events` that ask for the same. */
+export type Asked = Omit<MissedVariables, 'after'>;
 
 /** How far a feed is behind the log, from the start of a connection until it has caught up. */
 export class Backlog {
-  readonly #options: BacklogOptions;
+  readonly #options: CatchingOptions;
+  readonly #asked: Asked;
   readonly #pause = new Pause();
   /** Cursors of events that were missed and have not arrived yet. */
   readonly #awaited = new Set<string>();
@@ -21,8 +18,9 @@ export class Backlog {
   #more = false;
   #over = false;
 
-  constructor(options: BacklogOptions) {
+  constructor(options: CatchingOptions, asked: Asked) {
     this.#options = options;
+    this.#asked = asked;
     void this.#measure();
   }
 
@@ -41,7 +39,7 @@ export class Backlog {
     while (!this.#over) {
       const arrived = new Set<string>();
       this.#arrived = arrived;
-      const missed = await this.#options.missedAfter().catch(() => null);
+      const missed = await this.#missed().catch(() => null);
       if (missed === null) {
         if (!this.#over) await this.#pause.next();
         continue;
@@ -52,6 +50,12 @@ export class Backlog {
       this.#settle();
       return;
     }
+  }
+
+  /** A page of what has arrived in the log after the last event received. */
+  async #missed() {
+    const { source, cursor } = this.#options;
+    return (await ask(source, MISSED, { after: cursor(), ...this.#asked })).events;
   }
 
   #settle(): void {

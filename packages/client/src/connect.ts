@@ -1,5 +1,15 @@
 import { Pause } from './pause.ts';
-import { isFinal, Refused, retryAfterOf, type Source, type TypedDocument } from './source.ts';
+import {
+  type Catching,
+  type Details,
+  isFinal,
+  type Problem,
+  Refused,
+  retryAfterOf,
+  type Sink,
+  type Source,
+  type TypedDocument,
+} from './source.ts';
 
 /** A connection that was up for so long was a good one: the next try comes at once. In milliseconds. */
 const STEADY_MS = 5_000;
@@ -8,8 +18,10 @@ const LEFT = Symbol('left');
 
 export interface Observer<Data> {
   /** The gateway has taken the connection. */
-  opened(): void;
-  next(data: Data): void;
+  opened(catching: Catching | undefined): void;
+  /** @param errors what the gateway could not give of it */
+  next(data: Data, errors: readonly Problem[] | undefined): void;
+  bookmark?(cursor: string): void;
   /** The connection is gone, and another will be made. */
   lost(cause: unknown): void;
   /** Nothing more will come. @param refusal undefined where the gateway has completed the stream. */
@@ -36,6 +48,7 @@ export function connect<Data, Variables>(
   variables: () => Variables,
   completes: boolean,
   observer: Observer<Data>,
+  details?: Details,
 ): Connection {
   const pause = new Pause();
   let closed = false;
@@ -57,25 +70,34 @@ export function connect<Data, Variables>(
         resolve(cause);
       };
       leave = () => end(LEFT);
-      off = source.subscribe(document, variables(), {
-        opened() {
+      const sink: Sink<Data> = {
+        opened(catching) {
           if (over || open) return;
           open = true;
           openedAt = Date.now();
-          observer.opened();
+          observer.opened(catching);
         },
         next({ data, errors }) {
           if (over) return;
           if (data != null) {
             pause.reset();
-            observer.next(data);
+            observer.next(data, errors);
           } else if (errors?.[0] !== undefined) {
             end(new Refused(errors[0]));
           }
         },
+        bookmark(cursor) {
+          if (!over) observer.bookmark?.(cursor);
+        },
         ended: end,
-      });
-      if (over) off();
+      };
+      try {
+        off = source.subscribe(document, variables(), sink, details);
+      } catch (cause) {
+        // A document that cannot be sent.
+        end(cause);
+      }
+      if (over) off?.();
     });
 
   void (async () => {

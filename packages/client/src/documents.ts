@@ -24,7 +24,7 @@ export interface MissedVariables {
 
 /** What has arrived since a cursor, to know how far behind a feed is. */
 export const MISSED: TypedDocument<Missed, MissedVariables> =
-  typed(`query PasarelaMissed($after: Cursor, $types: [EventType!], $ownerId: ID) {
+  /* @__PURE__ */ typed(`query PasarelaMissed($after: Cursor, $types: [EventType!], $ownerId: ID) {
   events(after: $after, first: 100, types: $types, ownerId: $ownerId) {
     nodes {
       cursor

@@ -1,76 +1,135 @@
-import { textOf } from './print.ts';
-import { type Answer, type Source, within } from './source.ts';
+import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
+import { requestOf } from './request.ts';
+import { type Answer, type Details, type Source, within } from './source.ts';
+
+export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 
 export interface FetchOptions {
   /** Address of `/graphql`; asked before each request where it is a function. */
   readonly url: string | (() => string);
   /** The access token to show. Asked before each request. */
-  readonly token: () => string | Promise<string>;
+  readonly token: Token;
   /** Where the platform's own `fetch` cannot read an answer as it arrives: `expo/fetch` for React Native. */
   readonly fetch?: typeof globalThis.fetch;
   /** A stream that is silent for so long is dead: the gateway says something every 12 s. Default 30,000. */
   readonly silentForMs?: number;
+  /** How long a query or a mutation may take, in milliseconds; default 35,000, longer than the gateway takes for one. */
+  readonly answerMs?: number;
+  /** Told of each stream that begins and breaks. */
+  readonly onConnection?: (event: ConnectionEvent) => void;
 }
 
 const JSON_TYPES = 'application/graphql-response+json, application/json';
 
 /** A source over HTTP, with server-sent events for subscriptions: it gets through where WebSockets do not. */
-export function createFetch({
-  url,
-  token,
-  fetch = globalThis.fetch,
-  silentForMs = 30_000,
-}: FetchOptions): Source {
-  const post = async (
-    accept: string,
-    document: string | object,
-    variables: unknown,
-    signal: AbortSignal | undefined,
-  ) =>
-    fetch(typeof url === 'string' ? url : url(), {
+export function createFetch(options: FetchOptions): Source {
+  const { url, fetch = globalThis.fetch, silentForMs = 30_000, answerMs = 35_000, onConnection } = options;
+  const token = tokens(options);
+  const post = async (accept: string, { headers }: Details, body: object, signal: AbortSignal) => {
+    const init = {
       method: 'POST',
       headers: {
+        ...headers,
         accept,
         'content-type': 'application/json',
-        authorization: `Bearer ${await within(silentForMs, token)}`,
+        authorization: `Bearer ${await token.next()}`,
       },
-      body: JSON.stringify({ query: textOf(document), variables }),
-      signal: signal ?? null,
-    });
+      body: JSON.stringify(body),
+      signal,
+    };
+    try {
+      return await fetch(typeof url === 'string' ? url : url(), init);
+    } catch (cause) {
+      throw signal.aborted ? (signal.reason ?? cause) : unreachable(cause);
+    }
+  };
 
   return {
-    query: async (document, variables, signal) => read(await post(JSON_TYPES, document, variables, signal)),
-    ...checkable((document, variables, sink) => {
+    query: (document, variables, signal, details = {}) =>
+      within(answerMs, async (late) => {
+        const { catching: _, ...body } = requestOf(document, variables, details);
+        return token.hear(await read<never>(await post(JSON_TYPES, details, body, either(late, signal))));
+      }),
+    ...checkable((document, variables, sink, details = {}) => {
       const left = new AbortController();
       let quiet: ReturnType<typeof setTimeout> | undefined;
+      let isLeft = false;
       const alive = () => {
         clearTimeout(quiet);
         quiet = setTimeout(() => left.abort(new Error('The stream has gone silent.')), silentForMs);
       };
       const stream = async () => {
         alive();
-        const response = await post('text/event-stream', document, variables, left.signal);
+        const { catching, ...body } = requestOf(document, variables, details);
+        const response = await post('text/event-stream', details, body, left.signal);
         if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
-          sink.next(await read(response));
+          sink.next(token.hear(await read<never>(response)));
           return;
         }
-        sink.opened();
-        for await (const { event, data } of eventsOf(response, alive)) {
+        onConnection?.({ state: 'open' });
+        sink.opened(catching);
+        for await (const { event, data, id } of eventsOf(response, alive)) {
           if (event === 'complete') return;
           // The gateway writes results, of the type that the document asks for.
-          if (event === 'next') sink.next(JSON.parse(data) as Answer<never>);
+          if (event === 'next') sink.next(token.hear(JSON.parse(data) as Answer<never>));
+          else if (id !== '' && data === '') sink.bookmark(id);
         }
-        throw new Error('The stream was cut off.');
+        throw new ConnectionLost('The stream was cut off.');
       };
-      stream()
-        .then(
-          () => sink.ended(),
-          (cause: unknown) => sink.ended(cause ?? new Error('The stream has failed.')),
-        )
-        .finally(() => clearTimeout(quiet));
-      return () => left.abort();
+      const end = (cause?: unknown) => {
+        clearTimeout(quiet);
+        if (cause !== undefined && !isLeft) {
+          const { code } = cause as { readonly code?: number };
+          onConnection?.({ state: 'lost', code, cause });
+        }
+        sink.ended(cause);
+      };
+      stream().then(
+        () => end(),
+        (cause: unknown) => end(cause ?? new Error('The stream has failed.')),
+      );
+      return () => {
+        isLeft = true;
+        left.abort();
+      };
     }),
   };
+}
+
+/** Asks for tokens, and says whether the last one was refused. */
+export function tokens({ token, silentForMs = 30_000 }: FetchOptions) {
+  let refused = false;
+  return {
+    async next(): Promise<string> {
+      const given = refused;
+      refused = false;
+      return within(silentForMs, (signal) => token({ refused: given, signal }));
+    },
+    hear<Data>(answer: Answer<Data>): Answer<Data> {
+      refused ||=
+        answer.errors?.some(({ extensions }) => extensions?.['code'] === 'UNAUTHENTICATED') === true;
+      return answer;
+    },
+  };
+}
+
+/** A browser does not tell why it cannot read an answer. */
+export const unreachable = (cause: unknown): ConnectionLost =>
+  new ConnectionLost(
+    `The gateway cannot be reached: the network is away, the gateway is, or it does not allow this page (CORS_ORIGINS). ${String(cause)}`,
+    undefined,
+    cause,
+  );
+
+/** `AbortSignal.any`, which not every platform has. */
+function either(one: AbortSignal, other: AbortSignal | undefined): AbortSignal {
+  if (other === undefined) return one;
+  const both = new AbortController();
+  for (const signal of [one, other]) {
+    if (signal.aborted) both.abort(signal.reason);
+    signal.addEventListener('abort', () => both.abort(signal.reason), { once: true });
+  }
+  return both.signal;
 }
 
 /**
@@ -80,7 +139,7 @@ export function createFetch({
 export function checkable(subscribe: Source['subscribe']): Pick<Source, 'subscribe' | 'check'> {
   const open = new Set<(cause: Error) => void>();
   return {
-    subscribe(document, variables, sink) {
+    subscribe(document, variables, sink, details) {
       let leave = (): void => {};
       const end = (cause?: unknown): void => {
         if (!open.delete(end)) return;
@@ -88,7 +147,7 @@ export function checkable(subscribe: Source['subscribe']): Pick<Source, 'subscri
         sink.ended(cause);
       };
       open.add(end);
-      leave = subscribe(document, variables, { ...sink, ended: end });
+      leave = subscribe(document, variables, { ...sink, ended: end }, details);
       return () => {
         open.delete(end);
         leave();
@@ -102,8 +161,16 @@ export function checkable(subscribe: Source['subscribe']): Pick<Source, 'subscri
 
 /** A result; with the wait that the answer asks for, where it does. */
 async function read<Data>(response: Response): Promise<Answer<Data>> {
-  const answer = (await response.json()) as Answer<Data>;
-  const seconds = Number(response.headers.get('retry-after'));
+  const { status, headers } = response;
+  const text = await response.text();
+  let answer: Answer<Data>;
+  try {
+    answer = JSON.parse(text) as Answer<Data>;
+  } catch (cause) {
+    const type = headers.get('content-type') ?? 'nothing';
+    throw new ConnectionLost(`Not the gateway has answered: status ${status} with ${type}.`, status, cause);
+  }
+  const seconds = Number(headers.get('retry-after'));
   if (!(seconds > 0)) return answer;
   const errors = answer.errors?.map(({ message, extensions }) => ({
     message,
@@ -115,7 +182,7 @@ async function read<Data>(response: Response): Promise<Answer<Data>> {
 async function* eventsOf(
   { body }: Response,
   alive: () => void,
-): AsyncGenerator<{ readonly event: string; readonly data: string }> {
+): AsyncGenerator<{ readonly event: string; readonly data: string; readonly id: string }> {
   if (body === null) throw new Error('This fetch cannot read an answer as it arrives.');
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -129,7 +196,7 @@ async function* eventsOf(
     text = blocks.pop() ?? '';
     for (const block of blocks) {
       const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1] ?? '';
-      yield { event: field('event'), data: field('data') };
+      yield { event: field('event'), data: field('data'), id: field('id') };
     }
   }
 }

@@ -1,48 +1,23 @@
-import { Backlog } from './backlog.ts';
 import { type Connection, connect } from './connect.ts';
-import { EVENT_CURSOR, type FieldOf, fieldOf, MISSED, type MissedVariables, rootField } from './documents.ts';
+import { EVENT_CURSOR, fieldOf } from './documents.ts';
+import type { EventOf, Feed, FollowOptions, Status } from './feed.ts';
 import { Pause } from './pause.ts';
-import { type Presence, presence } from './presence.ts';
-import { ask, isFinal, type Refused, retryAfterOf, type Source, type TypedDocument } from './source.ts';
-import { type Gap, memoryStore, type Store } from './stores.ts';
+import { presence } from './presence.ts';
+import {
+  ask,
+  type Catching,
+  isFinal,
+  isGapCode,
+  type Problem,
+  Refused,
+  retryAfterOf,
+  type Source,
+  type TypedDocument,
+} from './source.ts';
+import { type Gap, isGap, memoryStore, type Saved, type Store } from './stores.ts';
 
 /** How many events wait for the app; past that the connection is left, and taken up again once they are read. */
 const WAITING = 256;
-
-export type Status = 'live' | 'catching up' | 'offline' | 'gap';
-
-/** Variables of a feed besides `after`, which the feed sets. */
-export type Narrowing<Variables> = Omit<Variables, 'after'>;
-
-export interface FollowOptions<Event, Variables> {
-  /** Where the feed keeps its place; a memory without one. */
-  readonly store?: Store<Event>;
-  readonly variables?: Narrowing<Variables>;
-  /**
-   * Loads the list afresh, oldest first: at the first start, and after a gap. The feed goes on behind its last event, or
-   * behind `head`, the log's end as it was before the list was asked for.
-   */
-  readonly getState?: (head: string) => Promise<readonly Event[]>;
-  /** Tells when the app or the network comes and goes; a browser's `online` unless given. */
-  readonly presence?: Presence;
-}
-
-/** Events as they arrive, each once, in order; and a {@link Gap} wherever that could not be kept. */
-export interface Feed<Event> extends AsyncIterable<Event | Gap<Event>> {
-  readonly status: Status;
-  /** How many events are known to be still on their way while catching up. */
-  readonly missing: number;
-  /** Why the feed is offline, until it is live again: a {@link Refused}, or what broke the connection. */
-  readonly problem: unknown;
-  /** Calls back at every change of the three above. @returns stops that. */
-  onChange(listener: () => void): () => void;
-  /** Leaves the gateway, for an app in the background. */
-  suspend(): void;
-  /** Comes back at once; to be called as well when the network has changed. */
-  resume(): void;
-  /** Ends the iteration. */
-  close(): void;
-}
 
 /** Subscriptions whose events carry a cursor. */
 type Followable = Readonly<Record<string, { readonly cursor: string } | string | null | undefined>>;
@@ -51,7 +26,8 @@ type Followable = Readonly<Record<string, { readonly cursor: string } | string |
  * Follows `moneyIn` or `events` without losing or repeating an event, whatever happens to app, network and gateway. Each
  * event is saved with its cursor before it is handed out.
  *
- * The iteration throws {@link Refused} where the gateway will never serve the request, and what `store` throws.
+ * The iteration throws {@link Refused} where the gateway will never serve the request, and what `store.load` throws. What
+ * `store.save` throws is told as `problem`, and saving is tried again: no event is handed out that is not kept.
  */
 export function follow<Data extends { [Key in keyof Data]: Followable[string] }, Variables>(
   source: Source,
@@ -61,10 +37,13 @@ export function follow<Data extends { [Key in keyof Data]: Followable[string] },
   return new Follower(source, document, options);
 }
 
-/** What a subscription's events look like. */
-export type EventOf<Data> = FieldOf<Data>;
-
 type State = Pick<Feed<unknown>, 'status' | 'missing' | 'problem'>;
+
+/** An event that waits for the app, or a place up to which all is known. */
+interface Waiting<Event> {
+  readonly event?: Event;
+  readonly cursor: string;
+}
 
 class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   readonly #source: Source;
@@ -80,13 +59,17 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   };
   /** Of the last event received. */
   #cursor = '';
+  /** Of the last event handed out, or loaded. */
+  #shown = '';
+  /** Whether the last item handed out, or loaded, is a gap: another one there would be the same. */
+  #isTold = false;
   #connection: Connection | undefined;
-  #waiting: EventOf<Data>[] = [];
+  #waiting: Waiting<EventOf<Data>>[] = [];
   #refusal: Refused | undefined;
   #wake: (() => void) | undefined;
   #suspended = false;
   #closed = false;
-  #backlog: Backlog | undefined;
+  #backlog: ReturnType<Catching> | undefined;
   /** Whether the connection was left because the app has enough to do. */
   #full = false;
   /** Whether nothing has come since the last gap. */
@@ -133,20 +116,24 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#closed = true;
     this.#leave();
     this.#pause.wake();
-    this.#wake?.();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
     const absent = (this.#options.presence ?? presence)(this);
     try {
       const saved = await this.#store.load();
-      if (saved) this.#cursor = saved.cursor;
-      else yield* this.#begin('FIRST_START');
+      if (saved) {
+        this.#cursor = saved.cursor;
+        for (const item of saved.events ?? []) this.#show(item);
+      } else yield* this.#begin('FIRST_START');
       while (!this.#closed) {
         this.#connection ??= this.#connect();
-        const event = this.#waiting.shift();
-        if (event !== undefined) {
-          await this.#store.save(event, cursorOf(event));
+        const next = this.#waiting.shift();
+        if (next !== undefined) {
+          const { event, cursor } = next;
+          if (!(await this.#save(event, cursor))) return;
+          if (event === undefined) continue;
+          this.#show(event);
           yield event;
         } else if (this.#refusal === undefined) {
           if (this.#full && !this.#suspended) this.#connection.resume();
@@ -156,7 +143,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
           });
         } else {
           const { code, extensions } = this.#refusal;
-          if (code !== 'EVENTS_GAP' && code !== 'CURSOR_INVALID') throw this.#refusal;
+          if (!isGapCode(code)) throw this.#refusal;
           this.#refusal = undefined;
           this.#connection = undefined;
           yield* this.#begin(code, extensions);
@@ -173,7 +160,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   async *#begin(
     reason: Gap['reason'],
     bounds: Readonly<Record<string, unknown>> = {},
-  ): AsyncGenerator<Gap<EventOf<Data>>, void> {
+  ): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
     const { getState } = this.#options;
     // On a busy log the oldest event may be gone again before the feed is back: then it is still the same gap.
     const isSame = this.#inGap;
@@ -185,7 +172,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     const begun =
       getState === undefined && typeof given === 'string'
         ? { cursor: given, events: undefined }
-        : await this.#untilAnswered(async () => {
+        : await this.#untilDone(false, async () => {
             const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
             const events = await getState?.(eventCursor);
             const last = events?.at(-1);
@@ -193,20 +180,55 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
           });
     if (begun === undefined) return;
     const { cursor, events } = begun;
-    this.#cursor = cursor;
-    if (events === undefined && (isSame || reason === 'FIRST_START')) {
-      await this.#store.save(undefined, cursor);
-      return;
+    const gap: Gap<EventOf<Data>> | undefined =
+      events === undefined && (isSame || this.#isTold || reason === 'FIRST_START')
+        ? undefined
+        : { gap: true, reason, cursor, ...(events && { events }) };
+    if (!(await this.#save(gap, cursor))) return;
+    // Another tab may have been quicker: the feed goes on where the store stands, and shows what that holds.
+    const before = this.#cursor;
+    const saved = await this.#store.load();
+    const isAhead = saved && saved.cursor !== cursor && saved.cursor !== before;
+    this.#cursor = isAhead ? saved.cursor : cursor;
+    for (const item of isAhead ? this.#missing(saved.events, gap) : [gap]) {
+      if (item === undefined) continue;
+      this.#show(item);
+      yield item;
     }
-    const gap: Gap<EventOf<Data>> = { gap: true, reason, cursor, ...(events && { events }) };
-    await this.#store.save(gap, cursor);
-    yield gap;
   }
 
-  /** Asks until it is answered; undefined once the feed is closed. */
-  async #untilAnswered<Value>(work: () => Promise<Value>): Promise<Value | undefined> {
+  #show(item: EventOf<Data> | Gap<EventOf<Data>>): void {
+    this.#isTold = isGap(item);
+    if (!isGap(item)) this.#shown = cursorOf(item);
+  }
+
+  /** What another tab has kept, and this one has not handed out. */
+  #missing(
+    kept: Saved<EventOf<Data>>['events'],
+    gap: Gap<EventOf<Data>> | undefined,
+  ): readonly (EventOf<Data> | Gap<EventOf<Data>> | undefined)[] {
+    if (kept === undefined) return [gap];
+    const shown = kept.map(cursorOf).lastIndexOf(this.#shown);
+    const gaps = kept.map(isGap);
+    if (shown < 0 && (this.#shown !== '' || this.#isTold)) {
+      return [gap, ...kept.slice(gaps.lastIndexOf(true) + 1)];
+    }
+    return kept.slice(shown + 1 + Number(this.#isTold && gaps[shown + 1]));
+  }
+
+  /** Saves until it is saved. @returns false once the feed is closed. */
+  async #save(item: EventOf<Data> | Gap<EventOf<Data>> | undefined, cursor: string): Promise<boolean> {
+    const saved = await this.#untilDone(true, async () => {
+      await this.#store.save(item, cursor);
+      return true;
+    });
+    return saved === true;
+  }
+
+  /** Tries until it is done; undefined once the feed is closed. @param isHere whether it needs no gateway */
+  async #untilDone<Value>(isHere: boolean, work: () => Promise<Value>): Promise<Value | undefined> {
     while (!this.#closed) {
-      if (this.#suspended) {
+      if (this.#suspended && !isHere) {
         await this.#pause.wait();
         continue;
       }
@@ -229,8 +251,9 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       () => ({ ...this.#options.variables, after: this.#cursor }) as Variables,
       false,
       {
-        opened: () => this.#catchUp(),
-        next: (data) => this.#receive(fieldOf(data)),
+        opened: (catching) => this.#catchUp(catching),
+        next: (data, errors) => this.#receive(fieldOf(data), errors),
+        bookmark: (cursor) => this.#reach(cursor),
         lost: (problem) => {
           this.#backlog?.close();
           if (!this.#full) this.#change({ status: 'offline', problem });
@@ -246,35 +269,45 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     return connection;
   }
 
-  #receive(event: EventOf<Data>): void {
-    const cursor = cursorOf(event);
-    this.#cursor = cursor;
-    this.#inGap = false;
-    this.#waiting.push(event);
+  #receive(event: EventOf<Data>, errors: readonly Problem[] | undefined): void {
+    const cursor: unknown = cursorOf(event);
+    if (typeof cursor !== 'string') {
+      const message = 'Events that bear no `cursor` cannot be followed: select it.';
+      this.#refusal = new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
+      this.#leave();
+      return;
+    }
+    if (errors !== undefined) this.#options.onErrors?.(errors, event);
+    this.#pass({ event, cursor });
     this.#backlog?.arrive(cursor);
     if (this.#waiting.length >= WAITING && !this.#full) {
       this.#full = true;
       this.#connection?.suspend();
     }
+  }
+
+  /** All is known up to a place in the log: the feed is live. */
+  #reach(cursor: string): void {
+    this.#backlog?.close();
+    this.#inGap = false;
+    if (cursor !== this.#cursor) this.#pass({ cursor });
+    this.#change({ missing: 0, status: 'live' });
+  }
+
+  #pass(next: Waiting<EventOf<Data>>): void {
+    this.#cursor = next.cursor;
+    this.#inGap = false;
+    this.#waiting.push(next);
     this.#wake?.();
   }
 
   /** A connection is up: finds out how far behind the feed is, to say so until it has caught up. */
-  #catchUp(): void {
+  #catchUp(catching: Catching | undefined): void {
     this.#backlog?.close();
     this.#change({ status: 'catching up', missing: 0, problem: undefined });
-    const narrowing = (this.#options.variables ?? {}) as Partial<MissedVariables>;
-    const isMoneyIn = rootField(this.#document, 'subscription') === 'moneyIn';
-    const { types = null, ownerId = null } = narrowing;
-    this.#backlog = new Backlog({
-      missedAfter: async () =>
-        (
-          await ask(this.#source, MISSED, {
-            after: this.#cursor,
-            types: isMoneyIn ? ['MONEY_IN'] : types,
-            ownerId,
-          })
-        ).events,
+    this.#backlog = catching?.({
+      source: this.#source,
+      cursor: () => this.#cursor,
       onMissing: (missing) => this.#change({ missing }),
       onCaughtUp: () => this.#change({ missing: 0, status: 'live' }),
     });
@@ -289,6 +322,7 @@ class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#backlog?.close();
     this.#connection?.close();
     this.#connection = undefined;
+    this.#wake?.();
   }
 }
 

@@ -1,43 +1,66 @@
-import { type Client, createClient } from 'graphql-sse';
-import { checkable, createFetch, type FetchOptions } from './fetch.ts';
-import { textOf } from './print.ts';
-import { type Answer, type Source, within } from './source.ts';
+import { type Client, type ClientOptions, createClient } from 'graphql-sse';
+import { checkable, createFetch, type FetchOptions, tokens, unreachable } from './fetch.ts';
+import { requestOf } from './request.ts';
+import type { Answer, Source } from './source.ts';
 
 /** A source over server-sent events with the client of graphql-sse, for apps that use it already. */
 export interface EventStreams extends Source {
   readonly client: Client;
 }
 
+/** What a bookmark is turned into, which graphql-sse would not show. */
+interface Bookmark {
+  readonly pasarelaBookmark?: string;
+}
+
 /** @param options as for `createFetch`, by which queries and mutations go */
 export function createEventStreams(options: FetchOptions): EventStreams {
-  const { url, token, fetch = globalThis.fetch, silentForMs = 30_000 } = options;
-  const client = createClient({
+  const { url, fetch = globalThis.fetch, silentForMs = 30_000, onConnection } = options;
+  const token = tokens(options);
+  const clientOptions = (headers: Readonly<Record<string, string>> = {}): ClientOptions => ({
     url,
-    headers: async () => ({ authorization: `Bearer ${await within(silentForMs, token)}` }),
+    headers: async () => ({ ...headers, authorization: `Bearer ${await token.next()}` }),
     fetchFn: abortedWhenSilent(fetch, silentForMs),
     // The subscriber connects again by itself, with the cursor of the last event that it saw.
     retryAttempts: 0,
   });
+  const client = createClient(clientOptions());
   return {
     ...createFetch(options),
     client,
-    ...checkable((document, variables, sink) => {
-      const request = { query: textOf(document), variables: variables as Record<string, unknown> };
-      return client.subscribe(
+    ...checkable((document, variables, sink, details) => {
+      const { catching, ...request } = requestOf(document, variables, details);
+      const mine = details?.headers === undefined ? client : createClient(clientOptions(details.headers));
+      return mine.subscribe(
         request,
         {
-          // The type of the data is the document's.
-          next: (result) => sink.next(result as Answer<never>),
-          error: (cause) => sink.ended(cause),
+          next(result) {
+            const { pasarelaBookmark } = result as Bookmark;
+            if (pasarelaBookmark !== undefined) sink.bookmark(pasarelaBookmark);
+            // The type of the data is the document's.
+            else sink.next(token.hear(result as Answer<never>));
+          },
+          error(cause) {
+            onConnection?.({ state: 'lost', code: (cause as { code?: number } | null)?.code, cause });
+            sink.ended(cause);
+          },
           complete: () => sink.ended(),
         },
-        { connected: () => sink.opened() },
+        {
+          connected() {
+            onConnection?.({ state: 'open' });
+            sink.opened(catching);
+          },
+        },
       );
     }),
   };
 }
 
-/** graphql-sse does not show the comments by which the gateway says that it is there: they are heard here. */
+/**
+ * graphql-sse does not show the comments by which the gateway says that it is there, nor blocks with only an id: the former are
+ * heard here, the latter take the form of a result, so that they keep their place among the results.
+ */
 function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number): typeof globalThis.fetch {
   return async (input, init) => {
     const dead = new AbortController();
@@ -54,16 +77,30 @@ function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number):
     alive();
     const response = await fetch(input, { ...init, signal: dead.signal }).catch((cause: unknown) => {
       still();
-      throw cause;
+      throw dead.signal.aborted ? (dead.signal.reason ?? cause) : unreachable(cause);
     });
     if (response.body === null) return response;
+    const decoder = new TextDecoder();
+    const encoder = new TextEncoder();
+    let text = '';
     const heard = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         alive();
-        controller.enqueue(chunk);
+        const blocks = (text + decoder.decode(chunk, { stream: true })).split('\n\n');
+        text = blocks.pop() ?? '';
+        for (const block of blocks) controller.enqueue(encoder.encode(`${visible(block)}\n\n`));
       },
-      flush: still,
+      flush(controller) {
+        still();
+        controller.enqueue(encoder.encode(text));
+      },
     });
     return new Response(response.body.pipeThrough(heard), response);
   };
 }
+
+const visible = (block: string): string =>
+  block.replace(
+    /^id: ?(\S+)$/,
+    (_, id: string) => `event: next\ndata: ${JSON.stringify({ pasarelaBookmark: id } satisfies Bookmark)}`,
+  );

@@ -1,16 +1,23 @@
 import { type Client, type ClientOptions, createClient, type FormattedExecutionResult } from 'graphql-ws';
-import { textOf } from './print.ts';
+import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
+import { requestOf } from './request.ts';
 import { type Answer, type Source, within } from './source.ts';
+
+export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 
 export interface SocketOptions {
   /** Address of `/graphql`; asked before each connection where it is a function. */
   readonly url: string | (() => string);
   /** The access token to show. Asked before each connection, so that it is never older than it may be. */
-  readonly token: () => string | Promise<string>;
+  readonly token: Token;
   /** How often the gateway is pinged, and how long its answer may take, in milliseconds; default 10,000 and 5,000. */
   readonly heartbeat?: { readonly everyMs: number; readonly withinMs: number };
   /** Where the platform has no `WebSocket` of its own: Node 20. */
   readonly webSocketImpl?: ClientOptions['webSocketImpl'];
+  /** How long a query or a mutation may take, in milliseconds; default 35,000, longer than the gateway takes for one. */
+  readonly answerMs?: number;
+  /** Told of each connection that opens and breaks. */
+  readonly onConnection?: (event: ConnectionEvent) => void;
 }
 
 /** One WebSocket for everything: subscriptions, queries, mutations. It is open while it has something to do. */
@@ -34,8 +41,40 @@ interface OpenSocket {
 /** `WebSocket.OPEN`. */
 const OPEN = 1;
 
+/** The close code of a connection that ended without a word. */
+const UNEXPLAINED = 1006;
+/** Close codes by which the gateway says that it does not take the token. */
+const REFUSED: readonly unknown[] = [4401, 4403];
+
+/** The socket of `ws` ends the process on an error that nobody listens for, as when it is left while it connects. */
+const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
+  new Proxy(implementation, {
+    construct(target, given: ConstructorParameters<typeof WebSocket>) {
+      const socket = new target(...given);
+      socket.addEventListener('error', () => {});
+      return socket;
+    },
+  });
+
+/** An error with a message, of what graphql-ws hands on: the event of a close, or of an error that a browser does not explain. */
+function lostBy(cause: unknown): unknown {
+  if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause;
+  const { code, reason, message } = cause as { code?: number; reason?: unknown; message?: unknown };
+  const text =
+    code === undefined || code === UNEXPLAINED
+      ? `The WebSocket broke, or was not opened: the network is away, the gateway is, or it does not allow this page (CORS_ORIGINS). ${String(message ?? '')}`
+      : `The WebSocket was closed with ${code} ${String(reason ?? '')}`;
+  return new ConnectionLost(text.trim(), code, cause);
+}
+
 /** A source over `graphql-transport-ws`, with the client of graphql-ws. */
-export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl }: SocketOptions): Socket {
+export function createSocket(options: SocketOptions): Socket {
+  const { url, token, heartbeat = HEARTBEAT, webSocketImpl, answerMs = 35_000, onConnection } = options;
+  /** Whether the last connection was closed because of its token. */
+  let refused = false;
+  /** What a subscription is told of its place in the log, by the id of its operation. */
+  const bookmarks = new Map<string, (cursor: string) => void>();
+  let lastId = 0;
   let overdue: ReturnType<typeof setTimeout> | undefined;
   /** The token for the connection that is being made, or why there is none. */
   let given = (): string => '';
@@ -51,7 +90,7 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
     async url() {
       const patienceMs = 2 * heartbeat.withinMs;
       try {
-        const shown = await within(patienceMs, token);
+        const shown = await within(patienceMs, (signal) => token({ refused, signal }));
         given = () => shown;
       } catch (cause) {
         given = () => {
@@ -67,28 +106,41 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
     retryAttempts: 0,
     lazyCloseTimeout: IDLE_MS,
     keepAlive: heartbeat.everyMs,
-    webSocketImpl,
+    webSocketImpl: webSocketImpl && heardOf(webSocketImpl as typeof WebSocket),
+    generateID() {
+      lastId += 1;
+      return String(lastId);
+    },
     on: {
       connected(opened) {
         heard();
         socket = opened as OpenSocket;
+        refused = false;
+        onConnection?.({ state: 'open' });
       },
-      ping: (received) => void (received || expect()),
+      ping(received, payload) {
+        if (!received) return expect();
+        const { bookmarks: cursors = {} } = (payload ?? {}) as { bookmarks?: Record<string, string> };
+        for (const [id, cursor] of Object.entries(cursors)) bookmarks.get(id)?.(cursor);
+      },
       message: heard,
-      closed() {
+      closed(event) {
         heard();
         socket = undefined;
+        const { code } = event as { code?: number };
+        refused = REFUSED.includes(code);
+        // An idle socket is closed by itself.
+        if (code !== 1000) onConnection?.({ state: 'lost', code, cause: lostBy(event) });
       },
     },
   });
 
-  const subscribe: Source['subscribe'] = (document, variables, sink) => {
+  const subscribe: Source['subscribe'] = (document, variables, sink, details) => {
     // An idle socket that was closed on a dead network waits for an answer that never comes, and graphql-ws waits with it.
     if (socket !== undefined && socket.readyState !== OPEN) client.terminate();
-    // A source is handed variables by their names; graphql-ws has a type of its own for that.
-    const payload = { query: textOf(document), variables: variables as Record<string, unknown> };
-    const listening = [
-      client.on('connected', () => sink.opened()),
+    const { catching, ...payload } = requestOf(document, variables, details);
+    const listening: (() => unknown)[] = [
+      client.on('connected', () => sink.opened(catching)),
       client.on('closed', (event) => end(event)),
     ];
     const stop = () => {
@@ -96,12 +148,14 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
     };
     const end = (cause?: unknown) => {
       stop();
-      sink.ended(cause);
+      sink.ended(lostBy(cause));
     };
-    if (socket !== undefined) sink.opened();
+    if (socket !== undefined) sink.opened(catching);
     const leave = client.subscribe(payload, {
-      // The type of the data is the document's.
-      next: (result) => sink.next(result as Answer<never>),
+      next(result) {
+        // The type of the data is the document's.
+        sink.next(result as Answer<never>);
+      },
       error(cause) {
         if (!Array.isArray(cause)) return end(cause);
         sink.next({ errors: cause as FormattedExecutionResult['errors'] });
@@ -109,6 +163,10 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
       },
       complete: () => end(),
     });
+    // Its operation, which is sent later, has just been given this id.
+    const id = String(lastId);
+    bookmarks.set(id, (cursor) => sink.bookmark(cursor));
+    listening.push(() => bookmarks.delete(id));
     return () => {
       stop();
       // graphql-ws counts a subscription as gone twice that is left while its `complete` is being read.
@@ -119,21 +177,33 @@ export function createSocket({ url, token, heartbeat = HEARTBEAT, webSocketImpl 
   return {
     client,
     subscribe,
-    query: (document, variables, signal) =>
-      new Promise((resolve, reject) => {
-        const leave = subscribe(document, variables, {
-          opened() {},
-          next: resolve,
-          ended(cause) {
-            setTimeout(() => leave());
-            reject(cause ?? new Error('The gateway gave no answer.'));
-          },
-        });
-        signal?.addEventListener('abort', () => {
-          leave();
-          reject(signal.reason);
-        });
-      }),
+    query: (document, variables, signal, details) =>
+      within(
+        answerMs,
+        (late) =>
+          new Promise((resolve, reject) => {
+            const leave = subscribe(
+              document,
+              variables,
+              {
+                opened() {},
+                next: resolve,
+                bookmark() {},
+                ended(cause) {
+                  setTimeout(() => leave());
+                  reject(cause ?? new Error('The gateway gave no answer.'));
+                },
+              },
+              details,
+            );
+            for (const given of [late, signal]) {
+              given?.addEventListener('abort', () => {
+                leave();
+                reject(given.reason);
+              });
+            }
+          }),
+      ),
     check() {
       if (socket === undefined) return client.terminate();
       expect(CHECK_MS);

@@ -1,4 +1,4 @@
-import { added, type Saved, type Store } from './stores.ts';
+import { type Counted, countedStore, type Store } from './stores.ts';
 
 const OBJECTS = 'feeds';
 
@@ -6,31 +6,43 @@ const OBJECTS = 'feeds';
 export function indexedDbStore<Event>(key: string, kept?: number): Store<Event> {
   let opened: Promise<IDBDatabase> | undefined;
   const open = async (): Promise<IDBObjectStore> => {
-    opened ??= openDatabase();
+    opened ??= openDatabase(() => {
+      opened = undefined;
+    });
     const database = await opened;
     return database.transaction(OBJECTS, 'readwrite', { durability: 'strict' }).objectStore(OBJECTS);
   };
-  return {
-    // Nobody else writes under this key.
-    load: async () => (await result((await open()).get(key))) as Saved<Event> | undefined,
-    async save(item, cursor) {
+  // Nobody else writes under this key.
+  const read = async (objects: IDBObjectStore) =>
+    (await result(objects.get(key))) as Counted<Event> | undefined;
+  return countedStore(
+    async () => read(await open()),
+    async (change) => {
       const objects = await open();
       const { transaction } = objects;
       const done = new Promise<void>((resolve, reject) => {
         transaction.oncomplete = () => resolve();
         transaction.onabort = () => reject(transaction.error);
       });
-      const saved = (await result(objects.get(key))) as Saved<Event> | undefined;
-      objects.put(added(saved, item, cursor, kept), key);
+      objects.put(change(await read(objects)), key);
       await done;
     },
-  };
+    kept,
+  );
 }
 
-async function openDatabase(): Promise<IDBDatabase> {
-  const request = indexedDB.open('pasarela', 1);
-  request.onupgradeneeded = () => request.result.createObjectStore(OBJECTS);
-  return result(request);
+/** @param gone called where the database cannot be used: the next call opens it again */
+async function openDatabase(gone: () => void): Promise<IDBDatabase> {
+  try {
+    const request = indexedDB.open('pasarela', 1);
+    request.onupgradeneeded = () => request.result.createObjectStore(OBJECTS);
+    const database = await result(request);
+    database.onclose = gone;
+    return database;
+  } catch (cause) {
+    gone();
+    throw cause;
+  }
 }
 
 function result<Value>(request: IDBRequest<Value>): Promise<Value> {

@@ -7,16 +7,25 @@ export interface Intent {
   readonly mutation: string;
   /** Without the key. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** Whether a call has been sent whose answer never came: money may have moved. */
-  readonly inDoubt: boolean;
+  /** When it was made, as an ISO 8601 text. */
+  readonly createdAt: string;
+  /** How many calls have been sent that may have moved money: each but those that were answered "this call has moved nothing". */
+  readonly unanswered: number;
   /** How it ended: what the mutation answered. */
   readonly result?: unknown;
+  /** When the app had shown how it ended. It is kept for a while longer, for a `pay` that is still running. */
+  readonly acknowledgedAt?: string;
 }
 
-/** Where intents are kept. Of your own: any two functions that read and write the whole list. */
+/**
+ * Where intents are kept, one store for each signed-in person. Of your own: two functions that read and write the whole list.
+ * Where several processes or tabs share it, `save` is a compare-and-set: it writes nothing and returns false where the list is no
+ * longer `before`, what `load` gave.
+ */
 export interface IntentStore {
   load(): readonly Intent[] | Promise<readonly Intent[]>;
-  save(intents: readonly Intent[]): void | Promise<void>;
+  // biome-ignore lint/suspicious/noConfusingVoidType: a store that nobody shares has nothing to say.
+  save(intents: readonly Intent[], before: readonly Intent[]): void | boolean | Promise<void | boolean>;
 }
 
 export function memoryIntents(): IntentStore {
@@ -32,20 +41,34 @@ export function memoryIntents(): IntentStore {
 /** Keeps intents as one value of a storage: `intentStore(localStorage, 'payments')`, or React Native's AsyncStorage. */
 export function intentStore(storage: KeyValues, key: string): IntentStore {
   const { read, change } = slot<readonly Intent[]>(storage, key);
-  return { load: async () => (await read()) ?? [], save: (intents) => change(() => intents) };
+  return {
+    load: async () => (await read()) ?? [],
+    async save(intents, before) {
+      let isWritten = false;
+      await change((now = []) => {
+        isWritten = JSON.stringify(now) === JSON.stringify(before);
+        return isWritten ? intents : undefined;
+      });
+      return isWritten;
+    },
+  };
 }
 
 /** Changes of one store, one after another. */
 const turns = new WeakMap<IntentStore, Promise<unknown>>();
 
-/** Changes the list of intents; what `change` returns is written before this resolves. */
+/** Changes the list of intents; what `change` returns is written before this resolves. It is asked again where another was quicker. */
 export async function changeIntents(
   store: IntentStore,
   change: (intents: readonly Intent[]) => readonly Intent[],
 ): Promise<void> {
-  const mine = (turns.get(store) ?? Promise.resolve()).then(async () =>
-    store.save(change(await store.load())),
-  );
+  const mine = (turns.get(store) ?? Promise.resolve()).then(async () => {
+    for (;;) {
+      const before = await store.load();
+      const after = change(before);
+      if (after === before || (await store.save(after, before)) !== false) return;
+    }
+  });
   turns.set(
     store,
     mine.catch(() => undefined),

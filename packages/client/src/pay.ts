@@ -7,6 +7,11 @@ import { ask, isFinal, Refused, retryAfterOf, type Source, type TypedDocument } 
 const ANSWER_MS = 35_000;
 /** How long an unclear payment is asked about before `pay` says that it is unknown. */
 const PATIENCE_MS = 60_000;
+const DAY_MS = 86_400_000;
+/** The gateway knows a key for 30 days. A day is left for clocks that are wrong: past this, nothing is sent again. */
+const KNOWN_MS = 29 * DAY_MS;
+/** How long an acknowledged payment is kept for a `pay` that is still running. */
+const ACKNOWLEDGED_MS = 3_600_000;
 
 export interface PayOptions {
   /** Where the intent and its key are kept, so that they outlive the app. */
@@ -29,7 +34,7 @@ export type Outcome<Result extends PaymentResult> = Settled<Result> & {
   readonly intent: Intent;
   /**
    * To be called once the person has seen how it ended. Until then the same input is the same payment, also after a
-   * restart: it is answered, and not paid again.
+   * restart: it is answered, and not paid again. A payment that is unknown keeps its key all the same, until `forget`.
    */
   acknowledge(): Promise<void>;
 };
@@ -43,12 +48,12 @@ type Settled<Result extends PaymentResult> =
   | { readonly status: 'done'; readonly result: SuccessOf<Result> }
   /** Nothing has moved. `code` is a `UserErrorCode`, or what the gateway said before it looked at the payment. */
   | { readonly status: 'refused'; readonly code: string; readonly message: string }
-  /** It may have happened. With `safeToRetry`, the same call goes on asking; without, look before paying again. */
+  /** It may have happened. With `safeToRetry`, the same call goes on asking; without, nothing is sent: look, then `forget`. */
   | { readonly status: 'unknown'; readonly safeToRetry: boolean; readonly message: string };
 
 /**
  * Pays once. The idempotency key is made and kept before anything is sent, and every repetition bears it: on a bad network,
- * after a restart of the app, and when the person presses the button again.
+ * after a restart of the app, when the person presses the button again, and in another tab.
  *
  * Ends in done, refused or unknown. Throws what `store` throws; before anything was sent where it cannot keep the intent.
  */
@@ -61,79 +66,80 @@ export async function pay<
   input: Omit<Input, 'idempotencyKey'>,
   options: PayOptions,
 ): Promise<Outcome<Extract<ResultOf<Data>, PaymentResult>>> {
-  const { store, patienceMs = PATIENCE_MS, answerMs = ANSWER_MS } = options;
-  const name = rootField(mutation, 'mutation') ?? 'mutation';
-  // An input is an object of the fields that the schema gives it.
-  const fields = input as Readonly<Record<string, unknown>>;
-  // Called back before that resolves.
-  let intent!: Intent;
-  await changeIntents(store, (intents) => {
-    const known = intents.find(
-      (kept) =>
-        kept.mutation === name &&
-        isSameInput(kept.input, fields) &&
-        settle(kept.result)?.status !== 'refused',
-    );
-    intent = known ?? {
-      idempotencyKey: (options.newKey ?? randomKey)(),
-      mutation: name,
-      input: fields,
-      inDoubt: false,
-    };
-    return known === undefined ? [...intents, intent] : intents;
-  });
-  const payment: Payment<Data, Input> = { source, mutation, store, answerMs, intent };
+  const { store, patienceMs = PATIENCE_MS, answerMs = ANSWER_MS, newKey = randomKey } = options;
+  const payment: Payment = {
+    store,
+    fresh: {
+      idempotencyKey: newKey(),
+      mutation: rootField(mutation, 'mutation') ?? 'mutation',
+      // An input is an object of the fields that the schema gives it.
+      input: input as Readonly<Record<string, unknown>>,
+      createdAt: new Date().toISOString(),
+      unanswered: 0,
+    },
+    intent: undefined,
+    ask: ({ input: fields, idempotencyKey }) =>
+      // The fields are those that the caller gave, and the key that they lacked.
+      ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs),
+  };
   const settled = await ended(payment, Date.now() + patienceMs);
-  const { idempotencyKey } = payment.intent;
+  const { intent = payment.fresh } = payment;
   return {
     // What settled it is a result of this very mutation.
     ...(settled as Settled<Extract<ResultOf<Data>, PaymentResult>>),
-    intent: payment.intent,
-    acknowledge: () =>
-      changeIntents(store, (intents) => intents.filter((kept) => kept.idempotencyKey !== idempotencyKey)),
+    intent,
+    acknowledge: async () => {
+      // What is shown as unknown has not been seen to be done, whatever is known by now.
+      if (!isClear(settled)) return;
+      const acknowledgedAt = new Date().toISOString();
+      await changeIntents(store, (intents) =>
+        intents.map((kept) =>
+          kept.idempotencyKey === intent.idempotencyKey ? { ...kept, acknowledgedAt } : kept,
+        ),
+      );
+    },
   };
 }
 
 type ResultOf<Data> = Exclude<Data[Exclude<keyof Data, '__typename'>], null | undefined>;
 
-/** The payments of which the app has not yet shown how they ended: for its next start. `pay` with their input goes on. */
+/**
+ * The payments of which the app has not yet shown how they ended: for its next start. `pay` with their input tells how they
+ * ended, or goes on asking where that is safe.
+ */
 export const unsettled = async (store: IntentStore): Promise<readonly Intent[]> =>
-  (await store.load()).filter(({ result }) => settle(result)?.status !== 'refused');
+  (await store.load()).filter(
+    ({ result, unanswered, acknowledgedAt }) =>
+      acknowledgedAt === undefined &&
+      (result === undefined ? unanswered !== 0 : settle(result)?.status !== 'refused'),
+  );
 
-interface Payment<Data, Input> {
-  readonly source: Source;
-  readonly mutation: TypedDocument<Data, { readonly input: Input }>;
+/**
+ * Lets go of a payment that stays unknown, once a person has looked whether it happened: the next `pay` with its input is a new
+ * payment. A `pay` of it that is still running sends nothing more.
+ */
+export const forget = (store: IntentStore, idempotencyKey: string): Promise<void> =>
+  changeIntents(store, (intents) => intents.filter((kept) => kept.idempotencyKey !== idempotencyKey));
+
+interface Payment {
   readonly store: IntentStore;
-  readonly answerMs: number;
-  intent: Intent;
+  /** The intent that it is unless one is known already. */
+  readonly fresh: Intent;
+  /** As it was last kept. */
+  intent: Intent | undefined;
+  ask(intent: Intent): Promise<object>;
 }
 
 /** Asks until it is clear, or until there is no more patience. */
-async function ended<Data, Input>(
-  payment: Payment<Data, Input>,
-  until: number,
-): Promise<Settled<PaymentResult>> {
+async function ended(payment: Payment, until: number): Promise<Settled<PaymentResult>> {
   const pause = new Pause();
   for (;;) {
-    const known = settle(payment.intent.result);
-    // A refund is told of by the same key later on; what cannot be repeated keeps its answer.
-    if (known !== undefined && known.status !== 'unknown') return known;
-    const before = payment.intent.inDoubt;
     const told = await send(payment);
-    if (told.status === 'done' || told.status === 'refused') return told;
-    if (told.status === 'unknown' && !told.safeToRetry) return told;
+    if (isClear(told) || (told.status === 'unknown' && !told.safeToRetry)) return told;
     const waitMs = told.status === 'nothing' ? retryAfterOf(told.cause) : 0;
-    if (told.status === 'nothing' && (isFinal(told.cause) || Date.now() + waitMs > until)) {
-      const { code, message } = told.cause;
-      if (before) return { status: 'unknown', safeToRetry: true, message };
-      await keep(payment, { result: { __typename: 'Refused', code, message } });
-      return { status: 'refused', code, message };
-    }
-    if (Date.now() + waitMs > until) {
-      return told.status === 'unknown'
-        ? told
-        : { status: 'unknown', safeToRetry: true, message: 'No answer came.' };
-    }
+    const isOver = Date.now() + waitMs > until;
+    if (told.status === 'nothing' && (isOver || isFinal(told.cause))) return giveUp(payment, told.cause);
+    if (isOver) return told.status === 'unknown' ? told : unknown('No answer came.', true);
     await pause.next(waitMs);
   }
 }
@@ -143,41 +149,131 @@ const UNCLEAR: readonly string[] = ['INTERNAL', 'UNKNOWN'];
 
 type Told =
   | Settled<PaymentResult>
-  /** This call has moved nothing; one before it may have. */
+  /** This call has moved nothing; another one may have. */
   | { readonly status: 'nothing'; readonly cause: Refused }
   | { readonly status: 'lost' };
 
-/** Sends the payment once. That it is under way is kept before it leaves, and what came of it before it is told. */
-async function send<Data, Input>(payment: Payment<Data, Input>): Promise<Told> {
-  const { source, mutation, intent, answerMs } = payment;
-  const { idempotencyKey, input, inDoubt } = intent;
-  if (!inDoubt) await keep(payment, { inDoubt: true });
+/** Sends the payment once, unless it is known how it ended. That it is under way is kept before it leaves. */
+async function send(payment: Payment): Promise<Told> {
+  const known = await enter(payment);
+  if (!('intent' in known)) return known;
+  const { intent } = known;
   try {
-    // The fields are those that the caller gave, and the key that they lacked.
-    const variables = { input: { ...input, idempotencyKey } as Input };
-    const result: unknown = fieldOf(await ask(source, mutation, variables, answerMs));
+    const result: unknown = fieldOf(await payment.ask(intent));
     const told = settle(result);
     if (told === undefined) return { status: 'lost' };
-    if (told.status === 'refused' && told.code === 'IDEMPOTENCY_IN_PROGRESS') return { status: 'lost' };
-    await keep(payment, { result });
-    return told;
+    if (told.status === 'refused') {
+      if (told.code === 'IDEMPOTENCY_IN_PROGRESS') return { status: 'lost' };
+      // Every call has sent the same: the gateway, which takes them for different, says nothing of the ones before.
+      if (told.code === 'IDEMPOTENCY_KEY_REUSED' && intent.unanswered > 1) return unknown(told.message);
+    }
+    return await keep(payment, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }), told);
   } catch (cause) {
     if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code)) return { status: 'lost' };
-    if (!inDoubt) await keep(payment, { inDoubt: false });
-    return { status: 'nothing', cause };
+    const nothing: Told = { status: 'nothing', cause };
+    return keep(payment, (kept) => ({ ...kept, unanswered: kept.unanswered - 1 }), nothing);
   }
 }
 
-async function keep(
-  payment: { readonly store: IntentStore; intent: Intent },
-  change: Partial<Intent>,
-): Promise<void> {
-  const intent = { ...payment.intent, ...change };
-  await changeIntents(payment.store, (intents) =>
-    intents.map((kept) => (kept.idempotencyKey === intent.idempotencyKey ? intent : kept)),
-  );
-  payment.intent = intent;
+/**
+ * Enters a call with the intent, which is made where there is none. All that decides whether to send is read in that one step:
+ * another `pay` of the same input may stand at any other.
+ *
+ * @returns the intent with the call; or how the payment ended, where nothing is to be sent.
+ */
+async function enter(payment: Payment): Promise<{ readonly intent: Intent } | Settled<PaymentResult>> {
+  const { store, fresh, intent: own } = payment;
+  // Called back before that resolves, and again where another was quicker.
+  let entered!: { readonly intent: Intent } | Settled<PaymentResult>;
+  await changeIntents(store, (intents) => {
+    const mine = intents.find((kept) =>
+      own === undefined ? isSamePayment(kept, fresh) : kept.idempotencyKey === own.idempotencyKey,
+    );
+    if (mine === undefined && own !== undefined) {
+      entered = unknown('The intent is not kept any more: it was let go of elsewhere.');
+      return intents;
+    }
+    const before = mine ?? fresh;
+    payment.intent = before;
+    const known = settle(before.result);
+    if (known !== undefined && (known.status !== 'unknown' || !known.safeToRetry)) {
+      entered = known;
+      return intents;
+    }
+    // An intent of an earlier version has no date.
+    if (before.unanswered !== 0 && !isKnown(before.createdAt)) {
+      entered = unknown('It is too long ago to ask again.');
+      return intents;
+    }
+    const intent = { ...before, unanswered: before.unanswered + 1 };
+    payment.intent = intent;
+    entered = { intent };
+    return [...intents.filter((kept) => kept !== mine && !isOver(kept, fresh)), intent];
+  });
+  return entered;
 }
+
+/** Whether an intent that is kept is the one to go on with. One that was refused, or never left in time, is not. */
+const isSamePayment = (kept: Intent, fresh: Intent): boolean =>
+  kept.mutation === fresh.mutation &&
+  isSameInput(kept.input, fresh.input) &&
+  kept.acknowledgedAt === undefined &&
+  settle(kept.result)?.status !== 'refused' &&
+  (kept.unanswered !== 0 || kept.result !== undefined || isKnown(kept.createdAt));
+
+/** Whether an intent is no longer needed, now that a payment of this input begins. */
+const isOver = (kept: Intent, fresh: Intent): boolean =>
+  kept.acknowledgedAt === undefined
+    ? kept.mutation === fresh.mutation &&
+      isSameInput(kept.input, fresh.input) &&
+      !isSamePayment(kept, fresh) &&
+      Date.now() - Date.parse(kept.createdAt) > ACKNOWLEDGED_MS
+    : Date.now() - Date.parse(kept.acknowledgedAt) > ACKNOWLEDGED_MS;
+
+/** Whether the gateway still knows a key of this time. A clock that was put back says nothing. */
+const isKnown = (createdAt: string): boolean => {
+  const age = Date.now() - Date.parse(createdAt);
+  return age > -DAY_MS && age < KNOWN_MS;
+};
+
+/** Ends a payment that was refused before the gateway looked at it: nothing has moved, unless another call has. */
+async function giveUp(payment: Payment, { code, message }: Refused): Promise<Settled<PaymentResult>> {
+  const refusal = { __typename: 'Refused', code, message };
+  const told = await keep(
+    payment,
+    (kept) => (kept.unanswered === 0 && kept.result === undefined ? { ...kept, result: refusal } : kept),
+    undefined,
+  );
+  return told ?? settle(payment.intent?.result) ?? unknown(message, true);
+}
+
+/** Changes the intent as it is kept by now. @returns how the payment ended by that, else `otherwise`. */
+async function keep<Otherwise>(
+  { store, intent }: Payment,
+  change: (kept: Intent) => Intent,
+  otherwise: Otherwise,
+): Promise<Settled<PaymentResult> | Otherwise> {
+  let kept: Intent | undefined;
+  await changeIntents(store, (intents) => {
+    kept = undefined;
+    return intents.map((one) => {
+      if (one.idempotencyKey !== intent?.idempotencyKey) return one;
+      kept = change(one);
+      return kept;
+    });
+  });
+  const known = settle(kept?.result);
+  return isClear(known) ? known : otherwise;
+}
+
+const unknown = (message: string, safeToRetry = false): Settled<PaymentResult> => ({
+  status: 'unknown',
+  safeToRetry,
+  message,
+});
+
+const isClear = (told: Told | undefined): told is Settled<PaymentResult> & { status: 'done' | 'refused' } =>
+  told?.status === 'done' || told?.status === 'refused';
 
 /** What a result says. Undefined where there is none, or one that this package does not know. */
 function settle(result: unknown): Settled<PaymentResult> | undefined {
@@ -193,7 +289,7 @@ function settle(result: unknown): Settled<PaymentResult> | undefined {
   if (name.endsWith('Success')) return { status: 'done', result: result as never };
   if (name === 'OutcomeUnknown') {
     const isOver = typeof retryUntil === 'string' && Date.parse(retryUntil) <= Date.now();
-    return { status: 'unknown', safeToRetry: safeToRetry === true && !isOver, message: String(message) };
+    return unknown(String(message), safeToRetry === true && !isOver);
   }
   if (name !== '') return { status: 'refused', code: String(code ?? 'REFUSED'), message: String(message) };
   return undefined;

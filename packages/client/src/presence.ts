@@ -7,10 +7,36 @@ export interface Present {
 /** Watches for that. @returns stops watching. */
 export type Presence = (present: Present) => () => void;
 
-/** A browser tells when its network is back; where nothing tells, tries alone find out. */
+/** How often the clock is looked at, and what it has to leap by, in milliseconds, for the machine to have slept. */
+const TICK_MS = 5_000;
+const SLEPT_MS = 15_000;
+
+/**
+ * A browser tells when its network is back, and when a page is shown again; a clock that leaps tells that the machine has slept,
+ * or that the page was frozen. Where nothing tells, tries alone find out.
+ */
 export const presence: Presence = (present) => {
-  if (typeof globalThis.addEventListener !== 'function') return () => {};
+  let seen = Date.now();
+  const { document, addEventListener, removeEventListener } = globalThis as Partial<typeof globalThis>;
+  /** A page that nobody sees is woken now and then: that is no reason to come back. */
+  const look = () => {
+    if (document?.hidden) return;
+    const slept = Date.now() - seen > SLEPT_MS;
+    seen = Date.now();
+    if (slept) present.resume();
+  };
+  const timer: unknown = setInterval(look, TICK_MS);
+  // Node's own timers, which keep nobody from ending.
+  (timer as { unref?(): void }).unref?.();
   const resume = () => present.resume();
-  globalThis.addEventListener('online', resume);
-  return () => globalThis.removeEventListener('online', resume);
+  const events = [
+    ['online', resume],
+    ['pageshow', look],
+    ['visibilitychange', look],
+  ] as const;
+  for (const [name, listener] of events) addEventListener?.(name, listener, true);
+  return () => {
+    clearInterval(timer as number);
+    for (const [name, listener] of events) removeEventListener?.(name, listener, true);
+  };
 };

@@ -1,31 +1,22 @@
 import { useEffect, useRef, useState } from 'react';
 import type { FieldOf } from './documents.ts';
-import { type EventOf, type Feed, type FollowOptions, follow, type Status } from './follow.ts';
+import type { EventOf } from './feed.ts';
+import { type FeedState, type ShowOptions, showFeed, startState } from './feed-state.ts';
 import type { Presence } from './presence.ts';
 import type { Source, TypedDocument } from './source.ts';
 import { CEP_STATUS, type CepUpdate, TRANSACTION_STATUS, type TransactionUpdate } from './statuses.ts';
-import { type Gap, isGap, type Store } from './stores.ts';
 import { watch } from './watch.ts';
 
-export interface FeedState<Event> {
-  /** What the store held, and what has come since. Newest first. */
-  readonly items: readonly (Event | Gap<Event>)[];
-  readonly status: Status;
-  readonly missing: number;
-  /** The last gap that was met since the feed began. */
-  readonly gap: Gap<Event> | undefined;
-  /** Why the feed is offline or has ended. */
-  readonly problem: unknown;
-}
+export type { FeedState } from './feed-state.ts';
 
-/** A feed needs a place to begin its list from. */
-export type UseFeedOptions<Event, Variables> = FollowOptions<Event, Variables> & {
-  readonly store: Store<Event>;
+export type UseFeedOptions<Event, Variables> = ShowOptions<Event, Variables> & {
+  /** Whether to follow at all; default true. */
+  readonly enabled?: boolean;
 };
 
 /**
- * Follows a feed for as long as the component is there. It starts over when `source`, `document` or `options.store` is
- * another one: keep them outside of the component, or in `useMemo`.
+ * Follows a feed for as long as the component is there. It starts over when `source`, `document`, `options.store` or the values of
+ * `options.variables` are others: keep the first three outside of the component, or in `useMemo`.
  */
 export function useFeed<
   Data extends { [Key in keyof Data]: { readonly cursor: string } | string | null | undefined },
@@ -35,50 +26,26 @@ export function useFeed<
   document: TypedDocument<Data, Variables>,
   options: UseFeedOptions<EventOf<Data>, Variables>,
 ): FeedState<EventOf<Data>> {
-  const [state, setState] = useState<FeedState<EventOf<Data>>>(EMPTY);
+  const { store, enabled = true } = options;
+  const [state, setState] = useState(() => startState(options.initialItems));
   const current = useRef(options);
-  current.current = options;
-  const { store } = options;
   useEffect(() => {
-    const feed = follow(source, document, current.current);
-    let isShown = true;
-    setState(EMPTY);
-    void run(feed, store, (change) => {
-      if (isShown) setState((before) => ({ ...before, ...change(before) }));
-    });
-    return () => {
-      isShown = false;
-      feed.close();
-    };
-  }, [source, document, store]);
-  return state;
-}
-
-const EMPTY = { items: [], status: 'offline', missing: 0, gap: undefined, problem: undefined } as const;
-
-async function run<Event>(
-  feed: Feed<Event>,
-  store: Store<Event>,
-  change: (change: (before: FeedState<Event>) => Partial<FeedState<Event>>) => void,
-): Promise<void> {
-  feed.onChange(() => {
-    const { status, missing, problem } = feed;
-    change(() => ({ status, missing, problem }));
+    current.current = options;
   });
-  try {
-    const saved = await store.load();
-    const items = [...(saved?.events ?? [])].reverse();
-    change(() => ({ items }));
-    for await (const item of feed) {
-      change(({ items, gap }) => {
-        if (!isGap(item)) return { items: [item, ...items] };
-        if (item.events === undefined) return { items: [item, ...items], gap: item };
-        return { items: [...item.events].reverse(), gap: item.reason === 'FIRST_START' ? gap : item };
-      });
-    }
-  } catch (problem) {
-    change(() => ({ problem }));
-  }
+  // An object of the same values is made for each rendering.
+  const values = JSON.stringify(options.variables);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other values make another feed.
+  useEffect(() => {
+    if (!enabled) return undefined;
+    const { getState, ...latest } = current.current;
+    const calls = {
+      onErrors: (...told: Parameters<NonNullable<typeof latest.onErrors>>) =>
+        current.current.onErrors?.(...told),
+      ...(getState && { getState: (head: string) => (current.current.getState ?? getState)(head) }),
+    };
+    return showFeed(source, document, { ...latest, ...calls }, setState);
+  }, [source, document, store, enabled, values]);
+  return state;
 }
 
 export interface StatusState<Update> {
@@ -86,7 +53,7 @@ export interface StatusState<Update> {
   readonly update: Update | undefined;
   /** Whether it is followed now, will be again, or can no longer change. */
   readonly status: 'live' | 'offline' | 'final';
-  /** What the gateway refused, for good. */
+  /** Why it is offline; what the gateway refused, for good, or of the last update. */
   readonly problem: unknown;
 }
 
@@ -125,7 +92,7 @@ function useStatus<Data>(
     };
     // Over a socket that is open already it is live from the beginning.
     setState({ ...UNKNOWN, status: watched.status });
-    watched.onChange(() => change({ status: watched.status }));
+    watched.onChange(() => change({ status: watched.status, problem: watched.problem }));
     void (async () => {
       try {
         for await (const update of watched) change({ update });

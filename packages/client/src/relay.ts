@@ -10,22 +10,39 @@ import {
   type Variables,
 } from 'relay-runtime';
 import { textOf } from './print.ts';
+import { requestOf, resumable } from './request.ts';
 import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
-import { type Answer, type Problem, type Source, type TypedDocument, typed } from './source.ts';
+import { type Answer, type Problem, Refused, type Source, type TypedDocument, typed } from './source.ts';
 
 /** A network layer over a source. Subscriptions resume by themselves. */
 export function createNetwork(source: Source): ReturnType<typeof Network.create> {
   return Network.create(
-    async (params, variables) =>
-      // Both describe a result of the GraphQL specification, in types of their own.
-      (await source.query(textOf({ params }), variables)) as GraphQLResponse,
+    (params, variables) =>
+      Observable.create((sink) => {
+        const left = new AbortController();
+        source.query(textOf({ params }), variables, left.signal, { operationName: params.name }).then(
+          (answer) => {
+            // Both describe a result of the GraphQL specification, in types of their own.
+            sink.next(answer as GraphQLResponse);
+            sink.complete();
+          },
+          (cause: Error) => sink.error(cause),
+        );
+        return () => left.abort();
+      }),
     (params, variables, { metadata }) =>
       Observable.create((sink) =>
-        subscribeFor(source, textOf({ params }), variables, metadata?.[FOLLOWED], {
-          opened() {},
-          next: (answer) => sink.next(answer as GraphQLResponse),
-          ended: (cause) => (cause === undefined ? sink.complete() : sink.error(cause as Error)),
-        }),
+        subscribeFor(
+          source,
+          textOf({ params }),
+          variables,
+          metadata?.[FOLLOWED],
+          {
+            next: (answer) => sink.next(answer as GraphQLResponse),
+            ended: (cause) => (cause === undefined ? sink.complete() : sink.error(cause as Error)),
+          },
+          { operationName: params.name },
+        ),
       ),
   );
 }
@@ -45,12 +62,13 @@ export function relaySource(environment: Environment): Source {
       variables: DocumentVariables,
       signal?: AbortSignal,
     ): Promise<Answer<Data>> {
+      const text = textOf(document);
       const params: RequestParameters = {
         id: null,
         cacheID: '',
-        name: 'Pasarela',
+        name: /^\s*\w+\s+(\w+)/.exec(text)?.[1] ?? '',
         operationKind: 'query',
-        text: textOf(document),
+        text,
         metadata: {},
       };
       const asked = environment.getNetwork().execute(params, variables as Variables, { force: true });
@@ -67,16 +85,32 @@ export function relaySource(environment: Environment): Source {
       });
     },
     subscribe(document, variables, sink) {
-      const followed: Followed = (given) => {
-        check = given;
-        return () => sink.opened();
+      let beside: readonly Problem[] | undefined;
+      const followed: Followed = {
+        checks(given) {
+          check = given;
+        },
+        opened: (catching) => sink.opened(catching),
+        bookmark: (cursor) => sink.bookmark(cursor),
+        beside(errors) {
+          beside = errors;
+        },
       };
+      const log = resumable(textOf(document));
+      if (log?.isChanged) {
+        throw new Refused({
+          message:
+            'Relay reads what relay-compiler has compiled: select `cursor`, and give `after` a variable.',
+          extensions: { code: 'BAD_USER_INPUT' },
+        });
+      }
+      const { variables: named } = requestOf(document, variables);
       const { dispose } = requestSubscription(environment, {
         // A compiled document, as Relay's tag leaves it.
         subscription: document as GraphQLTaggedNode,
-        variables: variables as Variables,
+        variables: named,
         cacheConfig: { metadata: { [FOLLOWED]: followed } },
-        onNext: (data) => sink.next({ data: data as never }),
+        onNext: (data) => sink.next({ data: data as never, errors: beside }),
         onError(error) {
           // Relay throws where a result has no data; the errors of the result are in `source`.
           const { source } = error as { source?: { errors?: readonly Problem[] } };

@@ -1,48 +1,178 @@
-import { connect } from './connect.ts';
-import { fieldOf } from './documents.ts';
-import type { Sink, Source, TypedDocument } from './source.ts';
+import { type Connection, connect, type Observer } from './connect.ts';
+import { EVENT_CURSOR } from './documents.ts';
+import { Pause } from './pause.ts';
+import { presence } from './presence.ts';
+import { type Resumable, resumable } from './request.ts';
+import {
+  ask,
+  type Catching,
+  type Details,
+  isFinal,
+  isGapCode,
+  type Problem,
+  Refused,
+  retryAfterOf,
+  type Sink,
+  type Source,
+} from './source.ts';
 
 /** The name under which an operation's context says that its subscriber comes back by itself. */
 export const FOLLOWED = 'pasarelaFollowed';
 
-/** What stands there: called with what checks the connection. @returns is called once the gateway has taken that. */
-export type Followed = (check: () => void) => () => void;
+/** What stands there: what a GraphQL library does not hand on. */
+export interface Followed {
+  /** Called with what checks the connection. */
+  checks(check: () => void): void;
+  opened(catching?: Catching): void;
+  bookmark(cursor: string): void;
+  /** Called before each result: the errors beside its data. */
+  beside(errors: readonly Problem[] | undefined): void;
+}
+
+type Variables = Readonly<Record<string, unknown>>;
+/** A result for the library's observer. */
+type Next = Pick<Sink<unknown>, 'next' | 'ended'>;
 
 /**
  * What a GraphQL library subscribes with. Where `follow` or `watch` asks through it, one attempt; for everybody else, a
- * subscription that resumes by itself: `after` moves on with the cursor of what has come.
+ * subscription that resumes by itself: one to the log begins at its end of the moment, and goes on behind the last cursor.
  */
-export function subscribeFor<Data, Variables extends object>(
+export function subscribeFor(
   source: Source,
-  document: TypedDocument<Data, Variables>,
+  text: string,
   variables: Variables,
   followed: unknown,
-  sink: Sink<Data>,
+  sink: Next,
+  details: Details,
 ): () => void {
-  if (typeof followed === 'function') {
-    const opened = (followed as Followed)(() => source.check?.());
-    return source.subscribe(document, variables, { ...sink, opened });
+  if (typeof followed === 'object' && followed !== null) {
+    // Nothing else stands under that name.
+    const { checks, opened, bookmark, beside } = followed as Followed;
+    checks(() => source.check?.());
+    const next: Sink<unknown>['next'] = (answer) => {
+      beside(answer.errors);
+      sink.next(answer);
+    };
+    return source.subscribe(text, variables, { opened, bookmark, next, ended: sink.ended }, details);
   }
-  let after: string | undefined;
-  const resumes = 'after' in variables;
-  const connection = connect(
-    source,
-    document,
-    () => (after === undefined ? variables : { ...variables, after }),
-    !resumes,
-    {
-      opened: () => sink.opened(),
-      next(data) {
-        const { cursor } = fieldOf(data) as { readonly cursor?: string };
-        if (resumes && cursor !== undefined) after = cursor;
-        sink.next({ data });
+  const plain = new PlainSubscription(source, text, variables, sink, details);
+  const absent = presence(plain);
+  return () => {
+    absent();
+    plain.close();
+  };
+}
+
+class PlainSubscription {
+  readonly #source: Source;
+  readonly #text: string;
+  readonly #variables: Variables;
+  readonly #sink: Next;
+  readonly #details: Details;
+  readonly #pause = new Pause();
+  #connection: Connection | undefined;
+  #closed = false;
+  /** Of the last event, once there is one. */
+  #after: unknown;
+  /** Whether nothing has come since the last gap. */
+  #inGap = false;
+
+  constructor(source: Source, text: string, variables: Variables, sink: Next, details: Details) {
+    this.#source = source;
+    this.#text = text;
+    this.#variables = variables;
+    this.#sink = sink;
+    this.#details = details;
+    // A library may not be told before it has been given the way to leave.
+    void Promise.resolve().then(() => this.#start());
+  }
+
+  suspend(): void {
+    this.#connection?.suspend();
+  }
+
+  resume(): void {
+    this.#pause.wake();
+    this.#connection?.resume();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#connection?.close();
+    this.#pause.wake();
+  }
+
+  async #start(): Promise<void> {
+    try {
+      const log = resumable(this.#text);
+      if (log === undefined) {
+        this.#connect(() => this.#variables, true, { ended: (refusal) => this.#end(refusal) });
+        return;
+      }
+      this.#after = this.#variables[log.after] ?? log.start;
+      await this.#follow(log);
+    } catch (cause) {
+      this.#end(cause instanceof Refused ? cause : new Refused({ message: String(cause) }));
+    }
+  }
+
+  async #follow(log: Resumable): Promise<void> {
+    // What comes before the stream has begun would be missed otherwise.
+    while (this.#after == null && !this.#closed) {
+      try {
+        this.#after = (await ask(this.#source, EVENT_CURSOR, {})).eventCursor;
+      } catch (cause) {
+        if (isFinal(cause)) throw cause;
+        await this.#pause.next(retryAfterOf(cause));
+      }
+    }
+    this.#connect(() => ({ ...this.#variables, [log.after]: this.#after }), false, {
+      bookmark: (cursor) => this.#pass(cursor),
+      ended: (refusal) => {
+        if (refusal === undefined || !isGapCode(refusal.code)) return this.#end(refusal);
+        const { oldest, head } = refusal.extensions;
+        this.#after = this.#inGap ? head : oldest;
+        // On a busy log the oldest event may be gone again before the subscription is back: it is still the same gap.
+        if (!this.#inGap) this.#sink.next({ errors: [refusal] });
+        this.#inGap = true;
+        void this.#follow(log).catch((cause) => this.#end(cause));
       },
-      lost() {},
-      ended(refusal) {
-        if (refusal !== undefined) sink.next({ errors: [refusal] });
-        sink.ended();
+    });
+  }
+
+  #pass(cursor: string): void {
+    this.#after = cursor;
+    this.#inGap = false;
+  }
+
+  #connect(
+    variables: () => Variables,
+    completes: boolean,
+    more: Pick<Observer<unknown>, 'ended' | 'bookmark'>,
+  ): void {
+    if (this.#closed) return;
+    this.#connection = connect<unknown, Variables>(
+      this.#source,
+      this.#text,
+      variables,
+      completes,
+      {
+        opened() {},
+        next: (data, errors) => {
+          const [event] = Object.values(data as Readonly<Record<string, { cursor?: unknown } | null>>);
+          if (typeof event?.cursor === 'string') this.#pass(event.cursor);
+          this.#sink.next({ data, ...(errors && { errors }) });
+        },
+        lost() {},
+        ...more,
       },
-    },
-  );
-  return () => connection.close();
+      this.#details,
+    );
+  }
+
+  #end(refusal: Refused | undefined): void {
+    if (this.#closed) return;
+    if (refusal !== undefined) this.#sink.next({ errors: [refusal] });
+    this.#sink.ended();
+  }
 }

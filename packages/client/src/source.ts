@@ -25,13 +25,44 @@ export interface Answer<Data> {
   readonly errors?: readonly Problem[] | undefined;
 }
 
+/** Counts what a subscription to the log has missed, by what its document and variables ask for. */
+export type Catching = (options: CatchingOptions) => {
+  /** An event has come. */
+  arrive(cursor: string): void;
+  /** The connection is gone, or has caught up: it counts no more. */
+  close(): void;
+};
+
+export interface CatchingOptions {
+  readonly source: Source;
+  /** Of the last event received. */
+  cursor(): string;
+  /** Called with how many events are known to be still on their way. */
+  onMissing(missing: number): void;
+  onCaughtUp(): void;
+}
+
 /** What one attempt to subscribe is told. After `ended` it is told nothing more. */
 export interface Sink<Data> {
-  /** The gateway has taken the connection over which results will come. */
-  opened(): void;
+  /**
+   * The gateway has taken the connection over which results will come.
+   *
+   * @param catching of a subscription to the log
+   */
+  opened(catching?: Catching): void;
   next(answer: Answer<Data>): void;
+  /** All that the subscription asks for has come, up to this place in the log; what follows comes live. */
+  bookmark(cursor: string): void;
   /** @param cause what broke the connection; undefined where the gateway has completed the stream. */
   ended(cause?: unknown): void;
+}
+
+/** What may be sent along with a document. */
+export interface Details {
+  readonly operationName?: string | undefined;
+  readonly extensions?: Record<string, unknown> | undefined;
+  /** Where each request has its own: not over a WebSocket. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A way to the graph. A binding translates a GraphQL library to this, and repeats nothing by itself. */
@@ -41,12 +72,19 @@ export interface Source {
     document: TypedDocument<Data, Variables>,
     variables: Variables,
     signal?: AbortSignal,
+    details?: Details,
   ): Promise<Answer<Data>>;
-  /** Subscribes once. @returns leaves. */
+  /**
+   * Subscribes once. What is sent is what `requestOf` (`@pasarela/client/request`) makes of document and variables: with a
+   * cursor to come back to, however the document calls it.
+   *
+   * @returns leaves.
+   */
   subscribe<Data, Variables>(
     document: TypedDocument<Data, Variables>,
     variables: Variables,
     sink: Sink<Data>,
+    details?: Details,
   ): () => void;
   /** The network may be another one: gives up a connection that is being made, and makes sure that an open one lives. */
   check?(): void;
@@ -76,6 +114,10 @@ const FINAL: readonly string[] = [
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
 ];
+
+/** Codes that say that events are missing after a cursor. */
+export const isGapCode = (code: string): code is 'EVENTS_GAP' | 'CURSOR_INVALID' =>
+  code === 'EVENTS_GAP' || code === 'CURSOR_INVALID';
 
 /** Whether coming back the same way is of no use. */
 export const isFinal = (cause: unknown): cause is Refused =>

@@ -37,29 +37,86 @@ export interface Store<Event> {
 /** How many events the stores of this package keep, unless told otherwise. */
 const KEPT = 200;
 
-/** What a store holds once an item has been added. An event that it holds already, saved by another tab, is not added twice. */
-export function added<Event>(
-  saved: Saved<Event> | undefined | null,
+/** What a store of this package holds: besides, how many items it has been given in all, by which tabs tell who is behind. */
+export interface Counted<Event> extends Saved<Event> {
+  readonly count?: number;
+}
+
+/**
+ * What a store holds once an item has been added; `saved` itself where another tab has been quicker, so that nothing moves back.
+ *
+ * @param count how many items the store held when the feed that adds this one stood where it stands; undefined where it has
+ *   begun with an empty store
+ */
+function added<Event>(
+  saved: Counted<Event> | undefined | null,
   item: Event | Gap<Event> | undefined,
   cursor: string,
+  kept: number,
+  count: number | undefined,
+): Counted<Event> {
+  const { events: before = [], count: now = 0 } = saved ?? {};
+  if (
+    saved &&
+    (count === undefined || now > count || (item !== undefined && !isGap(item) && before.some(isAt(cursor))))
+  )
+    return saved;
+  if (item === undefined) return { cursor, events: before, count: now };
+  if (!isGap(item)) return { cursor, events: [...before, item].slice(-kept), count: now + 1 };
+  // A tab that has not met the gap stands elsewhere in the log: it never counts so far.
+  return { cursor, events: item.events?.slice(-kept) ?? joined(before, item, kept), count: now + GAP };
+}
+
+/** A list with a gap at its end. A gap that follows a gap is the same one. */
+const joined = <Item>(before: readonly Item[], gap: Item, kept: number): readonly Item[] =>
+  [...(isGap(before.at(-1)) ? before.slice(0, -1) : before), gap].slice(-kept);
+
+const GAP = 1e9;
+
+const isAt = (cursor: string) => (event: unknown) =>
+  (event as { readonly cursor?: string }).cursor === cursor;
+
+/** A store over anything that changes one value in one step. */
+export function countedStore<Event>(
+  load: () => Promise<Counted<Event> | undefined>,
+  change: (change: (saved: Counted<Event> | undefined) => Counted<Event>) => Promise<void>,
   kept: number = KEPT,
-): Saved<Event> {
-  const before = saved?.events ?? [];
-  if (item === undefined) return { cursor, events: before };
-  if (isGap(item) && item.events !== undefined) return { cursor, events: item.events.slice(-kept) };
-  const isKnown = before.some((event) => (event as { readonly cursor?: string }).cursor === cursor);
-  return { cursor, events: isKnown && !isGap(item) ? before : [...before, item].slice(-kept) };
+): Store<Event> {
+  /** Where the feed of this store stands: one that has not loaded it is behind nobody. */
+  let count: number | undefined = Number.POSITIVE_INFINITY;
+  return {
+    async load() {
+      const saved = await load();
+      count = saved && (saved.count ?? 0);
+      return saved && { cursor: saved.cursor, events: saved.events };
+    },
+    async save(item, cursor) {
+      let before = count;
+      try {
+        await change((saved) => {
+          before = count;
+          const next = added(saved, item, cursor, kept, count);
+          count = (count ?? 0) + (item === undefined ? 0 : isGap(item) ? GAP : 1);
+          return next;
+        });
+      } catch (cause) {
+        count = before;
+        throw cause;
+      }
+    },
+  };
 }
 
 /** Keeps a feed for as long as the app runs. */
 export function memoryStore<Event>(kept?: number): Store<Event> {
-  let saved: Saved<Event> | undefined;
-  return {
-    load: () => saved,
-    save(item, cursor) {
-      saved = added(saved, item, cursor, kept);
+  let saved: Counted<Event> | undefined;
+  return countedStore(
+    async () => saved,
+    async (change) => {
+      saved = change(saved);
     },
-  };
+    kept,
+  );
 }
 
 /** What `localStorage`, React Native's AsyncStorage and many others have in common. */
@@ -68,9 +125,31 @@ export interface KeyValues {
   setItem(key: string, value: string): unknown;
 }
 
-/** Reads and writes one value of a key-value storage, one after another. */
+/** What a page has of the Web Locks API, which its other tabs respect as well. */
+interface Locks {
+  request(name: string, work: () => Promise<void>): Promise<void>;
+}
+
+/** By storage and key: what this process writes there, one change after another. */
+const turns = new WeakMap<KeyValues, Map<string, Promise<unknown>>>();
+
+/** Does one thing at a time for each key of a storage: in all tabs where there are Web Locks, otherwise in this process. */
+function alone(storage: KeyValues, key: string, work: () => Promise<void>): Promise<void> {
+  const ours = turns.get(storage) ?? new Map<string, Promise<unknown>>();
+  turns.set(storage, ours);
+  const { locks } = (globalThis.navigator ?? {}) as { readonly locks?: Locks };
+  const mine = (ours.get(key) ?? Promise.resolve()).then(() =>
+    locks === undefined ? work() : locks.request(`pasarela ${key}`, work),
+  );
+  ours.set(
+    key,
+    mine.catch(() => undefined),
+  );
+  return mine;
+}
+
+/** Reads and writes one value of a key-value storage. */
 export function slot<Value>(storage: KeyValues, key: string) {
-  let turn: Promise<unknown> = Promise.resolve();
   const read = async (): Promise<Value | undefined> => {
     const text = await storage.getItem(key);
     // Nobody else writes under this key.
@@ -78,22 +157,17 @@ export function slot<Value>(storage: KeyValues, key: string) {
   };
   return {
     read,
-    /** Resolves once the new value is written. */
-    async change(change: (value: Value | undefined) => Value): Promise<void> {
-      const mine = turn.then(async () => {
-        await storage.setItem(key, JSON.stringify(change(await read())));
-      });
-      turn = mine.catch(() => undefined);
-      await mine;
-    },
+    /** Reads, and writes what `change` makes of that unless it is undefined; nobody writes in between. */
+    change: (change: (value: Value | undefined) => Value | undefined): Promise<void> =>
+      alone(storage, key, async () => {
+        const value = change(await read());
+        if (value !== undefined) await storage.setItem(key, JSON.stringify(value));
+      }),
   };
 }
 
 /** Keeps a feed as one value of a storage: `keyValueStore(localStorage, 'money-in')`, or React Native's AsyncStorage. */
 export function keyValueStore<Event>(storage: KeyValues, key: string, kept?: number): Store<Event> {
-  const { read, change } = slot<Saved<Event>>(storage, key);
-  return {
-    load: read,
-    save: (item, cursor) => change((saved) => added(saved, item, cursor, kept)),
-  };
+  const { read, change } = slot<Counted<Event>>(storage, key);
+  return countedStore(read, change, kept);
 }

@@ -7,28 +7,39 @@ import {
   subscriptionExchange,
 } from '@urql/core';
 import { onEnd, pipe, subscribe } from 'wonka';
-import { nodeOf } from './print.ts';
+import { nodeOf } from './parse.ts';
+import { requestOf } from './request.ts';
 import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
-import type { Answer, Problem, Source, TypedDocument } from './source.ts';
+import type { Answer, Details, Problem, Source, TypedDocument } from './source.ts';
 
 /** The last exchange of a client: sends everything over a source. Subscriptions resume by themselves. */
 export const sourceExchange = (source: Source): Exchange =>
   subscriptionExchange({
     enableAllOperations: true,
-    forwardSubscription: ({ query = '', variables = {} }, { kind, context }) => ({
+    forwardSubscription: ({ query = '', variables = {}, extensions }, { kind, context }) => ({
       subscribe(sink) {
-        // Both describe a result of the GraphQL specification, in types of their own.
-        const next = (answer: Answer<unknown>) => sink.next(answer as ExecutionResult);
+        let isFirst = true;
+        const next = ({ data, errors }: Answer<unknown>) => {
+          // urql repeats the errors of the result before, unless it is told of none. Both describe a result of the GraphQL
+          // specification, in types of their own.
+          sink.next({
+            data,
+            ...(isFirst && errors === undefined ? {} : { errors: errors ?? [] }),
+          } as ExecutionResult);
+          isFirst = false;
+        };
+        const { fetchOptions } = context;
+        const { headers } = (typeof fetchOptions === 'function' ? fetchOptions() : fetchOptions) ?? {};
+        // Of the forms that headers have, an exchange that adds some leaves a plain object.
+        const details = { extensions, headers: headers as Details['headers'] };
+        const ended = (cause?: unknown) => (cause === undefined ? sink.complete() : sink.error(cause));
         if (kind === 'subscription') {
-          const unsubscribe = subscribeFor(source, query, variables, context[FOLLOWED], {
-            opened() {},
-            next,
-            ended: (cause) => (cause === undefined ? sink.complete() : sink.error(cause)),
-          });
+          const observer = { next, ended };
+          const unsubscribe = subscribeFor(source, query, variables, context[FOLLOWED], observer, details);
           return { unsubscribe };
         }
         const left = new AbortController();
-        source.query(query, variables, left.signal).then(
+        source.query(query, variables, left.signal, details).then(
           (answer) => {
             next(answer);
             sink.complete();
@@ -62,22 +73,30 @@ export function urqlSource(client: Client): Source {
       return answerOf(data, error);
     },
     subscribe(document, variables, sink) {
-      const followed: Followed = (given) => {
-        check = given;
-        return () => sink.opened();
+      let beside: readonly Problem[] | undefined;
+      const followed: Followed = {
+        checks(given) {
+          check = given;
+        },
+        opened: (catching) => sink.opened(catching),
+        bookmark: (cursor) => sink.bookmark(cursor),
+        beside(errors) {
+          beside = errors;
+        },
       };
+      // What is added to the document has to be there before urql reads a result by it.
+      const { query, variables: named } = requestOf(document, variables);
       let last: unknown;
       const { unsubscribe } = pipe(
-        client.subscription(nodeOf(document), variables as object, { [FOLLOWED]: followed }),
+        client.subscription(nodeOf(query), named, { [FOLLOWED]: followed }),
         onEnd(() => sink.ended()),
         subscribe(({ data, error }) => {
           // At the end urql repeats the last result, and beside an error the data of the one before.
-          if (error?.networkError) sink.ended(error.networkError);
-          else if (error !== undefined) sink.next({ errors: error.graphQLErrors });
-          else if (data !== undefined && data !== last) {
+          if (error?.networkError) return sink.ended(error.networkError);
+          if (data !== undefined && data !== last) {
             last = data;
-            sink.next({ data });
-          }
+            sink.next({ data, errors: beside });
+          } else if (error !== undefined) sink.next({ errors: error.graphQLErrors });
         }),
       );
       return unsubscribe;

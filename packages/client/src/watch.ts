@@ -1,11 +1,13 @@
 import { connect } from './connect.ts';
 import { type FieldOf, fieldOf } from './documents.ts';
 import { type Presence, presence } from './presence.ts';
-import type { Source, TypedDocument } from './source.ts';
+import { Refused, type Source, type TypedDocument } from './source.ts';
 
 /** The states of one thing, from the one of the moment to the final one, after which the iteration ends. */
 export interface Watch<Update> extends AsyncIterable<Update> {
   readonly status: 'live' | 'offline';
+  /** Why it is offline; or, while it is live, the first of what the gateway could not give of the last update. */
+  readonly problem: unknown;
   onChange(listener: () => void): () => void;
   suspend(): void;
   resume(): void;
@@ -27,20 +29,23 @@ export function watch<Data, Variables>(
   const listeners = new Set<() => void>();
   const updates: FieldOf<Data>[] = [];
   let status: 'live' | 'offline' = 'offline';
+  let problem: unknown;
   let ended = false;
   let refusal: Error | undefined;
   let wake = (): void => {};
-  const change = (next: typeof status) => {
+  const change = (next: typeof status, why?: unknown) => {
     status = next;
+    problem = why;
     for (const listener of listeners) listener();
   };
   const connection = connect(source, document, () => variables, true, {
     opened: () => change('live'),
-    next(data) {
+    next(data, errors) {
       updates.push(fieldOf(data));
       wake();
+      change('live', errors?.[0] && new Refused(errors[0]));
     },
-    lost: () => change('offline'),
+    lost: (cause) => change('offline', cause),
     ended(cause) {
       ended = true;
       refusal = cause;
@@ -57,6 +62,9 @@ export function watch<Data, Variables>(
   return {
     get status() {
       return status;
+    },
+    get problem() {
+      return problem;
     },
     onChange(listener) {
       listeners.add(listener);

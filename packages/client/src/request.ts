@@ -1,0 +1,253 @@
+import { type Asked, Backlog } from './backlog.ts';
+import { textOf } from './print.ts';
+import { type Catching, type Details, Refused } from './source.ts';
+
+/** A request as it is sent. */
+export interface Request {
+  readonly query: string;
+  readonly variables: Record<string, unknown>;
+  readonly operationName?: string;
+  readonly extensions?: Record<string, unknown>;
+}
+
+/** A subscription to a log, which can be taken up again where it stood. */
+export interface Resumable {
+  /** Its text, in which the field has the argument `after`, from a variable, and selects `cursor`. */
+  readonly text: string;
+  /** The name of that variable. */
+  readonly after: string;
+  /** Where the text itself says that it begins. */
+  readonly start: string | undefined;
+  /** Whether argument or selection had to be added. */
+  readonly isChanged: boolean;
+  asked(variables: Readonly<Record<string, unknown>>): Asked;
+}
+
+/** The subscriptions that read a log: those with the argument `after` and events that bear a `cursor`. */
+const LOGS: readonly string[] = ['moneyIn', 'events'];
+/** The variable that is added where the text has none for `after`. */
+const AFTER = 'pasarelaAfter';
+
+/** Strings, comments, the spread, numbers, variables and names, and every other sign. Commas say nothing. */
+const TOKENS = /"""(?:\\"""|[\s\S])*?"""|"(?:\\.|[^"\\])*"|#.*|\.\.\.|-?\d[\w.+-]*|\$?\w+|[^\s,]/g;
+
+interface Token {
+  readonly text: string;
+  readonly at: number;
+}
+
+/** The request for a document. A feed calls its variable `after`, whatever the document calls it. */
+export function requestOf(
+  document: string | object,
+  variables: unknown,
+  { operationName, extensions = {} }: Details = {},
+): Request & { readonly catching?: Catching } {
+  const query = textOf(document);
+  // Variables are an object by their names.
+  const named = { ...(variables as Readonly<Record<string, unknown>> | undefined) };
+  const details = {
+    ...(operationName && { operationName }),
+    ...(Object.keys(extensions).length > 0 && { extensions }),
+  };
+  const log = resumable(query);
+  if (log === undefined) return { query, variables: named, ...details };
+  const { after = log.start } = named;
+  if (log.after !== 'after' && after !== undefined) named[log.after] = after;
+  const catching: Catching = (options) => new Backlog(options, log.asked(named));
+  return { query: log.text, variables: named, catching, ...details };
+}
+
+/**
+ * How a document can be taken up again; undefined where it is no subscription to a log.
+ *
+ * @throws Refused with a sentence, where it can only be followed with events lost.
+ */
+export function resumable(query: string): Resumable | undefined {
+  if (!query.includes('subscription')) return undefined;
+  return new Reader(query).resumable();
+}
+
+/** What a string says, in either of the forms that GraphQL has. */
+const stringOf = (text: string): string =>
+  text.startsWith('"""') ? text.slice(3, -3) : String(JSON.parse(text));
+
+/** Reads as much of a GraphQL document as it takes to find the subscription's one field. */
+class Reader {
+  readonly #query: string;
+  readonly #tokens: readonly Token[];
+  /** Where the selections of fragments begin, by name. */
+  readonly #fragments = new Map<string, number>();
+  readonly #edits: { readonly at: number; readonly length: number; readonly text: string }[] = [];
+
+  constructor(query: string) {
+    this.#query = query;
+    this.#tokens = [...query.matchAll(TOKENS)]
+      .map(({ 0: text, index }) => ({ text, at: index }))
+      .filter(({ text }) => !text.startsWith('#'));
+  }
+
+  resumable(): Resumable | undefined {
+    const operation = this.#operation();
+    const field = operation && this.#field(operation.selection);
+    if (operation === undefined || field === undefined || !LOGS.includes(this.#text(field.name))) {
+      return undefined;
+    }
+    const given = this.#arguments(field.open);
+    const { after, start } = this.#after(operation.keyword, field, given.get('after'));
+    this.#selectCursor(field.selection);
+    const argument = (name: string, variables: Readonly<Record<string, unknown>>) =>
+      this.#value(given.get(name), variables, operation.keyword);
+    return {
+      text: this.#edited(),
+      after,
+      start,
+      isChanged: this.#edits.length > 0,
+      asked: (variables) => {
+        const types = this.#text(field.name) === 'moneyIn' ? 'MONEY_IN' : argument('types', variables);
+        // The graph takes one value for a list of one, and each owner by its id.
+        return {
+          types: (types == null || Array.isArray(types) ? types : [types]) as Asked['types'],
+          ownerId: (argument('ownerId', variables) ?? null) as Asked['ownerId'],
+        };
+      },
+    };
+  }
+
+  #text(index: number): string {
+    return this.#tokens[index]?.text ?? '';
+  }
+
+  /** The index of what closes the bracket at `open`. */
+  #close(open: number): number {
+    for (let index = open, depth = 0; index < this.#tokens.length; index += 1) {
+      if (/^[([{]$/.test(this.#text(index))) depth += 1;
+      if (/^[)\]}]$/.test(this.#text(index))) depth -= 1;
+      if (depth === 0) return index;
+    }
+    return this.#tokens.length;
+  }
+
+  /** The first `{` from an index on that stands in no other bracket. */
+  #opening(from: number): number {
+    let index = from;
+    while (index < this.#tokens.length && this.#text(index) !== '{') {
+      index = (this.#text(index) === '(' ? this.#close(index) : index) + 1;
+    }
+    return index;
+  }
+
+  /** The subscription among the definitions; the fragments are found on the way. */
+  #operation(): { readonly keyword: number; readonly selection: number } | undefined {
+    let found: { readonly keyword: number; readonly selection: number } | undefined;
+    for (let index = 0; index < this.#tokens.length; ) {
+      // A definition may begin with its description.
+      if (this.#text(index).startsWith('"')) index += 1;
+      const selection = this.#opening(index);
+      const keyword = this.#text(index);
+      if (keyword === 'fragment') this.#fragments.set(this.#text(index + 1), selection);
+      if (keyword === 'subscription') found ??= { keyword: index, selection };
+      index = this.#close(selection) + 1;
+    }
+    return found;
+  }
+
+  /** The first field of a selection, also where it stands in a fragment. */
+  #field(selection: number): { name: number; open: number; selection: number } | undefined {
+    let index = selection + 1;
+    if (this.#text(index) === '__typename') index += 1;
+    if (this.#text(index) === '...') {
+      const fragment = this.#fragments.get(this.#text(index + 1));
+      return this.#field(fragment ?? this.#opening(index));
+    }
+    const name = this.#text(index + 1) === ':' ? index + 2 : index;
+    const open = name + 1;
+    return name < this.#tokens.length ? { name, open, selection: this.#opening(open) } : undefined;
+  }
+
+  /** The arguments that begin at `open`: where the value of each stands. */
+  #arguments(open: number): Map<string, number> {
+    const given = new Map<string, number>();
+    if (this.#text(open) !== '(') return given;
+    const end = this.#close(open);
+    for (let index = open + 1; index < end; index = this.#close(index + 2) + 1) {
+      given.set(this.#text(index), index + 2);
+    }
+    return given;
+  }
+
+  #after(
+    keyword: number,
+    field: { readonly name: number; readonly open: number },
+    given: number | undefined,
+  ): { readonly after: string; readonly start: string | undefined } {
+    const value = given === undefined ? '' : this.#text(given);
+    if (value.startsWith('$')) return { after: value.slice(1), start: undefined };
+    if (given !== undefined) this.#edit(given, value.length, `$${AFTER}`);
+    else if (this.#text(field.open) === '(') this.#edit(field.open, 1, `(after: $${AFTER}, `);
+    else this.#edit(field.name, this.#text(field.name).length, `${this.#text(field.name)}(after: $${AFTER})`);
+    const named = /^\w/.test(this.#text(keyword + 1)) ? keyword + 1 : keyword;
+    const defined = `($${AFTER}: Cursor`;
+    if (this.#text(named + 1) === '(') this.#edit(named + 1, 1, `${defined}, `);
+    else this.#edit(named, this.#text(named).length, `${this.#text(named)}${defined})`);
+    return { after: AFTER, start: value.startsWith('"') ? stringOf(value) : undefined };
+  }
+
+  #selectCursor(selection: number): void {
+    for (let index = selection + 1; index < this.#close(selection); index += 1) {
+      const text = this.#text(index);
+      if (text === '(' || text === '{') index = this.#close(index);
+      if (text !== 'cursor' || ['...', 'on', '@', ':'].includes(this.#text(index - 1))) continue;
+      const next = this.#text(index + 1);
+      const isAlias = next === ':';
+      if (isAlias && this.#text(index + 2) !== 'cursor') {
+        throw new Refused({
+          message:
+            'This subscription calls another field `cursor`: without its cursor no event can be followed.',
+          extensions: { code: 'BAD_USER_INPUT' },
+        });
+      }
+      if (next !== '@') return;
+    }
+    this.#edit(selection, 1, '{ cursor');
+  }
+
+  /** What an argument is given: by a variable, its default, or the text itself. */
+  #value(index: number | undefined, variables: Readonly<Record<string, unknown>>, keyword: number): unknown {
+    if (index === undefined) return null;
+    const text = this.#text(index);
+    if (text === '[') {
+      const items: unknown[] = [];
+      for (let item = index + 1; item < this.#close(index); item += 1) {
+        items.push(this.#value(item, variables, keyword));
+      }
+      return items;
+    }
+    if (text.startsWith('$')) {
+      const given = variables[text.slice(1)];
+      return given === undefined ? this.#value(this.#default(text, keyword), variables, keyword) : given;
+    }
+    if (text.startsWith('"')) return stringOf(text);
+    return text === 'null' ? null : text;
+  }
+
+  /** Where the default of a variable stands. */
+  #default(variable: string, keyword: number): number | undefined {
+    let index = this.#tokens.findIndex(({ text }, at) => at > keyword && text === variable);
+    do index += 1;
+    while (index < this.#tokens.length && !/^[=$)]/.test(this.#text(index)));
+    return this.#text(index) === '=' ? index + 1 : undefined;
+  }
+
+  #edit(index: number, length: number, text: string): void {
+    this.#edits.push({ at: this.#tokens[index]?.at ?? 0, length, text });
+  }
+
+  #edited(): string {
+    return [...this.#edits]
+      .sort((one, other) => other.at - one.at)
+      .reduce(
+        (query, { at, length, text }) => query.slice(0, at) + text + query.slice(at + length),
+        this.#query,
+      );
+  }
+}

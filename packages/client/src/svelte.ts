@@ -1,0 +1,40 @@
+import type { EventOf } from './feed.ts';
+import { type Change, type FeedState, type ShowOptions, showFeed, startState } from './feed-state.ts';
+import type { Source, TypedDocument } from './source.ts';
+
+export type { FeedState, ShowOptions } from './feed-state.ts';
+
+/** A readable store as Svelte has it: `$credits` in a component, and `fromStore` for runes. Vue and others subscribe as well. */
+export interface Readable<Value> {
+  /** Calls back at once, and at each change. @returns stops that. */
+  subscribe(run: (value: Value) => void): () => void;
+}
+
+/** A feed as a store: it is followed for as long as somebody subscribes. */
+export function feedStore<
+  Data extends { [Key in keyof Data]: { readonly cursor: string } | string | null | undefined },
+  Variables,
+>(
+  source: Source,
+  document: TypedDocument<Data, Variables>,
+  options: ShowOptions<EventOf<Data>, Variables>,
+): Readable<FeedState<EventOf<Data>>> {
+  let state = startState(options.initialItems);
+  const subscribers = new Set<(value: typeof state) => void>();
+  let stop = (): void => {};
+  const change: Change<EventOf<Data>> = (next) => {
+    state = next(state);
+    for (const run of subscribers) run(state);
+  };
+  return {
+    subscribe(run) {
+      const mine = (value: typeof state) => run(value);
+      subscribers.add(mine);
+      if (subscribers.size === 1) stop = showFeed(source, document, options, change);
+      else run(state);
+      return () => {
+        if (subscribers.delete(mine) && subscribers.size === 0) stop();
+      };
+    },
+  };
+}

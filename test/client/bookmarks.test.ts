@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createFetch } from '../../packages/client/src/fetch.ts';
+import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
+import { createSocket } from '../../packages/client/src/graphql-ws.ts';
+import { follow, type Source, typed } from '../../packages/client/src/index.ts';
+import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
+
+let gateway: RunningGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ webhooks: false });
+});
+afterAll(() => gateway.stop());
+
+const token = () => gateway.sandbox.accessToken;
+const SOURCES: Readonly<Record<string, () => Source>> = {
+  'a socket': () => createSocket({ url: gateway.graphql, token }),
+  fetch: () => createFetch({ url: gateway.graphql, token }),
+  'graphql-sse': () => createEventStreams({ url: gateway.graphql, token }),
+};
+const CREDITS = typed<{ readonly moneyIn: { readonly cursor: string } }, { readonly after: string | null }>(
+  'subscription S($after: Cursor) { moneyIn(after: $after) { id cursor } }',
+);
+
+it.each(Object.keys(SOURCES))(
+  'a feed over %s keeps the place up to which it is told that nothing came',
+  async (over) => {
+    const { data } = await gateway.query('{ eventCursor }');
+    // Events that the feed does not ask for.
+    const address = gateway.ingress.url(gateway.sandbox.clientId, 'STATUS_UPDATE') ?? '';
+    for (let number = 0; number < 3; number += 1) {
+      const body = JSON.stringify({ id_msg: `${over} ${number}` });
+      await fetch(address, { method: 'POST', body });
+    }
+    const { data: after } = await gateway.query('{ eventCursor }');
+    const saved: string[] = [];
+    const store = {
+      load: () => ({ cursor: data.eventCursor as string }),
+      save: (_: unknown, cursor: string) => void saved.push(cursor),
+    };
+    const feed = follow(SOURCES[over]?.() ?? createFetch({ url: '', token }), CREDITS, { store });
+    void (async () => {
+      for await (const _ of feed);
+    })();
+    await until(() => saved.length > 0);
+    expect(feed.status).toBe('live');
+    expect(saved).toEqual([after.eventCursor]);
+    feed.close();
+  },
+);

@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { ApolloClient, ApolloLink, gql, InMemoryCache } from '@apollo/client';
+import { Client } from '@urql/core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pipe, subscribe } from 'wonka';
+import { WebSocket } from 'ws';
+import { apolloSource, createLink } from '../../packages/client/src/apollo.ts';
+import { createFetch } from '../../packages/client/src/fetch.ts';
+import { type ConnectionEvent, createSocket } from '../../packages/client/src/graphql-ws.ts';
+import { type Answer, follow, type Source, typed } from '../../packages/client/src/index.ts';
+import { createFakeSource } from '../../packages/client/src/testing.ts';
+import { sourceExchange, urqlSource } from '../../packages/client/src/urql.ts';
+import { until } from '../helpers/until.ts';
+
+/** A network that swallows everything. */
+let hole: string;
+let stop: () => void;
+beforeAll(async () => {
+  const server = createServer((connection) => connection.on('error', () => {}).resume()).listen(
+    0,
+    '127.0.0.1',
+  );
+  await once(server, 'listening');
+  hole = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
+  stop = () => server.close();
+});
+afterAll(() => stop());
+
+const token = () => 'a token';
+const EVENTS = 'subscription S($after: Cursor) { events(after: $after) { id cursor transaction { id } } }';
+type Data = { readonly events: { readonly cursor: string; readonly transaction: unknown } };
+const DOCUMENT = typed<Data, { readonly after: string | null }>(EVENTS);
+const PARTIAL: Answer<unknown> = {
+  data: { events: { __typename: 'CepEvent', id: '1', cursor: 'a', transaction: null } },
+  errors: [{ message: 'Not yours.', extensions: { code: 'FORBIDDEN' } }],
+};
+
+/** A source over each library, beneath which the test answers. */
+const LIBRARIES: Readonly<Record<string, (source: Source) => Source>> = {
+  none: (source) => source,
+  'Apollo Client': (source) =>
+    apolloSource(new ApolloClient({ cache: new InMemoryCache(), link: createLink(source) })),
+  urql: (source) =>
+    urqlSource(new Client({ url: hole, preferGetMethod: false, exchanges: [sourceExchange(source)] })),
+};
+
+describe.each(Object.keys(LIBRARIES))('a feed over %s', (library) => {
+  it('hands on what the gateway could not give of an event, for that event alone', async () => {
+    const fake = createFakeSource();
+    const told: string[] = [];
+    const seen: string[] = [];
+    const feed = follow(LIBRARIES[library]?.(fake) ?? fake, DOCUMENT, {
+      store: { load: () => ({ cursor: 'start' }), save() {} },
+      onErrors: ([problem], event) => told.push(`${event.cursor} ${problem?.message}`),
+    });
+    void (async () => {
+      for await (const { cursor } of feed) seen.push(cursor);
+    })();
+    const { sink } = await until(() => fake.subscriptions[0]);
+    sink.opened();
+    sink.next(PARTIAL);
+    sink.next({
+      data: { events: { __typename: 'CepEvent', id: '2', cursor: 'b', transaction: { id: 'x' } } },
+    });
+    await until(() => seen.length === 2);
+    expect(told).toEqual(['a Not yours.']);
+    feed.close();
+  });
+});
+
+it('a plain subscription of Apollo Client respects errorPolicy, and of urql has each error once', async () => {
+  const fake = createFakeSource();
+  const client = new ApolloClient({ cache: new InMemoryCache(), link: createLink(fake) });
+  const results: string[] = [];
+  const variables = { after: 'start' };
+  const options = { query: gql(EVENTS), variables, fetchPolicy: 'no-cache', errorPolicy: 'all' } as const;
+  const subscription = client
+    .subscribe(options)
+    .subscribe(({ data, error }) => results.push(`${data !== undefined} ${error?.message}`));
+  (await until(() => fake.subscriptions[0])).sink.next(PARTIAL);
+  await until(() => results.length === 1);
+  expect(results).toEqual(['true Not yours.']);
+  subscription.unsubscribe();
+
+  const urql = new Client({ url: hole, preferGetMethod: false, exchanges: [sourceExchange(fake)] });
+  const messages: (string | undefined)[] = [];
+  const { unsubscribe } = pipe(
+    urql.subscription(EVENTS, variables),
+    subscribe(({ error }) => messages.push(error?.graphQLErrors[0]?.message)),
+  );
+  const { sink } = await until(() => fake.subscriptions[0]);
+  sink.next(PARTIAL);
+  sink.next({ data: { events: { id: '2', cursor: 'b', transaction: null } } });
+  await until(() => messages.length === 2);
+  expect(messages).toEqual(['Not yours.', undefined]);
+  unsubscribe();
+});
+
+it('a gap is told to a plain subscription, which then goes on from the oldest event', async () => {
+  const fake = createFakeSource();
+  const urql = new Client({ url: hole, preferGetMethod: false, exchanges: [sourceExchange(fake)] });
+  const results: unknown[] = [];
+  const { unsubscribe } = pipe(
+    urql.subscription(EVENTS, { after: 'start' }),
+    subscribe(({ data, error }) => results.push(error?.graphQLErrors[0]?.extensions['code'] ?? data)),
+  );
+  const extensions = { code: 'EVENTS_GAP', oldest: 'oldest', head: 'head' };
+  (await until(() => fake.subscriptions[0])).sink.next({ errors: [{ message: 'Gone.', extensions }] });
+  const { variables, sink } = await until(() =>
+    fake.subscriptions.find((one) => one.variables['after'] !== 'start'),
+  );
+  expect(variables).toMatchObject({ after: 'oldest' });
+  sink.next({ data: { events: { id: '2', cursor: 'b' } } });
+  await until(() => results.length === 2);
+  expect(results).toMatchObject(['EVENTS_GAP', { events: { id: '2' } }]);
+  unsubscribe();
+});
+
+it('a query over fetch ends in a network that swallows everything, and says so', async () => {
+  const source = createFetch({ url: hole, token, answerMs: 300 });
+  await expect(source.query('{ __typename }', {})).rejects.toThrow('No answer came.');
+});
+
+it('what breaks a connection is an error that can be read, in Apollo Client as well', async () => {
+  // Nobody listens at this port.
+  const url = 'http://127.0.0.1:9/graphql';
+  const told: ConnectionEvent[] = [];
+  const onConnection = (event: ConnectionEvent) => told.push(event);
+  for (const source of [
+    createSocket({ url, token, onConnection }),
+    createFetch({ url, token, onConnection }),
+  ]) {
+    const client = new ApolloClient({ cache: new InMemoryCache(), link: createLink(source) });
+    const failed = await client.query({ query: gql('{ eventCursor }') }).catch((cause: Error) => cause);
+    expect(String(failed)).toMatch(/CORS_ORIGINS/);
+    expect(String(failed)).not.toMatch(/unexpected shape|\[object/);
+    const urql = new Client({ url, preferGetMethod: false, exchanges: [sourceExchange(source)] });
+    const { error } = await urql.query('{ eventCursor }', {}).toPromise();
+    expect(error?.message).toMatch(/CORS_ORIGINS/);
+  }
+  expect(told).toMatchObject([{ state: 'lost' }, { state: 'lost' }]);
+});
+
+it('a socket of ws that is left while it connects ends nothing but itself', async () => {
+  const failures: unknown[] = [];
+  const fail = (cause: unknown) => failures.push(cause);
+  process.on('uncaughtException', fail);
+  const socket = createSocket({
+    url: hole,
+    token,
+    webSocketImpl: WebSocket,
+    heartbeat: { everyMs: 1_000, withinMs: 100 },
+  });
+  const feed = follow(socket, DOCUMENT, { store: { load: () => ({ cursor: 'start' }), save() {} } });
+  const problems = new Set<string>();
+  feed.onChange(() => feed.problem !== undefined && problems.add(String(feed.problem)));
+  void (async () => {
+    for await (const _ of feed);
+  })();
+  await until(() => problems.size > 0);
+  feed.resume();
+  await socket.query('{ __typename }', {}).catch(() => {});
+  expect([...problems]).toContainEqual(expect.stringMatching(/4499/));
+  feed.close();
+  socket.close();
+  process.off('uncaughtException', fail);
+  expect(failures).toEqual([]);
+});
+
+it('the one that gives tokens is told that the last was refused, once', async () => {
+  const asked: boolean[] = [];
+  const fetch = async () =>
+    new Response('{"errors":[{"message":"No.","extensions":{"code":"UNAUTHENTICATED"}}]}', {
+      headers: { 'content-type': 'application/json' },
+    });
+  const source = createFetch({
+    url: hole,
+    fetch,
+    token({ refused, signal }) {
+      expect(signal.aborted).toBe(false);
+      asked.push(refused);
+      return 'a token';
+    },
+  });
+  for (let count = 0; count < 2; count += 1) await source.query('{ __typename }', {});
+  expect(asked).toEqual([false, true]);
+});
+
+it('the link keeps the name of an operation, its extensions and headers, and leaves what nobody waits for', async () => {
+  const requests: { body: unknown; headers: Headers; signal: AbortSignal }[] = [];
+  const fetch: typeof globalThis.fetch = (_, init) => {
+    requests.push({
+      body: JSON.parse(String(init?.body)),
+      headers: new Headers(init?.headers),
+      signal: init?.signal as AbortSignal,
+    });
+    return new Promise(() => {});
+  };
+  const client = new ApolloClient({
+    cache: new InMemoryCache(),
+    link: new ApolloLink((operation, forward) => {
+      operation.extensions['a'] = 1;
+      return forward(operation);
+    }).concat(createLink(createFetch({ url: hole, token, fetch }))),
+  });
+  const context = { headers: { 'x-trace': '7' } };
+  const subscription = client
+    .watchQuery({ query: gql('query Named { eventCursor }'), context })
+    .subscribe(() => {});
+  const [request] = await until(() => requests.length > 0 && requests);
+  expect(request?.body).toMatchObject({ operationName: 'Named', extensions: { a: 1 } });
+  expect(request?.headers.get('x-trace')).toBe('7');
+  subscription.unsubscribe();
+  await until(() => request?.signal.aborted === true);
+});

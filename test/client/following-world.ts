@@ -1,0 +1,243 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { expect, vi } from 'vitest';
+import {
+  type Feed,
+  follow,
+  type Gap,
+  isGap,
+  type KeyValues,
+  keyValueStore,
+  typed,
+} from '../../packages/client/src/index.ts';
+import { createFakeSource, type FakeCall, type FakeSource } from '../../packages/client/src/testing.ts';
+import type { State } from './states.ts';
+
+interface Numbered {
+  readonly id: number;
+  readonly cursor: string;
+}
+const DOCUMENT = typed<{ readonly events: Numbered }, { readonly after: string | null }>(
+  'subscription S($after: Cursor) { events(after: $after) { id cursor } }',
+);
+const RETAINED = 6;
+
+/** One device that follows, killed and started again at will. */
+export class Device {
+  source: FakeSource = createFakeSource();
+  feed: Feed<Numbered>;
+  isSuspended = false;
+  refusal: unknown;
+  /** What its life of the moment has handed out. */
+  shown: (Numbered | Gap<Numbered>)[] = [];
+  readonly #storage: KeyValues;
+  readonly #values: Map<string, string>;
+  /** How many writes will fail. */
+  failures = 0;
+
+  constructor(values: Map<string, string>) {
+    this.#values = values;
+    this.#storage = {
+      getItem: (key) => values.get(key) ?? null,
+      setItem: (key, value) => {
+        this.failures -= 1;
+        if (this.failures >= 0) throw new Error('The disk is full.');
+        this.failures = 0;
+        values.set(key, value);
+      },
+    };
+    this.feed = this.start();
+  }
+
+  start(): Feed<Numbered> {
+    this.feed?.close();
+    this.source = createFakeSource();
+    this.isSuspended = false;
+    this.shown = [];
+    const { shown } = this;
+    const store = keyValueStore<Numbered>(this.#storage, 'feed', 1_000);
+    const feed = follow(this.source, DOCUMENT, { store, presence: () => () => {} });
+    this.feed = feed;
+    void (async () => {
+      try {
+        for await (const item of feed) shown.push(item);
+      } catch (cause) {
+        if (this.feed === feed) this.refusal = cause;
+      }
+    })();
+    return feed;
+  }
+
+  suspend(): void {
+    this.isSuspended = true;
+    this.feed.suspend();
+  }
+
+  resume(): void {
+    this.isSuspended = false;
+    this.feed.resume();
+  }
+
+  /** The state, as far as it can be seen from outside. */
+  get observed(): State {
+    if (this.refusal !== undefined) return 'refused';
+    const { status } = this.feed;
+    if (status === 'live' || status === 'catching up') return status;
+    if (this.source.subscriptions.length > 0) return 'connecting';
+    if (status === 'gap' || !this.#values.has('feed')) return this.isSuspended ? 'placing, left' : 'placing';
+    return this.isSuspended ? 'suspended' : 'waiting';
+  }
+
+  call(query: string): FakeCall | undefined {
+    return this.source.calls.findLast((call) => call.query.includes(query));
+  }
+}
+
+export class World {
+  /** The newest events; `forgotten` are gone. */
+  readonly log: Numbered[] = [];
+  forgotten = 0;
+  readonly #values = new Map<string, string>();
+  readonly devices: readonly Device[];
+  #kept = 0;
+
+  constructor(devices = 2) {
+    this.devices = Array.from({ length: devices }, () => new Device(this.#values));
+  }
+
+  device(which: number): Device {
+    const device = this.devices[which];
+    if (device === undefined) throw new Error('there are two');
+    return device;
+  }
+
+  arrive(): void {
+    const id = this.forgotten + this.log.length + 1;
+    this.log.push({ id, cursor: String(id) });
+    while (this.log.length > RETAINED) {
+      this.log.shift();
+      this.forgotten += 1;
+    }
+  }
+
+  get head(): number {
+    return this.forgotten + this.log.length;
+  }
+
+  async settle(): Promise<void> {
+    for (let turns = 0; turns < 25; turns += 1) await turn();
+  }
+
+  check(): void {
+    for (const { source, refusal, shown } of this.devices) {
+      expect(source.subscriptions.length).toBeLessThanOrEqual(1);
+      expect(refusal).toBeUndefined();
+      checkWhole(shown);
+    }
+    const kept = this.kept;
+    checkWhole(kept.events);
+    // The place never moves back behind what is kept, nor that behind what was.
+    const last = Number(kept.events.at(-1)?.cursor ?? 0);
+    expect(last).toBeGreaterThanOrEqual(this.#kept);
+    expect(Number(kept.cursor)).toBeGreaterThanOrEqual(last);
+    this.#kept = last;
+  }
+
+  get kept(): { readonly cursor: string; readonly events: readonly (Numbered | Gap<Numbered>)[] } {
+    return JSON.parse(this.#values.get('feed') ?? '{"cursor":"0","events":[]}');
+  }
+}
+
+/** Each event once and in order, or a gap where some are missing. */
+function checkWhole(items: readonly (Numbered | Gap<Numbered>)[]): void {
+  let last: number | undefined;
+  let isGapBefore = false;
+  for (const item of items) {
+    if (isGap(item)) {
+      expect(isGapBefore, `one gap is told once: ${JSON.stringify(items)}`).toBe(false);
+      isGapBefore = true;
+      if (item.events !== undefined) last = item.events.at(-1)?.id;
+      continue;
+    }
+    if (last !== undefined && !isGapBefore) expect(item.id).toBe(last + 1);
+    if (last !== undefined) expect(item.id).toBeGreaterThan(last);
+    last = item.id;
+    isGapBefore = false;
+  }
+}
+
+/** How far the gateway has sent a subscription what it asks for. */
+const sent = new WeakMap<object, number>();
+
+export const refuse = (code: string, more: object = {}) => ({
+  errors: [{ message: code, extensions: { code, ...more } }],
+});
+
+type Action = (device: Device, world: World) => void | Promise<void>;
+
+/** What can happen to one device at any time. */
+export const ACTIONS = {
+  opened: ({ source }) => source.subscriptions[0]?.sink.opened(),
+  'the next event is sent': ({ source: { subscriptions } }, world) => {
+    const [subscription] = subscriptions;
+    if (subscription === undefined) return;
+    const place = sent.get(subscription) ?? Number(subscription.variables['after']);
+    if (place < world.forgotten) {
+      const bounds = { oldest: String(world.forgotten), head: String(world.head) };
+      subscription.sink.next(refuse('EVENTS_GAP', bounds));
+      return;
+    }
+    const event = world.log[place - world.forgotten];
+    if (event === undefined) return subscription.sink.bookmark(String(world.head));
+    sent.set(subscription, event.id);
+    return subscription.sink.next({ data: { events: event } });
+  },
+  'the connection is cut': ({ source }) => source.subscriptions[0]?.sink.ended(new Error('cut')),
+  'the gateway completes the stream': ({ source }) => source.subscriptions[0]?.sink.ended(),
+  'the token has expired': ({ source }) => source.subscriptions[0]?.sink.next(refuse('UNAUTHENTICATED')),
+  'the store is away': ({ source }) => source.subscriptions[0]?.sink.next(refuse('STORE_UNAVAILABLE')),
+  'too many ask': ({ source }) =>
+    source.subscriptions[0]?.sink.next(refuse('RATE_LIMITED', { retryAfterMs: 700 })),
+  'the place is told': (at, world) =>
+    at.call('EventCursor')?.answer({ data: { eventCursor: String(world.head) } }),
+  'the place is not told': (at) => at.call('EventCursor')?.lose(),
+  'what was missed is told': (at, world) => {
+    const call = at.call('Missed');
+    const nodes = world.log.filter(({ id }) => id > Number(call?.variables['after']));
+    call?.answer({ data: { events: { nodes, pageInfo: { hasNextPage: false } } } });
+  },
+  'what was missed is not told': (at) => at.call('Missed')?.lose(),
+  suspend: (at) => at.suspend(),
+  resume: (at) => at.resume(),
+  'the app is killed and started': (at) => void at.start(),
+  'a write fails': (at) => {
+    at.failures += 1;
+  },
+} as const satisfies Readonly<Record<string, Action>>;
+
+/** What can happen to all. */
+const OCCURRENCES: Readonly<Record<string, (world: World) => unknown>> = {
+  'an event arrives': (world) => world.arrive(),
+  'more arrive than the log keeps': (world) => {
+    for (let count = 0; count < RETAINED + 2; count += 1) world.arrive();
+  },
+  'a moment passes': () => vi.advanceTimersByTimeAsync(100),
+  'a minute passes': () => vi.advanceTimersByTimeAsync(60_000),
+};
+
+type Step = (world: World) => unknown;
+const named = (name: string, step: Step): Step => Object.assign(step, { toString: () => name });
+export const STEPS: readonly fc.Arbitrary<Step>[] = [
+  ...Object.entries<Action>(ACTIONS).map(([name, act]) =>
+    fc.nat(1).map((which) => named(`${name} (${which})`, (world) => act(world.device(which), world))),
+  ),
+  ...Object.entries(OCCURRENCES).map(([name, step]) => fc.constant(named(name, (world) => step(world)))),
+];
+
+/** What makes a feed get on, in a world where everything works. */
+export const GOOD = [
+  'opened',
+  'the place is told',
+  'what was missed is told',
+  'the next event is sent',
+] as const;

@@ -1,0 +1,147 @@
+import { createElement } from 'react';
+import { act, create, type ReactTestRenderer } from 'react-test-renderer';
+import { afterEach, expect, it } from 'vitest';
+import { isGap, type KeyValues, keyValueStore, type Store, typed } from '../../packages/client/src/index.ts';
+import { type UseFeedOptions, useFeed } from '../../packages/client/src/react.ts';
+import type { Source } from '../../packages/client/src/source.ts';
+import { feedStore } from '../../packages/client/src/svelte.ts';
+import { createFakeGateway } from '../../packages/client/src/testing.ts';
+import { until } from '../helpers/until.ts';
+
+interface Numbered {
+  readonly id: number;
+  readonly cursor: string;
+}
+const DOCUMENT = typed<
+  { readonly events: Numbered },
+  { readonly after: string | null; readonly owner?: string }
+>('subscription S($after: Cursor, $owner: ID) { events(after: $after, types: [CEP]) { id cursor } }');
+type Options = UseFeedOptions<Numbered, { readonly after: string | null; readonly owner?: string }>;
+
+let rendered: ReactTestRenderer | undefined;
+afterEach(() => rendered?.unmount());
+
+const storageOf = (values: Map<string, string>): KeyValues => ({
+  getItem: (key) => values.get(key) ?? null,
+  setItem: (key, value) => values.set(key, value),
+});
+
+function Screen({ source, options }: { readonly source: Source; readonly options: Options }) {
+  const { items, status } = useFeed(source, DOCUMENT, options);
+  return createElement('p', null, `${items.map((item) => (isGap(item) ? 'gap' : item.id)).join()} ${status}`);
+}
+
+async function render(source: Source, options: Options): Promise<void> {
+  Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
+  await act(async () => {
+    const element = createElement(Screen, { source, options });
+    if (rendered === undefined) rendered = create(element);
+    else rendered.update(element);
+  });
+  Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: false });
+}
+afterEach(() => {
+  rendered = undefined;
+});
+
+const shows = (text: string) =>
+  until(() => JSON.stringify(rendered?.toJSON())?.includes(`"${text}"`) === true);
+
+it('useFeed begins its list and its feed with one reading, whatever another tab saves meanwhile', async () => {
+  const gateway = createFakeGateway();
+  const values = new Map<string, string>();
+  const other = keyValueStore<Numbered>(storageOf(values), 'feed');
+  await other.load();
+  await other.save(undefined, gateway.deliver({ id: 0 }));
+  const mine = keyValueStore<Numbered>(storageOf(values), 'feed');
+  let readings = 0;
+  const store: Store<Numbered> = {
+    async load() {
+      const saved = await mine.load();
+      readings += 1;
+      // The other tab is quicker, after each reading.
+      const cursor = gateway.deliver({ id: readings });
+      await other.save({ id: readings, cursor }, cursor);
+      return saved;
+    },
+    save: (item, cursor) => mine.save(item, cursor),
+  };
+  await render(gateway.connect(), { store });
+  await shows('1 live');
+  expect(readings).toBe(1);
+});
+
+it('a tab that is slow moves nothing back, and keeps nothing twice, also past what the store holds', async () => {
+  const values = new Map<string, string>();
+  const [quick, slow] = [0, 1].map(() => keyValueStore<Numbered>(storageOf(values), 'feed', 3));
+  for (const tab of [quick, slow]) await tab?.load();
+  await quick?.save(undefined, 'start');
+  await slow?.load();
+  const save = (tab: typeof quick, id: number) => tab?.save({ id, cursor: String(id) }, String(id));
+  for (let id = 1; id <= 8; id += 1) await save(quick, id);
+  for (let id = 1; id <= 8; id += 1) {
+    await save(slow, id);
+    expect(await keyValueStore<Numbered>(storageOf(values), 'feed').load()).toMatchObject({
+      cursor: '8',
+      events: [{ id: 6 }, { id: 7 }, { id: 8 }],
+    });
+  }
+  // Having caught up, it goes on where the other has ended.
+  await save(slow, 9);
+  expect(await quick?.load()).toMatchObject({ cursor: '9', events: [{ id: 7 }, { id: 8 }, { id: 9 }] });
+});
+
+it('useFeed goes on after a write that failed, holds no more than its limit, and can be switched off and on', async () => {
+  const gateway = createFakeGateway();
+  const values = new Map<string, string>();
+  let failures = 1;
+  const storage: KeyValues = {
+    ...storageOf(values),
+    setItem(key, value) {
+      failures -= 1;
+      if (failures === 0) throw new Error('The disk is full.');
+      values.set(key, value);
+    },
+  };
+  const source = gateway.connect();
+  const store = keyValueStore<Numbered>(storage, 'feed');
+  await render(source, { store, enabled: false, initialItems: [{ id: 0, cursor: '' }], limit: 2 });
+  await shows('0 offline');
+  await render(source, { store, enabled: true, limit: 2 });
+  await shows(' live');
+  failures = 2;
+  for (let id = 1; id <= 3; id += 1) gateway.deliver({ id });
+  await shows('3,2 live');
+  // Other values of the variables are another feed; an object of the same values is not.
+  await render(source, { store, variables: { owner: 'a' }, limit: 2 });
+  await render(source, { store, variables: { owner: 'a' }, limit: 2 });
+  gateway.deliver({ id: 4 });
+  await shows('4,3 live');
+});
+
+it('one gap is one row, on the screen and in the store, and a feed store shows the same', async () => {
+  const gateway = createFakeGateway();
+  const values = new Map<string, string>();
+  const store = () => keyValueStore<Numbered>(storageOf(values), 'feed');
+  await render(gateway.connect(), { store: store() });
+  let shown = '';
+  const stop = feedStore(gateway.connect(), DOCUMENT, { store: store() }).subscribe(({ items, status }) => {
+    shown = `${items.map((item) => (isGap(item) ? 'gap' : item.id)).join()} ${status}`;
+  });
+  await until(() => shown === ' live');
+  await shows(' live');
+  gateway.deliver({ id: 1 });
+  await until(() => shown === '1 live');
+  for (const last of [4, 7]) {
+    gateway.down();
+    for (const id of [last - 2, last - 1, last]) gateway.deliver({ id });
+    gateway.forget(last === 4 ? 3 : 3);
+    gateway.up();
+    await until(() => shown.startsWith(`${last},gap`) && shown.endsWith('live'));
+    await shows(shown);
+  }
+  expect(shown).toBe('7,gap,4,gap,1 live');
+  const saved = await store().load();
+  expect(saved?.events?.map((item) => (isGap(item) ? 'gap' : item.id))).toEqual([1, 'gap', 4, 'gap', 7]);
+  stop();
+});
