@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import type { BankFieldNames } from '../../../src/upstream/banks.ts';
 import { control, type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
 import { ASKING } from '../../helpers/raw.ts';
 
@@ -10,11 +11,20 @@ const CLIENT = '{ client { id } }';
 const ALLOWED = 'https://app.example.mx';
 const FOREIGN = 'https://evil.example';
 
+/** Nothing that the service answers is an unexpected error: only a mistake of the gateway's own is. */
+const BROKEN: BankFieldNames = {
+  get name(): readonly string[] {
+    throw new TypeError('a mistake in the insides');
+  },
+  institutionCode: [],
+  clabeCode: [],
+};
+
 let gateway: RunningGateway;
 beforeAll(async () => {
   gateway = await startGateway({
     webhooks: false,
-    config: { introspection: false, allowsOrigin: (origin) => origin === ALLOWED },
+    config: { introspection: false, allowsOrigin: (origin) => origin === ALLOWED, bankFieldNames: BROKEN },
   });
 });
 afterAll(() => gateway.stop());
@@ -66,30 +76,14 @@ describe.each(ASKING)('over %s', (_transport, ask) => {
   });
 
   it('an unexpected error is masked, with an id to ask about, and its cause is in the log', async () => {
-    const { accounts } = await control(gateway.sandbox, 'GET', '/sandbox');
-    await control(gateway.sandbox, 'POST', '/sandbox/faults', {
-      match: { path: '/v1/clients/*/accounts' },
-      fault: {
-        status: 200,
-        body: {
-          ...{ currentPage: 1, perPage: 50, totalItem: 1 },
-          data: [
-            { id: accounts[0].id, ownerId: accounts[0].ownerId, availableBalance: { secret: 'insides' } },
-          ],
-        },
-      },
-    });
-    const { errors } = await ask(gateway.graphql, gateway.sandbox.accessToken, {
-      query: `{ account(by: { id: "${accounts[0].id}" }) { id availableBalance { amount } } }`,
-    });
-    await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+    const { errors } = await ask(gateway.graphql, gateway.sandbox.accessToken, { query: '{ banks { id } }' });
     expect(errors?.[0]).toMatchObject({
       message: 'Unexpected error',
       extensions: { code: 'INTERNAL', requestId: expect.any(String) },
     });
-    expect(JSON.stringify(errors)).not.toMatch(/insides|MoneyAmount|\.ts/);
+    expect(JSON.stringify(errors)).not.toMatch(/insides|\.ts/);
     const requestId = String(errors?.[0]?.extensions['requestId']);
-    expect(gateway.log.find((line) => line.includes(requestId))).toContain('MoneyAmount');
+    expect(gateway.log.find((line) => line.includes(requestId))).toContain('insides');
   });
 
   it('__proto__ and its like are inert, in variables and in JSON', async () => {
