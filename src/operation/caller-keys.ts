@@ -71,7 +71,7 @@ export function ownerOfAddress(address: string | undefined): Owner {
  * client are one group; in service mode, where there is one client, all those of one customer, and each subject that acts for the
  * whole client.
  */
-function ownerOf({ clientId, customerId, subject }: Caller, token: string): Owner {
+export function ownerOf({ clientId, customerId, subject }: Caller, token: string): Owner {
   const caller = subject === undefined ? `token ${token}` : `subject ${subject}`;
   if (customerId !== undefined) return { caller, group: `customer ${clientId} ${customerId}` };
   return { caller, group: subject === undefined ? `client ${clientId}` : caller };

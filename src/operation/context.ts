@@ -32,7 +32,7 @@ import {
   type Session,
 } from '../upstream/session.ts';
 import type { Asker } from '../upstream/shared-work.ts';
-import { type CallerKeys, laneOfAddress, ownerOfAddress, tokenOf } from './caller-keys.ts';
+import { type CallerKeys, laneOfAddress, ownerOf, ownerOfAddress, tokenOf } from './caller-keys.ts';
 import { LogReading } from './log-reading.ts';
 import { type Kept, type StreamOwner, type StreamRefusal, streamOwner } from './streams.ts';
 
@@ -369,8 +369,12 @@ class OperationContext implements Context {
 
   #know(caller: Caller): Caller {
     this.#caller = caller;
-    if (this.#owner === undefined && this.#token !== undefined) {
-      this.#owner = this.#options.callerKeys.note(this.#token, caller).owner;
+    if (this.#owner === undefined) {
+      // Without a token it is a stream of several callers who may see the same.
+      this.#owner =
+        this.#token === undefined
+          ? ownerOf(caller, '')
+          : this.#options.callerKeys.note(this.#token, caller).owner;
     }
     return caller;
   }

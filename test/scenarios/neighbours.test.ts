@@ -11,6 +11,7 @@ import { documentOf, inject, payable } from './faults/payments.ts';
 
 const ACCOUNTS = '{ client { accounts { totalCount } } }';
 const INSTRUMENT = 'query ($id: ID!) { instrument(id: $id) { id } }';
+const INSTRUMENT_ROUTE = 'GET /v1/clients/{clientId}/instruments/{instrumentId}';
 /** What one caller may have under way (UPSTREAM_CALLS_PER_CALLER). */
 const UNDER_WAY = 16;
 /** So many operations of two calls each are one less than a caller may have under way. */
@@ -68,6 +69,8 @@ describe('callers of service mode, who are one to the REST service', () => {
       ).catch(() => undefined),
     );
     await until(async () => (await metric('pasarela_upstream_calls_waiting')) === WAITING);
+    // The fault is for these, and for nothing that comes after them.
+    await until(async () => (await arrived(INSTRUMENT_ROUTE)) === UNDER_WAY);
     return {
       leave: async () => {
         left.abort();
@@ -97,7 +100,8 @@ describe('callers of service mode, who are one to the REST service', () => {
         description: `busy ${number}`,
         externalReference: '1',
       };
-      const { data } = await gateway.query(documentOf('createMoneyOut'), { input }, headers);
+      const { data, errors } = await gateway.query(documentOf('createMoneyOut'), { input }, headers);
+      expect(errors).toBeUndefined();
       expect(data.result).toMatchObject({ replayed: false });
     }
     const refund = await payable(sandbox, 'refundTransaction', 'busy refund');
