@@ -72,7 +72,7 @@ describe('an upstream that hangs', () => {
     const payment = await payable(sandbox, 'refundTransaction', 'original hangs');
     await inject(sandbox, { method: 'GET' }, 'hang');
     const { data, errors } = await gateway.query(documentOf('refundTransaction'), { input: payment.input });
-    expect(data).toBeNull();
+    expect(data.result).toBeNull();
     expect(errors?.[0]?.extensions['code']).toBe('UPSTREAM_TIMEOUT');
     expect(await requestsOf(sandbox, payment.route)).toBe(0);
   });

@@ -85,7 +85,7 @@ describe.each(STORES)('while the record of payments is away, over %s,', (_name, 
     const payment = await payable(sandbox, mutation, 'before');
     await store.takeAway();
     const { data, errors } = await call(payment);
-    expect(data).toBeNull();
+    expect(data.result).toBeNull();
     expect(errors?.map(({ extensions }) => extensions['code'])).toEqual(['STORE_UNAVAILABLE']);
     expect(await requestsOf(sandbox, payment.route)).toBe(0);
     await store.bringBack();
