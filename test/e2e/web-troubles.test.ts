@@ -106,6 +106,9 @@ describe('a verification', () => {
     await page.getByRole('button', { name: 'Consultar' }).and(page.locator(':enabled')).waitFor();
     const after = (await control(gateway.sandbox, 'GET', '/sandbox/requests')).counts;
     expect(after['POST /v1/transactions/penny_validation']).toBe(before);
+    // Somebody has asked the provider: from here on another verification is another payment.
+    await page.getByRole('button', { name: 'Ya lo aclaré con mi proveedor' }).click();
+    await page.getByText('No sabemos en qué terminó').waitFor({ state: 'detached' });
   });
 
   it('that the browser cannot remember is not sent, and the button is there again', async () => {

@@ -59,6 +59,7 @@ const es = {
     title: 'No sabemos si el centavo salió',
     safe: 'Puedes intentarlo de nuevo sin riesgo: la misma clave nunca paga dos veces.',
     unsafe: 'No lo repitas: revisa el estado con tu proveedor.',
+    forget: 'Ya lo aclaré con mi proveedor',
   },
 
   progress: {
@@ -188,6 +189,7 @@ const en: Messages = {
     title: 'We do not know whether the cent left',
     safe: 'It is safe to try again: the same key never pays twice.',
     unsafe: 'Do not repeat it: ask your provider for its state.',
+    forget: 'My provider has told me',
   },
 
   progress: {

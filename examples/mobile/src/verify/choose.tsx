@@ -13,6 +13,8 @@ interface ChooseProps {
   readonly source: Source;
   readonly sending: boolean;
   readonly problem: string | undefined;
+  /** Lets go of the payment that `problem` is of; undefined where there is nothing to let go of. */
+  readonly onForget: (() => void) | undefined;
   readonly onSend: (verification: Verification) => void;
 }
 
@@ -31,7 +33,7 @@ type ChooseFormProps = Omit<ChooseProps, 'source'> & {
   readonly more: (() => void) | undefined;
 };
 
-function ChooseForm({ found, more, sending, problem, onSend }: ChooseFormProps) {
+function ChooseForm({ found, more, sending, problem, onForget, onSend }: ChooseFormProps) {
   const { styles, colors } = useStyles();
   const { t } = useSpeech();
   const [search, setSearch] = useState('');
@@ -87,6 +89,7 @@ function ChooseForm({ found, more, sending, problem, onSend }: ChooseFormProps) 
       </ScrollView>
       <View style={styles.footer}>
         {problem !== undefined && <Notice bad>{problem}</Notice>}
+        {onForget !== undefined && <Button title={t.unknown.forget} onPress={onForget} />}
         <Payer payer={payer} />
         <Button
           primary

@@ -1,4 +1,4 @@
-import { intentStore, type Outcome, pay, type Source, unsettled } from '@pasarela/client';
+import { forget, intentStore, type Outcome, pay, type Source, unsettled } from '@pasarela/client';
 import AsyncStorage from '@react-native-async-storage/async-storage';
 import { randomUUID } from 'expo-crypto';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
@@ -18,6 +18,10 @@ export const verify = (source: Source, clientId: string, input: Verification): P
     store: storeOf(clientId),
     newKey: randomUUID,
   });
+
+/** Lets go of one, once somebody has found out elsewhere what became of it: the next one is another payment. */
+export const letGo = (clientId: string, idempotencyKey: string): Promise<void> =>
+  forget(storeOf(clientId), idempotencyKey);
 
 /** A verification of which nobody has seen the end: the app was closed, or the network was gone. */
 export async function findUnseen(clientId: string): Promise<Verification | undefined> {

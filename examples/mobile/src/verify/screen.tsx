@@ -4,11 +4,11 @@ import { useSpeech } from '../ui/i18n.tsx';
 import { Loading } from '../ui/parts.tsx';
 import { explainRefusal } from '../ui/problem.ts';
 import { Choose } from './choose.tsx';
-import { findUnseen, type Verification, verify } from './payments.ts';
+import { findUnseen, letGo, type Verification, verify } from './payments.ts';
 import { Progress } from './progress.tsx';
 
 type Stage =
-  | { readonly at: 'choosing'; readonly problem?: string }
+  | { readonly at: 'choosing'; readonly problem?: string; readonly forget?: (() => void) | undefined }
   | { readonly at: 'sending' }
   | { readonly at: 'following'; readonly transactionId: string; readonly leave: () => Promise<void> };
 
@@ -34,7 +34,14 @@ export function Verify({ source, clientId }: VerifyProps) {
           setStage({ at: 'choosing', problem: explainRefusal(outcome.code, outcome.message, t) });
         } else {
           const { title, safe, unsafe } = t.unknown;
-          setStage({ at: 'choosing', problem: `${title}. ${outcome.safeToRetry ? safe : unsafe}` });
+          const { idempotencyKey } = outcome.intent;
+          const forget = () => void letGo(clientId, idempotencyKey).then(() => setStage({ at: 'choosing' }));
+          setStage({
+            at: 'choosing',
+            problem: `${title}. ${outcome.safeToRetry ? safe : unsafe}`,
+            // As long as asking may still tell, nothing is let go of.
+            forget: outcome.safeToRetry ? undefined : forget,
+          });
         }
       } catch {
         // The phone could not keep the intent: nothing was sent without it.
@@ -63,6 +70,7 @@ export function Verify({ source, clientId }: VerifyProps) {
       source={source}
       sending={stage.at === 'sending'}
       problem={problem}
+      onForget={stage.at === 'choosing' ? stage.forget : undefined}
       onSend={(input) => void send(input)}
     />
   );

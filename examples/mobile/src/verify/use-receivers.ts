@@ -66,7 +66,8 @@ export function useReceivers(source: Source): ReceiversState {
     found: {
       receivers: nodes.filter((node): node is Receiver => node !== null && isReceiver(node)),
       payer: accounts.nodes.find(
-        (account) => account !== null && account.ownerId === id && account.instrument !== null,
+        (account): account is PayingAccount =>
+          account !== null && account.ownerId === id && account.instrument !== null,
       ),
       total: head.totalCount,
       read: nodes.length,

@@ -117,7 +117,7 @@ interface OpenPaymentsProps {
 /** Verifications whose end nobody knows. They are still here after a reload, until somebody has learned it. */
 function OpenPayments({ payments: { open, sending, send }, receivers }: OpenPaymentsProps) {
   const { t } = useSpeech();
-  return open.map((input) => {
+  return open.map(({ input, forget }) => {
     const receiver = receivers.find(({ id }) => id === input.destinationInstrumentId);
     return (
       <div key={input.destinationInstrumentId} role="status" className="notice open">
@@ -125,6 +125,11 @@ function OpenPayments({ payments: { open, sending, send }, receivers }: OpenPaym
         <button type="button" disabled={sending} onClick={() => void send(input)}>
           {t.unknown.ask}
         </button>
+        {forget !== undefined && (
+          <button type="button" className="quiet" onClick={forget}>
+            {t.unknown.forget}
+          </button>
+        )}
       </div>
     );
   });

@@ -1,4 +1,12 @@
-import { type Intent, intentStore, type Outcome, pay, type Source, unsettled } from '@pasarela/client';
+import {
+  forget,
+  type Intent,
+  intentStore,
+  type Outcome,
+  pay,
+  type Source,
+  unsettled,
+} from '@pasarela/client';
 import { useCallback, useEffect, useMemo, useState } from 'react';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import { useSpeech } from '../ui/i18n.tsx';
@@ -14,9 +22,18 @@ export interface Verification {
 /** Of one client, for all tabs of this browser: ids and keys, no names. Signing out leaves it, so that nothing is paid again. */
 const storeOf = (clientId: string) => intentStore(localStorage, `pasarela.intents.${clientId}`);
 
+export interface OpenVerification {
+  readonly input: Verification;
+  /**
+   * Lets go of it, once somebody has found out elsewhere what became of it: the next one is another payment. Undefined as
+   * long as asking may still tell.
+   */
+  readonly forget: (() => void) | undefined;
+}
+
 export interface Payments {
   /** Verifications of which nobody has seen the end: the answer was lost, or the page was closed before it came. */
-  readonly open: readonly Verification[];
+  readonly open: readonly OpenVerification[];
   readonly sending: boolean;
   readonly problem: string | undefined;
   /** Starts a verification, or asks what became of an equal one. On success the address moves on to it. */
@@ -26,13 +43,14 @@ export interface Payments {
 export function usePayments(source: Source, clientId: string): Payments {
   const { t } = useSpeech();
   const store = useMemo(() => storeOf(clientId), [clientId]);
-  const [open, setOpen] = useState<readonly Verification[]>([]);
+  const [open, setOpen] = useState<readonly Intent[]>([]);
+  /** Keys of those that the gateway can tell nothing more of. */
+  const [unclear, setUnclear] = useState<readonly string[]>([]);
   const [sending, setSending] = useState(false);
   const [problem, setProblem] = useState<string>();
 
   const look = useCallback(async () => {
-    // No other payments are made here.
-    setOpen((await unsettled(store)).map(({ input }: Intent) => input as unknown as Verification));
+    setOpen(await unsettled(store));
   }, [store]);
   useEffect(() => {
     look().catch((cause: unknown) => setProblem(explain(cause, t)));
@@ -48,6 +66,9 @@ export function usePayments(source: Source, clientId: string): Payments {
         location.hash = verification(outcome.result.transaction.id);
       } else {
         setProblem(told(outcome));
+        if (outcome.status === 'unknown' && !outcome.safeToRetry) {
+          setUnclear((before) => [...before, outcome.intent.idempotencyKey]);
+        }
         await look();
       }
     } catch {
@@ -61,7 +82,21 @@ export function usePayments(source: Source, clientId: string): Payments {
     outcome.status === 'refused'
       ? explainRefusal(outcome.code, outcome.message, t)
       : `${t.unknown.title}. ${outcome.safeToRetry ? t.unknown.safe : t.unknown.unsafe}`;
-  return { open, sending, problem, send };
+  const letGo = async (key: string): Promise<void> => {
+    setProblem(undefined);
+    await forget(store, key);
+    await look();
+  };
+  return {
+    open: open.map(({ input, idempotencyKey }) => ({
+      // No other payments are made here.
+      input: input as unknown as Verification,
+      forget: unclear.includes(idempotencyKey) ? () => void letGo(idempotencyKey) : undefined,
+    })),
+    sending,
+    problem,
+    send,
+  };
 }
 
 type Result = NonNullable<StartVerificationMutation['createPennyValidation']>;

@@ -60,7 +60,8 @@ export function useReceivers(): ReceiversState {
       client: data.client,
       receivers: nodes.filter((node): node is Receiver => node !== null && isReceiver(node)),
       accounts: data.client.accounts.nodes.filter(
-        (account) => account !== null && account.ownerId === data.client.id && account.instrument !== null,
+        (account): account is PayingAccount =>
+          account !== null && account.ownerId === data.client.id && account.instrument !== null,
       ),
       total: head.totalCount,
       read: nodes.length,
