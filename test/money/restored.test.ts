@@ -45,7 +45,8 @@ const later = (): Promise<Payable[]> =>
 
 /** Nothing moves again, whoever repeats what; then an operator lets payments go on, and the next key pays. */
 async function isHeld(gateway: RunningGateway, old: Payable[], paid: Payable[], redisUrl?: string) {
-  expect(await readyz(gateway)).toMatchObject(HELD);
+  // What was found of the stores answers for a second.
+  await expect.poll(() => readyz(gateway), { timeout: 20_000 }).toMatchObject(HELD);
   expect(await (await fetch(`${gateway.url}/metrics`)).text()).toContain('pasarela_payments_held 1');
   for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
   for (const payment of paid) {
@@ -127,7 +128,7 @@ describe('the files of a gateway without Redis', { timeout: 120_000 }, () => {
     const old = await earlier();
     for (const time of [1, 2, 3]) {
       const gateway = await start();
-      expect(await readyz(gateway)).toMatchObject({ status: 'ready' });
+      await expect.poll(() => readyz(gateway), { timeout: 20_000 }).toMatchObject({ status: 'ready' });
       for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
       await gateway.stop();
       const names = (await readdir(dataDir)).filter((name) => name.includes('-mark-'));

@@ -126,8 +126,11 @@ it('of 200 readers, those that stop reading cost the others nothing, take no mem
   expect((await heldBytes()) - before).toBeLessThan(BOUND_BYTES);
 
   for (const reader of stalled) reader.resume();
-  // 1013 over a socket; over SSE the stream is cut off, and not completed.
-  expect(await Promise.all(stalled.map(({ ended }) => ended))).toEqual([1013, false]);
+  // 1013 over a socket, or 1006 where the reader did not take that within three seconds; over SSE the stream is cut off, and not
+  // completed.
+  const [code, completed] = await Promise.all(stalled.map(({ ended }) => ended));
+  expect([1013, 1006]).toContain(code);
+  expect(completed).toBe(false);
   for (const { received } of stalled) {
     const seen = received().map(({ id }) => id);
     expect(seen.length).toBeLessThan(COUNT);
