@@ -23,6 +23,8 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 
 const ids = ({ heard }: Wire): string[] => heard.flatMap((one) => (one.kind === 'event' ? [one.id] : []));
+/** Whether it has been told that it is live: what arrives from then on is not missed. */
+const isLive = ({ heard }: Wire): boolean => heard.some(({ kind }) => kind === 'bookmark');
 const told = ({ heard }: Wire) => heard.filter(({ kind }) => kind === 'error' || kind === 'complete');
 
 const STORES = [
@@ -55,7 +57,7 @@ describe.each(STORES)('on %s,', (store, configured) => {
       for (const id of old) await deliver(gateway, id);
       const resuming = await Promise.all([follow(first), follow(first)]);
       const beginning = await Promise.all(Array.from({ length: 5 }, () => follow()));
-      await until(() => resuming.every((one) => ids(one).length >= OLD));
+      await until(() => resuming.every((one) => ids(one).length >= OLD) && beginning.every(isLive));
       const fresh = `${store} ${transport} fresh`;
       await deliver(gateway, fresh);
       const all = [...resuming, ...beginning];
@@ -82,6 +84,7 @@ describe.each(STORES)('on %s,', (store, configured) => {
         const beside = await Promise.all(
           Array.from({ length: others }, () => wire(gateway.graphql, token, { query: LARGE })),
         );
+        await until(() => beside.every(isLive));
         await using stalled = await wire(gateway.graphql, token, { query: LARGE, variables: { after } });
         await until(() => ids(stalled).length > 0);
         stalled.stall();
