@@ -125,7 +125,8 @@ describe('a verification', () => {
 
 describe('an error', () => {
   it('of the service is no empty list, and is over once it can be read', async () => {
-    await fault('/v1/clients/', { status: 503, body: {} });
+    // Not what the gateway asks to learn whose token it is: without that there is no connection at all.
+    await fault('/v1/clients/*/accounts', { status: 503, body: {} });
     await page.reload();
     await page.getByText('El servicio bancario no responde bien').waitFor();
     expect(await page.getByText('Aún no hay cuentas').count()).toBe(0);
