@@ -1,12 +1,14 @@
 import { Hono } from 'hono/tiny';
 import { authenticate } from './auth.ts';
-import { controlRoutes } from './control.ts';
+import type { Control } from './control.ts';
+import { controlRoutes } from './control-routes.ts';
 import { ApiError, errorResponse, notFound } from './errors.ts';
-import { delayWork, Faults, injectFaults } from './faults.ts';
+import { delayWork, injectFaults } from './faults.ts';
 import type { App, Ctx, Env } from './http.ts';
 import { idempotency } from './idempotency.ts';
+import { magicAnswers } from './magic.ts';
 import { ownHostsOnly } from './own-hosts-only.ts';
-import { countRequests, RequestCounts } from './request-counts.ts';
+import { countRequests } from './request-counts.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { bankRoutes } from './routes/banks.ts';
 import { credentialRoutes } from './routes/credentials.ts';
@@ -23,10 +25,13 @@ import type { World } from './world.ts';
  *
  * @param hosts names that it answers to, besides those of loopback.
  */
-export function buildApp(world: World, seeded: readonly Seeded[], hosts: readonly string[]): App {
+export function buildApp(
+  world: World,
+  seeded: readonly Seeded[],
+  control: Control,
+  hosts: readonly string[],
+): App {
   const app = new Hono<Env>();
-  const faults = new Faults();
-  const counts = new RequestCounts();
 
   const refuse = (c: Ctx, error: ApiError) => {
     // Pages instead of JSON are a trait of the service, not of its control.
@@ -41,7 +46,13 @@ export function buildApp(world: World, seeded: readonly Seeded[], hosts: readonl
   app.notFound((c) => refuse(c, notFound('route_not_found')));
 
   app.use('*', ownHostsOnly(hosts));
-  app.use('/v1/*', countRequests(counts), injectFaults(faults), authenticate(world));
+  app.use(
+    '/v1/*',
+    countRequests(control.counts),
+    magicAnswers,
+    injectFaults(control.faults),
+    authenticate(world),
+  );
   app.use('/v1/transactions/money_out', idempotency(world));
   app.use('/v1/*', delayWork);
   credentialRoutes(app, world);
@@ -52,7 +63,7 @@ export function buildApp(world: World, seeded: readonly Seeded[], hosts: readonl
   transactionRoutes(app, world);
   webhookRoutes(app, world);
 
-  controlRoutes(app, world, seeded, faults, counts);
+  controlRoutes(app, world, control);
   pageRoutes(app, world, seeded);
   return app;
 }

@@ -2,20 +2,113 @@ import { formatCents } from './amounts.ts';
 import type { Delivery } from './deliveries.ts';
 import { ledgerAccount } from './ledger.ts';
 import type { Seeded } from './seed.ts';
-import type { Instrument, Token } from './state.ts';
+import type { Instrument, Token, WebhookType } from './state.ts';
 import { formatTimestamp } from './timestamps.ts';
-import type { Json } from './views.ts';
 import type { World } from './world.ts';
 
-/** What there is to play with, of one client: credentials, and ids by role. */
-export function viewSeeded(world: World, seeded: Seeded, token: Token): Json {
+export interface AccountView {
+  id: string;
+  instrumentId: string;
+  ownerId: string;
+  alias: string;
+  clabe: string;
+  /** Pesos with two decimals, `1250.00`. */
+  availableBalance: string;
+  status: string;
+}
+
+export interface InstrumentView {
+  id: string;
+  role: 'internal' | 'clabe' | 'card';
+  alias: string;
+  ownerId: string;
+  holderName: string;
+  status: Instrument['status'];
+}
+
+/** What there is to play with, of one client: credentials, and ids by role (docs/sandbox.md, "What is in it"). */
+export interface ClientView {
+  name: string;
+  clientId: string;
+  apiKey: string;
+  clientSecret: string;
+  accessToken: string;
+  /** ISO 8601. */
+  accessTokenExpiresAt: string;
+  clientBankAdapterId: string;
+  /** The well-funded account that pays. */
+  centralizingInstrumentId: string;
+  customerIds: string[];
+  accountIds: string[];
+  /** Instruments with a private account behind them; the centralizing one is the first. */
+  internalInstrumentIds: string[];
+  blockedInstrumentIds: string[];
+  /** Receivers at other banks by CLABE. */
+  clabeInstrumentIds: string[];
+  /** Receivers by debit card. */
+  cardInstrumentIds: string[];
+  /** Receivers whose receipt (CEP) comes late, never, or names another holder; the demo client alone has them. */
+  lateReceiptInstrumentId: string | null;
+  noReceiptInstrumentId: string | null;
+  otherHolderInstrumentId: string | null;
+  bankIds: string[];
+  transactions: {
+    refundableCreditId: string;
+    refundedCreditId: string;
+    moneyOutId: string;
+    internalTransactionId: string;
+    pennyValidationId: string;
+  };
+  customers: { id: string; name: string; validationStatus: 'PENDING' | 'VALIDATED' }[];
+  accounts: AccountView[];
+  instruments: InstrumentView[];
+}
+
+export interface MovementView {
+  id: string;
+  /** ISO 8601. */
+  at: string;
+  transactionId: string;
+  clientId?: string | undefined;
+  subCategory?: string | undefined;
+  description?: string | undefined;
+  externalReference?: string | undefined;
+  amount: string;
+  lines: { account: string; amount: string }[];
+}
+
+export interface LedgerView {
+  /** Computed from the movements each time. */
+  balanced: boolean;
+  /** By ledger account. */
+  balances: Record<string, string>;
+  accounts: { id: string; clientId: string; instrumentId: string; ledgerAccount: string; balance: string }[];
+  movements: MovementView[];
+}
+
+/** A webhook that was sent, with each attempt and its reply. */
+export interface DeliveryView {
+  id: string;
+  clientId: string;
+  webhookId: string;
+  webhookType: WebhookType;
+  url: string;
+  idMsg: string | null;
+  state: Delivery['state'];
+  createdAt: string;
+  /** What was posted. */
+  body: unknown;
+  attempts: { at: string; status: number | null; body: string | null; error: string | null }[];
+}
+
+export function viewClient(world: World, seeded: Seeded, token: Token): ClientView {
   const { client, customers, accounts, internal, clabe, card, history } = seeded;
   const named = (text: string) => clabe.find(({ alias }) => alias === text)?.id ?? null;
   return {
     name: client.name,
     clientId: client.id,
     apiKey: client.apiKey,
-    clientSecret: client.credentials[0]?.secret,
+    clientSecret: client.credentials[0]?.secret ?? '',
     accessToken: token.token,
     accessTokenExpiresAt: new Date(token.expiresAt).toISOString(),
     clientBankAdapterId: client.adapterId,
@@ -38,15 +131,7 @@ export function viewSeeded(world: World, seeded: Seeded, token: Token): Json {
       pennyValidationId: history.pennyValidation.id,
     },
     customers: customers.map(({ id, name, validationStatus }) => ({ id, name, validationStatus })),
-    accounts: accounts.map((account) => ({
-      id: account.id,
-      instrumentId: account.instrumentId,
-      ownerId: account.ownerId,
-      alias: world.state.instruments.get(account.instrumentId)?.alias,
-      clabe: account.clabeNumber,
-      availableBalance: formatCents(world.ledger.balance(ledgerAccount(account.id))),
-      status: account.status,
-    })),
+    accounts: viewAccounts(world, seeded),
     instruments: [
       ...internal.map((instrument) => describe(instrument, 'internal')),
       ...clabe.map((instrument) => describe(instrument, 'clabe')),
@@ -55,8 +140,21 @@ export function viewSeeded(world: World, seeded: Seeded, token: Token): Json {
   };
 }
 
+/** With the balances of this moment. */
+export function viewAccounts({ state, ledger }: World, { accounts }: Seeded): AccountView[] {
+  return accounts.map(({ id, instrumentId, ownerId, clabeNumber, status }) => ({
+    id,
+    instrumentId,
+    ownerId,
+    alias: state.instruments.get(instrumentId)?.alias ?? '',
+    clabe: clabeNumber,
+    availableBalance: formatCents(ledger.balance(ledgerAccount(id))),
+    status,
+  }));
+}
+
 /** Every movement, and what they add up to by ledger account. */
-export function viewLedger({ ledger, state }: World): Json {
+export function viewLedger({ ledger, state }: World): LedgerView {
   const { balances, balanced } = ledger.check();
   return {
     balanced,
@@ -89,8 +187,7 @@ export function viewLedger({ ledger, state }: World): Json {
   };
 }
 
-/** A webhook that was sent, with each attempt and its reply. */
-export function viewDelivery(delivery: Delivery): Json {
+export function viewDelivery(delivery: Delivery): DeliveryView {
   const { message, webhook } = delivery;
   return {
     id: delivery.id,
@@ -111,7 +208,7 @@ export function viewDelivery(delivery: Delivery): Json {
   };
 }
 
-function describe(instrument: Instrument, role: string): Json {
+function describe(instrument: Instrument, role: InstrumentView['role']): InstrumentView {
   const { id, alias, ownerId, status } = instrument;
   return { id, role, alias, ownerId, holderName: instrument.detail.holderName, status };
 }

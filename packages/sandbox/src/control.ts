@@ -1,122 +1,185 @@
 import { z } from 'zod';
 import { parseCents } from './amounts.ts';
 import { activeCredential, issueToken } from './auth.ts';
-import { refundReceived } from './control-refunds.ts';
-import { viewDelivery, viewLedger, viewSeeded } from './control-views.ts';
+import {
+  type AccountView,
+  type ClientView,
+  type DeliveryView,
+  type LedgerView,
+  viewAccounts,
+  viewClient,
+  viewDelivery,
+  viewLedger,
+} from './control-views.ts';
 import { dataError, notFound } from './errors.ts';
-import { type Faults, faultRule } from './faults.ts';
-import { type App, operation, pathId, readBody } from './http.ts';
-import { receiveSpeiCredit } from './operations/credits.ts';
+import { Faults } from './faults.ts';
+import { uuid } from './http.ts';
+import { receiveSpeiCredit, refundCredit } from './operations/credits.ts';
 import { someExternalPayer } from './operations/instruments.ts';
-import type { RequestCounts } from './request-counts.ts';
+import { RequestCounts } from './request-counts.ts';
+import type { RestCustomer, RestNewTransaction, RestTransaction } from './rest.ts';
 import type { Seeded } from './seed.ts';
 import type { Client, Token } from './state.ts';
 import { formatTimestamp } from './timestamps.ts';
-import { viewTransaction } from './views.ts';
+import { viewCustomer, viewNewTransaction, viewTransaction } from './views.ts';
 import type { World } from './world.ts';
 
-const speiCredit = z.strictObject({
+export const creditOrder = z.strictObject({
   clabe: z.string(),
   amount: z.string(),
   payerName: z.string().min(1).default('Ordenante Externo'),
   concept: z.string().default('Pago recibido'),
 });
 
-const loss = z.strictObject({
-  type: z.enum(['MONEY_IN', 'STATUS_UPDATE', 'CEP']),
-  times: z.number().int().min(1).optional(),
+export const refundOrder = z.strictObject({
+  transactionId: uuid.optional(),
+  reason: z.string().min(1).default('Devolucion'),
 });
 
-/** At most a hundred years: more is a typing error. */
-const step = z.strictObject({ advanceSeconds: z.number().min(0).max(3.2e9) });
+export const completionOrder = z.strictObject({
+  id: uuid,
+  outcome: z.enum(['done', 'failed']).default('done'),
+});
 
-/** The control of the sandbox, for people and tests: no credentials, no faults (docs/sandbox.md). */
-export function controlRoutes(
-  app: App,
-  world: World,
-  seeded: readonly Seeded[],
-  faults: Faults,
-  counts: RequestCounts,
-): void {
-  const { clock, state, deliveries } = world;
-  app.use('/sandbox/*', operation('Sandbox', 'Control'));
-  const time = () => ({ now: formatTimestamp(clock.now(), 'iso'), speed: clock.speed });
+/** Simulated time. */
+export interface ClockView {
+  /** ISO 8601. */
+  now: string;
+  speed: number;
+}
 
-  app.get('/sandbox', async (c) => {
-    const described = [];
-    for (const one of seeded) described.push(viewSeeded(world, one, await currentToken(world, one.client)));
-    const [demo, ...otherClients] = described;
-    return c.json({ ...demo, otherClients, clock: time() });
-  });
+/** How often each endpoint was called: `{ "GET /v1/banks": 3 }`. */
+export interface RequestsView {
+  total: number;
+  counts: Record<string, number>;
+}
 
-  app.post('/sandbox/spei-credits', async (c) => {
-    const body = await readBody(c, speiCredit);
-    const amount = parseCents(body.amount);
+/** What was completed. */
+export type Completed = { transaction: RestTransaction } | { customer: RestCustomer };
+
+/** What people and tests do to a sandbox besides calling the service: docs/sandbox.md, "Control". */
+export class Control {
+  readonly faults = new Faults();
+  readonly counts = new RequestCounts();
+  readonly #world: World;
+  readonly #seeded: readonly Seeded[];
+
+  constructor(world: World, seeded: readonly Seeded[]) {
+    this.#world = world;
+    this.#seeded = seeded;
+  }
+
+  /** The demo client first. */
+  async clients(): Promise<ClientView[]> {
+    const views = [];
+    for (const one of this.#seeded) {
+      views.push(viewClient(this.#world, one, await currentToken(this.#world, one.client)));
+    }
+    return views;
+  }
+
+  /** Those of the demo client, with their balances of this moment. */
+  accounts(): AccountView[] {
+    return this.#seeded.slice(0, 1).flatMap((demo) => viewAccounts(this.#world, demo));
+  }
+
+  /** An SPEI credit arrives; resolves once each active webhook has been tried once. @throws ApiError */
+  async credit(
+    order: z.infer<typeof creditOrder>,
+  ): Promise<{ transaction: RestTransaction; deliveries: DeliveryView[] }> {
+    const world = this.#world;
+    const amount = parseCents(order.amount);
     if (amount === undefined || amount <= 0n) {
       throw dataError('body.amount: a string above zero with two decimals, such as "1250.00"');
     }
-    const account = state.accountByClabe(body.clabe);
+    const account = world.state.accountByClabe(order.clabe);
     if (account === undefined) throw notFound('clabe_not_found');
-    const payer = someExternalPayer(world, account.clientId, body.payerName);
-    const credit = {
+    const arrived = receiveSpeiCredit(world, {
       account,
-      payer,
+      payer: someExternalPayer(world, account.clientId, order.payerName),
       amount,
-      concept: body.concept,
+      concept: order.concept,
       reference: world.ids.digits('reference', 7),
-    };
-    const arrived = receiveSpeiCredit(world, credit);
+    });
     const sent = await arrived.deliveries;
-    return c.json(
-      { transaction: viewTransaction(world, arrived.transaction), deliveries: sent.map(viewDelivery) },
-      201,
-    );
-  });
+    return { transaction: viewTransaction(world, arrived.transaction), deliveries: sent.map(viewDelivery) };
+  }
 
-  app.post('/sandbox/refunds', async (c) => c.json(await refundReceived(c, world, seeded), 201));
+  /**
+   * Sends a received SPEI credit back, as the provider's dashboard can: the one named, or the demo client's latest that can
+   * be refunded.
+   *
+   * @throws ApiError 404 where there is none; 400 as endpoint 14.
+   */
+  refund({ transactionId, reason }: z.infer<typeof refundOrder>): { refund: RestNewTransaction } {
+    const { transactions } = this.#world.state;
+    const demo = this.#seeded[0]?.client.id;
+    const credit =
+      transactionId === undefined
+        ? [...transactions.values()].findLast(
+            ({ clientId, subCategory, status }) =>
+              clientId === demo && subCategory === 'SPEI_CREDIT' && status === 'LIQUIDATED',
+          )
+        : transactions.get(transactionId.toLowerCase());
+    if (credit === undefined) throw notFound('transaction_not_found');
+    return { refund: viewNewTransaction(this.#world, refundCredit(this.#world, credit, reason)) };
+  }
 
-  app.post('/sandbox/faults', async (c) => {
-    const rule = await readBody(c, faultRule);
-    faults.add(rule);
-    return c.json(rule, 201);
-  });
-  app.delete('/sandbox/faults', (c) => {
-    faults.clear();
-    return c.json({ faults: [] });
-  });
+  /**
+   * Ends at once what time or a webhook's answer would end; resolves once its webhooks have been tried.
+   *
+   * @throws ApiError 404 where nothing of this id is pending; 400 where it cannot end so.
+   */
+  async complete({ id, outcome }: z.infer<typeof completionOrder>): Promise<Completed> {
+    const world = this.#world;
+    const key = id.toLowerCase();
+    if (!(await world.pending.complete(key, outcome))) throw notFound('nothing_pending');
+    await world.clock.advance(0);
+    const transaction = world.state.transactions.get(key);
+    if (transaction !== undefined) return { transaction: viewTransaction(world, transaction) };
+    const customer = world.state.customers.get(key);
+    if (customer === undefined) throw notFound('nothing_pending');
+    return { customer: viewCustomer(world, customer) };
+  }
 
-  app.post('/sandbox/lost-messages', async (c) => {
-    const { type, times } = await readBody(c, loss);
-    deliveries.lose(type, times);
-    return c.json({ type, times }, 201);
-  });
-  app.delete('/sandbox/lost-messages', (c) => {
-    deliveries.loseNothing();
-    return c.json({ lost: [] });
-  });
+  time(): ClockView {
+    const { clock } = this.#world;
+    return { now: formatTimestamp(clock.now(), 'iso'), speed: clock.speed };
+  }
 
-  app.get('/sandbox/clock', (c) => c.json(time()));
-  app.post('/sandbox/clock', async (c) => {
-    const { advanceSeconds } = await readBody(c, step);
-    await clock.advance(advanceSeconds * 1000);
-    return c.json(time());
-  });
+  /** Moves simulated time on; resolves when everything that fell due has been done and delivered. */
+  async advance(seconds: number): Promise<ClockView> {
+    await this.#world.clock.advance(seconds * 1000);
+    return this.time();
+  }
 
-  app.get('/sandbox/ledger', (c) => c.json(viewLedger(world)));
+  ledger(): LedgerView {
+    return viewLedger(this.#world);
+  }
 
-  app.get('/sandbox/deliveries', (c) => c.json({ deliveries: deliveries.all().map(viewDelivery) }));
-  app.post('/sandbox/deliveries/:id/resend', async (c) => {
-    const delivery = deliveries.get(pathId(c, 'id'));
+  /** Oldest first. */
+  deliveries(): DeliveryView[] {
+    return this.#world.deliveries.all().map(viewDelivery);
+  }
+
+  /** Sends the same message again, once. @throws ApiError 404 */
+  async resend(id: string): Promise<DeliveryView> {
+    const { deliveries } = this.#world;
+    const delivery = deliveries.get(id);
     if (delivery === undefined) throw notFound('delivery_not_found');
     await deliveries.resend(delivery);
-    return c.json(viewDelivery(delivery));
-  });
+    return viewDelivery(delivery);
+  }
 
-  app.get('/sandbox/requests', (c) => c.json({ total: counts.total(), counts: counts.byRoute() }));
-  app.delete('/sandbox/requests', (c) => {
-    counts.clear();
-    return c.json({ total: 0, counts: {} });
-  });
+  requests(): RequestsView {
+    return { total: this.counts.total(), counts: this.counts.byRoute() };
+  }
+
+  /** No fault applies and no message is lost any more. */
+  heal(): void {
+    this.faults.clear();
+    this.#world.deliveries.loseNothing();
+  }
 }
 
 /** The client's newest token that is still good for a while, or a fresh one. */

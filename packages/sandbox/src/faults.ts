@@ -30,28 +30,52 @@ export const faultRule = z.strictObject({
 });
 
 export type FaultRule = z.infer<typeof faultRule>;
-type Fault = z.infer<typeof faultSchema>;
+export type Fault = z.infer<typeof faultSchema>;
+
+/** A fault that was added since the last clearing. */
+export interface FaultView extends Pick<FaultRule, 'match' | 'fault'> {
+  /** How often it may apply; null for any number of times. */
+  times: number | null;
+  /** How often it has applied. */
+  used: number;
+  /** Whether it can still apply. */
+  inForce: boolean;
+}
 
 /** The rules in force. The oldest that matches a request applies, `times` times or until cleared. */
 export class Faults {
-  #rules: { rule: FaultRule; left: number }[] = [];
+  #rules: { rule: FaultRule; used: number }[] = [];
 
   add(rule: FaultRule): void {
-    this.#rules.push({ rule, left: rule.times ?? Number.POSITIVE_INFINITY });
+    this.#rules.push({ rule, used: 0 });
   }
 
   clear(): void {
     this.#rules = [];
   }
 
+  /** Oldest first. */
+  all(): FaultView[] {
+    return this.#rules.map((entry) => ({
+      match: entry.rule.match,
+      fault: entry.rule.fault,
+      times: entry.rule.times ?? null,
+      used: entry.used,
+      inForce: isInForce(entry),
+    }));
+  }
+
   /** The fault for a request, which uses up one of its times. */
   take(method: string, path: string): Fault | undefined {
-    const entry = this.#rules.find(({ rule, left }) => left > 0 && matches(rule, method, path));
+    const entry = this.#rules.find((each) => isInForce(each) && matches(each.rule, method, path));
     if (entry === undefined) return undefined;
-    entry.left -= 1;
+    entry.used += 1;
     return entry.rule.fault;
   }
 }
+
+const isInForce = ({ rule, used }: { rule: FaultRule; used: number }): boolean =>
+  used < (rule.times ?? Number.POSITIVE_INFINITY);
 
 /** Applies faults around a request. */
 export function injectFaults(faults: Faults): MiddlewareHandler<Env> {
@@ -84,7 +108,8 @@ export const delayWork: MiddlewareHandler<Env> = async (c, next) => {
   return next();
 };
 
-async function spoil(c: Ctx, fault: Exclude<Fault, object | 'reset-before'>): Promise<void> {
+/** Does to the answer to a request that has been performed what a fault says. */
+export async function spoil(c: Ctx, fault: Exclude<Fault, object | 'reset-before'>): Promise<void> {
   if (fault === 'garbage') {
     replace(c, new Response('\u0000<<<{"id": ,]', { headers: { 'content-type': 'application/json' } }));
     return;

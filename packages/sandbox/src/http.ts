@@ -4,6 +4,7 @@ import { matchedRoutes } from 'hono/route';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { type ZodType, z } from 'zod';
 import { type ApiError, dataError, type Operation } from './errors.ts';
+import type { Transaction } from './state.ts';
 import { withExtraFields } from './views.ts';
 import type { World } from './world.ts';
 
@@ -16,6 +17,8 @@ export interface Env {
     bodyText: string | undefined;
     /** Real ms by which a fault holds the work up. */
     delayMs: number | undefined;
+    /** The transfer that the request has made. */
+    performed: Transaction | undefined;
   };
 }
 
@@ -95,8 +98,8 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Answers with JSON. */
-export function answer(c: Ctx, world: World, body: unknown, status: ContentfulStatusCode = 200): Response {
+/** Answers with JSON: `Body` is what `RestAnswers` says of the endpoint. */
+export function answer<Body>(c: Ctx, world: World, body: Body, status: ContentfulStatusCode = 200): Response {
   return c.json(withExtraFields(world.choices, body), status);
 }
 

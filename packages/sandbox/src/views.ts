@@ -2,6 +2,20 @@ import { formatCents } from './amounts.ts';
 import type { Choices, TimestampForm } from './choices.ts';
 import { ledgerAccount } from './ledger.ts';
 import type {
+  RestAccount,
+  RestAudit,
+  RestBank,
+  RestCep,
+  RestCredential,
+  RestCustomer,
+  RestInstrument,
+  RestNewTransaction,
+  RestParty,
+  RestToken,
+  RestTransaction,
+  RestWebhook,
+} from './rest.ts';
+import type {
   Account,
   Audit,
   Bank,
@@ -17,9 +31,6 @@ import type {
 import { formatTimestamp } from './timestamps.ts';
 import type { World } from './world.ts';
 
-/** A JSON object on its way out. */
-export type Json = Record<string, unknown>;
-
 /** The name of the sandbox's bank adapter. */
 const BANK_ADAPTER = 'SANDBOX_SPEI';
 
@@ -32,7 +43,7 @@ export function withExtraFields(choices: Choices, value: unknown): unknown {
   return { ...Object.fromEntries(known), xRevision: 7, x_links: [{ rel: 'self' }] };
 }
 
-export function viewCredential({ choices }: World, client: Client, credential: Credential): Json {
+export function viewCredential({ choices }: World, client: Client, credential: Credential): RestCredential {
   return {
     id: credential.id,
     client_id: client.id,
@@ -45,7 +56,7 @@ export function viewCredential({ choices }: World, client: Client, credential: C
   };
 }
 
-export function viewToken({ choices }: World, token: Token): Json {
+export function viewToken({ choices }: World, token: Token): RestToken {
   return {
     id: token.id,
     client_id: token.clientId,
@@ -59,18 +70,20 @@ export function viewToken({ choices }: World, token: Token): Json {
   };
 }
 
-export function viewBank({ choices }: World, bank: Bank): Json {
+export function viewBank({ choices }: World, bank: Bank): RestBank {
   const names = choices.bankFields;
-  return {
+  const named: Record<string, string> = {
     [names.id]: bank.id,
     [names.name]: bank.name,
     [names.institutionCode]: bank.institutionCode,
     [names.clabeCode]: bank.clabeCode,
   };
+  // The default choices name the fields as the type does.
+  return named as object as RestBank;
 }
 
 /** Response of account creation: every field (docs/upstream-api.md, "PrivateAccount"). */
-export function viewAccount({ choices, ledger }: World, account: Account): Json {
+export function viewAccount({ choices, ledger }: World, account: Account): RestAccount {
   return {
     id: account.id,
     bankId: account.bankId,
@@ -95,14 +108,14 @@ export function viewAccount({ choices, ledger }: World, account: Account): Json 
 }
 
 /** Item of GET accounts, which the spec promises less of. */
-export function viewListedAccount(world: World, account: Account): Json {
+export function viewListedAccount(world: World, account: Account): RestAccount {
   const view = viewAccount(world, account);
   if (!world.choices.leaveOutOptional) return view;
   const { bankAdapter: _adapter, ...rest } = view;
   return rest;
 }
 
-export function viewCustomer({ choices }: World, customer: Customer): Json {
+export function viewCustomer({ choices }: World, customer: Customer): RestCustomer {
   return {
     id: customer.id,
     clientId: customer.clientId,
@@ -120,7 +133,7 @@ export function viewCustomer({ choices }: World, customer: Customer): Json {
   };
 }
 
-export function viewInstrument({ choices }: World, instrument: Instrument): Json {
+export function viewInstrument({ choices }: World, instrument: Instrument): RestInstrument {
   return {
     id: instrument.id,
     bankId: instrument.bankId,
@@ -136,7 +149,7 @@ export function viewInstrument({ choices }: World, instrument: Instrument): Json
 }
 
 /** What a POST answers: the transaction without what only reads carry. */
-export function viewNewTransaction(world: World, transaction: Transaction): Json {
+export function viewNewTransaction(world: World, transaction: Transaction): RestNewTransaction {
   const { choices } = world;
   return {
     id: transaction.id,
@@ -161,7 +174,7 @@ export function viewNewTransaction(world: World, transaction: Transaction): Json
 }
 
 /** What endpoint 15 answers. */
-export function viewTransaction(world: World, transaction: Transaction): Json {
+export function viewTransaction(world: World, transaction: Transaction): RestTransaction {
   const { choices } = world;
   return {
     ...viewNewTransaction(world, transaction),
@@ -176,7 +189,7 @@ export function viewTransaction(world: World, transaction: Transaction): Json {
   };
 }
 
-export function viewWebhook({ choices }: World, webhook: Webhook): Json {
+export function viewWebhook({ choices }: World, webhook: Webhook): RestWebhook {
   const none = choices.absentTimestamp;
   const view = {
     id: webhook.id,
@@ -199,12 +212,12 @@ export function viewWebhook({ choices }: World, webhook: Webhook): Json {
 }
 
 /** The transient INITIALIZED appears on reads alone (docs/upstream-api.md, "dataCep.status"). */
-function statusOnRead({ choices, clock }: World, cep: Cep): string {
+function statusOnRead({ choices, clock }: World, cep: Cep): RestCep['status'] {
   const transient = clock.now() < cep.createdAt + choices.cepInitializedSeconds * 1000;
   return transient && cep.status === 'PENDING' ? 'INITIALIZED' : cep.status;
 }
 
-function viewCep({ choices, origin }: World, cep: Cep, status: string): Json {
+function viewCep({ choices, origin }: World, cep: Cep, status: RestCep['status']): RestCep {
   const form = choices.timestamps.cep;
   return {
     cepUrl: `${origin}/cep/${cep.validationId}`,
@@ -221,7 +234,7 @@ function viewCep({ choices, origin }: World, cep: Cep, status: string): Json {
   };
 }
 
-function viewEmbedded(choices: Choices, instrument: Instrument): Json {
+function viewEmbedded(choices: Choices, instrument: Instrument): RestParty {
   return {
     id: instrument.id,
     bankId: instrument.bankId,
@@ -235,7 +248,7 @@ function viewEmbedded(choices: Choices, instrument: Instrument): Json {
   };
 }
 
-function viewDetail(choices: Choices, { detail }: Instrument): Json {
+function viewDetail(choices: Choices, { detail }: Instrument): RestInstrument['instrumentDetail'] {
   if (detail.kind === 'clabe') {
     return {
       accountNumber: detail.accountNumber,
@@ -250,7 +263,7 @@ function viewDetail(choices: Choices, { detail }: Instrument): Json {
   };
 }
 
-function viewAudit(choices: Choices, audit: Audit): Json {
+function viewAudit(choices: Choices, audit: Audit): RestAudit {
   return {
     createdAt: stamp(choices, audit.createdAt),
     updatedAt: stamp(choices, audit.updatedAt),

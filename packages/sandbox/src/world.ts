@@ -5,6 +5,7 @@ import type { Deliveries } from './deliveries.ts';
 import type { Ids } from './ids.ts';
 import type { Ledger } from './ledger.ts';
 import type { Logger } from './logger.ts';
+import type { Pending } from './pending.ts';
 import type { State } from './state.ts';
 
 /** The parts of one sandbox, handed to every route and operation. */
@@ -15,6 +16,7 @@ export interface World {
   readonly clabes: ClabeIssuer;
   readonly state: State;
   readonly ledger: Ledger;
+  readonly pending: Pending;
   readonly deliveries: Deliveries;
   /** Hosts that webhooks may be delivered to, besides those of loopback. */
   readonly webhookHosts: readonly string[];

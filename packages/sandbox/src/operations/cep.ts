@@ -1,6 +1,8 @@
+import { magicOf, says } from '../magic.ts';
 import { cepMessage } from '../messages.ts';
-import type { Cep, Instrument, Transaction } from '../state.ts';
+import type { Cep, Transaction } from '../state.ts';
 import type { World } from '../world.ts';
+import { settlementSeconds } from './money-out.ts';
 
 const MINUTE = 60;
 
@@ -26,16 +28,30 @@ const FIRST_DELAYED_ATTEMPT = 4;
  * The CEP of one that says "Other holder" names somebody else than the holder it was registered with.
  */
 export function followCep(world: World, validation: Transaction, cep: Cep): void {
-  const issuedAt = cep.createdAt + issuedAfterSeconds(world, validation.destination) * 1000;
+  const issuedAt = cep.createdAt + issuedAfterSeconds(world, validation) * 1000;
   const sharedId = world.ids.uuid('message');
-  const attempt = (number: number) => {
-    if (world.clock.now() >= issuedAt) complete(world, validation, cep);
-    else if (number === ATTEMPTS.length) cep.status = 'FAILED';
-    else cep.status = number >= FIRST_DELAYED_ATTEMPT ? 'DELAYED' : 'PENDING';
+  const tell = () => {
     const idMsg = world.choices.cepSharesMessageId ? sharedId : world.ids.uuid('message');
     const message = cepMessage(world, validation, idMsg);
     if (message !== undefined) world.deliveries.enqueue(message);
-    if (cep.status === 'PENDING' || cep.status === 'DELAYED') schedule(number + 1);
+  };
+  const end = world.pending.add(validation.id, {
+    done: () => {
+      complete(world, validation, cep);
+      tell();
+    },
+    failed: () => {
+      cep.status = 'FAILED';
+      tell();
+    },
+  });
+  const attempt = (number: number) => {
+    if (cep.status === 'COMPLETED' || cep.status === 'FAILED') return;
+    if (world.clock.now() >= issuedAt) return end('done');
+    if (number === ATTEMPTS.length) return end('failed');
+    cep.status = number >= FIRST_DELAYED_ATTEMPT ? 'DELAYED' : 'PENDING';
+    tell();
+    schedule(number + 1);
   };
   const schedule = (number: number) => {
     const seconds = ATTEMPTS[number - 1];
@@ -44,13 +60,15 @@ export function followCep(world: World, validation: Transaction, cep: Cep): void
   schedule(1);
 }
 
-const says = ({ alias, detail }: Instrument, words: string): boolean =>
-  `${alias} ${detail.holderName}`.toLowerCase().includes(words);
-
-function issuedAfterSeconds(world: World, destination: Instrument): number {
-  if (says(destination, 'no receipt')) return Number.POSITIVE_INFINITY;
+function issuedAfterSeconds(world: World, validation: Transaction): number {
+  const { destination } = validation;
+  const magic = magicOf(validation);
+  // A transfer that has not arrived has no receipt.
+  if (magic === 'failed' || magic === 'stuck' || says(destination, 'no receipt'))
+    return Number.POSITIVE_INFINITY;
   if (says(destination, 'late receipt')) return ATTEMPTS[LATE_ATTEMPT - 1] ?? 0;
-  return world.choices.cepIssuedAfterSeconds;
+  const settled = magic === 'late' ? settlementSeconds(world, magic) : 0;
+  return Math.max(settled, world.choices.cepIssuedAfterSeconds);
 }
 
 /** Who owns the account of a destination that says "Other holder". */

@@ -42,13 +42,19 @@ export function receiveSpeiCredit(
     ...(credit.trackingId === undefined ? {} : { trackingId: credit.trackingId }),
   });
   post(world, transaction, SPEI, heldFor(clientId));
-  const message = speiCreditMessage(world, transaction, (accepted, refundReason) => {
-    if (accepted) {
+  let reason = 'Rejected by the receiver';
+  const end = world.pending.add(transaction.id, {
+    done: () => {
       post(world, transaction, heldFor(clientId), ledgerAccount(credit.account.id));
       changeStatus(world, transaction, 'LIQUIDATED');
-    } else {
-      sendBack(world, transaction, heldFor(clientId), refundReason ?? 'Rejected by the receiver');
-    }
+    },
+    failed: () => {
+      sendBack(world, transaction, heldFor(clientId), reason);
+    },
+  });
+  const message = speiCreditMessage(world, transaction, (accepted, refundReason) => {
+    reason = refundReason ?? reason;
+    void end(accepted ? 'done' : 'failed');
   });
   return { transaction, deliveries: world.deliveries.send(message) };
 }

@@ -1,5 +1,6 @@
 import { conflict, dataError } from '../errors.ts';
 import { ledgerAccount } from '../ledger.ts';
+import { refuseByMagic } from '../magic.ts';
 import { internalCreditMessage } from '../messages.ts';
 import type { Transaction } from '../state.ts';
 import type { World } from '../world.ts';
@@ -36,6 +37,7 @@ export function transferInternally(
     throw dataError('Source and destination must differ.');
   }
   checkFunds(world, account, amount);
+  refuseByMagic({ destination, description: body.transaction_request.description, amount });
   const leg = {
     clientId,
     source,

@@ -1,4 +1,5 @@
 import { ledgerAccount, SPEI } from '../ledger.ts';
+import { magicOf, refuseByMagic } from '../magic.ts';
 import { statusUpdateMessage } from '../messages.ts';
 import type { Transaction } from '../state.ts';
 import type { World } from '../world.ts';
@@ -16,6 +17,11 @@ import {
   usableSpeiSource,
 } from './requests.ts';
 
+/** A late transfer takes so many times as long as an ordinary one. */
+const LATE_TIMES = 10;
+/** Simulated ms from the settlement of a transfer to its return. */
+const RETURNED_AFTER_MS = 60_000;
+
 /** Starts an outbound SPEI transfer (docs/upstream-api.md, endpoint 11): INITIALIZED now, LIQUIDATED on the clock. @throws ApiError */
 export function startMoneyOut(
   world: World,
@@ -28,12 +34,14 @@ export function startMoneyOut(
   const destination = ownDestination(world, clientId, body.destination_instrument_id);
   checkActiveDestination(world, destination);
   checkFunds(world, account, amount);
+  const { description } = body.transaction_request;
+  refuseByMagic({ destination, description, amount });
   const transaction = recordTransaction(world, {
     clientId,
     source,
     destination,
     amount,
-    description: body.transaction_request.description,
+    description,
     externalReference: body.transaction_request.external_reference,
     category: 'DEBIT_TRANS',
     subCategory: 'SPEI_DEBIT',
@@ -44,25 +52,45 @@ export function startMoneyOut(
   return transaction;
 }
 
-/** Lets an outbound SPEI transfer settle on the clock. */
+/** Lets an outbound SPEI transfer settle on the clock, or become of it what it says itself. */
 export function liquidateLater(world: World, transaction: Transaction): void {
-  const total = world.choices.moneyOutSeconds * 1000;
-  if (world.choices.valuesBeyondTheSpec) {
-    world.clock.schedule(transaction.createdAt + total / 2, () =>
-      changeStatus(world, transaction, 'IN_PROCESS'),
-    );
-  }
-  world.clock.schedule(transaction.createdAt + total, () => {
-    changeStatus(world, transaction, 'LIQUIDATED');
-    world.deliveries.enqueue(
-      statusUpdateMessage(world, transaction.clientId, {
-        resource: 'TRANSACTION',
-        id: transaction.id,
-        status: transaction.status,
-      }),
-    );
-    return arriveInside(world, transaction);
+  const magic = magicOf(transaction);
+  const end = world.pending.add(transaction.id, {
+    done: () => liquidate(world, transaction, magic === 'returned'),
+    failed: () => giveBack(world, transaction),
   });
+  if (magic === 'stuck') return;
+  const total = settlementSeconds(world, magic) * 1000;
+  if (world.choices.valuesBeyondTheSpec) {
+    world.clock.schedule(transaction.createdAt + total / 2, () => {
+      if (transaction.status === 'INITIALIZED') changeStatus(world, transaction, 'IN_PROCESS');
+    });
+  }
+  world.clock.schedule(transaction.createdAt + total, () => end(magic === 'failed' ? 'failed' : 'done'));
+}
+
+/** Simulated seconds until a transfer settles. */
+export const settlementSeconds = ({ choices }: World, magic: ReturnType<typeof magicOf>): number =>
+  choices.moneyOutSeconds * (magic === 'late' ? LATE_TIMES : 1);
+
+async function liquidate(world: World, transaction: Transaction, isReturned: boolean): Promise<void> {
+  tellStatus(world, transaction, 'LIQUIDATED');
+  if (!isReturned) return arriveInside(world, transaction);
+  const end = world.pending.add(transaction.id, { done: () => giveBack(world, transaction) });
+  world.clock.schedule(world.clock.now() + RETURNED_AFTER_MS, () => end('done'));
+}
+
+/** The other bank did not take the money, or sends it back. */
+function giveBack(world: World, transaction: Transaction): void {
+  const account = accountOf(world, transaction.source);
+  if (account !== undefined) post(world, transaction, SPEI, ledgerAccount(account.id));
+  tellStatus(world, transaction, 'REFUNDED');
+}
+
+function tellStatus(world: World, transaction: Transaction, status: string): void {
+  changeStatus(world, transaction, status);
+  const change = { resource: 'TRANSACTION', id: transaction.id, status };
+  world.deliveries.enqueue(statusUpdateMessage(world, transaction.clientId, change));
 }
 
 /** A transfer to a CLABE of the sandbox's own comes back from SPEI as a credit. */

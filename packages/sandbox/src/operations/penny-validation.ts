@@ -1,5 +1,6 @@
 import { dataError, preconditionFailed } from '../errors.ts';
 import { ledgerAccount, SPEI } from '../ledger.ts';
+import { refuseByMagic } from '../magic.ts';
 import type { Transaction } from '../state.ts';
 import { formatDayMonthYear } from '../timestamps.ts';
 import type { World } from '../world.ts';
@@ -40,6 +41,7 @@ export function startPennyValidation(
     throw preconditionFailed('A CEP webhook must be registered.');
   }
   checkFunds(world, account, ONE_CENTAVO);
+  refuseByMagic({ destination, description, amount: ONE_CENTAVO });
   const now = world.clock.now();
   const transaction = recordTransaction(world, {
     clientId,

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import type { RestAnswers } from '../endpoints.ts';
 import { dataError, notFound } from '../errors.ts';
 import { type App, answer, operation, pathId, readBody, uuid } from '../http.ts';
 import { openAccount } from '../operations/accounts.ts';
 import { checkOwnClient } from '../operations/requests.ts';
 import { cutPage } from '../paging.ts';
+import type { RestNewAccount } from '../rest.ts';
 import type { Customer } from '../state.ts';
 import { viewAccount, viewListedAccount } from '../views.ts';
 import type { World } from '../world.ts';
@@ -14,7 +16,7 @@ const clientAccount = z.object({
   client_bank_adapter_id: uuid,
   client_id: uuid,
   account_id: uuid,
-});
+}) satisfies z.ZodType<RestNewAccount>;
 
 const customerAccount = clientAccount.partial();
 
@@ -29,7 +31,12 @@ export function accountRoutes(app: App, world: World): void {
       : state.accounts.made(clientId).filter(({ ownerType }) => ownerType === 'CLIENT');
     const { page, size, total, items } = cutPage(c, accounts, choices.openListPage);
     const data = items.map((account) => viewListedAccount(world, account));
-    return answer(c, world, { currentPage: page, perPage: size, totalItem: total, data });
+    return answer<RestAnswers['GET /v1/clients/{clientId}/accounts']>(c, world, {
+      currentPage: page,
+      perPage: size,
+      totalItem: total,
+      data,
+    });
   });
 
   app.post(
@@ -42,7 +49,12 @@ export function accountRoutes(app: App, world: World): void {
       const ownerId = body.owner_id.toLowerCase();
       const customer = ownerId === clientId ? undefined : findCustomer(world, clientId, ownerId);
       if (ownerId !== clientId && customer === undefined) throw notFound('owner_not_found');
-      return answer(c, world, open(world, clientId, customer, body), 201);
+      return answer<RestAnswers['POST /v1/clients/{clientId}/private_accounts']>(
+        c,
+        world,
+        open(world, clientId, customer, body),
+        201,
+      );
     },
   );
 
@@ -61,7 +73,12 @@ export function accountRoutes(app: App, world: World): void {
       if (body.owner_id !== undefined && body.owner_id.toLowerCase() !== customer.id) {
         throw dataError('body.owner_id: the owner of the account is the customer in the path.');
       }
-      return answer(c, world, open(world, clientId, customer, body), 200);
+      return answer<RestAnswers['POST /v1/clients/{clientId}/customers/{customerId}/private_accounts']>(
+        c,
+        world,
+        open(world, clientId, customer, body),
+        200,
+      );
     },
   );
 }

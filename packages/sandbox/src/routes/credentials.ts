@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { issueToken } from '../auth.ts';
+import type { RestAnswers } from '../endpoints.ts';
 import { otherClient, unauthenticated } from '../errors.ts';
 import { type App, answer, operation, readBody, uuid } from '../http.ts';
 import { viewCredential, viewToken } from '../views.ts';
@@ -12,7 +13,7 @@ export function credentialRoutes(app: App, world: World): void {
   app.get('/v1/clients/:clientId/credentials', operation('Credentials', 'ListCredentials'), (c) => {
     const client = world.state.clients.get(c.get('clientId'));
     const data = client?.credentials.map((credential) => viewCredential(world, client, credential)) ?? [];
-    return answer(c, world, { data });
+    return answer<RestAnswers['GET /v1/clients/{clientId}/credentials']>(c, world, { data });
   });
 
   app.post(
@@ -28,7 +29,11 @@ export function credentialRoutes(app: App, world: World): void {
         ({ status, secret }) => status === 'ACTIVE' && secret === body.client_secret,
       );
       if (credential === undefined) throw unauthenticated();
-      return answer(c, world, viewToken(world, await issueToken(world, client, credential)));
+      return answer<RestAnswers['POST /v1/clients/{clientId}/auth/credential-tokens']>(
+        c,
+        world,
+        viewToken(world, await issueToken(world, client, credential)),
+      );
     },
   );
 }

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { isClabe } from '../clabe.ts';
+import type { RestAnswers } from '../endpoints.ts';
 import { dataError, notFound } from '../errors.ts';
 import { type App, answer, check, operation, pathId, readBody, uuid } from '../http.ts';
 import { registerInstrument } from '../operations/instruments.ts';
 import { checkOwnClient } from '../operations/requests.ts';
 import { cutPage } from '../paging.ts';
+import type { RestNewInstrument } from '../rest.ts';
 import type { CardDetail, ClabeDetail, Instrument } from '../state.ts';
 import { viewInstrument } from '../views.ts';
 import type { World } from '../world.ts';
@@ -30,7 +32,7 @@ const registration = z.object({
   debit_card: debitCard.optional(),
   virtual_clabe: z.record(z.string(), z.unknown()).optional(),
   instrumentKind: z.string().optional(),
-});
+}) satisfies z.ZodType<RestNewInstrument>;
 
 /** Endpoints 8, 9 and 10. */
 export function instrumentRoutes(app: App, world: World): void {
@@ -45,7 +47,12 @@ export function instrumentRoutes(app: App, world: World): void {
         : ofCustomer(world, c.get('clientId'), customerId.toLowerCase());
     const { page, size, total, items } = cutPage(c, instruments, choices.instrumentPage);
     const data = items.map((instrument) => viewInstrument(world, instrument));
-    return answer(c, world, { data, currentPage: page, perPage: size, totalItems: total });
+    return answer<RestAnswers['GET /v1/clients/{clientId}/instruments']>(c, world, {
+      data,
+      currentPage: page,
+      perPage: size,
+      totalItems: total,
+    });
   });
 
   app.get(
@@ -54,7 +61,11 @@ export function instrumentRoutes(app: App, world: World): void {
     (c) => {
       const instrument = state.instruments.get(pathId(c, 'instrumentId'));
       if (instrument?.clientId !== c.get('clientId')) throw notFound('instrument_not_found');
-      return answer(c, world, viewInstrument(world, instrument));
+      return answer<RestAnswers['GET /v1/clients/{clientId}/instruments/{instrumentId}']>(
+        c,
+        world,
+        viewInstrument(world, instrument),
+      );
     },
   );
 
@@ -70,7 +81,12 @@ export function instrumentRoutes(app: App, world: World): void {
     const { bankId, detail } = readReceiver(world, body);
     const { alias, rfc } = body;
     const instrument = registerInstrument(world, { clientId, customerId, bankId, alias, rfc, detail });
-    return answer(c, world, viewInstrument(world, instrument), choices.instrumentCreated);
+    return answer<RestAnswers['POST /v1/clients/{clientId}/instruments']>(
+      c,
+      world,
+      viewInstrument(world, instrument),
+      choices.instrumentCreated,
+    );
   });
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { html } from 'hono/html';
 import { formatCents } from '../amounts.ts';
@@ -9,7 +10,9 @@ import type { Transaction } from '../state.ts';
 import { formatTimestamp } from '../timestamps.ts';
 import type { World } from '../world.ts';
 
-const DOCS = new URL('../../../../docs/sandbox.md', import.meta.url);
+/** The page of docs/sandbox.md: beside what was built, or in the repository whose sources run. */
+const BUILT_DOCS = new URL('../sandbox.md', import.meta.url);
+const DOCS = existsSync(BUILT_DOCS) ? BUILT_DOCS : new URL('../../../../docs/sandbox.md', import.meta.url);
 
 const HEADERS = {
   'content-security-policy':

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { parseCents } from '../amounts.ts';
+import type { RestAnswers } from '../endpoints.ts';
 import { dataError, notFound, preconditionFailed } from '../errors.ts';
 import { type App, answer, operation, pathId, readBody, uuid } from '../http.ts';
 import { refundCredit } from '../operations/credits.ts';
 import { transferInternally } from '../operations/internal-transaction.ts';
 import { startMoneyOut } from '../operations/money-out.ts';
 import { startPennyValidation } from '../operations/penny-validation.ts';
+import type { RestPennyValidation, RestRefund, RestTransfer } from '../rest.ts';
 import type { Transaction } from '../state.ts';
 import { viewNewTransaction, viewTransaction } from '../views.ts';
 import type { World } from '../world.ts';
@@ -24,24 +26,29 @@ const transfer = z.object({
     amount: z.string(),
     currency: z.string(),
   }),
-});
+}) satisfies z.ZodType<RestTransfer>;
 
 const pennyValidation = z.object({
   ...parties,
   description: z.string().optional(),
   external_reference: z.string().optional(),
-});
+}) satisfies z.ZodType<RestPennyValidation>;
 
 const refund = z.union([
   z.object({ amount: z.string(), description: z.string() }),
   z.object({ refundReason: z.string(), amount: z.undefined().optional() }),
-]);
+]) satisfies z.ZodType<RestRefund>;
 
 /** Endpoints 11 to 15. */
 export function transactionRoutes(app: App, world: World): void {
   app.post('/v1/transactions/money_out', operation('Transactions', 'MoneyOut'), async (c) => {
     const transaction = startMoneyOut(world, c.get('clientId'), await readBody(c, transfer));
-    return answer(c, world, viewNewTransaction(world, transaction));
+    c.set('performed', transaction);
+    return answer<RestAnswers['POST /v1/transactions/money_out']>(
+      c,
+      world,
+      viewNewTransaction(world, transaction),
+    );
   });
 
   app.post(
@@ -49,14 +56,24 @@ export function transactionRoutes(app: App, world: World): void {
     operation('Transactions', 'InternalTransaction'),
     async (c) => {
       const transaction = transferInternally(world, c.get('clientId'), await readBody(c, transfer));
-      return answer(c, world, viewNewTransaction(world, transaction));
+      c.set('performed', transaction);
+      return answer<RestAnswers['POST /v1/transactions/internal_transaction']>(
+        c,
+        world,
+        viewNewTransaction(world, transaction),
+      );
     },
   );
 
   app.post('/v1/transactions/penny_validation', operation('Transactions', 'PennyValidation'), async (c) => {
     const body = await readBody(c, pennyValidation);
     const transaction = startPennyValidation(world, c.get('clientId'), body);
-    return answer(c, world, viewNewTransaction(world, transaction));
+    c.set('performed', transaction);
+    return answer<RestAnswers['POST /v1/transactions/penny_validation']>(
+      c,
+      world,
+      viewNewTransaction(world, transaction),
+    );
   });
 
   app.post(
@@ -68,7 +85,12 @@ export function transactionRoutes(app: App, world: World): void {
       if (body.amount !== undefined) checkFullAmount(credit, body.amount);
       const description = body.amount === undefined ? body.refundReason : body.description;
       const made = refundCredit(world, credit, description);
-      return answer(c, world, viewNewTransaction(world, made), world.choices.refundCreated);
+      return answer<RestAnswers['POST /v1/clients/{clientId}/transactions/{transactionId}/refund']>(
+        c,
+        world,
+        viewNewTransaction(world, made),
+        world.choices.refundCreated,
+      );
     },
   );
 
@@ -86,7 +108,11 @@ export function transactionRoutes(app: App, world: World): void {
       if (asked.some(([wanted, actual]) => wanted !== undefined && wanted !== actual)) {
         throw notFound('transaction_not_found');
       }
-      return answer(c, world, viewTransaction(world, transaction));
+      return answer<RestAnswers['GET /v1/clients/{clientId}/transactions/{transactionId}']>(
+        c,
+        world,
+        viewTransaction(world, transaction),
+      );
     },
   );
 }

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import type { RestAnswers } from '../endpoints.ts';
 import { dataError, notFound } from '../errors.ts';
 import { type App, answer, type Ctx, operation, pathId, readBody, uuid } from '../http.ts';
 import { checkOwnClient } from '../operations/requests.ts';
 import { isWebhookHost, refusedHost } from '../own-hosts.ts';
 import { cutPage } from '../paging.ts';
+import type { RestNewWebhook, RestWebhookChange } from '../rest.ts';
 import type { Webhook } from '../state.ts';
 import { viewWebhook } from '../views.ts';
 import type { World } from '../world.ts';
@@ -18,7 +20,7 @@ const creation = z.object({
   token,
   webhook_type: z.enum(['MONEY_IN', 'STATUS_UPDATE', 'CEP']),
   auth_type: z.string().optional(),
-});
+}) satisfies z.ZodType<RestNewWebhook>;
 
 const legacyCreation = creation.extend({ webhook_type: z.enum(['MONEY_IN', 'STATUS_UPDATE']) });
 
@@ -27,7 +29,7 @@ const change = z.object({
   token: token.optional(),
   webhook_status: z.enum(['ACTIVE', 'INACTIVE']).optional(),
   auth_type: z.string().optional(),
-});
+}) satisfies z.ZodType<RestWebhookChange>;
 
 /** Endpoints 16 to 19. */
 export function webhookRoutes(app: App, world: World): void {
@@ -40,7 +42,12 @@ export function webhookRoutes(app: App, world: World): void {
       .filter(({ deletedAt }) => choices.deletedWebhooksListed || deletedAt === undefined);
     const { page, size, total, items } = cutPage(c, webhooks, choices.openListPage);
     const data = items.map((webhook) => viewWebhook(world, webhook));
-    return answer(c, world, { currentPage: page, perPage: size, totalItem: total, data });
+    return answer<RestAnswers['GET /v1/clients/{clientId}/webhooks']>(c, world, {
+      currentPage: page,
+      perPage: size,
+      totalItem: total,
+      data,
+    });
   });
 
   app.post('/v1/clients/:clientId/webhooks', operation('Webhooks', 'CreateWebhook'), async (c) =>
@@ -67,7 +74,11 @@ export function webhookRoutes(app: App, world: World): void {
     webhook.updatedAt = clock.now();
     return choices.webhookAnswers === 'wrapped'
       ? c.body(null, 204)
-      : answer(c, world, viewWebhook(world, webhook));
+      : answer<RestAnswers['PATCH /v1/clients/{clientId}/webhooks/{id}']>(
+          c,
+          world,
+          viewWebhook(world, webhook),
+        );
   });
 
   app.delete(one, operation('Webhooks', 'DeleteWebhook'), (c) => {
@@ -98,7 +109,12 @@ export function webhookRoutes(app: App, world: World): void {
       updatedAt: now,
     };
     state.webhooks.set(webhook.id, webhook);
-    return answer(c, world, viewWebhook(world, webhook), choices.webhookCreated);
+    return answer<RestAnswers['POST /v1/clients/{clientId}/webhooks']>(
+      c,
+      world,
+      viewWebhook(world, webhook),
+      choices.webhookCreated,
+    );
   }
 
   /** The sandbox calls what is registered here, and shows what it is answered: not for anybody's sake. */

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { type Control, completionOrder, creditOrder, refundOrder } from './control.ts';
+import { faultRule } from './faults.ts';
+import { type App, operation, pathId, readBody } from './http.ts';
+import type { World } from './world.ts';
+
+export const loss = z.strictObject({
+  type: z.enum(['MONEY_IN', 'STATUS_UPDATE', 'CEP']),
+  times: z.number().int().min(1).optional(),
+});
+
+/** At most a hundred years: more is a typing error. */
+export const step = z.strictObject({ advanceSeconds: z.number().min(0).max(3.2e9) });
+
+/** The control of the sandbox, for people and tests: no credentials, no faults (docs/sandbox.md). */
+export function controlRoutes(app: App, { deliveries }: World, control: Control): void {
+  const { faults, counts } = control;
+  app.use('/sandbox/*', operation('Sandbox', 'Control'));
+
+  app.get('/sandbox', async (c) => {
+    const [demo, ...otherClients] = await control.clients();
+    return c.json({ ...demo, otherClients, clock: control.time() });
+  });
+
+  app.post('/sandbox/spei-credits', async (c) =>
+    c.json(await control.credit(await readBody(c, creditOrder)), 201),
+  );
+  app.post('/sandbox/refunds', async (c) => c.json(control.refund(await readBody(c, refundOrder)), 201));
+  app.post('/sandbox/completions', async (c) =>
+    c.json(await control.complete(await readBody(c, completionOrder)), 201),
+  );
+
+  app.get('/sandbox/faults', (c) => c.json({ faults: faults.all() }));
+  app.post('/sandbox/faults', async (c) => {
+    const rule = await readBody(c, faultRule);
+    faults.add(rule);
+    return c.json(rule, 201);
+  });
+  app.delete('/sandbox/faults', (c) => {
+    faults.clear();
+    return c.json({ faults: [] });
+  });
+
+  app.post('/sandbox/lost-messages', async (c) => {
+    const { type, times } = await readBody(c, loss);
+    deliveries.lose(type, times);
+    return c.json({ type, times }, 201);
+  });
+  app.delete('/sandbox/lost-messages', (c) => {
+    deliveries.loseNothing();
+    return c.json({ lost: [] });
+  });
+
+  app.get('/sandbox/clock', (c) => c.json(control.time()));
+  app.post('/sandbox/clock', async (c) => {
+    const { advanceSeconds } = await readBody(c, step);
+    return c.json(await control.advance(advanceSeconds));
+  });
+
+  app.get('/sandbox/ledger', (c) => c.json(control.ledger()));
+
+  app.get('/sandbox/deliveries', (c) => c.json({ deliveries: control.deliveries() }));
+  app.post('/sandbox/deliveries/:id/resend', async (c) => c.json(await control.resend(pathId(c, 'id'))));
+
+  app.get('/sandbox/requests', (c) => c.json(control.requests()));
+  app.delete('/sandbox/requests', (c) => {
+    counts.clear();
+    return c.json({ total: 0, counts: {} });
+  });
+}

@@ -1,0 +1,170 @@
+import {
+  type ClockView,
+  type Completed,
+  type Control,
+  completionOrder,
+  creditOrder,
+  type RequestsView,
+  refundOrder,
+} from './control.ts';
+import { loss, step } from './control-routes.ts';
+import type { AccountView, ClientView, DeliveryView, LedgerView } from './control-views.ts';
+import type { Endpoint } from './endpoints.ts';
+import { type Fault, type FaultView, faultRule } from './faults.ts';
+import { check } from './http.ts';
+import type { Outcome } from './pending.ts';
+import type { RestNewTransaction, RestTransaction, RestWebhookType } from './rest.ts';
+import { type Sandbox, type SandboxOptions, startWithControl } from './start.ts';
+
+export interface CreateOptions extends Partial<Omit<SandboxOptions, 'speed'>> {
+  /** Default 1. */
+  seed?: number;
+  /** Default any free port of loopback. */
+  port?: number;
+  /** `stepped`, the default: time moves when `advance` moves it. Otherwise it also runs, so many times faster than real time. */
+  clock?: 'stepped' | { speed: number };
+}
+
+export interface CreditOrder {
+  /** One of the sandbox's own accounts, such as `sandbox.accounts[0].clabe`. */
+  clabe: string;
+  /** Pesos with two decimals, `1250.00`. */
+  amount: string;
+  payerName?: string;
+  concept?: string;
+}
+
+export interface RefundOrder {
+  /** Default the demo client's latest credit that can be refunded. */
+  transactionId?: string;
+  reason?: string;
+}
+
+/** A span of simulated time; its parts add up. */
+export interface Span {
+  days?: number;
+  hours?: number;
+  minutes?: number;
+  seconds?: number;
+}
+
+/**
+ * What goes wrong with the requests to an endpoint, `times` times or until `heal`:
+ *
+ * - `lose: 'request'` resets the connection before the request is performed, `lose: 'answer'` after it;
+ * - `answer: 'truncate'` ends the answer in the middle of its body, `'hang'` never answers, `'garbage'` answers 200 with bytes
+ *   that are no JSON; the request has been performed;
+ * - `delayMs` performs the request so many real ms later;
+ * - `status` answers with this status and body; the request is performed with `commit: true` alone.
+ */
+export type Failure = (
+  | { lose: 'request' | 'answer' }
+  | { answer: 'truncate' | 'hang' | 'garbage' }
+  | { delayMs: number }
+  | { status: number; body?: unknown; commit?: boolean }
+) & { times?: number };
+
+/** A sandbox with its control in hand. What is known of the demo client stands beside it, under the names of `GET /sandbox`. */
+export interface TestSandbox extends Sandbox, Omit<ClientView, 'accounts' | 'clabeInstrumentIds'> {
+  /** The demo client's accounts, with their balances of this moment. */
+  readonly accounts: readonly [AccountView, ...AccountView[]];
+  /** Clients that have nothing to do with the demo client. */
+  readonly otherClients: readonly ClientView[];
+  /** The endpoints of the service. */
+  readonly endpoints: readonly Endpoint[];
+  /** An SPEI credit arrives from outside; resolves once each active MONEY_IN webhook has been tried once. */
+  credit(order: CreditOrder): Promise<{ transaction: RestTransaction; deliveries: DeliveryView[] }>;
+  /** Sends a received SPEI credit back. */
+  refund(order?: RefundOrder): Promise<{ refund: RestNewTransaction }>;
+  /** Moves simulated time on; resolves when everything that fell due has been done and delivered, in order. */
+  advance(span: Span): Promise<ClockView>;
+  /** Ends at once what is pending: a transfer, a receipt, a held credit or a customer's validation. */
+  complete(id: string, outcome?: Outcome): Promise<Completed>;
+  /** Has the requests to an endpoint go wrong from now on. */
+  fail(endpoint: Endpoint, failure: Failure): Promise<void>;
+  /** The next `times` webhook messages of a type, or all of them, are sent to nobody. */
+  loseMessages(type: RestWebhookType, times?: number): Promise<void>;
+  /** Ends all that `fail` and `loseMessages` began. */
+  heal(): Promise<void>;
+  /** What `fail` has added since the last `heal`, with how often each was used. */
+  faults(): Promise<FaultView[]>;
+  ledger(): Promise<LedgerView>;
+  /** Every webhook sent, with each attempt and its reply. */
+  deliveries(): Promise<DeliveryView[]>;
+  /** Sends the same message again, once. */
+  resend(deliveryId: string): Promise<DeliveryView>;
+  /** How often each endpoint was called. */
+  requests(): Promise<RequestsView>;
+  clock(): Promise<ClockView>;
+  /** Ends it at once: connections, timers, deliveries under way. */
+  close(): Promise<void>;
+}
+
+/** Starts a sandbox for a test or a program. Rejects when the port is taken. */
+export async function createSandbox(options: CreateOptions = {}): Promise<TestSandbox> {
+  const { clock = 'stepped', ...others } = options;
+  const speed = clock === 'stepped' ? 0 : clock.speed;
+  const started = await startWithControl({ seed: 1, port: 0, ...others, speed });
+  const { sandbox, control, world } = started;
+  const [demo, ...otherClients] = await control.clients();
+  if (demo === undefined) throw new Error('the seed data holds no client');
+  const { accounts: _atTheStart, ...client } = demo;
+  // Its keys are the routes of the service, which a test compares with the type.
+  const endpoints = [...started.endpoints] as Endpoint[];
+  return {
+    ...client,
+    ...sandbox,
+    otherClients,
+    endpoints,
+    get accounts() {
+      return someAccounts(control);
+    },
+    credit: async (order) => control.credit(check(creditOrder, order, 'credit')),
+    refund: async (order = {}) => control.refund(check(refundOrder, order, 'refund')),
+    async advance(span) {
+      const { advanceSeconds } = check(step, { advanceSeconds: secondsOf(span) }, 'advance');
+      return control.advance(advanceSeconds);
+    },
+    complete: async (id, outcome = 'done') =>
+      control.complete(check(completionOrder, { id, outcome }, 'complete')),
+    async fail(endpoint, failure) {
+      if (!started.endpoints.has(endpoint)) {
+        throw new TypeError(`An endpoint is needed such as "${endpoints[0]}", got "${endpoint}".`);
+      }
+      control.faults.add(check(faultRule, ruleOf(endpoint, failure), 'fail'));
+    },
+    async loseMessages(type, times) {
+      const lost = check(loss, { type, ...(times === undefined ? {} : { times }) }, 'loseMessages');
+      world.deliveries.lose(lost.type, lost.times);
+    },
+    heal: async () => control.heal(),
+    faults: async () => control.faults.all(),
+    ledger: async () => control.ledger(),
+    deliveries: async () => control.deliveries(),
+    resend: async (id) => control.resend(id),
+    requests: async () => control.requests(),
+    clock: async () => control.time(),
+    close: sandbox.stop,
+  };
+}
+
+function someAccounts(control: Control): readonly [AccountView, ...AccountView[]] {
+  const [first, ...rest] = control.accounts();
+  if (first === undefined) throw new Error('the demo client has no account');
+  return [first, ...rest];
+}
+
+const secondsOf = ({ days = 0, hours = 0, minutes = 0, seconds = 0 }: Span): number =>
+  ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
+
+function ruleOf(endpoint: Endpoint, { times, ...failure }: Failure): unknown {
+  const [method, path = ''] = endpoint.split(' ');
+  const match = { method, path: path.replaceAll(/\{\w+\}/g, '*') };
+  return { match, fault: faultOf(failure), ...(times === undefined ? {} : { times }) };
+}
+
+function faultOf(failure: Failure): Fault {
+  if ('lose' in failure) return failure.lose === 'request' ? 'reset-before' : 'reset-after-commit';
+  if ('answer' in failure) return failure.answer;
+  return failure;
+}

@@ -1,0 +1,46 @@
+import { preconditionFailed } from './errors.ts';
+
+/** How a pending thing ends. */
+export type Outcome = 'done' | 'failed';
+
+/** What an end does; `failed` is missing where the service knows no failure. */
+export interface Ends {
+  done(): Promise<void> | void;
+  failed?(): Promise<void> | void;
+}
+
+type End = (outcome: Outcome) => Promise<void> | void;
+
+/** What the clock or a webhook's answer will end, by the id of the transaction or customer. */
+export class Pending {
+  readonly #ends = new Map<string, Set<{ ends: Ends; end: End }>>();
+
+  /** Returns what ends the thing. The first end counts; later ones do nothing. */
+  add(id: string, ends: Ends): End {
+    const all = this.#ends.get(id) ?? new Set();
+    const entry = {
+      ends,
+      end: (outcome: Outcome) => {
+        if (!all.delete(entry)) return;
+        if (all.size === 0) this.#ends.delete(id);
+        return ends[outcome]?.();
+      },
+    };
+    all.add(entry);
+    this.#ends.set(id, all);
+    return entry.end;
+  }
+
+  /**
+   * Ends at once all that is pending of an id, in the order in which it began.
+   *
+   * @returns false where nothing is pending.
+   * @throws ApiError FAILED_PRECONDITION where a part of it cannot fail.
+   */
+  async complete(id: string, outcome: Outcome): Promise<boolean> {
+    const all = [...(this.#ends.get(id) ?? [])];
+    if (all.some(({ ends }) => ends[outcome] === undefined)) throw preconditionFailed('It cannot fail.');
+    for (const { end } of all) await end(outcome);
+    return all.length > 0;
+  }
+}

@@ -1,0 +1,178 @@
+import { createHmac } from 'node:crypto';
+import type { Server } from 'node:http';
+import { createRequire } from 'node:module';
+import { buildApp } from './app.ts';
+import { type Choices, defaultChoices } from './choices.ts';
+import { ClabeIssuer } from './clabe.ts';
+import { Clock } from './clock.ts';
+import { Control, currentToken } from './control.ts';
+import { addCrowd } from './crowd.ts';
+import { Deliveries } from './deliveries.ts';
+import type { App } from './http.ts';
+import { Ids } from './ids.ts';
+import { Ledger } from './ledger.ts';
+import { type Logger, silentLogger } from './logger.ts';
+import { ownBankId } from './operations/record.ts';
+import { OWN_INSTITUTION } from './participants.ts';
+import { Pending } from './pending.ts';
+import { seed } from './seed.ts';
+import { HISTORY_MS } from './seed-history.ts';
+import { State } from './state.ts';
+import type { World } from './world.ts';
+
+// Imported, both would have Node read `http.WebSocket`, and load a second undici for it: a twentieth of a start.
+const { createServer } = process.getBuiltinModule('node:http');
+const { getRequestListener }: typeof import('@hono/node-server') = createRequire(import.meta.url)(
+  '@hono/node-server',
+);
+
+export interface SandboxOptions {
+  /** 0 takes any free port. */
+  port: number;
+  /** Default 127.0.0.1. */
+  host?: string;
+  /** How many times faster than real time the sandbox lives; at 0 its time moves only when stepped. */
+  speed: number;
+  /** The same seed yields the same ids, credentials and CLABEs. */
+  seed: number;
+  /**
+   * Names this start: what is made after the seed data then has ids of its own, as with a provider that never repeats a
+   * message. Needed where a receiver remembers messages for longer than the sandbox lives.
+   */
+  run?: string;
+  /** Names that it answers to, besides those of loopback; without ports, in lower case. */
+  hosts?: readonly string[];
+  /** Hosts that webhooks may be delivered to, besides those of loopback; in lower case. */
+  webhookHosts?: readonly string[];
+  /** How many customers the demo client has beyond those of the story, each with an account; default none. */
+  customers?: number;
+  /** What differs from `defaultChoices`. */
+  choices?: Partial<Choices>;
+  logger?: Logger;
+}
+
+/** A running sandbox, with the demo client's credentials. */
+export interface Sandbox {
+  /** Origin, such as `http://127.0.0.1:4010`. */
+  url: string;
+  clientId: string;
+  apiKey: string;
+  clientSecret: string;
+  accessToken: string;
+  /** The account that the demo client's own money is in. */
+  centralizing: { readonly instrumentId: string; readonly clabe: string };
+  /** Recipients at other banks. */
+  clabeInstrumentIds: readonly string[];
+  /** Ends it at once: connections, timers, deliveries under way. */
+  stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Longer than any client keeps an idle connection, so that none is closed under a request on its way. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** A sandbox and what is done to it from within its process. */
+export interface Started {
+  readonly sandbox: Sandbox;
+  readonly control: Control;
+  readonly world: World;
+  /** Its endpoints, as docs/upstream-api.md writes them: `GET /v1/clients/{clientId}/accounts`. */
+  readonly endpoints: ReadonlySet<string>;
+}
+
+/** Starts the REST service of the spec over HTTP. Rejects when the port is taken. */
+export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> =>
+  (await startWithControl(options)).sandbox;
+
+/** As {@link startSandbox}. */
+export async function startWithControl(options: SandboxOptions): Promise<Started> {
+  const choices = { ...defaultChoices, ...options.choices };
+  const logger = options.logger ?? silentLogger;
+  const world = makeWorld(options, choices, logger);
+  const seeded = await seed(world);
+  const { customers = 0 } = options;
+  if (customers > 0 && seeded[0] !== undefined)
+    addCrowd(world, seeded[0].client, customers, ownBankId(world));
+  if (options.run !== undefined) world.ids.beginRun(options.run);
+  const [demo] = seeded;
+  if (demo === undefined) throw new Error('the seed data holds no client');
+  const { client } = demo;
+  const centralizing = demo.accounts.find(
+    ({ instrumentId }) => instrumentId === client.centralizingInstrumentId,
+  );
+  if (centralizing === undefined) throw new Error('the seed data holds no account of the client itself');
+  const { token } = await currentToken(world, client);
+
+  const control = new Control(world, seeded);
+  const app = buildApp(world, seeded, control, options.hosts ?? []);
+  const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  await listen(server, options.port, options.host ?? '127.0.0.1');
+  world.origin = originOf(server);
+  world.clock.start();
+
+  const stop = async () => {
+    world.clock.stop();
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await Promise.all([closed, world.deliveries.stop()]);
+  };
+  const sandbox: Sandbox = {
+    url: world.origin,
+    clientId: client.id,
+    apiKey: client.apiKey,
+    clientSecret: client.credentials[0]?.secret ?? '',
+    accessToken: token,
+    centralizing: { instrumentId: client.centralizingInstrumentId, clabe: centralizing.clabeNumber },
+    clabeInstrumentIds: demo.clabe.map(({ id }) => id),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+  return { sandbox, control, world, endpoints: endpointsOf(app) };
+}
+
+const endpointsOf = ({ routes }: App): ReadonlySet<string> =>
+  new Set(
+    routes
+      .filter(({ method, path }) => method !== 'ALL' && path.startsWith('/v1/'))
+      .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`),
+  );
+
+function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): World {
+  const clock = new Clock(options.speed, Date.now() - HISTORY_MS, logger);
+  const ids = new Ids(options.seed);
+  const state = new State();
+  const webhookHosts = options.webhookHosts ?? [];
+  return {
+    choices,
+    clock,
+    ids,
+    clabes: new ClabeIssuer(OWN_INSTITUTION.slice(-3), ids),
+    state,
+    ledger: new Ledger(),
+    pending: new Pending(),
+    deliveries: new Deliveries(choices, clock, ids, state, webhookHosts),
+    webhookHosts,
+    logger,
+    tokenKey: createHmac('sha256', 'sandbox token key').update(String(options.seed)).digest(),
+    origin: '',
+  };
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function originOf(server: Server): string {
+  const address = server.address();
+  if (typeof address !== 'object' || address === null)
+    throw new Error('the sandbox does not listen on a port');
+  const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return `http://${host}:${address.port}`;
+}
