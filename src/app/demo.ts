@@ -1,6 +1,6 @@
 import { isOwnHost, type Sandbox, startSandbox } from '#sandbox';
-import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import type { IngressAddresses } from '../operation/context.ts';
+import { registerWebhooks } from './register-webhooks.ts';
 
 export interface DemoOptions {
   /** Where the sandbox listens on loopback; 0 for any free port. */
@@ -37,33 +37,10 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   return {
     upstreamUrl: sandbox.url,
     isOwnHost: (host) => isOwnHost(host, options.hosts),
-    async registerWebhooks(ingress) {
-      await Promise.all(EVENT_TYPES.map((type) => registerWebhook(sandbox, ingress, type)));
-    },
+    registerWebhooks: (ingress) => registerWebhooks(sandbox, ingress),
     welcome: (gatewayUrl) => welcome(sandbox, gatewayUrl, options.speed),
     stop: () => sandbox.stop(),
   };
-}
-
-/** Registers one webhook as any client of the service would (docs/upstream-api.md, endpoint 17). */
-async function registerWebhook(sandbox: Sandbox, ingress: IngressAddresses, type: EventType): Promise<void> {
-  const { clientId } = sandbox;
-  const response = await fetch(`${sandbox.url}/v1/clients/${clientId}/webhooks`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      client_id: clientId,
-      url: ingress.url(clientId, type),
-      token: ingress.token(clientId, type),
-      webhook_type: type,
-      auth_type: 'AUTH',
-    }),
-  });
-  if (!response.ok) {
-    throw new Error(
-      `The sandbox refused the ${type} webhook with status ${response.status}: ${await response.text()}`,
-    );
-  }
 }
 
 function welcome(sandbox: Sandbox, gatewayUrl: string, speed: number): string {

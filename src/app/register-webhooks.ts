@@ -1,0 +1,40 @@
+import { EVENT_TYPES, type EventType } from '../events/log.ts';
+import type { IngressAddresses } from '../operation/context.ts';
+
+/** Where a sandbox is, and one of its clients. */
+export interface SandboxAccess {
+  /** Origin, such as `http://127.0.0.1:4010`. */
+  readonly url: string;
+  readonly clientId: string;
+  readonly accessToken: string;
+}
+
+/** Registers the gateway's own ingress for what the sandbox notifies. @throws Error where the sandbox refuses. */
+export async function registerWebhooks(sandbox: SandboxAccess, ingress: IngressAddresses): Promise<void> {
+  await Promise.all(EVENT_TYPES.map((type) => registerWebhook(sandbox, ingress, type)));
+}
+
+/** Registers one webhook as any client of the service would (docs/upstream-api.md, endpoint 17). */
+async function registerWebhook(
+  sandbox: SandboxAccess,
+  ingress: IngressAddresses,
+  type: EventType,
+): Promise<void> {
+  const { clientId } = sandbox;
+  const response = await fetch(`${sandbox.url}/v1/clients/${clientId}/webhooks`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      client_id: clientId,
+      url: ingress.url(clientId, type),
+      token: ingress.token(clientId, type),
+      webhook_type: type,
+      auth_type: 'AUTH',
+    }),
+  });
+  if (!response.ok) {
+    throw new Error(
+      `The sandbox refused the ${type} webhook with status ${response.status}: ${await response.text()}`,
+    );
+  }
+}

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLogger } from '../observability/logger.ts';
+import { readVariables } from './config.ts';
+import { configure, isLocalhost } from './configure.ts';
+import { buildServer } from './gateway.ts';
+import { registerWebhooks, type SandboxAccess } from './register-webhooks.ts';
+
+/** A running gateway, as a test uses it. */
+export interface TestGateway extends AsyncDisposable {
+  /** Of the graph, over HTTP, Server-Sent Events and WebSocket: `http://127.0.0.1:41234/graphql`. */
+  readonly url: string;
+  /** The demo client's access token, for `authorization: Bearer …`. */
+  readonly token: string;
+  /** Ends the gateway and forgets its events. The sandbox runs on. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a gateway in this process on a free port of loopback, in front of a sandbox that runs, with its webhooks registered
+ * there. It keeps its events in a folder of its own for as long as it runs.
+ *
+ * @param options.sandbox as `createSandbox` of `@pasarela/sandbox` returns it.
+ */
+export async function createGateway({ sandbox }: { readonly sandbox: SandboxAccess }): Promise<TestGateway> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-testing-'));
+  const variables = readVariables({
+    UPSTREAM_URL: sandbox.url,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    DATA_DIR: dataDir,
+    WEBHOOK_SECRET: randomBytes(32).toString('base64url'),
+    INTROSPECTION: 'true',
+    UPSTREAM_REPORT: 'true',
+    LOG_LEVEL: 'error',
+  });
+  const server = buildServer(
+    { ...configure(variables, sandbox.url), publicUrl: 'self', allowsOrigin: isLocalhost },
+    createLogger(variables.LOG_LEVEL),
+  );
+  const close = async () => {
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  try {
+    const url = `${await server.start()}/graphql`;
+    await registerWebhooks(sandbox, server.ingress);
+    return { url, token: sandbox.accessToken, close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
