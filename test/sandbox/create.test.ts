@@ -1,0 +1,169 @@
+import { expect, test } from 'vitest';
+import {
+  createSandbox,
+  type Endpoint,
+  type RestAnswers,
+  type RestBodies,
+  type TestSandbox,
+} from '../../packages/sandbox/src/index.ts';
+import { openReceiver } from './harness.ts';
+
+const MONEY_OUT = 'POST /v1/transactions/money_out';
+const TRANSFER = 'POST /v1/transactions/internal_transaction';
+const BANKS = 'GET /v1/banks';
+
+/** The keys of `RestAnswers`, which the compiler holds to be all of them. */
+const ANSWERED = {
+  'GET /v1/clients/{clientId}/credentials': true,
+  'POST /v1/clients/{clientId}/auth/credential-tokens': true,
+  'GET /v1/banks': true,
+  'GET /v1/clients/{clientId}/accounts': true,
+  'POST /v1/clients/{clientId}/private_accounts': true,
+  'POST /v1/clients/{clientId}/customers/{customerId}/private_accounts': true,
+  'GET /v1/clients/{clientId}/customers': true,
+  'GET /v1/clients/{clientId}/instruments': true,
+  'GET /v1/clients/{clientId}/instruments/{instrumentId}': true,
+  'POST /v1/clients/{clientId}/instruments': true,
+  'POST /v1/transactions/money_out': true,
+  'POST /v1/transactions/internal_transaction': true,
+  'POST /v1/transactions/penny_validation': true,
+  'POST /v1/clients/{clientId}/transactions/{transactionId}/refund': true,
+  'GET /v1/clients/{clientId}/transactions/{transactionId}': true,
+  'GET /v1/clients/{clientId}/webhooks': true,
+  'POST /v1/clients/{clientId}/webhooks': true,
+  'GET /v1/clients/{clientId}/webhooks/{id}': true,
+  'PATCH /v1/clients/{clientId}/webhooks/{id}': true,
+  'DELETE /v1/clients/{clientId}/webhooks/{id}': true,
+  'POST /v1/webhooks': true,
+} satisfies Record<Endpoint, true>;
+
+/** Calls an endpoint as a typed client would. */
+async function call<E extends keyof RestBodies>(
+  sandbox: TestSandbox,
+  endpoint: E,
+  body: RestBodies[E],
+): Promise<RestAnswers[E]> {
+  const [method = '', path = ''] = endpoint.split(' ');
+  const response = await fetch(sandbox.url + path.replace('{clientId}', sandbox.clientId), {
+    method,
+    headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(`${endpoint} answered ${response.status}`);
+  // What each endpoint answers is what the types under test say.
+  return (await response.json()) as RestAnswers[E];
+}
+
+const pay = (sandbox: TestSandbox, endpoint: typeof MONEY_OUT | typeof TRANSFER, to: string | undefined) =>
+  call(sandbox, endpoint, {
+    client_id: sandbox.clientId,
+    source_instrument_id: sandbox.centralizingInstrumentId,
+    destination_instrument_id: to ?? '',
+    transaction_request: { external_reference: '1', description: 'Pago', amount: '10.00', currency: 'MXN' },
+  });
+
+test('a test has a sandbox in five lines', async () => {
+  const sandbox = await createSandbox({ seed: 7 });
+  const credit = await sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount: '1250.00' });
+  await sandbox.advance({ minutes: 5 });
+  await sandbox.fail('POST /v1/transactions/money_out', { lose: 'answer' });
+  await expect(pay(sandbox, MONEY_OUT, sandbox.clabeInstrumentIds[0])).rejects.toThrow('fetch failed');
+  expect(credit.transaction).toMatchObject({ amount: '1250.00', transactionStatus: 'LIQUIDATED' });
+  await sandbox.close();
+  await expect(fetch(sandbox.url)).rejects.toThrow('fetch failed');
+});
+
+test('every endpoint of the service has the type of its answer', async () => {
+  await using sandbox = await createSandbox();
+  expect([...sandbox.endpoints].sort()).toEqual(Object.keys(ANSWERED).sort());
+});
+
+test('accounts, the ledger and the requests tell how it stands now', async () => {
+  await using sandbox = await createSandbox();
+  const [before, other] = [sandbox.accounts[0].availableBalance, sandbox.internalInstrumentIds[1]];
+  await pay(sandbox, TRANSFER, other);
+  expect(Number(sandbox.accounts[0].availableBalance)).toBe(Number(before) - 10);
+  expect((await sandbox.ledger()).movements.at(-1)).toMatchObject({ amount: '10.00', description: 'Pago' });
+  expect(await sandbox.requests()).toEqual({ total: 1, counts: { [TRANSFER]: 1 } });
+  const { refund } = await sandbox.refund();
+  expect(refund.originalTransactionId).toBe(sandbox.transactions.refundableCreditId);
+});
+
+test('a fault tells how often it was used, over HTTP too, and heals', async () => {
+  await using sandbox = await createSandbox();
+  await sandbox.fail(BANKS, { status: 503, times: 1 });
+  await sandbox.fail('GET /v1/clients/{clientId}/accounts', { lose: 'request' });
+  const get = (path: string) =>
+    fetch(sandbox.url + path, { headers: { authorization: `Bearer ${sandbox.accessToken}` } });
+  expect((await get('/v1/banks')).status).toBe(503);
+  expect((await get('/v1/banks')).status).toBe(200);
+  await expect(get(`/v1/clients/${sandbox.clientId}/accounts`)).rejects.toThrow('fetch failed');
+  const faults = await sandbox.faults();
+  expect(faults).toMatchObject([
+    { match: { method: 'GET', path: '/v1/banks' }, times: 1, used: 1, inForce: false },
+    { match: { path: '/v1/clients/*/accounts' }, times: null, inForce: true },
+  ]);
+  // Clients of HTTP repeat a GET whose connection was reset.
+  expect(faults[1]?.used).toBeGreaterThan(0);
+  expect(await (await fetch(`${sandbox.url}/sandbox/faults`)).json()).toEqual({ faults });
+  await sandbox.heal();
+  expect(await sandbox.faults()).toEqual([]);
+  expect((await get(`/v1/clients/${sandbox.clientId}/accounts`)).status).toBe(200);
+});
+
+test('lost messages are sent to nobody until it heals, and a delivery can be sent again', async () => {
+  await using sandbox = await createSandbox();
+  await using receiver = await openReceiver();
+  await call(sandbox, 'POST /v1/clients/{clientId}/webhooks', {
+    client_id: sandbox.clientId,
+    url: receiver.url,
+    token: 'a token',
+    webhook_type: 'MONEY_IN',
+  });
+  const credit = () => sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount: '1.00' });
+  await sandbox.loseMessages('MONEY_IN');
+  expect((await credit()).deliveries).toEqual([]);
+  await sandbox.heal();
+  const { deliveries } = await credit();
+  expect(deliveries).toMatchObject([{ state: 'ANSWERED', webhookType: 'MONEY_IN' }]);
+  await sandbox.resend(deliveries[0]?.id ?? '');
+  expect(await sandbox.deliveries()).toMatchObject([{ attempts: [{ status: 201 }, { status: 201 }] }]);
+  expect(receiver.received).toHaveLength(2);
+});
+
+test.each<[string, (sandbox: TestSandbox) => Promise<unknown>, string]>([
+  // @ts-expect-error no endpoint is called so
+  ['an unknown endpoint', (sandbox) => sandbox.fail('GET /v1/bank', { lose: 'answer' }), 'GET /v1/bank'],
+  [
+    'a time that is no number',
+    // @ts-expect-error minutes are a number
+    (sandbox) => sandbox.advance({ minutes: 'five' }),
+    'advance.advanceSeconds',
+  ],
+  ['a CLABE of nobody', (sandbox) => sandbox.credit({ clabe: '0', amount: '1.00' }), 'clabe_not_found'],
+  [
+    'an amount without decimals',
+    (sandbox) => sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount: '1' }),
+    'two decimals',
+  ],
+  [
+    'a thing that is not pending',
+    (sandbox) => sandbox.complete(sandbox.transactions.moneyOutId),
+    'nothing_pending',
+  ],
+])('%s is refused in words', async (_name, act, words) => {
+  await using sandbox = await createSandbox();
+  await expect(act(sandbox)).rejects.toThrow(words);
+});
+
+test('the clock stands still until it is stepped, or runs where that is wanted', async () => {
+  await using stepped = await createSandbox();
+  await using running = await createSandbox({ clock: { speed: 1_000 } });
+  const { now } = await stepped.clock();
+  expect((await stepped.clock()).now).toBe(now);
+  expect(Date.parse((await stepped.advance({ hours: 1, minutes: 2, seconds: 3 })).now)).toBe(
+    Date.parse(now) + 3_723_000,
+  );
+  const begin = (await running.clock()).now;
+  await expect.poll(async () => (await running.clock()).now).not.toBe(begin);
+});
