@@ -170,7 +170,7 @@ it.each(['nodenext', 'bundler'])(
 );
 
 it('npx starts it alone, with its options and its help, until a signal', { timeout: 60_000 }, async () => {
-  const help = await run('npx', ['--no', '@pasarela/sandbox', '--help'], project);
+  const help = await run('npx', ['@pasarela/sandbox', '--help'], project);
   const bin = join(project, 'node_modules/.bin/pasarela-sandbox');
   await using program = startProgram(bin, { SANDBOX_SEED: '7' }, ['--port', '0', '--speed', '0']);
   const [, url = ''] = await program.says(/A page +(http:\S+)/);
