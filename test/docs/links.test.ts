@@ -30,6 +30,7 @@ it.each([
   'docs/clients.md',
   'src/graphql/executor/README.md',
   'packages/client/README.md',
+  'packages/sandbox/README.md',
   'examples/mobile/README.md',
   'docs/operations.md',
   'docs/decisions/README.md',

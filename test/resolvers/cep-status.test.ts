@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSandbox, type TestSandbox } from '../../packages/sandbox/src/index.ts';
 import { type SteppedClock, steppedClock } from '../helpers/clock.ts';
-import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { cep } from '../helpers/ingress.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { subscribeOverWebSocket, TRANSPORTS } from '../helpers/subscriber.ts';
@@ -19,29 +20,30 @@ const LAGS = [250, 500, 1_000, 2_000, 4_000];
 
 let gateway: RunningGateway;
 let clock: SteppedClock;
-// biome-ignore lint/suspicious/noExplicitAny: what the sandbox says of itself.
-let seeded: any;
+let sandbox: TestSandbox;
 beforeAll(async () => {
   clock = steppedClock();
   // No webhook is registered: what messages come, the tests send.
-  gateway = await startGateway({ webhooks: false, clock });
-  seeded = await control(gateway.sandbox, 'GET', '/sandbox');
+  sandbox = await createSandbox();
+  gateway = await startGateway({ sandbox, webhooks: false, clock });
 });
-afterAll(() => gateway.stop());
+afterAll(async () => {
+  await gateway.stop();
+  await sandbox.close();
+});
 
-async function validate(destinationInstrumentId: string): Promise<string> {
+async function validate(destinationInstrumentId: string | null | undefined): Promise<string> {
   const { data } = await gateway.query(VALIDATE, {
     input: {
       idempotencyKey: randomUUID(),
-      sourceInstrumentId: seeded.centralizingInstrumentId,
+      sourceInstrumentId: sandbox.centralizingInstrumentId,
       destinationInstrumentId,
     },
   });
   return data.createPennyValidation.transaction.id;
 }
 
-const advance = (advanceSeconds: number) =>
-  control(gateway.sandbox, 'POST', '/sandbox/clock', { advanceSeconds });
+const advance = (seconds: number) => sandbox.advance({ seconds });
 
 async function tell(transactionId: string, status: string): Promise<void> {
   const { clientId } = gateway.sandbox;
@@ -59,7 +61,7 @@ describe.each(TRANSPORTS)('over %s, where webhooks cannot be relied on,', (_, su
     subscribe(gateway.graphql, gateway.sandbox.accessToken, { query: CEP_STATUS, variables: { id } });
 
   it('a receipt of which no message comes is COMPLETED by reading', async () => {
-    const id = await validate(seeded.clabeInstrumentIds[0]);
+    const id = await validate(sandbox.clabeInstrumentIds[0]);
     await using subscriber = follow(id);
     await subscriber.received(1);
     await clock.asleep(FIRST_POLLS);
@@ -74,7 +76,7 @@ describe.each(TRANSPORTS)('over %s, where webhooks cannot be relied on,', (_, su
   });
 
   it('a receipt that never comes, and of which no message comes, is FAILED by reading', async () => {
-    const id = await validate(seeded.noReceiptInstrumentId);
+    const id = await validate(sandbox.noReceiptInstrumentId);
     await using subscriber = follow(id);
     await subscriber.received(1);
     for (let poll = 0; poll < 3; poll += 1) await clock.pass(FIRST_POLLS);
@@ -100,7 +102,7 @@ describe.each(TRANSPORTS)('over %s, where webhooks cannot be relied on,', (_, su
   });
 
   it('a message that comes late takes nothing back', async () => {
-    const id = await validate(seeded.lateReceiptInstrumentId);
+    const id = await validate(sandbox.lateReceiptInstrumentId);
     await using subscriber = follow(id);
     await subscriber.received(1);
     for (const status of ['DELAYED', 'PENDING', 'DELAYED', 'COMPLETED', 'PENDING']) await tell(id, status);
@@ -124,7 +126,7 @@ describe('phones with a token each that wait for one receipt', () => {
       clock: stepped,
       config: { service: serviceFor(sandbox) },
     });
-    const id = await validate(seeded.clabeInstrumentIds[0]);
+    const id = await validate(sandbox.clabeInstrumentIds[0]);
     const tokens = await Promise.all(
       Array.from({ length: phones }, (_, index) => callerToken({ sub: `phone ${index}` })),
     );
@@ -134,13 +136,16 @@ describe('phones with a token each that wait for one receipt', () => {
     await Promise.all(subscribers.map((subscriber) => subscriber.received(1)));
     await stepped.asleep(FIRST_POLLS);
     await advance(200);
-    await control(sandbox, 'DELETE', '/sandbox/requests');
+    const reads = async () => {
+      const { counts } = await sandbox.requests();
+      return counts['GET /v1/clients/{clientId}/transactions/{transactionId}'] ?? 0;
+    };
+    const before = await reads();
     await stepped.pass(FIRST_POLLS);
     for (const { ended } of subscribers) expect(await ended).toBeUndefined();
     for (const { results } of subscribers) {
       expect(results.map(({ data }) => data.cepStatus.cep.status)).toEqual(['PENDING', 'COMPLETED']);
     }
-    const { counts } = await control(sandbox, 'GET', '/sandbox/requests');
-    expect(counts['GET /v1/clients/{clientId}/transactions/{transactionId}']).toBe(1);
+    expect((await reads()) - before).toBe(1);
   });
 });

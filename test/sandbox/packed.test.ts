@@ -114,7 +114,7 @@ it('the packed file holds what runs with its types, its page and its licence, an
     'package.json',
   ]);
   const docs = await readFile(folder('docs/sandbox.md'), 'utf8');
-  expect(await readFile(join(root, 'dist/sandbox.md'), 'utf8')).toBe(docs);
+  expect(await readFile(join(root, 'dist', 'sandbox.md'), 'utf8')).toBe(docs);
   expect(await readFile(join(root, 'LICENSE'), 'utf8')).toBe(await readFile(folder('LICENSE'), 'utf8'));
   const [own, all] = [await json(join(root, 'package.json')), await json(folder('package.json'))];
   expect(all.dependencies).toMatchObject(own.dependencies);

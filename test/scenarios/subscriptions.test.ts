@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { createSandbox, type TestSandbox } from '../../packages/sandbox/src/index.ts';
+import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { TRANSPORTS } from '../helpers/subscriber.ts';
 import { until } from '../helpers/until.ts';
 import { VARIANTS } from '../helpers/variants.ts';
@@ -20,31 +21,28 @@ const VALIDATE = `mutation ($input: CreatePennyValidationInput!) {
 
 describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
   let gateway: RunningGateway;
-  // biome-ignore lint/suspicious/noExplicitAny: what the sandbox says of itself.
-  let seeded: any;
+  let sandbox: TestSandbox;
   let token: string;
   let keys = 0;
   beforeAll(async () => {
-    gateway = await startGateway({ sandboxOptions });
-    token = gateway.sandbox.accessToken;
-    seeded = await control(gateway.sandbox, 'GET', '/sandbox');
+    sandbox = await createSandbox(sandboxOptions);
+    gateway = await startGateway({ sandbox });
+    token = sandbox.accessToken;
   });
-  afterAll(() => gateway.stop());
+  afterAll(async () => {
+    await gateway.stop();
+    await sandbox.close();
+  });
 
   const credit = (amount: string, concept: string) =>
-    control(gateway.sandbox, 'POST', '/sandbox/spei-credits', {
-      clabe: seeded.accounts[0].clabe,
-      amount,
-      payerName: 'Ana Torres',
-      concept,
-    });
+    sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount, payerName: 'Ana Torres', concept });
 
-  async function startValidation(destinationInstrumentId: string): Promise<string> {
+  async function startValidation(destinationInstrumentId: string | null | undefined): Promise<string> {
     keys += 1;
     const { data, errors } = await gateway.query(VALIDATE, {
       input: {
         idempotencyKey: `validation-${keys}`,
-        sourceInstrumentId: seeded.centralizingInstrumentId,
+        sourceInstrumentId: sandbox.centralizingInstrumentId,
         destinationInstrumentId,
       },
     });
@@ -56,8 +54,7 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
     return data.createPennyValidation.transaction.id;
   }
 
-  const advance = (advanceSeconds: number) =>
-    control(gateway.sandbox, 'POST', '/sandbox/clock', { advanceSeconds });
+  const advance = (seconds: number) => sandbox.advance({ seconds });
 
   describe.each(TRANSPORTS)('over %s', (transport, subscribe) => {
     it('a credit arrives, with what was read of its transaction', async () => {
@@ -104,7 +101,7 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
     });
 
     it('a receipt is PENDING, then COMPLETED with the holder’s name, and the stream completes', async () => {
-      const id = await startValidation(seeded.clabeInstrumentIds[0]);
+      const id = await startValidation(sandbox.clabeInstrumentIds[0]);
       await using subscriber = subscribe(gateway.graphql, token, { query: CEP, variables: { id } });
       await subscriber.received(1);
       await advance(200);
@@ -119,7 +116,7 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
     });
 
     it('a receipt that never comes is DELAYED, then FAILED', async () => {
-      const id = await startValidation(seeded.noReceiptInstrumentId);
+      const id = await startValidation(sandbox.noReceiptInstrumentId);
       await using subscriber = subscribe(gateway.graphql, token, { query: CEP, variables: { id } });
       await subscriber.received(1);
       await advance(600);
@@ -131,7 +128,7 @@ describe.each(VARIANTS)('on %s', (_variant, sandboxOptions) => {
     });
 
     it.each([
-      ['a transaction that is no penny validation', () => seeded.transactions.refundableCreditId],
+      ['a transaction that is no penny validation', () => sandbox.transactions.refundableCreditId],
       ['a malformed id', () => '../banks'],
     ])('the receipt of %s is BAD_USER_INPUT', async (_case, id) => {
       await using subscriber = subscribe(gateway.graphql, token, { query: CEP, variables: { id: id() } });
