@@ -118,7 +118,6 @@ describe.each(TRANSPORTS)('over %s, where webhooks cannot be relied on,', (_, su
 describe('phones with a token each that wait for one receipt', () => {
   it('are all told what one reading finds, where no message comes', async () => {
     const phones = 100;
-    const sandbox = gateway.sandbox;
     const stepped = steppedClock();
     await using service = await startGateway({
       sandbox,

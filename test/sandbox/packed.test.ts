@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { folder, run } from '../helpers/packages.ts';
@@ -9,6 +9,7 @@ import { startProgram } from '../helpers/program.ts';
 
 const json = async (file: string) => JSON.parse(await readFile(file, 'utf8'));
 const SANDBOX = folder('packages/sandbox');
+const PAGE = 'docs/sandbox.md';
 
 /** The five lines, and what a test would look at. */
 const FIVE_LINES = `import assert from 'node:assert/strict';
@@ -66,7 +67,7 @@ beforeAll(async () => {
   // Built and packed from a copy: a build of packages/sandbox itself is not this test's to make.
   const copy = join(work, 'packages/sandbox');
   await cp(SANDBOX, copy, { recursive: true, filter: (path) => !/\/(dist|node_modules)$/.test(path) });
-  await cp(folder('docs/sandbox.md'), join(work, 'docs/sandbox.md'));
+  await cp(folder(PAGE), join(work, PAGE));
   await symlink(folder('node_modules'), join(work, 'node_modules'));
   const packed =
     (await run('npm', ['pack', '--pack-destination', work], copy)).trim().split('\n').at(-1) ?? '';
@@ -113,8 +114,8 @@ it('the packed file holds what runs with its types, its page and its licence, an
     'dist',
     'package.json',
   ]);
-  const docs = await readFile(folder('docs/sandbox.md'), 'utf8');
-  expect(await readFile(join(root, 'dist', 'sandbox.md'), 'utf8')).toBe(docs);
+  const docs = await readFile(folder(PAGE), 'utf8');
+  expect(await readFile(join(root, 'dist', basename(PAGE)), 'utf8')).toBe(docs);
   expect(await readFile(join(root, 'LICENSE'), 'utf8')).toBe(await readFile(folder('LICENSE'), 'utf8'));
   const [own, all] = [await json(join(root, 'package.json')), await json(folder('package.json'))];
   expect(all.dependencies).toMatchObject(own.dependencies);
