@@ -128,6 +128,13 @@ it('the packed file holds what runs with its types, its page and its licence, an
   expect(dist.filter((file) => file.endsWith('.js')).sort()).toEqual(modules.sort());
 });
 
+it.each([PAGE, 'packages/sandbox/README.md'])('%s prints the five lines that are tried', async (page) => {
+  const [, block = ''] = /```ts\n(.*?)```/s.exec(await readFile(folder(page), 'utf8')) ?? [];
+  const lines = block.split('\n').filter((line) => line !== '');
+  expect(lines).toHaveLength(6);
+  for (const line of lines) expect(FIVE_LINES).toContain(line.replace('{ seed: 7 }', '{ seed }'));
+});
+
 it('the five lines work in two files at once of node:test', { timeout: 60_000 }, async () => {
   const files = await twoFiles('node:test', 'node.js');
   expect(await run(process.execPath, ['--test', ...files], project)).toMatch(/pass 2\n/);
