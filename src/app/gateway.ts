@@ -187,9 +187,12 @@ export function buildServer(
     const receiptOwner = createReceiptOwner(
       {
         known: sourceOwners.known,
-        find: (clientId, transactionId, isSettled) =>
-          sourceOwners.find(gatewayRest(clientId, auth.authorize(''), 'reads'), transactionId, isSettled),
+        find: (party, clientId, transactionId, isSettled) => {
+          const rest = gatewayRest(clientId, auth.authorize(''), 'reads').sharedBy(party, true);
+          return sourceOwners.find(rest, transactionId, isSettled);
+        },
       },
+      config.upstreamTimeoutMs,
       createUnattributed(logger, metrics.events.unattributed),
     );
     const log = await openEventLog({
