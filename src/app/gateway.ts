@@ -31,7 +31,7 @@ import { undocumentedValues } from '../resolvers/open-enum.ts';
 import { createReceiptOwner } from '../resolvers/receipt-owner.ts';
 import { createEventTopics } from '../resolvers/topics.ts';
 import { createUnattributed } from '../resolvers/unattributed.ts';
-import { createConnections, STALL_MS } from '../transport/connections.ts';
+import { boundConnections, createConnections, STALL_MS } from '../transport/connections.ts';
 import { createGraphHttp } from '../transport/http.ts';
 import { incomingOf } from '../transport/incoming.ts';
 import { readiness } from '../transport/readiness.ts';
@@ -129,6 +129,8 @@ export interface Gateway {
 
 /** Connections that may be open beside those that carry streams. */
 const OTHER_CONNECTIONS = 10_000;
+/** Likewise, from one address (docs/operations.md, "Connections"). */
+const OTHER_CONNECTIONS_PER_ADDRESS = 1_000;
 
 /**
  * Builds a gateway that is not listening yet. `main` and every test make theirs here.
@@ -185,9 +187,12 @@ export function buildServer(
     const receiptOwner = createReceiptOwner(
       {
         known: sourceOwners.known,
-        find: (clientId, transactionId, isSettled) =>
-          sourceOwners.find(gatewayRest(clientId, auth.authorize(''), 'reads'), transactionId, isSettled),
+        find: (party, clientId, transactionId, isSettled) => {
+          const rest = gatewayRest(clientId, auth.authorize(''), 'reads').sharedBy(party, true);
+          return sourceOwners.find(rest, transactionId, isSettled);
+        },
       },
+      config.upstreamTimeoutMs,
       createUnattributed(logger, metrics.events.unattributed),
     );
     const log = await openEventLog({
@@ -346,6 +351,7 @@ export function buildServer(
     );
     server.timeout = STALL_MS;
     server.maxConnections = config.streams.total + OTHER_CONNECTIONS;
+    boundConnections(server, config.streams.perAddress + OTHER_CONNECTIONS_PER_ADDRESS, addressOfClient);
     const sockets = serveWebSockets(server, graph, {
       path: GRAPHQL_PATH,
       allowsOrigin: (origin, host) =>

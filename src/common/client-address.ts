@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
 /** The address that a request comes from; undefined where only the address of a proxy is known. */
-export type ClientAddress = (request: IncomingMessage) => string | undefined;
+export type ClientAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string | undefined;
 
 /**
  * Makes the reading of addresses. Behind a proxy it is the last one in `X-Forwarded-For` that is no proxy's itself: what

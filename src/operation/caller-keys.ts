@@ -67,12 +67,24 @@ export function ownerOfAddress(address: string | undefined): Owner {
 }
 
 /**
+ * Whose the calls are by which the gateway finds out whose receipts events are: the customer's for whose reader it asks, else the
+ * client's, whose feed it serves. No reader's look-ups wait in another's queue, nor a feed's in a reader's.
+ */
+export const ownerOfReceipts = (clientId: string, customerId?: string): Owner => ({
+  caller: 'receipts',
+  group: customerId === undefined ? clientGroup(clientId) : customerGroup(clientId, customerId),
+});
+
+const clientGroup = (clientId: string): string => `client ${clientId}`;
+const customerGroup = (clientId: string, customerId: string): string => `customer ${clientId} ${customerId}`;
+
+/**
  * Whose the operations of a verified caller are: in service mode those of the subject of its token, else of the token. All tokens of one
  * client are one group; in service mode, where there is one client, all those of one customer, and each subject that acts for the
  * whole client.
  */
 export function ownerOf({ clientId, customerId, subject }: Caller, token: string): Owner {
   const caller = subject === undefined ? `token ${token}` : `subject ${subject}`;
-  if (customerId !== undefined) return { caller, group: `customer ${clientId} ${customerId}` };
-  return { caller, group: subject === undefined ? `client ${clientId}` : caller };
+  if (customerId !== undefined) return { caller, group: customerGroup(clientId, customerId) };
+  return { caller, group: subject === undefined ? clientGroup(clientId) : caller };
 }

@@ -137,18 +137,24 @@ interface ReceiptEvent {
   readonly bodyId: string | null;
 }
 
+/** Who wants to know whose receipts are. */
+export interface ReceiptReader {
+  readonly patience: Patience;
+  /** Whose the REST calls are that this takes. */
+  readonly owner: Owner;
+  /** Whether it may have the REST service asked once more: called before each such reading. Without it, it may. */
+  readonly mayAsk?: (() => boolean) | undefined;
+}
+
 /**
  * Finds the owner of what paid for a receipt; null where that is nobody, or could not be found out in time.
  *
- * @param patience of the reader that asks.
- * @param mayAsk whether the reader may have the REST service asked once more: called before each such reading. Without it, it may.
  * @throws an error with a public code where it may not.
  */
 export type ReceiptOwner = (
   clientId: string,
   event: ReceiptEvent,
-  patience: Patience,
-  mayAsk?: () => boolean,
+  reader: ReceiptReader,
 ) => Promise<string | null>;
 
 /** The gateway's own receiver of webhooks, as the graph needs to know it. */

@@ -1,4 +1,5 @@
 import { verdictOf } from '../common/attempt.ts';
+import { isDocumentedError } from '../upstream/documented-error.ts';
 import { readRefusal, UpstreamError } from '../upstream/errors.ts';
 import type { Attempt } from '../upstream/http.ts';
 import { errorOfAnswer } from '../upstream/rest.ts';
@@ -34,7 +35,9 @@ export function successOf<T>(attempt: Attempt, read: (body: unknown) => T | unde
       throw unclear(new UpstreamError('UPSTREAM_INVALID', "The service's answer cannot be read."), rules);
     }
     case 'turned-away':
-      throw errorOfAnswer(attempt);
+      // Somebody on the way may turn away the answer, and not know what became of the request.
+      if (attempt.synthesized === true || isDocumentedError(attempt)) throw errorOfAnswer(attempt);
+      throw unclear(errorOfAnswer(attempt), rules);
     case 'refused':
       throw refusalError(readRefusal(status, body), text, rules);
     case 'unclear':

@@ -1,10 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import type { Party } from '../common/party.ts';
 import type { UnattributedReason } from '../events/metrics.ts';
-import type { ReceiptOwner } from '../operation/context.ts';
+import type { ReceiptOwner, ReceiptReader } from '../operation/context.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isUuid } from '../upstream/path.ts';
 import { Patience } from '../upstream/patience.ts';
+import { SharedWork } from '../upstream/shared-work.ts';
 import { LogReadingError } from './errors.ts';
 import type { OnUnattributed } from './unattributed.ts';
 
@@ -17,9 +19,11 @@ const FRESH_MS = 10_000;
  * Reads the owner of a transaction's source, and remembers what it has found: null where it has none, undefined where the
  * upstream knows no such transaction.
  *
+ * @param party all who wait for it
  * @param isSettled whether such a transaction is not about to appear.
  */
 export type FindOwner = (
+  party: Party,
   clientId: string,
   transactionId: string,
   isSettled: boolean,
@@ -35,6 +39,7 @@ export interface SourceOwnerReads {
 /** How long a receipt of which the service refused to tell is not asked for again, in milliseconds, and how many such are kept. */
 const REFUSED_FOR_MS = 60_000;
 const MOST_REFUSED = 10_000;
+const LATE = 'The time to find out whose a receipt is was over.';
 
 /**
  * Finds out whose receipt (CEP) an event is: the owner of the instrument that its money came from. The feed and all readers
@@ -43,34 +48,49 @@ const MOST_REFUSED = 10_000;
  * What cannot be found out within the time given is nobody's: one receipt must not keep all that come after it from
  * everybody. Each is counted and logged for the operator.
  *
+ * @param timeoutMs how long one reading may take, with the turn that it waits for
  * @param onUnattributed called with each event whose owner could not be found out.
  */
 export function createReceiptOwner(
   { known, find }: SourceOwnerReads,
+  timeoutMs: number,
   onUnattributed: OnUnattributed,
 ): ReceiptOwner {
   const refused = new LRUCache<string, true>({ max: MOST_REFUSED, ttl: REFUSED_FOR_MS });
-  const readings = new Map<string, ReturnType<FindOwner>>();
+  const readings = new Map<string, SharedWork<Awaited<ReturnType<FindOwner>>>>();
 
   const findOnce = (
     clientId: string,
     transactionId: string,
     isSettled: boolean,
-    mayAsk: () => boolean,
+    { owner, mayAsk = () => true }: ReceiptReader,
   ): ReturnType<FindOwner> => {
     const key = `${clientId} ${transactionId.toLowerCase()} ${isSettled}`;
-    let reading = readings.get(key);
-    if (reading === undefined) {
-      if (known(clientId, transactionId) === undefined && !mayAsk()) {
-        throw new LogReadingError('it has the service asked whose too many receipts are');
-      }
-      reading = find(clientId, transactionId, isSettled).finally(() => readings.delete(key));
-      readings.set(key, reading);
+    const asker = {
+      owner,
+      urgency: 'operations',
+      deadline: Date.now() + timeoutMs,
+      signal: undefined,
+    } as const;
+    const underWay = readings.get(key);
+    // What all others have given up ends without an answer.
+    if (underWay !== undefined && !underWay.isGone) return underWay.wait(asker, LATE);
+    if (known(clientId, transactionId) === undefined && !mayAsk()) {
+      throw new LogReadingError('it has the service asked whose too many receipts are');
     }
-    return reading;
+    const reading = new SharedWork<Awaited<ReturnType<FindOwner>>>();
+    readings.set(key, reading);
+    const found = reading.wait(asker, LATE);
+    reading.begin((party) =>
+      find(party, clientId, transactionId, isSettled).finally(() => {
+        if (readings.get(key) === reading) readings.delete(key);
+      }),
+    );
+    return found;
   };
 
-  return async (clientId, event, patience, mayAsk = () => true) => {
+  return async (clientId, event, reader) => {
+    const { patience } = reader;
     const { bodyId } = event;
     const giveUp = (reason: UnattributedReason): null => {
       onUnattributed(clientId, event, reason);
@@ -87,7 +107,7 @@ export function createReceiptOwner(
     for (let attempt = 0; ; attempt += 1) {
       const isFresh = Date.now() - Date.parse(event.receivedAt) <= FRESH_MS && attempt < LAGS.length;
       try {
-        const owner = await findOnce(clientId, bodyId, !isFresh, mayAsk);
+        const owner = await findOnce(clientId, bodyId, !isFresh, reader);
         patience.succeeded();
         if (owner !== undefined) return owner;
         if (!isFresh) return giveUp('unknown');

@@ -1,5 +1,6 @@
 import type { EventType, StoredEvent } from '../events/log.ts';
 import type { EventTopics } from '../events/topics.ts';
+import { ownerOfReceipts } from '../operation/caller-keys.ts';
 import type { ReceiptOwner } from '../operation/context.ts';
 import { Patience } from '../upstream/patience.ts';
 import { decodeEvent } from './event.ts';
@@ -52,13 +53,11 @@ function topicsOf(stored: StoredEvent): readonly string[] {
 export const createEventTopics = (ownerOf: ReceiptOwner): EventTopics => ({
   of: topicsOf,
   asker(clientId) {
-    const patience = new Patience();
+    const reader = { patience: new Patience(), owner: ownerOfReceipts(clientId) };
     return (stored) => {
       const event = decodeEvent(stored);
       return event.type === 'CEP'
-        ? ownerOf(clientId, event, patience).then((owner) =>
-            owner === null ? [] : [ownerTopic('CEP', owner)],
-          )
+        ? ownerOf(clientId, event, reader).then((owner) => (owner === null ? [] : [ownerTopic('CEP', owner)]))
         : undefined;
     };
   },

@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
+import { ownerOfReceipts } from '../operation/caller-keys.ts';
 import type { Context } from '../operation/context.ts';
 import { customerScope } from '../upstream/customer-scope.ts';
 import { Patience } from '../upstream/patience.ts';
@@ -23,12 +24,12 @@ export function createVisibility(
   const { clientId, customerId } = context.caller;
   const view = customerScope(customerId);
   if (view.wholeClient) return () => true;
-  const patience = new Patience();
+  const reader = { patience: new Patience(), owner: ownerOfReceipts(clientId, customerId), mayAsk };
   return (event) => {
     if (event.type === 'MONEY_IN') return view.owner(event.ownerId);
     if (event.type !== 'CEP') return false;
     // Nobody waits for the rest of a page whose reader has gone.
     context.signal.throwIfAborted();
-    return context.receiptOwner(clientId, event, patience, mayAsk).then((owner) => view.owner(owner));
+    return context.receiptOwner(clientId, event, reader).then((owner) => view.owner(owner));
   };
 }

@@ -1,5 +1,6 @@
-import type { ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ClientAddress } from '../common/client-address.ts';
 
 /** How long a client may leave what it is sent unread, in milliseconds. */
 export const STALL_MS = 20_000;
@@ -40,4 +41,29 @@ export function createConnections(): Connections {
       for (const response of underWay) makeLast(response);
     },
   };
+}
+
+/**
+ * Ends each connection that its address has too many of beside it, before anything is read of it. Connections of proxies carry
+ * everybody's requests, and are not counted.
+ *
+ * @param perAddress how many one address, or one network of IPv6 addresses, may have
+ */
+export function boundConnections(server: Server, perAddress: number, addressOfClient: ClientAddress): void {
+  const counts = new Map<string, number>();
+  server.on('connection', (socket) => {
+    const address = addressOfClient({ socket, headers: {} });
+    if (address === undefined) return;
+    const count = counts.get(address) ?? 0;
+    if (count >= perAddress) {
+      socket.destroy();
+      return;
+    }
+    counts.set(address, count + 1);
+    socket.once('close', () => {
+      const left = (counts.get(address) ?? 1) - 1;
+      if (left > 0) counts.set(address, left);
+      else counts.delete(address);
+    });
+  });
 }

@@ -1,5 +1,6 @@
 import { type Owner, Party } from '../common/party.ts';
 import type { Urgency } from '../common/turns.ts';
+import { isDocumentedError } from './documented-error.ts';
 import { readRefusal, UpstreamError } from './errors.ts';
 import type { Connections, HttpRequest } from './exchange.ts';
 import type { Answered, Attempt, UpstreamHttp } from './http.ts';
@@ -64,8 +65,8 @@ export interface Rest {
   /** Records that a GET without parameters was not made, as its answer is known from an earlier operation. */
   served(route: string): void;
   /**
-   * A POST, PATCH or DELETE, sent once; once more with another credential after a 401, unless `mayRenew` says otherwise. Never
-   * throws but for a malformed id.
+   * A POST, PATCH or DELETE, sent once; once more with another credential after a 401 that `mayRenew` allows. Never throws but for
+   * a malformed id.
    */
   send(
     method: 'POST' | 'PATCH' | 'DELETE',
@@ -78,6 +79,7 @@ export interface Rest {
       signal?: AbortSignal;
       /** Over which connections; those of all calls of this caller where nothing is said. */
       over?: Connections;
+      /** Where nothing is said, only after the service's own word that it has done nothing: others do not know what it did. */
       mayRenew?: MayRenew;
     },
   ): Promise<Attempt>;
@@ -250,7 +252,11 @@ export function createRest(options: RestOptions): Rest {
         ? withParty(asker, (own) => read(route, path, own))
         : read(route, path, party);
     },
-    async send(method, route, { params = {}, body, headers = {}, signal, over, mayRenew } = {}) {
+    async send(
+      method,
+      route,
+      { params = {}, body, headers = {}, signal, over, mayRenew = isDocumentedError } = {},
+    ) {
       const path = expandPath(route, { clientId, ...params });
       try {
         const request = {

@@ -129,8 +129,13 @@ export function endWithThisProcess(child: ChildProcess, lifetimeSeconds = LIFETI
   const guard = spawn('sh', ['-c', script, 'sh', String(child.pid)], { stdio: 'ignore', detached: true });
   guard.unref();
   child.once('exit', () => {
-    // A detached process leads a group, of which `sleep` is.
-    if (guard.pid !== undefined) process.kill(-guard.pid, 'SIGKILL');
+    try {
+      // A detached process leads a group, of which `sleep` is.
+      if (guard.pid !== undefined) process.kill(-guard.pid, 'SIGKILL');
+    } catch (error) {
+      // It has ended by itself: the child was the last that it waited for, or has been ended by it.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    }
   });
 }
 

@@ -74,6 +74,7 @@ export async function wireOverWebSocket(graphql: string, token: string, request:
     stall: () => socket.pause(),
     resume: () => socket.resume(),
     async [Symbol.asyncDispose]() {
+      if (heard.some(({ kind }) => kind === 'closed')) return;
       const closed = once(socket, 'close');
       socket.resume();
       socket.terminate();
@@ -116,6 +117,7 @@ async function wireOverSse(graphql: string, token: string, request: WireRequest)
     stall: () => socket.pause(),
     resume: () => socket.resume(),
     async [Symbol.asyncDispose]() {
+      if (heard.some(({ kind }) => kind === 'closed')) return;
       const closed = once(socket, 'close');
       socket.resume();
       socket.destroy();

@@ -3,6 +3,7 @@ import { OutcomeUnknown, RefusedError, ValidationError } from '../../src/resolve
 import { successOf } from '../../src/resolvers/outcome.ts';
 import { UpstreamError } from '../../src/upstream/errors.ts';
 import type { Attempt } from '../../src/upstream/http.ts';
+import { serviceError } from '../money/upstream.ts';
 
 const answered = (status: number, body: unknown = undefined): Attempt => ({
   kind: 'answered',
@@ -67,7 +68,11 @@ describe('a request sent once', () => {
     [403, 'FORBIDDEN'],
     [429, 'UPSTREAM_RATE_LIMITED'],
   ])('refused with %i for who asks is a top-level error', (status, code) => {
-    expect(thrown(answered(status), 'data')).toMatchObject({ code });
+    const service = answered(status, JSON.parse(serviceError(status)));
+    expect(thrown(service, 'data')).toMatchObject({ code });
+    expect(thrown(answered(status), 'error')).toMatchObject({ code });
+    // Somebody on the way does not know what became of it.
+    expect(thrown(answered(status), 'data')).toBeInstanceOf(OutcomeUnknown);
   });
 
   it('refused for what it says is data', () => {

@@ -92,7 +92,8 @@ describe.each(['node:sqlite', 'Redis'] as const)('keys in service mode, over %s,
     expect(await movementsOf(sandbox, payment.tag)).toHaveLength(1);
   });
 
-  it('of a customer are known to callers for the whole client: the same again is told, not paid', async () => {
+  /** A transfer between two instruments of a customer. */
+  const ofCustomer = async (tag: string) => {
     const [customer] = world.customers;
     const own = world.accounts.find(({ ownerId }: { ownerId: string }) => ownerId === customer.id);
     const instruments = await control(
@@ -102,14 +103,38 @@ describe.each(['node:sqlite', 'Redis'] as const)('keys in service mode, over %s,
     );
     const ids: string[] = instruments.data.map(({ id }: { id: string }) => id);
     const source = own?.instrumentId ?? ids[0];
-    const base = await payable(sandbox, 'createInternalTransaction', 'customers own');
+    const base = await payable(sandbox, 'createInternalTransaction', tag);
     const destinationInstrumentId = ids.find((id) => id !== source) ?? source;
     const input = { ...base.input, sourceInstrumentId: source, destinationInstrumentId };
-    const payment = { ...base, input };
-    const theirs = await pay(payment, { sub: 'ana', customer_id: customer.id });
+    return { payment: { ...base, input }, claims: { sub: 'ana', customer_id: customer.id } };
+  };
+
+  it('of a customer are known to callers for the whole client: the same again is told, not paid', async () => {
+    const { payment, claims } = await ofCustomer('customers own');
+    const theirs = await pay(payment, claims);
     expect(theirs).toMatchObject({ replayed: false });
     const again = await pay(payment, BEN);
     expect(again).toEqual({ ...theirs, replayed: true });
+    expect(await movementsOf(sandbox, payment.tag)).toHaveLength(1);
+  });
+
+  it('of callers for the whole client are no customer’s: it is told nothing of them, and pays its own', async () => {
+    const { payment, claims } = await ofCustomer('whole first');
+    const whole = await pay(payment, BEN);
+    const theirs = await pay(payment, claims);
+    expect([whole.replayed, theirs.replayed]).toEqual([false, false]);
+    expect(theirs.moved.id).not.toBe(whole.moved.id);
+    // From here on each is told its own.
+    expect(await pay(payment, BEN)).toEqual({ ...whole, replayed: true });
+    expect(await pay(payment, claims)).toEqual({ ...theirs, replayed: true });
+    expect(await movementsOf(sandbox, payment.tag)).toHaveLength(2);
+  });
+
+  it('are one key for a back office that pays as the customer, where the claim reads alike', async () => {
+    await using shared = await start('iss', join(dataDir, 'of-a-back-office'));
+    const { payment, claims } = await ofCustomer('back office');
+    const office = await pay(payment, { ...claims, sub: 'back office' }, shared);
+    expect(await pay(payment, claims, shared)).toEqual({ ...office, replayed: true });
     expect(await movementsOf(sandbox, payment.tag)).toHaveLength(1);
   });
 

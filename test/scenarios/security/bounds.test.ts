@@ -135,6 +135,56 @@ describe('open streams', () => {
   });
 });
 
+describe('connections that carry nothing', () => {
+  /** One from a loopback address, and whether the gateway keeps it: it answers, or hangs up. */
+  async function connection(target: string, localAddress: string) {
+    const { hostname, port } = new URL(target);
+    const socket = connect({ host: hostname, port: Number(port), localAddress });
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    const isKept = async (): Promise<boolean> => {
+      socket.write('GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n');
+      return new Promise((resolve) => {
+        socket.once('data', () => resolve(true));
+        socket.once('close', () => resolve(false));
+      });
+    };
+    return { socket, isKept };
+  }
+
+  it('are bounded for one address, and leave room for others; one that ends makes room', async () => {
+    await using small = await startGateway({
+      webhooks: false,
+      sandbox: gateway.sandbox,
+      // Beside its streams an address may have a thousand.
+      config: { trustedProxies: [], streams: { total: 6, perAddress: 3, perCaller: 2, perClient: 6 } },
+    });
+    const crowd: Awaited<ReturnType<typeof connection>>[] = [];
+    for (let batch = 0; batch < 17; batch += 1) {
+      const some = Array.from({ length: 59 }, () => connection(small.url, '127.0.0.1'));
+      crowd.push(...(await Promise.all(some)));
+    }
+    expect(crowd).toHaveLength(1_003);
+    const ask = async (address: string) => {
+      const { socket, isKept } = await connection(small.url, address);
+      const kept = await isKept();
+      socket.destroy();
+      return kept;
+    };
+    expect(await ask('127.0.0.1')).toBe(false);
+    expect(await ask('127.0.0.2')).toBe(true);
+    crowd.pop()?.socket.destroy();
+    await until(() => ask('127.0.0.1'));
+    for (const { socket } of crowd) socket.destroy();
+  });
+
+  it('of proxies are not, as they carry the requests of everybody', async () => {
+    const some = await Promise.all(Array.from({ length: 1_100 }, () => connection(gateway.url, '127.0.0.1')));
+    expect(await some.at(-1)?.isKept()).toBe(true);
+    for (const { socket } of some) socket.destroy();
+  });
+});
+
 /** Status and text of a request that fetch would not send. */
 async function raw(lines: readonly string[]): Promise<string> {
   const { hostname, port } = new URL(gateway.url);

@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import type { Entry } from '../../src/events/entry.ts';
+import { QUEUE_LIMIT, Ring } from '../../src/events/live/ring.ts';
+import { type Member, Router } from '../../src/events/live/router.ts';
+
+const member = (...topics: readonly string[]): Member => ({ topics, push: () => {}, fail: () => {} });
+
+it('a router knows nobody any more who has left, whether it stood alone in a topic or beside others', () => {
+  const router = new Router<Member>();
+  const [alone, one, other] = [member('a'), member('b'), member('b')];
+  for (const each of [alone, one, other]) router.add(each);
+  expect([...router.readersOf(['a', 'b'])]).toEqual([alone, one, other]);
+  router.delete(alone);
+  router.delete(one);
+  expect([...router.readersOf(['a', 'b'])]).toEqual([other]);
+  router.delete(other);
+  expect([...router.readersOf(['a', 'b'])]).toEqual([]);
+  expect(router.size).toBe(0);
+});
+
+it('a ring holds the last entries that fit, however many have gone through it', () => {
+  const ring = new Ring();
+  const size = QUEUE_LIMIT.size / 4;
+  const entry = (number: number): Entry => ({
+    position: String(number),
+    prev: String(number - 1),
+    event: {
+      id: String(number),
+      type: 'MONEY_IN',
+      receivedAt: '2026-03-02T10:00:00.000Z',
+      payload: '{}',
+      cursor: String(number),
+    },
+    size,
+  });
+  for (let number = 1; number <= 100; number += 1) ring.push(entry(number));
+  expect(ring.since('96')?.entries.map(({ position }) => position)).toEqual(['97', '98', '99', '100']);
+  expect(ring.since('95')).toBeUndefined();
+});

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '#sandbox';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { callerToken, serviceFor } from '../helpers/service.ts';
+import { serviceError } from '../money/upstream.ts';
+
+let sandbox: Sandbox;
+let gateway: RunningGateway;
+// biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
+let world: any;
+beforeAll(async () => {
+  sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, webhookHosts: ['example.mx'] });
+  world = await control(sandbox, 'GET', '/sandbox');
+});
+afterAll(() => sandbox.stop());
+
+interface Change {
+  readonly name: string;
+  readonly route: string;
+  readonly input: () => object;
+}
+
+const CHANGES: readonly Change[] = [
+  {
+    name: 'createPrivateAccount',
+    route: 'POST /v1/clients/{clientId}/private_accounts',
+    input: () => ({
+      bankId: world.bankIds[0],
+      ownerId: world.clientId,
+      clientBankAdapterId: world.clientBankAdapterId,
+      accountId: randomUUID(),
+    }),
+  },
+  {
+    name: 'registerInstrument',
+    route: 'POST /v1/clients/{clientId}/instruments',
+    input: () => ({
+      sourceBankId: world.bankIds[0],
+      alias: 'a',
+      receiver: {
+        debitCard: { destinationBankId: world.bankIds[1], cardNumber: '4111111111111111', holderName: 'h' },
+      },
+    }),
+  },
+  {
+    name: 'createWebhook',
+    route: 'POST /v1/clients/{clientId}/webhooks',
+    input: () => ({ type: 'CEP', url: `https://example.mx/${randomUUID()}` }),
+  },
+];
+
+const TOKENS = 'POST /v1/clients/{clientId}/auth/credential-tokens';
+
+const capital = (name: string): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+
+const documentOf = (name: string): string => {
+  return `mutation ($input: ${capital(name)}Input!) { result: ${name}(input: $input) { __typename } }`;
+};
+
+// A token is renewed for a 401 once in half a minute: each case has a gateway of its own.
+describe.each(CHANGES)('a 401 to $name', ({ name, route, input }) => {
+  let authorization: string;
+  beforeEach(async () => {
+    await control(sandbox, 'DELETE', '/sandbox/faults');
+    gateway = await startGateway({ sandbox, webhooks: false, config: { service: serviceFor(sandbox) } });
+    authorization = `Bearer ${await callerToken()}`;
+    await gateway.query('{ client { accounts { totalCount } } }', {}, { authorization });
+    await control(sandbox, 'DELETE', '/sandbox/requests');
+    return () => gateway.stop();
+  });
+
+  const change = async (fault: object) => {
+    const path = route.slice('POST '.length).replace('{clientId}', sandbox.clientId);
+    await control(sandbox, 'POST', '/sandbox/faults', { match: { method: 'POST', path }, fault, times: 1 });
+    const { data, errors } = await gateway.query(documentOf(name), { input: input() }, { authorization });
+    expect(errors).toBeUndefined();
+    const { counts } = await control(sandbox, 'GET', '/sandbox/requests');
+    return { type: data.result.__typename, sent: counts[route], tokens: counts[TOKENS] };
+  };
+
+  it('that the service gives has it sent once more, with another token', async () => {
+    const fault = { status: 401, body: JSON.parse(serviceError(401)) };
+    expect(await change(fault)).toEqual({ type: `${capital(name)}Success`, sent: 2, tokens: 1 });
+  });
+
+  it.each([
+    ['a page', '<h1>Request blocked</h1>'],
+    ['nothing', ''],
+    ['an error of another form', { code: 401, message: 'Unauthorized' }],
+  ])(
+    'with %s is not known to be its own: it is not sent again, and its outcome is unknown',
+    async (_what, body) => {
+      const told = await change({ status: 401, commit: true, body });
+      expect(told).toEqual({ type: 'OutcomeUnknown', sent: 1, tokens: undefined });
+    },
+  );
+});
