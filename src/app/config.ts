@@ -160,6 +160,9 @@ const variables = z.object({
   INTROSPECTION: flag.optional(),
   UPSTREAM_REPORT: flag.optional(),
   REUSE_PORT: flag.default(false),
+  KEEP_ALIVE_TIMEOUT_MS: integer(1_000, 3_600_000).default(75_000),
+  SHUTDOWN_DELAY_MS: integer(0, 600_000).default(0),
+  SHUTDOWN_GRACE_MS: integer(1_000, 3_600_000).default(40_000),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .describe('fatal, error, warn, info, debug, trace or silent')

@@ -53,7 +53,7 @@ import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
 import { createWorkbench, type WorkbenchOptions } from '../workbench/workbench.ts';
 import { createAuthenticator } from './authenticator.ts';
-import { shutDown } from './shutdown.ts';
+import { type ShutdownTimes, shutDown } from './shutdown.ts';
 
 // An import would read each name that the module exports. One of them is `WebSocket`, for which Node loads a second undici:
 // a twentieth of a start.
@@ -81,6 +81,9 @@ export interface ServerConfig extends GraphConfig {
   readonly port: number;
   /** Whether other processes may listen on the same port (SO_REUSEPORT); the kernel spreads connections over them. */
   readonly reusePort: boolean;
+  /** How long a connection is kept for its client's next request. */
+  readonly keepAliveTimeoutMs: number;
+  readonly shutdown: ShutdownTimes;
   /** Origin of the REST service. */
   readonly upstreamUrl: string;
   readonly upstreamTimeoutMs: number;
@@ -317,7 +320,7 @@ export function buildServer(
         const [health, paymentsAvailable, hold] = await stores();
         const { writable, available, spooled, unreadableSpools = [], reasons, risks } = health;
         return readiness({
-          draining: drain.draining,
+          draining: drain.announced,
           writable,
           eventsAvailable: available,
           paymentsAvailable,
@@ -338,6 +341,7 @@ export function buildServer(
         headersTimeout: HEADERS_TIMEOUT_MS,
         requestTimeout: REQUEST_TIMEOUT_MS,
         connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+        keepAliveTimeout: config.keepAliveTimeoutMs,
       },
       (request, response) => {
         connections.watch(response);
@@ -380,7 +384,7 @@ export function buildServer(
 
     stopGateway = () => {
       stopWatching?.();
-      return shutDown({
+      return shutDown(config.shutdown, {
         server,
         connections,
         drain,
@@ -388,6 +392,7 @@ export function buildServer(
         sockets,
         events,
         last: [money, auth, { stop: () => http.close() }],
+        logger,
       });
     };
 

@@ -10,14 +10,14 @@ import { readEnvironment, readMisspellings, serviceOf, type Variables, weaknesse
 import { prepareDataFolder } from './data-folder.ts';
 import type { Demo } from './demo.ts';
 import { buildServer, type ServerConfig } from './gateway.ts';
-import { type Closer, runProgram } from './lifecycle.ts';
+import { type Program, runProgram } from './lifecycle.ts';
 import { openTrustedDocuments } from './trusted-documents-file.ts';
 
 // What asks for `Request` or `fetch` gets those of the undici that is here, instead of loading the second one that is built
 // into Node: a twentieth of a start.
 install();
 
-type Opened = (close: Closer, waitsFor?: string) => void;
+type Opened = Program['opened'];
 
 /** Streams that a caller of service mode may have open, where `LIMIT_STREAMS_PER_CALLER` does not say. */
 const STREAMS_PER_SUBJECT = 1_000;
@@ -31,6 +31,8 @@ function configure(variables: Variables, upstreamUrl: string): ServerConfig {
     host: variables.HOST,
     port: variables.PORT,
     reusePort: variables.REUSE_PORT,
+    keepAliveTimeoutMs: variables.KEEP_ALIVE_TIMEOUT_MS,
+    shutdown: { delayMs: variables.SHUTDOWN_DELAY_MS, graceMs: variables.SHUTDOWN_GRACE_MS },
     upstreamUrl,
     upstreamTimeoutMs: variables.UPSTREAM_TIMEOUT_MS,
     operationTimeoutMs: variables.OPERATION_TIMEOUT_MS,
@@ -126,9 +128,10 @@ const webhookHostsOf = ({ HOST, PUBLIC_URL, SANDBOX_WEBHOOK_HOSTS }: Variables):
 const isLocalhost = (origin: string): boolean =>
   URL.canParse(origin) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname);
 
-await runProgram(async (opened) => {
+await runProgram(async ({ opened, logsTo }) => {
   const variables = readEnvironment();
   const logger = createLogger(variables.LOG_LEVEL);
+  logsTo(logger);
   for (const hint of [...weaknessesOf(variables), ...readMisspellings()]) logger.warn({}, hint);
   const tracing = await openTracing(variables, opened);
 

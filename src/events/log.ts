@@ -236,6 +236,10 @@ export interface EventLog {
 
   health(): Promise<EventLogHealth>;
 
-  /** Ends every follower with `DrainingError` and closes what is open. */
-  stop(): Promise<void>;
+  /**
+   * Ends every follower with `DrainingError` and closes what is open.
+   *
+   * @param withinMs over how many milliseconds the followers may be spread, so that not all return at once; 0 unless given.
+   */
+  stop(withinMs?: number): Promise<void>;
 }

@@ -70,8 +70,12 @@ export interface WebSocketOptions extends UpgradeOptions {
 }
 
 export interface WebSocketTransport {
-  /** Closes every socket with 1012, so that clients reconnect elsewhere, and waits until they are gone. */
-  stop(): Promise<void>;
+  /**
+   * Closes every socket with 1012, so that clients reconnect elsewhere, and waits until they are gone.
+   *
+   * @param withinMs over how many milliseconds they may be spread.
+   */
+  stop(withinMs: number): Promise<void>;
 }
 
 /** A function of its own in each listener would hold all that its socket's upgrade knew, the bytes of the request among it. */
@@ -244,9 +248,9 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   );
 
   return {
-    async stop() {
+    async stop(withinMs) {
       stopUpgrades();
-      await stagger([...sockets.clients], close);
+      await stagger([...sockets.clients], close, withinMs);
       stopHeartbeat();
       await new Promise((resolve) => sockets.close(resolve));
     },

@@ -187,9 +187,9 @@ export class RedisLog extends LogReader implements RemoteLog {
     };
   }
 
-  override async stop(): Promise<void> {
+  override async stop(withinMs?: number): Promise<void> {
     clearInterval(this.#timer);
-    await super.stop();
+    await super.stop(withinMs);
     this.#channels.stop();
     for (const connection of this.#connections()) connection.disconnect();
   }
