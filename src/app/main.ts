@@ -3,10 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { install } from 'undici';
+import { isLoopback } from '../common/loopback.ts';
 import { Secret } from '../common/secret.ts';
 import { createLogger } from '../observability/logger.ts';
 import { BANK_FIELD_NAMES } from '../upstream/banks.ts';
-import { readEnvironment, readMisspellings, serviceOf, type Variables, weaknessesOf } from './config.ts';
+import { readEnvironment, serviceOf, type Variables } from './config.ts';
+import { doubtsOf, readMisspellings, weaknessesOf } from './config-hints.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import type { Demo } from './demo.ts';
 import { buildServer, type ServerConfig } from './gateway.ts';
@@ -125,14 +127,14 @@ const webhookHostsOf = ({ HOST, PUBLIC_URL, SANDBOX_WEBHOOK_HOSTS }: Variables):
     .map((url) => new URL(url).hostname),
 ];
 
-const isLocalhost = (origin: string): boolean =>
-  URL.canParse(origin) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname);
+const isLocalhost = (origin: string): boolean => URL.canParse(origin) && isLoopback(new URL(origin).hostname);
 
 await runProgram(async ({ opened, logsTo }) => {
   const variables = readEnvironment();
   const logger = createLogger(variables.LOG_LEVEL);
   logsTo(logger);
-  for (const hint of [...weaknessesOf(variables), ...readMisspellings()]) logger.warn({}, hint);
+  const doubts = doubtsOf(variables).map(({ text, cure }) => `${text} ${cure}`);
+  for (const hint of [...weaknessesOf(variables), ...doubts, ...readMisspellings()]) logger.warn({}, hint);
   const tracing = await openTracing(variables, opened);
 
   if (variables.UPSTREAM_URL !== undefined) {

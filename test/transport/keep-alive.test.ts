@@ -16,7 +16,8 @@ it.each([readVariables({}).KEEP_ALIVE_TIMEOUT_MS, 120_000])(
     onTestFinished(() => agent.destroy());
     const ask = async () => {
       const asked = request(`${gateway.url}/healthz`, { agent }).end();
-      const [answer]: [IncomingMessage] = await once(asked, 'response');
+      // What a request is answered with.
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage];
       await text(answer);
       return { kept: answer.headers['keep-alive'], isReused: asked.reusedSocket };
     };

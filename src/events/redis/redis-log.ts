@@ -1,8 +1,9 @@
 import { Cluster } from 'ioredis';
 import type { Logger } from '../../common/logger.ts';
-import { connectRedis, connectRedisNode, type RedisClient, type RedisNode } from '../../redis/connection.ts';
+import { connectRedis, connectRedisNode, type RedisClient } from '../../redis/connection.ts';
 import { DurableWrites } from '../../redis/durable-write.ts';
 import { inTime } from '../../redis/in-time.ts';
+import type { RedisNode } from '../../redis/url.ts';
 import { encodeCursor, newEpoch } from '../cursor.ts';
 import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS, unplaced } from '../entry.ts';
 import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
