@@ -136,6 +136,8 @@ const variables = z.object({
   UPSTREAM_CLIENT_ID: z.uuid().describe('the UUID of the client').optional(),
   UPSTREAM_CLIENT_SECRET: secret("the client's secret").optional(),
   AUTH_JWKS_URL: httpUrl.optional(),
+  AUTH_JWKS_MAX_AGE: integer(1, 86_400).default(60),
+  AUTH_JWKS_COOLDOWN_MS: integer(1, 600_000).default(2_000),
   AUTH_JWT_SECRET: secret('the secret that callers’ tokens are signed with').optional(),
   AUTH_ISSUER: text('the `iss` of callers’ tokens').optional(),
   AUTH_AUDIENCE: text('the `aud` of callers’ tokens').optional(),
@@ -333,7 +335,9 @@ export interface ServiceVariables {
   readonly clientId: string;
   readonly clientSecret: Secret;
   readonly apiKey: Secret;
-  readonly keys: { readonly jwksUrl: string } | { readonly secret: Secret };
+  readonly keys:
+    | { readonly jwksUrl: string; readonly cooldownMs: number; readonly maxAgeMs: number }
+    | { readonly secret: Secret };
   readonly issuer: string;
   readonly audience: string;
   readonly keyOwnerClaim: string;
@@ -345,7 +349,9 @@ export function serviceOf(read: Variables): ServiceVariables | undefined {
   const { UPSTREAM_CLIENT_ID: clientId, UPSTREAM_CLIENT_SECRET: clientSecret } = read;
   const { UPSTREAM_API_KEY: apiKey, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = read;
   const { AUTH_JWKS_URL: jwksUrl, AUTH_JWT_SECRET: secret } = read;
-  const keys = jwksUrl === undefined ? secret && { secret } : { jwksUrl };
+  const { AUTH_JWKS_COOLDOWN_MS: cooldownMs, AUTH_JWKS_MAX_AGE: maxAge } = read;
+  const keys =
+    jwksUrl === undefined ? secret && { secret } : { jwksUrl, cooldownMs, maxAgeMs: maxAge * 1_000 };
   if (!clientId || !clientSecret || !apiKey || !issuer || !audience || !keys) {
     throw new ConfigError('AUTH_MODE is service, and what it needs is not set.');
   }

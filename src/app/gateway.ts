@@ -208,7 +208,7 @@ export function buildServer(
     metrics.money.watchHold(async () => (await money.held()) !== undefined);
     // No payment waits for the gateway's own token behind reads.
     const tokenRest = (clientId: string, authorize: Authorize) => gatewayRest(clientId, authorize, 'money');
-    const auth = await createAuthenticator(config, tokenRest, logger);
+    const auth = await createAuthenticator(config, tokenRest, logger, metrics.tokens);
     const monotonic = () => performance.now();
     const reads = createCoalescer(monotonic);
     const forgetReads = (credential: string) => reads.forget(auth.upstreamIdentity(credential));

@@ -38,6 +38,11 @@ export interface Metrics {
     /** Whom to ask whether payments are held. */
     watchHold(isHeld: () => Promise<boolean>): void;
   };
+  /** Callers' tokens, where the gateway verifies them itself. */
+  readonly tokens: {
+    tokenRefused(reason: string): void;
+    keysRead(isRead: boolean): void;
+  };
   upstreamCall(call: CallRecord): void;
   /** An operation has its result, or a subscription is open, after so many milliseconds. */
   operation(type: string, outcome: 'ok' | 'error', milliseconds: number): void;
@@ -120,6 +125,16 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     'Times that the files of TRUSTED_DOCUMENTS had changed, by whether they could be taken over.',
     ['outcome'],
   );
+  const tokensRefused = counter(
+    'pasarela_tokens_refused_total',
+    'Tokens of callers that are not believed, in service mode, by reason.',
+    ['reason'],
+  );
+  const keyReads = counter(
+    'pasarela_jwks_reads_total',
+    'Times that the keys of the identity provider were read, by outcome.',
+    ['outcome'],
+  );
   const appended = counter('pasarela_events_appended_total', 'Events written to the log.', ['type']);
   const duplicates = counter('pasarela_events_duplicates_total', 'Webhooks recognised as delivered before.', [
     'type',
@@ -184,7 +199,12 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     for (const outcome of ['ok', 'error']) durations.zero({ type, outcome });
   }
 
-  for (const outcome of ['ok', 'error']) documentReloads.inc({ outcome }, 0);
+  for (const outcome of ['ok', 'error']) {
+    documentReloads.inc({ outcome }, 0);
+    keyReads.inc({ outcome }, 0);
+  }
+  for (const reason of ['expired', 'unknown-key', 'signature', 'claims', 'malformed', 'keys'])
+    tokensRefused.inc({ reason }, 0);
 
   // Streams that are shared have one follower of the log for all who read them.
   let followers = 0;
@@ -217,6 +237,10 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
       slowConsumerDisconnect: () => slow.inc(),
       delivered: (type, readers) => delivered.inc({ type }, readers),
       lag: (milliseconds) => lag.observe(milliseconds / 1000),
+    },
+    tokens: {
+      tokenRefused: (reason) => tokensRefused.inc({ reason }),
+      keysRead: (isRead) => keyReads.inc({ outcome: isRead ? 'ok' : 'error' }),
     },
     upstreamCall({ method, route, status, milliseconds }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
