@@ -31,7 +31,7 @@ import { undocumentedValues } from '../resolvers/open-enum.ts';
 import { createReceiptOwner } from '../resolvers/receipt-owner.ts';
 import { createEventTopics } from '../resolvers/topics.ts';
 import { createUnattributed } from '../resolvers/unattributed.ts';
-import { createConnections, STALL_MS } from '../transport/connections.ts';
+import { createConnections, pathOf, STALL_MS } from '../transport/connections.ts';
 import { createGraphHttp } from '../transport/http.ts';
 import { incomingOf } from '../transport/incoming.ts';
 import { readiness } from '../transport/readiness.ts';
@@ -208,7 +208,7 @@ export function buildServer(
     metrics.money.watchHold(async () => (await money.held()) !== undefined);
     // No payment waits for the gateway's own token behind reads.
     const tokenRest = (clientId: string, authorize: Authorize) => gatewayRest(clientId, authorize, 'money');
-    const auth = await createAuthenticator(config, tokenRest, logger, metrics.tokens);
+    const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
     const monotonic = () => performance.now();
     const reads = createCoalescer(monotonic);
     const forgetReads = (credential: string) => reads.forget(auth.upstreamIdentity(credential));
@@ -258,7 +258,11 @@ export function buildServer(
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();
-    const connections = createConnections();
+    const connections = createConnections((response, milliseconds) => {
+      const path = pathOf(response.req);
+      const status = response.headersSent ? response.statusCode : undefined;
+      if (path !== 'stream') metrics.serving.answered(path, status, milliseconds);
+    });
     const openStreams = createOpenStreams(config.streams);
     const addressOfClient = createClientAddress(config.trustedProxies);
     const nearestAddress = createNearestAddress(addressOfClient);
@@ -299,6 +303,26 @@ export function buildServer(
       STORES_LOOKED_AT_MS,
       monotonic,
     );
+    const ready = async () => {
+      const [health, paymentsAvailable, hold] = await stores();
+      const { writable, available, spooled, unreadableSpools = [], reasons, risks } = health;
+      return readiness({
+        draining: drain.announced,
+        writable,
+        eventsAvailable: available,
+        paymentsAvailable,
+        paymentsHeld: hold !== undefined,
+        upstreamAvailable: !breaker.isOpen(),
+        spooled,
+        unreadableSpools,
+        reasons,
+        risks,
+      });
+    };
+    metrics.serving.watchState(async () => {
+      const [{ status, body }, [{ redis }]] = await Promise.all([ready(), stores()]);
+      return { ready: status === 200, degraded: body.degraded ?? [], redis };
+    });
     const route = createRouter({
       graphPath: GRAPHQL_PATH,
       graph(request, response) {
@@ -316,22 +340,7 @@ export function buildServer(
       },
       page: createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench),
       showsPage: config.workbench !== undefined,
-      readiness: async () => {
-        const [health, paymentsAvailable, hold] = await stores();
-        const { writable, available, spooled, unreadableSpools = [], reasons, risks } = health;
-        return readiness({
-          draining: drain.announced,
-          writable,
-          eventsAvailable: available,
-          paymentsAvailable,
-          paymentsHeld: hold !== undefined,
-          upstreamAvailable: !breaker.isOpen(),
-          spooled,
-          unreadableSpools,
-          reasons,
-          risks,
-        });
-      },
+      readiness: ready,
       metrics: metrics.registry,
       logger,
     });
@@ -355,6 +364,7 @@ export function buildServer(
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
+      onClosed: metrics.serving.socketClosed,
       rounds,
       openStream: (request) => openStreams.enter(addressOfClient(request)),
       addressOf: nearestAddress,

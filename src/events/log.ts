@@ -145,6 +145,8 @@ export interface EventLogHealth {
   readonly reasons?: readonly string[];
   /** By what it may lose what it has taken, though it is available, as sentences for the operator. */
   readonly risks?: readonly string[];
+  /** Of a log in Redis: whether it answers, and how long it took. */
+  readonly redis?: { readonly answers: boolean; readonly milliseconds: number };
 }
 
 export interface EventLog {

@@ -1,8 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import packageOfGateway from '../../package.json' with { type: 'json' };
 import { EVENT_TYPES } from '../events/log.ts';
 import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
 import type { CallRecord } from '../upstream/rest.ts';
+import { createServingMetrics, type ServingMetrics } from './serving-metrics.ts';
+
+const VERSION = packageOfGateway.version;
 
 const MONEY_MUTATIONS = [
   ...(['createMoneyOut', 'createInternalTransaction'] as const),
@@ -38,11 +42,7 @@ export interface Metrics {
     /** Whom to ask whether payments are held. */
     watchHold(isHeld: () => Promise<boolean>): void;
   };
-  /** Callers' tokens, where the gateway verifies them itself. */
-  readonly tokens: {
-    tokenRefused(reason: string): void;
-    keysRead(isRead: boolean): void;
-  };
+  readonly serving: ServingMetrics;
   upstreamCall(call: CallRecord): void;
   /** An operation has its result, or a subscription is open, after so many milliseconds. */
   operation(type: string, outcome: 'ok' | 'error', milliseconds: number): void;
@@ -63,6 +63,7 @@ export interface Metrics {
 export function createMetrics(undocumentedValues: () => ReadonlyMap<string, number>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const serving = createServingMetrics(registry, VERSION);
   const registers = [registry];
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
     new Counter({ name, help, labelNames: [...labelNames], registers });
@@ -123,16 +124,6 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
   const documentReloads = counter(
     'pasarela_trusted_documents_reloads_total',
     'Times that the files of TRUSTED_DOCUMENTS had changed, by whether they could be taken over.',
-    ['outcome'],
-  );
-  const tokensRefused = counter(
-    'pasarela_tokens_refused_total',
-    'Tokens of callers that are not believed, in service mode, by reason.',
-    ['reason'],
-  );
-  const keyReads = counter(
-    'pasarela_jwks_reads_total',
-    'Times that the keys of the identity provider were read, by outcome.',
     ['outcome'],
   );
   const appended = counter('pasarela_events_appended_total', 'Events written to the log.', ['type']);
@@ -199,12 +190,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     for (const outcome of ['ok', 'error']) durations.zero({ type, outcome });
   }
 
-  for (const outcome of ['ok', 'error']) {
-    documentReloads.inc({ outcome }, 0);
-    keyReads.inc({ outcome }, 0);
-  }
-  for (const reason of ['expired', 'unknown-key', 'signature', 'claims', 'malformed', 'keys'])
-    tokensRefused.inc({ reason }, 0);
+  for (const outcome of ['ok', 'error']) documentReloads.inc({ outcome }, 0);
 
   // Streams that are shared have one follower of the log for all who read them.
   let followers = 0;
@@ -238,10 +224,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
       delivered: (type, readers) => delivered.inc({ type }, readers),
       lag: (milliseconds) => lag.observe(milliseconds / 1000),
     },
-    tokens: {
-      tokenRefused: (reason) => tokensRefused.inc({ reason }),
-      keysRead: (isRead) => keyReads.inc({ outcome: isRead ? 'ok' : 'error' }),
-    },
+    serving,
     upstreamCall({ method, route, status, milliseconds }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
     },

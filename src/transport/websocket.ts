@@ -61,6 +61,8 @@ export interface WebSocketOptions extends UpgradeOptions {
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
   readonly metrics: FanOutMetrics;
+  /** Called with the code of each socket that has been closed. */
+  onClosed(code: number): void;
   /** When each reader is told where it stands. */
   readonly rounds: Rounds;
   /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
@@ -239,7 +241,10 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       peerOptions,
     );
     const closed = protocol.opened(peer, peer);
-    socket.once('close', (code, reason) => void closed(code, String(reason)));
+    socket.once('close', (code, reason) => {
+      options.onClosed(code);
+      void closed(code, String(reason));
+    });
     sockets.emit('connection', socket, request);
   };
 

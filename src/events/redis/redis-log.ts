@@ -172,8 +172,13 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   async health(): Promise<EventLogHealth> {
+    const began = performance.now();
+    let milliseconds = READ_TIMEOUT_MS;
     const readable = inTime(this.#reader.ping(), READ_TIMEOUT_MS).then(
-      () => true,
+      () => {
+        milliseconds = performance.now() - began;
+        return true;
+      },
       () => false,
     );
     const [writable, answers] = await Promise.all([this.#writers.check(), readable]);
@@ -182,6 +187,7 @@ export class RedisLog extends LogReader implements RemoteLog {
     return {
       writable,
       available,
+      redis: { answers, milliseconds },
       spooled: 0,
       ...(reasons.length > 0 && { reasons }),
       ...(risks.length > 0 && { risks }),
