@@ -115,7 +115,7 @@ function stateMetrics(registers: Registry[]): ServingMetrics['watchState'] {
 function tokenMetrics(registers: Registry[]): ServingMetrics['tokens'] {
   const refused = new Counter({
     name: 'pasarela_tokens_refused_total',
-    help: 'Tokens of callers that are not believed, in service mode, by reason.',
+    help: 'Verifications of callers’ tokens that failed, in service mode, by reason; one request may verify its token twice.',
     labelNames: ['reason'],
     registers,
   });
