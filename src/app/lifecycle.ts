@@ -2,7 +2,7 @@ import type { Logger } from '../common/logger.ts';
 import { ConfigError } from './config.ts';
 
 /** Something that is open and must be closed when the process ends. */
-export type Closer = () => Promise<unknown>;
+type Closer = () => Promise<unknown>;
 
 /** How long a close may take before it is told what it waits for, in milliseconds. */
 const PATIENCE_MS = 300;

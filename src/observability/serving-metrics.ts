@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** What the process says of itself, as far as it is counted. */
-export interface State {
+interface State {
   readonly ready: boolean;
   readonly degraded: readonly string[];
   /** Undefined where the gateway keeps its own log. */
