@@ -1,6 +1,7 @@
 import type { Authenticator, RestFor } from '../auth/authenticator.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import type { ServiceOptions } from '../auth/service.ts';
+import type { TokenMetrics } from '../auth/token-verifier.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
 
@@ -18,6 +19,7 @@ export async function createAuthenticator(
   config: AuthenticatorConfig,
   restFor: RestFor,
   logger: Logger,
+  metrics: TokenMetrics,
 ): Promise<Authenticator> {
   const { service, redisUrl } = config;
   if (service === undefined) return createPassthrough(config.tokenClientClaims);
@@ -30,5 +32,5 @@ export async function createAuthenticator(
       clientSecret: service.clientSecret,
       logger,
     });
-  return createService({ ...service, utcOffset: config.upstreamUtcOffset }, restFor, share);
+  return createService({ ...service, utcOffset: config.upstreamUtcOffset }, restFor, share, metrics);
 }

@@ -1,6 +1,8 @@
+import { accessSync, constants } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { Secret } from '../common/secret.ts';
+import { parseRedisUrl, withTlsFiles } from '../redis/url.ts';
 import { BANK_FIELD_NAMES, type BankField, type BankFieldNames } from '../upstream/banks.ts';
 
 /**
@@ -25,6 +27,11 @@ const httpUrl = z
   .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), { abort: true })
   .describe('an http or https address');
 
+/** Paths are written behind it. */
+const baseUrl = httpUrl
+  .transform((value) => value.replace(/(?<!\/)\/+$/, ''))
+  .describe('an http or https address');
+
 const origin = httpUrl
   .refine(
     (value) => {
@@ -36,10 +43,7 @@ const origin = httpUrl
   .transform((value) => new URL(value).origin)
   .describe('an http or https origin with no path, such as https://api.example.mx');
 
-const network = z
-  .string()
-  .refine(isNetwork)
-  .describe('addresses or networks such as 10.0.0.0/8, comma-separated');
+const network = z.string().refine(isNetwork);
 
 /** An IP address, or one with the length of a prefix. */
 function isNetwork(value: string): boolean {
@@ -62,6 +66,27 @@ const secret = (description: string) =>
     .string()
     .transform((value) => new Secret(value))
     .describe(description);
+
+const pemFile = z.string().refine(isReadable).describe('the path of a PEM file that this process may read');
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Checked in full, as what is wrong in it hides behind what is secret. */
+const redisUrl = z.string().transform((value, context) => {
+  try {
+    parseRedisUrl(value);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) });
+  }
+  return new Secret(value);
+});
 
 const HOST_NAMES = 'host names without ports, comma-separated';
 /** As a URL writes it, and so as requests carry it. */
@@ -111,6 +136,8 @@ const variables = z.object({
   UPSTREAM_CLIENT_ID: z.uuid().describe('the UUID of the client').optional(),
   UPSTREAM_CLIENT_SECRET: secret("the client's secret").optional(),
   AUTH_JWKS_URL: httpUrl.optional(),
+  AUTH_JWKS_MAX_AGE: integer(1, 86_400).default(60),
+  AUTH_JWKS_COOLDOWN_MS: integer(1, 600_000).default(2_000),
   AUTH_JWT_SECRET: secret('the secret that callers’ tokens are signed with').optional(),
   AUTH_ISSUER: text('the `iss` of callers’ tokens').optional(),
   AUTH_AUDIENCE: text('the `aud` of callers’ tokens').optional(),
@@ -126,20 +153,20 @@ const variables = z.object({
   LIMIT_STREAMS_PER_ADDRESS: integer(1, 10_000_000).default(1_000),
   LIMIT_STREAMS_PER_CLIENT: integer(1, 10_000_000).default(10_000),
   LIMIT_STREAMS_PER_CALLER: integer(1, 10_000_000).optional(),
-  TRUSTED_PROXIES: list(network).default(['127.0.0.0/8', '::1']),
+  TRUSTED_PROXIES: list(network)
+    .describe('addresses or networks such as 10.0.0.0/8, comma-separated')
+    .default(['127.0.0.0/8', '::1']),
   TRUSTED_DOCUMENTS: list(z.string().min(1))
     .describe('JSON files of id → document, comma-separated')
     .optional(),
-  REDIS_URL: z
-    .string()
-    .regex(/^(rediss?|rediss?\+(sentinel|cluster)):\/\/./)
-    .transform((value) => new Secret(value))
-    .describe('redis://…, rediss://…, redis+sentinel://… or redis+cluster://…')
-    .optional(),
+  REDIS_URL: redisUrl.describe('redis://…, rediss://…, redis+sentinel://… or redis+cluster://…').optional(),
+  REDIS_TLS_CA: pemFile.optional(),
+  REDIS_TLS_CERT: pemFile.optional(),
+  REDIS_TLS_KEY: pemFile.optional(),
   DATA_DIR: z.string().describe('a folder').optional(),
   EVENTS_RETENTION: integer(1, 100_000_000).default(100_000),
   EVENTS_RETENTION_BYTES: integer(1, Number.MAX_SAFE_INTEGER).optional(),
-  PUBLIC_URL: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')).optional(),
+  PUBLIC_URL: baseUrl.optional(),
   WEBHOOK_SECRET: list(z.string().min(1))
     .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))
     .transform(([first, ...rest]): readonly [Secret, ...Secret[]] => [
@@ -160,11 +187,14 @@ const variables = z.object({
   INTROSPECTION: flag.optional(),
   UPSTREAM_REPORT: flag.optional(),
   REUSE_PORT: flag.default(false),
+  KEEP_ALIVE_TIMEOUT_MS: integer(1_000, 3_600_000).default(75_000),
+  SHUTDOWN_DELAY_MS: integer(0, 600_000).default(0),
+  SHUTDOWN_GRACE_MS: integer(1_000, 3_600_000).default(40_000),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .describe('fatal, error, warn, info, debug, trace or silent')
     .default('info'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl.optional(),
   PASARELA_TOKEN: secret('an access token for the commands to act with').optional(),
   FORWARD_SECRET: secret('the secret that forwarded events are signed with').optional(),
   SANDBOX_PORT: integer(0, 65_535).default(4010),
@@ -182,6 +212,9 @@ const variables = z.object({
 });
 
 export type Variables = z.output<typeof variables>;
+
+/** The names of all of them. */
+export const VARIABLE_NAMES: readonly string[] = Object.keys(variables.shape);
 
 /** Names whose value is never repeated in an error message. */
 const SECRET = new Set<string>([
@@ -225,15 +258,31 @@ export function readVariables(environment: Readonly<Record<string, string | unde
   for (const issue of read.error?.issues ?? []) {
     const name = String(issue.path[0]);
     const got = SECRET.has(name) ? 'a value' : JSON.stringify(given[name]);
-    problems.set(name, `${name}: got ${got}, wants ${wants(name)}.`);
+    const own = name === 'REDIS_URL' && issue.code === 'custom';
+    problems.set(name, own ? `${issue.message}.` : `${name}: got ${got}, wants ${wants(name)}.`);
   }
+  for (const [name, problem] of problemsBetween(given, read.data)) problems.set(name, problem);
+  if (!read.success || problems.size > 0) {
+    const list = [...problems.values()].map((problem) => `  ${problem}`).join('\n');
+    throw new ConfigError(`The configuration is wrong:\n${list}`);
+  }
+  const { REDIS_URL: url, REDIS_TLS_CA: ca, REDIS_TLS_CERT: cert, REDIS_TLS_KEY: key } = read.data;
+  return { ...read.data, REDIS_URL: url && new Secret(withTlsFiles(url.reveal(), { ca, cert, key })) };
+}
+
+/** What is wrong with variables that could each be read, by the name of the one that is missing. */
+function problemsBetween(
+  given: Readonly<Record<string, string | undefined>>,
+  read: Variables | undefined,
+): ReadonlyMap<string, string> {
+  const problems = new Map<string, string>();
   if (given['UPSTREAM_URL'] !== undefined && given['WEBHOOK_SECRET'] === undefined) {
     problems.set(
       'WEBHOOK_SECRET',
       `WEBHOOK_SECRET: is not set, and UPSTREAM_URL is; wants ${wants('WEBHOOK_SECRET')}, the same in every process.`,
     );
   }
-  const ports = [read.data?.PORT, read.data?.SANDBOX_PORT];
+  const ports = [read?.PORT, read?.SANDBOX_PORT];
   if (
     given['UPSTREAM_URL'] === undefined &&
     ports[0] !== 0 &&
@@ -263,28 +312,22 @@ export function readVariables(environment: Readonly<Record<string, string | unde
       );
     }
   }
-  if (!read.success || problems.size > 0) {
-    const list = [...problems.values()].map((problem) => `  ${problem}`).join('\n');
-    throw new ConfigError(`The configuration is wrong:\n${list}`);
-  }
-  return read.data;
-}
-
-/** As many as the hash has that it is the key of (RFC 2104, 3; RFC 7518, 3.2). */
-const HMAC_KEY_BYTES = 32;
-
-/** What of a configuration that can be read is weak, as sentences for the operator. They repeat no secret. */
-export function weaknessesOf(read: Variables): readonly string[] {
-  const keys: readonly (readonly [name: string, seen: string, keys: readonly Secret[]])[] = [
-    ['WEBHOOK_SECRET', 'address of the ingress', read.WEBHOOK_SECRET ?? []],
-    ['AUTH_JWT_SECRET', 'token', read.AUTH_JWT_SECRET === undefined ? [] : [read.AUTH_JWT_SECRET]],
-  ];
-  return keys
-    .filter(([, , secrets]) => secrets.some((secret) => Buffer.byteLength(secret.reveal()) < HMAC_KEY_BYTES))
-    .map(
-      ([name, seen]) =>
-        `${name} is shorter than ${HMAC_KEY_BYTES} bytes: who has seen one ${seen} can try secrets until one fits, and then make others.`,
+  if ((given['REDIS_TLS_CERT'] === undefined) !== (given['REDIS_TLS_KEY'] === undefined)) {
+    problems.set(
+      'REDIS_TLS_KEY',
+      'REDIS_TLS_CERT, REDIS_TLS_KEY: one is set without the other; wants a certificate and its key, or neither.',
     );
+  }
+  const files = ['REDIS_TLS_CA', 'REDIS_TLS_CERT', 'REDIS_TLS_KEY'].filter(
+    (name) => given[name] !== undefined,
+  );
+  if (files.length > 0 && !given['REDIS_URL']?.startsWith('rediss')) {
+    problems.set(
+      'REDIS_TLS_CA',
+      `${files.join(', ')}: set, and REDIS_URL uses no TLS; wants a REDIS_URL of the form rediss….`,
+    );
+  }
+  return problems;
 }
 
 /** How a gateway in service mode is known to the upstream, and how it knows its callers. */
@@ -292,7 +335,9 @@ export interface ServiceVariables {
   readonly clientId: string;
   readonly clientSecret: Secret;
   readonly apiKey: Secret;
-  readonly keys: { readonly jwksUrl: string } | { readonly secret: Secret };
+  readonly keys:
+    | { readonly jwksUrl: string; readonly cooldownMs: number; readonly maxAgeMs: number }
+    | { readonly secret: Secret };
   readonly issuer: string;
   readonly audience: string;
   readonly keyOwnerClaim: string;
@@ -304,7 +349,9 @@ export function serviceOf(read: Variables): ServiceVariables | undefined {
   const { UPSTREAM_CLIENT_ID: clientId, UPSTREAM_CLIENT_SECRET: clientSecret } = read;
   const { UPSTREAM_API_KEY: apiKey, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = read;
   const { AUTH_JWKS_URL: jwksUrl, AUTH_JWT_SECRET: secret } = read;
-  const keys = jwksUrl === undefined ? secret && { secret } : { jwksUrl };
+  const { AUTH_JWKS_COOLDOWN_MS: cooldownMs, AUTH_JWKS_MAX_AGE: maxAge } = read;
+  const keys =
+    jwksUrl === undefined ? secret && { secret } : { jwksUrl, cooldownMs, maxAgeMs: maxAge * 1_000 };
   if (!clientId || !clientSecret || !apiKey || !issuer || !audience || !keys) {
     throw new ConfigError('AUTH_MODE is service, and what it needs is not set.');
   }
@@ -322,50 +369,8 @@ function wants(name: string): string {
   return 'another value';
 }
 
+/** What this process was started with. */
+export const environmentOfProcess = (): Readonly<Record<string, string | undefined>> => process.env;
+
 /** The configuration of this process. */
-export const readEnvironment = (): Variables => readVariables(process.env);
-
-/** The distance at which a name is taken for another: one slip in a short name, two in a long one. */
-const slipsIn = (name: string): number => (name.length < 6 ? 1 : 2);
-
-/**
- * Variables that nothing reads and that are all but spelt like one that Pasarela reads, as sentences for the operator.
- *
- * @param environment such as `process.env`
- */
-export function misspellingsIn(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
-  const known = Object.keys(variables.shape);
-  return Object.keys(environment).flatMap((name) => {
-    if (known.includes(name)) return [];
-    const meant = known.find(
-      (other) =>
-        // Comparing every pair of names takes a thirtieth of a start; most differ too much in length alone.
-        Math.abs(name.length - other.length) <= slipsIn(other) &&
-        distance(name, other) <= slipsIn(other) &&
-        environment[other] === undefined,
-    );
-    return meant === undefined ? [] : [`${name} is set, and nothing reads it. Is ${meant} meant?`];
-  });
-}
-
-/** Letters to add, to leave out, to change, or to swap with the next one, until one word is the other. */
-function distance(one: string, other: string): number {
-  let [before, last]: [number[], number[]] = [
-    [],
-    Array.from({ length: other.length + 1 }, (_, index) => index),
-  ];
-  for (let i = 1; i <= one.length; i += 1) {
-    const row = [i];
-    for (let j = 1; j <= other.length; j += 1) {
-      const changed = (last[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
-      const isSwapped = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
-      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : changed;
-      row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, changed, swapped));
-    }
-    [before, last] = [last, row];
-  }
-  return last[other.length] ?? 0;
-}
-
-/** Those of this process. */
-export const readMisspellings = (): readonly string[] => misspellingsIn(process.env);
+export const readEnvironment = (): Variables => readVariables(environmentOfProcess());

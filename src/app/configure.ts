@@ -15,6 +15,8 @@ export function configure(variables: Variables, upstreamUrl: string): ServerConf
     host: variables.HOST,
     port: variables.PORT,
     reusePort: variables.REUSE_PORT,
+    keepAliveTimeoutMs: variables.KEEP_ALIVE_TIMEOUT_MS,
+    shutdown: { delayMs: variables.SHUTDOWN_DELAY_MS, graceMs: variables.SHUTDOWN_GRACE_MS },
     upstreamUrl,
     upstreamTimeoutMs: variables.UPSTREAM_TIMEOUT_MS,
     operationTimeoutMs: variables.OPERATION_TIMEOUT_MS,

@@ -31,7 +31,7 @@ import { undocumentedValues } from '../resolvers/open-enum.ts';
 import { createReceiptOwner } from '../resolvers/receipt-owner.ts';
 import { createEventTopics } from '../resolvers/topics.ts';
 import { createUnattributed } from '../resolvers/unattributed.ts';
-import { boundConnections, createConnections, STALL_MS } from '../transport/connections.ts';
+import { boundConnections, createConnections, pathOf, STALL_MS } from '../transport/connections.ts';
 import { createGraphHttp } from '../transport/http.ts';
 import { incomingOf } from '../transport/incoming.ts';
 import { readiness } from '../transport/readiness.ts';
@@ -53,7 +53,7 @@ import { createBankCache } from '../upstream/session.ts';
 import { createSourceOwners } from '../upstream/source-owners.ts';
 import { createWorkbench, type WorkbenchOptions } from '../workbench/workbench.ts';
 import { createAuthenticator } from './authenticator.ts';
-import { shutDown } from './shutdown.ts';
+import { type ShutdownTimes, shutDown } from './shutdown.ts';
 
 // An import would read each name that the module exports. One of them is `WebSocket`, for which Node loads a second undici:
 // a twentieth of a start.
@@ -81,6 +81,9 @@ export interface ServerConfig extends GraphConfig {
   readonly port: number;
   /** Whether other processes may listen on the same port (SO_REUSEPORT); the kernel spreads connections over them. */
   readonly reusePort: boolean;
+  /** How long a connection is kept for its client's next request. */
+  readonly keepAliveTimeoutMs: number;
+  readonly shutdown: ShutdownTimes;
   /** Origin of the REST service. */
   readonly upstreamUrl: string;
   readonly upstreamTimeoutMs: number;
@@ -210,7 +213,7 @@ export function buildServer(
     metrics.money.watchHold(async () => (await money.held()) !== undefined);
     // No payment waits for the gateway's own token behind reads.
     const tokenRest = (clientId: string, authorize: Authorize) => gatewayRest(clientId, authorize, 'money');
-    const auth = await createAuthenticator(config, tokenRest, logger);
+    const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
     const monotonic = () => performance.now();
     const reads = createCoalescer(monotonic);
     const forgetReads = (credential: string) => reads.forget(auth.upstreamIdentity(credential));
@@ -260,7 +263,11 @@ export function buildServer(
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();
-    const connections = createConnections();
+    const connections = createConnections((response, milliseconds) => {
+      const path = pathOf(response.req);
+      const status = response.headersSent ? response.statusCode : undefined;
+      if (path !== 'stream') metrics.serving.answered(path, status, milliseconds);
+    });
     const openStreams = createOpenStreams(config.streams);
     const addressOfClient = createClientAddress(config.trustedProxies);
     const nearestAddress = createNearestAddress(addressOfClient);
@@ -301,6 +308,26 @@ export function buildServer(
       STORES_LOOKED_AT_MS,
       monotonic,
     );
+    const ready = async () => {
+      const [health, paymentsAvailable, hold] = await stores();
+      const { writable, available, spooled, unreadableSpools = [], reasons, risks } = health;
+      return readiness({
+        draining: drain.announced,
+        writable,
+        eventsAvailable: available,
+        paymentsAvailable,
+        paymentsHeld: hold !== undefined,
+        upstreamAvailable: !breaker.isOpen(),
+        spooled,
+        unreadableSpools,
+        reasons,
+        risks,
+      });
+    };
+    metrics.serving.watchState(async () => {
+      const [{ status, body }, [{ redis }]] = await Promise.all([ready(), stores()]);
+      return { ready: status === 200, degraded: body.degraded ?? [], redis };
+    });
     const route = createRouter({
       graphPath: GRAPHQL_PATH,
       graph(request, response) {
@@ -318,22 +345,7 @@ export function buildServer(
       },
       page: createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench),
       showsPage: config.workbench !== undefined,
-      readiness: async () => {
-        const [health, paymentsAvailable, hold] = await stores();
-        const { writable, available, spooled, unreadableSpools = [], reasons, risks } = health;
-        return readiness({
-          draining: drain.draining,
-          writable,
-          eventsAvailable: available,
-          paymentsAvailable,
-          paymentsHeld: hold !== undefined,
-          upstreamAvailable: !breaker.isOpen(),
-          spooled,
-          unreadableSpools,
-          reasons,
-          risks,
-        });
-      },
+      readiness: ready,
       metrics: metrics.registry,
       logger,
     });
@@ -343,6 +355,7 @@ export function buildServer(
         headersTimeout: HEADERS_TIMEOUT_MS,
         requestTimeout: REQUEST_TIMEOUT_MS,
         connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+        keepAliveTimeout: config.keepAliveTimeoutMs,
       },
       (request, response) => {
         connections.watch(response);
@@ -357,6 +370,7 @@ export function buildServer(
       allowsOrigin: (origin, host) =>
         origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
       metrics: metrics.fanOut,
+      onClosed: metrics.serving.socketClosed,
       rounds,
       openStream: (request) => openStreams.enter(addressOfClient(request)),
       addressOf: nearestAddress,
@@ -386,7 +400,7 @@ export function buildServer(
 
     stopGateway = () => {
       stopWatching?.();
-      return shutDown({
+      return shutDown(config.shutdown, {
         server,
         connections,
         drain,
@@ -394,6 +408,7 @@ export function buildServer(
         sockets,
         events,
         last: [money, auth, { stop: () => http.close() }],
+        logger,
       });
     };
 

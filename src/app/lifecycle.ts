@@ -1,7 +1,8 @@
+import type { Logger } from '../common/logger.ts';
 import { ConfigError } from './config.ts';
 
 /** Something that is open and must be closed when the process ends. */
-export type Closer = () => Promise<unknown>;
+type Closer = () => Promise<unknown>;
 
 /** How long a close may take before it is told what it waits for, in milliseconds. */
 const PATIENCE_MS = 300;
@@ -12,21 +13,33 @@ interface Opened {
   readonly waitsFor: string | undefined;
 }
 
+/** What a program that starts hands over. */
+export interface Program {
+  /** Something is open: how it is closed, and what closing it waits for where that may take long. */
+  opened(close: Closer, waitsFor?: string): void;
+  /** From now on what is said while it ends are lines of this log, unless a person sits at a terminal. */
+  logsTo(logger: Logger): void;
+}
+
 /**
  * Runs a program until a signal: what it opens is closed last opened first, at SIGINT and SIGTERM as well as when its
  * start fails. A second signal ends the process at once. A failed start is explained in one message, with exit code 1.
  *
- * @param start opens things, handing each one's closer to `opened`, and what closing it waits for where that may take long.
+ * @param start opens things, and hands each one's closer over.
  */
-export async function runProgram(
-  start: (opened: (close: Closer, waitsFor?: string) => void) => Promise<void>,
-): Promise<void> {
+export async function runProgram(start: (program: Program) => Promise<void>): Promise<void> {
   const everything: Opened[] = [];
+  let log: Logger | undefined;
+  const say = (text: string): void => {
+    if (log === undefined || process.stderr.isTTY) {
+      process.stderr.write(`\n${text} Ctrl-C again ends it at once.\n`);
+    } else log.info({}, text);
+  };
   const close = async (): Promise<void> => {
     for (const { close, waitsFor } of everything.splice(0).reverse()) {
       const tell = setTimeout(() => {
         if (waitsFor === undefined) return;
-        process.stderr.write(`\nEnding. Waiting for ${waitsFor}. Ctrl-C again ends it at once.\n`);
+        say(`Ending. Waiting for ${waitsFor}.`);
       }, PATIENCE_MS);
       await close();
       clearTimeout(tell);
@@ -41,7 +54,12 @@ export async function runProgram(
     });
   }
   try {
-    await start((close, waitsFor) => everything.push({ close, waitsFor }));
+    await start({
+      opened: (close, waitsFor) => everything.push({ close, waitsFor }),
+      logsTo(logger) {
+        log = logger;
+      },
+    });
   } catch (error) {
     process.exitCode = 1;
     process.stderr.write(`${explain(error)}\n`);

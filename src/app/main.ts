@@ -4,18 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { install } from 'undici';
 import { createLogger } from '../observability/logger.ts';
-import { readEnvironment, readMisspellings, type Variables, weaknessesOf } from './config.ts';
+import { readEnvironment, type Variables } from './config.ts';
+import { doubtsOf, readMisspellings, weaknessesOf } from './config-hints.ts';
 import { configure, isLocalhost } from './configure.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import type { Demo } from './demo.ts';
 import { buildServer, type ServerConfig } from './gateway.ts';
-import { type Closer, runProgram } from './lifecycle.ts';
+import { type Program, runProgram } from './lifecycle.ts';
 
 // What asks for `Request` or `fetch` gets those of the undici that is here, instead of loading the second one that is built
 // into Node: a twentieth of a start.
 install();
 
-type Opened = (close: Closer, waitsFor?: string) => void;
+type Opened = Program['opened'];
 
 const IN_FLIGHT = 'requests and payments in flight, 10 seconds at most';
 
@@ -63,10 +64,12 @@ const webhookHostsOf = ({ HOST, PUBLIC_URL, SANDBOX_WEBHOOK_HOSTS }: Variables):
     .map((url) => new URL(url).hostname),
 ];
 
-await runProgram(async (opened) => {
+await runProgram(async ({ opened, logsTo }) => {
   const variables = readEnvironment();
   const logger = createLogger(variables.LOG_LEVEL);
-  for (const hint of [...weaknessesOf(variables), ...readMisspellings()]) logger.warn({}, hint);
+  logsTo(logger);
+  const doubts = doubtsOf(variables).map(({ text, cure }) => `${text} ${cure}`);
+  for (const hint of [...weaknessesOf(variables), ...doubts, ...readMisspellings()]) logger.warn({}, hint);
   const tracing = await openTracing(variables, opened);
 
   if (variables.UPSTREAM_URL !== undefined) {

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../common/logger.ts';
 import type { Drain } from '../graphql/plugins/drain.ts';
 import type { Ingress } from '../ingress/ingress.ts';
 import type { Connections } from '../transport/connections.ts';
@@ -7,8 +8,26 @@ import type { Connections } from '../transport/connections.ts';
 /** How long requests in flight may take once the server is stopping, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 10_000;
 
+/** The parts of the time to end that requests in flight, then sockets, then event streams may take of what is left of it. */
+const IN_FLIGHT_PART = 1 / 4;
+const SOCKETS_PART = 0.6;
+const STREAMS_PART = 0.8;
+
+/** When a process that is told to end does what, in milliseconds. */
+export interface ShutdownTimes {
+  /** How long it still serves everything while `/readyz` says that it will end. */
+  readonly delayMs: number;
+  /** How long it may take after that. */
+  readonly graceMs: number;
+}
+
 interface Stoppable {
   stop(): Promise<unknown>;
+}
+
+interface Spreading {
+  /** @param withinMs over how many milliseconds those who are sent elsewhere may be spread. */
+  stop(withinMs: number): Promise<unknown>;
 }
 
 /** The parts of a gateway that is listening, as its end needs them. */
@@ -17,30 +36,36 @@ export interface Running {
   readonly connections: Connections;
   readonly drain: Drain;
   readonly ingress: Ingress;
-  readonly sockets: Stoppable;
+  readonly sockets: Spreading;
   /** Stopped once no socket is open any more. */
-  readonly events: Stoppable;
+  readonly events: Spreading;
   /** Stopped last, in this order. A payment whose request was cut off goes on, and its record is written before the store closes. */
   readonly last: readonly Stoppable[];
+  readonly logger: Logger;
 }
 
-/** Stops accepting, lets what is in flight finish, closes sockets, then stores. */
-export async function shutDown({
-  server,
-  connections,
-  drain,
-  ingress,
-  sockets,
-  events,
-  last,
-}: Running): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+/**
+ * Says that it will end, and serves on for the delay. Then stops accepting, lets what is in flight finish, closes sockets,
+ * then stores.
+ */
+export async function shutDown({ delayMs, graceMs }: ShutdownTimes, running: Running): Promise<void> {
+  const { server, connections, drain, ingress, sockets, events, last, logger } = running;
+  drain.announce();
+  // Proxies let go of their connections by and by, each after an answer: none is closed under a request.
   connections.end();
-  const expired = sleep(DRAIN_TIMEOUT_MS, undefined, { ref: false });
+  if (delayMs > 0) {
+    logger.info({ delayMs }, 'Told to end: /readyz says draining, and everything else is still served');
+    await sleep(delayMs);
+  }
+
+  const endsAt = performance.now() + graceMs;
+  const left = (): number => Math.max(0, endsAt - performance.now());
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  const expired = sleep(Math.min(DRAIN_TIMEOUT_MS, graceMs * IN_FLIGHT_PART), undefined, { ref: false });
   // What is under way is answered while its socket is still open: webhooks, then payments.
   await Promise.race([Promise.all([drain.begin(), ingress.drain()]), expired]);
-  await sockets.stop();
-  await events.stop();
+  await sockets.stop(left() * SOCKETS_PART);
+  await events.stop(left() * STREAMS_PART);
   await Promise.race([closed, expired.then(() => server.closeAllConnections())]);
   for (const part of last) await part.stop();
 }

@@ -8,7 +8,7 @@ import type { Authenticator, RestFor } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 import { KnownCallers } from './known-callers.ts';
 import { createServiceToken, type SharedTokenStore } from './service-token.ts';
-import { createTokenVerifier, type SigningKeys } from './token-verifier.ts';
+import { createTokenVerifier, type SigningKeys, type TokenMetrics } from './token-verifier.ts';
 
 /** How a gateway in service mode is known to the upstream, and how it knows its callers. */
 export interface ServiceOptions {
@@ -33,6 +33,7 @@ export function createService(
   options: ServiceOptions,
   restFor: RestFor,
   share: SharedTokenStore | undefined,
+  metrics?: TokenMetrics,
 ): Authenticator {
   const { clientId, clientSecret, apiKey, utcOffset } = options;
   const bootstrap = () => restFor(clientId, fixedCredential({ 'x-api-key': apiKey.reveal() }));
@@ -41,7 +42,7 @@ export function createService(
     share,
     now: Date.now,
   });
-  const bearerOf = createTokenVerifier(options);
+  const bearerOf = createTokenVerifier(options, metrics);
   const known = new KnownCallers();
   const verify = async (token: string): Promise<Caller> => ({ clientId, ...(await bearerOf(token)) });
   return {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
 import { connectRedis } from '../redis/connection.ts';
+import { logOutages } from '../redis/outages.ts';
 import type { ServiceToken, SharedTokenStore } from './service-token.ts';
 
 export interface SharedTokenStoreOptions {
@@ -47,7 +48,7 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
     connectTimeout: COMMAND_TIMEOUT_MS,
     connectionName: 'pasarela-token',
   });
-  redis.on('error', (err: Error) => logger.warn({ error: err.message }, "the access token's Redis is away"));
+  logOutages(redis, logger, "the access token's Redis is away");
 
   const attempt = async <T>(step: string, work: () => Promise<T>): Promise<T | undefined> => {
     try {

@@ -1,12 +1,23 @@
-import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
+import { errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Secret } from '../common/secret.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isUuid } from '../upstream/path.ts';
 import { UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
+import { createRemoteKeys, type RemoteKeys } from './remote-keys.ts';
 
 /** How the operator's identity provider signs. */
-export type SigningKeys = { readonly jwksUrl: string } | { readonly secret: Secret };
+export type SigningKeys = RemoteKeys | { readonly secret: Secret };
+
+/** Why a caller's token is not believed; `keys` where the identity provider's cannot be had. */
+export type TokenFailure = 'expired' | 'unknown-key' | 'signature' | 'claims' | 'malformed' | 'keys';
+
+/** What the verification of tokens is counted by. */
+export interface TokenMetrics {
+  tokenRefused(reason: TokenFailure): void;
+  /** The keys of the identity provider have been read, or could not be. */
+  keysRead(isRead: boolean): void;
+}
 
 export interface TokenVerifierOptions {
   readonly keys: SigningKeys;
@@ -29,9 +40,6 @@ const PUBLIC_ALGORITHMS = [
 /** A token that names no end would be good for ever. */
 const CLAIMS = { requiredClaims: ['exp'] };
 
-/** How long the identity provider may take to show its keys, in milliseconds. */
-const KEYS_TIMEOUT_MS = 5_000;
-
 /**
  * Makes the verification of callers' tokens (RFC 7519): signature, issuer, audience, `nbf`, and `exp`, which must be there. Scopes come from
  * `scope` (RFC 8693, 4.2) or `scp`; those that are not the gateway's own mean nothing to it. A `customer_id` that is no
@@ -40,16 +48,20 @@ const KEYS_TIMEOUT_MS = 5_000;
  * @returns a function that throws UnauthenticatedError for a token that does not hold, and UpstreamError when the
  * identity provider's keys cannot be had.
  */
-export function createTokenVerifier(options: TokenVerifierOptions): (token: string) => Promise<Bearer> {
+export function createTokenVerifier(
+  options: TokenVerifierOptions,
+  metrics?: TokenMetrics,
+): (token: string) => Promise<Bearer> {
   const { keys, issuer, audience } = options;
   const verify =
     'secret' in keys
       ? withSecret(keys.secret, issuer, audience)
-      : withRemoteKeys(keys.jwksUrl, issuer, audience);
+      : withRemoteKeys(keys, issuer, audience, metrics);
   return async (token) => {
     try {
       return bearerOf((await verify(token)).payload, options.keyOwnerClaim);
     } catch (error) {
+      metrics?.tokenRefused(failureOf(error));
       throw explain(error);
     }
   };
@@ -61,8 +73,13 @@ function withSecret(secret: Secret, issuer: string, audience: string) {
     jwtVerify(token, key, { ...CLAIMS, issuer, audience, algorithms: SECRET_ALGORITHMS });
 }
 
-function withRemoteKeys(jwksUrl: string, issuer: string, audience: string) {
-  const keySet = createRemoteJWKSet(new URL(jwksUrl), { timeoutDuration: KEYS_TIMEOUT_MS });
+function withRemoteKeys(
+  keys: RemoteKeys,
+  issuer: string,
+  audience: string,
+  metrics: TokenMetrics | undefined,
+) {
+  const keySet = createRemoteKeys(keys, (isRead) => metrics?.keysRead(isRead));
   return (token: string) =>
     jwtVerify(token, keySet, { ...CLAIMS, issuer, audience, algorithms: PUBLIC_ALGORITHMS });
 }
@@ -78,6 +95,16 @@ const REFUSALS = [
   errors.JWKSNoMatchingKey,
   errors.JWKSMultipleMatchingKeys,
 ];
+
+function failureOf(error: unknown): TokenFailure {
+  if (error instanceof errors.JWTExpired) return 'expired';
+  if (error instanceof UnauthenticatedError || error instanceof errors.JWTClaimValidationFailed)
+    return 'claims';
+  if (error instanceof errors.JWSSignatureVerificationFailed) return 'signature';
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
+    return 'unknown-key';
+  return REFUSALS.some((refusal) => error instanceof refusal) ? 'malformed' : 'keys';
+}
 
 function explain(error: unknown): Error {
   if (error instanceof UnauthenticatedError) return error;

@@ -3,7 +3,7 @@ import { startSandbox } from '#sandbox';
 import { readEnvironment } from '../app/config.ts';
 import { runProgram } from '../app/lifecycle.ts';
 
-await runProgram(async (opened) => {
+await runProgram(async ({ opened }) => {
   const variables = readEnvironment();
   const { SANDBOX_PORT, SANDBOX_SPEED, SANDBOX_SEED, SANDBOX_CUSTOMERS } = variables;
   const { SANDBOX_HOSTS, SANDBOX_WEBHOOK_HOSTS, PUBLIC_URL } = variables;

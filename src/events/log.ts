@@ -145,6 +145,8 @@ export interface EventLogHealth {
   readonly reasons?: readonly string[];
   /** By what it may lose what it has taken, though it is available, as sentences for the operator. */
   readonly risks?: readonly string[];
+  /** Of a log in Redis: whether it answers, and how long it took. */
+  readonly redis?: { readonly answers: boolean; readonly milliseconds: number };
 }
 
 export interface EventLog {
@@ -236,6 +238,10 @@ export interface EventLog {
 
   health(): Promise<EventLogHealth>;
 
-  /** Ends every follower with `DrainingError` and closes what is open. */
-  stop(): Promise<void>;
+  /**
+   * Ends every follower with `DrainingError` and closes what is open.
+   *
+   * @param withinMs over how many milliseconds the followers may be spread, so that not all return at once; 0 unless given.
+   */
+  stop(withinMs?: number): Promise<void>;
 }

@@ -115,9 +115,9 @@ export class LogReader
     return this.#hub.watch(clientId, topics, watcher);
   }
 
-  stop(): Promise<void> {
+  stop(withinMs = 0): Promise<void> {
     this.#stopped = true;
-    return this.#hub.stop();
+    return this.#hub.stop(withinMs);
   }
 
   /**

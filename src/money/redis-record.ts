@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from '../common/logger.ts';
 import { connectRedis, type RedisClient } from '../redis/connection.ts';
 import { DurableWrites } from '../redis/durable-write.ts';
+import { logOutages } from '../redis/outages.ts';
 import { runScript, type Script, withoutCommand } from '../redis/script.ts';
 
 import type { RecordName } from './intent.ts';
@@ -52,7 +53,7 @@ export async function openRedisRecords(
     connectTimeout: COMMAND_TIMEOUT_MS,
     connectionName: 'pasarela-money',
   });
-  redis.on('error', (err: Error) => logger.warn({ err }, 'the Redis of the payment records is away'));
+  logOutages(redis, logger, 'the Redis of the payment records is away');
   await firstConnection(redis);
 
   const writes = new DurableWrites(url, REPLICA_TIMEOUT_MS);

@@ -1,8 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import packageOfGateway from '../../package.json' with { type: 'json' };
 import { EVENT_TYPES } from '../events/log.ts';
 import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
 import type { CallRecord } from '../upstream/rest.ts';
+import { createServingMetrics, type ServingMetrics } from './serving-metrics.ts';
+
+const VERSION = packageOfGateway.version;
 
 const MONEY_MUTATIONS = [
   ...(['createMoneyOut', 'createInternalTransaction'] as const),
@@ -38,6 +42,7 @@ export interface Metrics {
     /** Whom to ask whether payments are held. */
     watchHold(isHeld: () => Promise<boolean>): void;
   };
+  readonly serving: ServingMetrics;
   upstreamCall(call: CallRecord): void;
   /** An operation has its result, or a subscription is open, after so many milliseconds. */
   operation(type: string, outcome: 'ok' | 'error', milliseconds: number): void;
@@ -58,6 +63,7 @@ export interface Metrics {
 export function createMetrics(undocumentedValues: () => ReadonlyMap<string, number>): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const serving = createServingMetrics(registry, VERSION);
   const registers = [registry];
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
     new Counter({ name, help, labelNames: [...labelNames], registers });
@@ -218,6 +224,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
       delivered: (type, readers) => delivered.inc({ type }, readers),
       lag: (milliseconds) => lag.observe(milliseconds / 1000),
     },
+    serving,
     upstreamCall({ method, route, status, milliseconds }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
     },

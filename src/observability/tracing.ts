@@ -193,8 +193,8 @@ class TracedLog implements EventLog {
     return this.#log.health();
   }
 
-  stop() {
-    return this.#log.stop();
+  stop(withinMs?: number) {
+    return this.#log.stop(withinMs);
   }
 }
 

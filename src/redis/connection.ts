@@ -1,71 +1,11 @@
 import { Cluster, type CommonRedisOptions, Redis, type RedisOptions } from 'ioredis';
 import { tlsOptions } from './tls-options.ts';
+import { parseRedisUrl, type RedisNode, type RedisTarget } from './url.ts';
 
 /** A connection to one Redis, to the primary that Sentinels name, or to a Cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** What `REDIS_URL` may say, taken apart. `tls` and the credentials hold for every node. */
-export interface RedisTarget {
-  readonly form: 'standalone' | 'sentinel' | 'cluster';
-  readonly nodes: readonly RedisNode[];
-  readonly tls: boolean;
-  readonly username: string | undefined;
-  readonly password: string | undefined;
-  /** Database number; always 0 in a Cluster, which has no other. */
-  readonly db: number;
-  /** Sentinel only: the name of the group of Redis processes. */
-  readonly primaryName: string | undefined;
-  /** Sentinel only: the password of the Sentinels themselves. */
-  readonly sentinelPassword: string | undefined;
-}
-
-const FORMS = [
-  'redis://[user:password@]host[:port][/db]',
-  'redis+sentinel://[user:password@]host[:port],host[:port]/primaryName[?db=0&sentinelPassword=…]',
-  'redis+cluster://[user:password@]host[:port],host[:port]',
-];
-
-const DEFAULT_PORT = { standalone: 6379, sentinel: 26379, cluster: 6379 } as const;
-
-/**
- * Takes a `REDIS_URL` apart. Forms: `redis://`, `redis+sentinel://` and `redis+cluster://`, each with TLS as `rediss…`.
- *
- * @throws {TypeError} with the forms that are understood. The message never repeats the URL: it holds a password.
- */
-export function parseRedisUrl(url: string): RedisTarget {
-  const parts =
-    /^redis(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?#]+)(?:\/([^?#]*))?(?:\?(.*))?$/.exec(url);
-  if (parts === null) throw wrongForm('it has none of these forms');
-  const [, tls, kind, credentials = '', hosts = '', path = '', query = ''] = parts;
-  // The pattern admits these two words and nothing else.
-  const form = (kind ?? 'standalone') as RedisTarget['form'];
-  const nodes = hosts.split(',').map((host) => node(host, DEFAULT_PORT[form]));
-  if (form === 'standalone' && nodes.length > 1) throw wrongForm('redis:// names one host');
-  if (form === 'sentinel' && path === '') throw wrongForm('redis+sentinel:// needs the name of the primary');
-  const parameters = new URLSearchParams(query);
-  const db = Number(parameters.get('db') ?? (form === 'standalone' ? path || '0' : '0'));
-  if (!Number.isSafeInteger(db) || db < 0 || (form === 'cluster' && db !== 0)) {
-    throw wrongForm('the database is not a number, or the Cluster is given one');
-  }
-  const [username = '', ...password] = credentials.split(':');
-  return {
-    form,
-    nodes,
-    tls: tls === 's',
-    username: decodeURIComponent(username) || undefined,
-    password: decodeURIComponent(password.join(':')) || undefined,
-    db,
-    primaryName: form === 'sentinel' ? decodeURIComponent(path) : undefined,
-    sentinelPassword: parameters.get('sentinelPassword') ?? undefined,
-  };
-}
-
 export type RedisConnectOptions = Omit<CommonRedisOptions, 'replyMapping'>;
-
-export interface RedisNode {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** A Sentinel that takes connections and answers nothing is passed over after this time, in milliseconds. */
 const SENTINEL_TIMEOUT_MS = 1000;
@@ -79,6 +19,8 @@ const SENTINEL_RECONNECT_MS = 1000;
  */
 class LastingRedis extends Redis {
   readonly #sentinels: readonly Redis[];
+  /** Why the last Sentinel that failed did; cleared by one that answers. */
+  #sentinelFailure: Error | undefined;
   #wanted = true;
   #revival: NodeJS.Timeout | undefined;
 
@@ -90,6 +32,12 @@ class LastingRedis extends Redis {
       sentinel.on('message', (_channel: string, text: string) => {
         if (text.split(' ', 1)[0] === options.name) this.disconnect(true);
       });
+      sentinel.on('error', (error: Error) => {
+        this.#sentinelFailure = error;
+      });
+      sentinel.on('ready', () => {
+        this.#sentinelFailure = undefined;
+      });
       // It is subscribed again whenever it comes back; until then it cannot be, which is no news.
       sentinel.subscribe('+switch-master').catch(() => {});
     }
@@ -98,6 +46,18 @@ class LastingRedis extends Redis {
       // What fails is told as an `error`.
       this.#revival = setTimeout(() => this.connect().catch(() => {}), REVIVE_AFTER_MS);
     });
+  }
+
+  /** ioredis says that all Sentinels are unreachable, and that their connections were closed, but not why. */
+  override emit(event: string | symbol, ...args: unknown[]): boolean {
+    const [error] = args;
+    if (event === 'error' && error instanceof Error && error.message.startsWith('All sentinels')) {
+      const cause = this.#sentinelFailure;
+      if (cause !== undefined) {
+        return super.emit(event, new Error(`No Sentinel can be asked: ${cause.message}`, { cause }));
+      }
+    }
+    return super.emit(event, ...args);
   }
 
   override disconnect(reconnect = false): void {
@@ -116,14 +76,14 @@ class LastingRedis extends Redis {
  * @param retryStrategy after how many milliseconds it is made again; null for never
  */
 export function connectSentinel(
-  { sentinelPassword, tls }: RedisTarget,
+  { sentinelPassword, tls, tlsFiles }: RedisTarget,
   node: RedisNode,
   options: Pick<CommonRedisOptions, 'retryStrategy' | 'commandTimeout' | 'maxRetriesPerRequest'>,
 ): Redis {
   const sentinel = new Redis({
     ...node,
     password: sentinelPassword,
-    tls: tls ? tlsOptions() : undefined,
+    tls: tls ? tlsOptions(tlsFiles) : undefined,
     connectTimeout: SENTINEL_TIMEOUT_MS,
     enableReadyCheck: false,
     ...options,
@@ -164,7 +124,7 @@ export function connectRedis(url: string, options: RedisConnectOptions): RedisCl
       name: target.primaryName,
       sentinelPassword: target.sentinelPassword,
       enableTLSForSentinelMode: target.tls,
-      sentinelTLS: target.tls ? tlsOptions() : undefined,
+      sentinelTLS: target.tls ? tlsOptions(target.tlsFiles) : undefined,
       sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
     };
     return new LastingRedis(redisOptions, listeners);
@@ -189,27 +149,9 @@ function ofOneServer(target: RedisTarget, options: RedisConnectOptions) {
     db: target.db,
     username: target.username,
     password: target.password,
-    tls: target.tls ? tlsOptions() : undefined,
+    tls: target.tls ? tlsOptions(target.tlsFiles) : undefined,
     reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
     // Absent is ioredis's own backoff; present but undefined would be none.
     ...(retryStrategy === undefined ? {} : { retryStrategy }),
   } satisfies RedisOptions;
-}
-
-function node(text: string, defaultPort: number): RedisNode {
-  let parsed: URL;
-  try {
-    parsed = new URL(`redis://${text}`);
-  } catch (cause) {
-    throw wrongForm('a host or port cannot be read', cause);
-  }
-  return {
-    // ioredis wants an IPv6 address without the brackets that a URL puts around it.
-    host: parsed.hostname.replace(/^\[|\]$/g, ''),
-    port: parsed.port === '' ? defaultPort : Number(parsed.port),
-  };
-}
-
-function wrongForm(problem: string, cause?: unknown): TypeError {
-  return new TypeError(`REDIS_URL: ${problem}; wanted ${FORMS.join(' or ')} (rediss… for TLS)`, { cause });
 }

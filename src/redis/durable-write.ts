@@ -72,6 +72,11 @@ export class DurableWrites {
     return this.#refusals.length === 0 && this.#replication.isDurable;
   }
 
+  /** How many replicas the primaries have, as far as is known. */
+  get replicas(): number {
+    return this.#replication.replicas;
+  }
+
   /** Why it would not, as sentences for the operator that name no address; empty where it would. */
   get problems(): readonly string[] {
     const { missing } = this.#replication;

@@ -1,12 +1,7 @@
 import { Cluster, type Redis } from 'ioredis';
-import {
-  connectSentinel,
-  parseRedisUrl,
-  type RedisClient,
-  type RedisNode,
-  type RedisTarget,
-} from './connection.ts';
+import { connectSentinel, type RedisClient } from './connection.ts';
 import { awayFor, type Failover, primaryIn } from './replication.ts';
+import { parseRedisUrl, type RedisNode, type RedisTarget } from './url.ts';
 
 const SENTINEL_TIMEOUT_MS = 1000;
 /** A Sentinel promotes no replica that has been cut off from its primary for this many times `down-after-milliseconds`. */

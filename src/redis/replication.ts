@@ -98,6 +98,13 @@ export class Replication {
     return undefined;
   }
 
+  /** How many replicas the primaries have that there are, together. */
+  get replicas(): number {
+    let count = 0;
+    for (const { last } of this.#histories.values()) count += last.replicas;
+    return count;
+  }
+
   /** Takes in what a primary says of itself now. */
   observe(primary: Primary): void {
     const now = this.#now();

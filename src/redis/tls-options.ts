@@ -1,5 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
+import { readFileSync } from 'node:fs';
 import { type ConnectionOptions, TLSSocket } from 'node:tls';
+import type { TlsFiles } from './url.ts';
 
 const ignore = (): void => undefined;
 
@@ -11,8 +13,10 @@ let isSubscribed = false;
  * A TLS connection that is ended while it is still being made can tell two errors: that the certificate is not trusted, and what the
  * server says of the end. ioredis listens for one, so that the second would end this process. Its connectors leave no other place to
  * listen at: those of a Cluster and of Sentinels make connections of their own.
+ *
+ * @throws {Error} where a file cannot be read.
  */
-export function tlsOptions(): ConnectionOptions {
+export function tlsOptions({ ca, cert, key }: TlsFiles): ConnectionOptions {
   if (!isSubscribed) {
     isSubscribed = true;
     subscribe('net.client.socket', (message) => {
@@ -20,5 +24,9 @@ export function tlsOptions(): ConnectionOptions {
       if (socket instanceof TLSSocket) socket.on('error', ignore);
     });
   }
-  return {};
+  return {
+    ...(ca !== undefined && { ca: readFileSync(ca) }),
+    ...(cert !== undefined && { cert: readFileSync(cert) }),
+    ...(key !== undefined && { key: readFileSync(key) }),
+  };
 }

@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ClientAddress } from '../common/client-address.ts';
 
@@ -16,8 +16,23 @@ export interface Connections {
   end(): void;
 }
 
-/** Without it a client's connection would be kept for its next request, and the server's end with it. */
-export function createConnections(): Connections {
+/** Paths that are counted by name, each the beginning of what it serves. */
+const PATHS = ['/graphql', '/webhooks/', '/readyz', '/healthz', '/metrics'];
+
+/** What an answer is counted as: one of few paths, and event streams apart, which end when their readers leave. */
+export function pathOf({ url = '', headers }: IncomingMessage): string {
+  const path = PATHS.find((name) => url.startsWith(name)) ?? 'other';
+  return path === '/graphql' && headers.accept?.includes('text/event-stream') ? 'stream' : path;
+}
+
+/**
+ * Without it a client's connection would be kept for its next request, and the server's end with it.
+ *
+ * @param onClosed called with each answer that is out, or whose client has gone, after so many milliseconds.
+ */
+export function createConnections(
+  onClosed: (response: ServerResponse, milliseconds: number) => void,
+): Connections {
   const underWay = new Set<ServerResponse>();
   let ending = false;
   const makeLast = (response: ServerResponse): void => {
@@ -34,7 +49,11 @@ export function createConnections(): Connections {
       response.on('timeout', onTimeout);
       if (ending) makeLast(response);
       underWay.add(response);
-      response.on('close', () => underWay.delete(response));
+      const began = performance.now();
+      response.on('close', () => {
+        underWay.delete(response);
+        onClosed(response, performance.now() - began);
+      });
     },
     end() {
       ending = true;

@@ -25,7 +25,10 @@ export interface Condition {
  * record of payments that cannot be kept, or is held, is `degraded`, never unready: a gateway taken out of rotation could not
  * even keep what arrives meanwhile.
  */
-export function readiness(condition: Condition): { readonly status: 200 | 503; readonly body: object } {
+export function readiness(condition: Condition): {
+  readonly status: 200 | 503;
+  readonly body: { readonly status: string; readonly degraded?: readonly string[] };
+} {
   const { draining, writable, spooled, unreadableSpools, reasons = [], risks = [] } = condition;
   if (draining || !writable) {
     return { status: 503, body: { status: draining ? 'draining' : 'unready' } };

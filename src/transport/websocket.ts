@@ -61,6 +61,8 @@ export interface WebSocketOptions extends UpgradeOptions {
   /** Called with a caller's credential before it is told of an event. */
   onTold(credential: string): void;
   readonly metrics: FanOutMetrics;
+  /** Called with the code of each socket that has been closed. */
+  onClosed(code: number): void;
   /** When each reader is told where it stands. */
   readonly rounds: Rounds;
   /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
@@ -70,8 +72,12 @@ export interface WebSocketOptions extends UpgradeOptions {
 }
 
 export interface WebSocketTransport {
-  /** Closes every socket with 1012, so that clients reconnect elsewhere, and waits until they are gone. */
-  stop(): Promise<void>;
+  /**
+   * Closes every socket with 1012, so that clients reconnect elsewhere, and waits until they are gone.
+   *
+   * @param withinMs over how many milliseconds they may be spread.
+   */
+  stop(withinMs: number): Promise<void>;
 }
 
 /** A function of its own in each listener would hold all that its socket's upgrade knew, the bytes of the request among it. */
@@ -235,7 +241,10 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       peerOptions,
     );
     const closed = protocol.opened(peer, peer);
-    socket.once('close', (code, reason) => void closed(code, String(reason)));
+    socket.once('close', (code, reason) => {
+      options.onClosed(code);
+      void closed(code, String(reason));
+    });
     sockets.emit('connection', socket, request);
   };
 
@@ -244,9 +253,9 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   );
 
   return {
-    async stop() {
+    async stop(withinMs) {
       stopUpgrades();
-      await stagger([...sockets.clients], close);
+      await stagger([...sockets.clients], close, withinMs);
       stopHeartbeat();
       await new Promise((resolve) => sockets.close(resolve));
     },

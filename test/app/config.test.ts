@@ -1,6 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, misspellingsIn, readVariables, serviceOf, weaknessesOf } from '../../src/app/config.ts';
+import { ConfigError, readVariables, serviceOf, VARIABLE_NAMES } from '../../src/app/config.ts';
+import { doubtsOf, misspellingsIn, weaknessesOf } from '../../src/app/config-hints.ts';
+import { parseRedisUrl } from '../../src/redis/url.ts';
 
 const SERVICE = {
   AUTH_MODE: 'service',
@@ -54,6 +56,75 @@ describe('the configuration', () => {
     expect(message).toContain('REDIS_URL');
     expect(message).toContain('WEBHOOK_SECRET');
     expect(message).not.toContain('hunter2');
+  });
+
+  it('says of each variable what it wants', () => {
+    for (const name of VARIABLE_NAMES) {
+      // What takes any text takes this too.
+      try {
+        readVariables({ [name]: '\u0001' });
+      } catch (error) {
+        expect(String(error)).toContain(name);
+        expect(String(error)).not.toContain('another value');
+      }
+    }
+  });
+
+  it.each([
+    ['redis://gateway:hunter/2@redis:6379/1', 'its user or password holds a /'],
+    ['redis://gateway:hunter@2@redis:6379', 'its user or password holds a /, ?, # or @'],
+    ['redis+sentinel://gateway:hunter#2@s1,s2/main', 'its user or password holds a /, ?, # or @'],
+    ['redis://gateway:hunter%2@redis', 'a % is not followed by two hexadecimal digits'],
+    ['redis://redis:hunter2', 'a host or port cannot be read'],
+    ['redis://redis/hunter2', 'the database is not a number'],
+    ['redis://one,two', 'redis:// names one host'],
+    ['redis+sentinel://s1,s2', 'needs the name of the primary'],
+    ['redis+cluster://:hunter2@n1/1', 'the Cluster is given one'],
+    ['redis://hunter2:@', 'a host or port cannot be read'],
+    ['redis+cluster://n1,,n2', 'a host'],
+    ['http://hunter2', 'it has none of these forms'],
+  ])('says what is wrong with the Redis address %s, and does not repeat it', (url, problem) => {
+    const message = messageOf({ REDIS_URL: url });
+    expect(message).toMatch(/^ {2}REDIS_URL: got a value, and .*; wants redis:\/\/\[user:password@]host/m);
+    expect(message).toContain(problem);
+    expect(message).not.toContain('hunter');
+  });
+
+  it('takes signs in a password of the Sentinels, and those that are written as they have to be', () => {
+    for (const url of [
+      'redis+sentinel://:p%2Fw@s1/main?sentinelPassword=a/b@c',
+      'redis://u:%40%2F%3F%23@redis',
+    ]) {
+      expect(readVariables({ REDIS_URL: url }).REDIS_URL?.reveal()).toBe(url);
+    }
+  });
+
+  it('wants files of TLS that can be read, in pairs, and for a Redis over TLS', () => {
+    const file = import.meta.filename;
+    const url = 'rediss://redis:6379';
+    expect(messageOf({ REDIS_URL: url, REDIS_TLS_CA: '/nowhere/ca.pem' })).toContain(
+      'REDIS_TLS_CA: got "/nowhere/ca.pem", wants the path of a PEM file that this process may read.',
+    );
+    expect(messageOf({ REDIS_URL: url, REDIS_TLS_CERT: file })).toContain('one is set without the other');
+    expect(messageOf({ REDIS_URL: 'redis://redis', REDIS_TLS_CA: file })).toContain('REDIS_URL uses no TLS');
+    const read = readVariables({ REDIS_URL: url, REDIS_TLS_CA: file });
+    expect(parseRedisUrl(read.REDIS_URL?.reveal() ?? '').tlsFiles.ca).toBe(file);
+  });
+
+  it('doubts times that leave none for an answer, and an address that others can read along', () => {
+    const doubts = (environment: Record<string, string>) =>
+      doubtsOf(readVariables({ UPSTREAM_URL: 'https://api.mx', WEBHOOK_SECRET: 'x', ...environment })).map(
+        ({ text }) => text,
+      );
+    expect(doubts({})).toEqual([]);
+    expect(doubts({ OPERATION_TIMEOUT_MS: '10000' })).toEqual([
+      expect.stringContaining('OPERATION_TIMEOUT_MS is 10000, and UPSTREAM_TIMEOUT_MS 10000'),
+    ]);
+    expect(doubts({ PUBLIC_URL: 'http://graph.example.mx' })).toEqual([
+      expect.stringContaining('PUBLIC_URL is http'),
+    ]);
+    expect(doubts({ PUBLIC_URL: 'http://127.0.0.1:4000' })).toEqual([]);
+    expect(doubts({ PUBLIC_URL: 'https://graph.example.mx' })).toEqual([]);
   });
 
   it('wants a webhook secret beside an upstream of one’s own', () => {

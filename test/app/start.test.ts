@@ -134,8 +134,25 @@ it('what npm start prints can be pasted: a stream, and the credit that makes it 
   listening.kill();
 });
 
-it('Ctrl-C says what is waited for, where that takes a while', async () => {
-  await using program = startProgram('src/start.js', { PORT: '0', SANDBOX_PORT: '0' });
+const AT_A_TERMINAL = "Object.defineProperty(process.stderr, 'isTTY', { value: true })";
+
+it.each([
+  [
+    'in the log',
+    '',
+    /^\{.*"msg":"Ending\. Waiting for requests and payments in flight, 10 seconds at most\."\}$/m,
+  ],
+  [
+    'in plain text at a terminal',
+    AT_A_TERMINAL,
+    /^Ending\. Waiting for requests and .* Ctrl-C again ends it at once\.$/m,
+  ],
+])('Ctrl-C says what is waited for %s, where that takes a while', async (_, code, message) => {
+  await using program = startProgram('src/start.js', {
+    PORT: '0',
+    SANDBOX_PORT: '0',
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}`,
+  });
   const { gateway, sandbox, token } = await demoAddresses(program);
   await fetch(`${sandbox}/sandbox/faults`, {
     method: 'POST',
@@ -154,9 +171,7 @@ it('Ctrl-C says what is waited for, where that takes a while', async () => {
     return Object.keys(counts).some((route) => route.startsWith('GET '));
   });
   program.process.kill('SIGINT');
-  await program.says(
-    /Ending\. Waiting for requests and payments in flight, 10 seconds at most\. Ctrl-C again/,
-  );
+  await program.says(message);
   expect((await answer).data.client.id).toBeDefined();
   expect(await program.exited()).toBe(0);
 });

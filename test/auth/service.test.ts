@@ -129,6 +129,8 @@ describe('a caller of a gateway in service mode', () => {
   });
 });
 
+const TIMES = { cooldownMs: 100, maxAgeMs: 60_000 };
+
 describe('callers’ tokens verified by published keys', () => {
   it('are accepted from the identity provider’s key, and from no other', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
@@ -139,7 +141,7 @@ describe('callers’ tokens verified by published keys', () => {
     });
     await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
     const jwksUrl = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/keys`;
-    const service = { ...serviceFor(sandbox), keys: { jwksUrl } };
+    const service = { ...serviceFor(sandbox), keys: { jwksUrl, ...TIMES } };
     await using keyed = await startGateway({ sandbox, webhooks: false, config: { service } });
     const sign = (key: Parameters<SignJWT['sign']>[0], alg: string) =>
       new SignJWT({ scope: 'graph:read' })
@@ -161,7 +163,7 @@ describe('callers’ tokens verified by published keys', () => {
   });
 
   it('cannot be accepted while the keys cannot be had, and that is no fault of the caller', async () => {
-    const service = { ...serviceFor(sandbox), keys: { jwksUrl: 'http://127.0.0.1:1/keys' } };
+    const service = { ...serviceFor(sandbox), keys: { jwksUrl: 'http://127.0.0.1:1/keys', ...TIMES } };
     await using keyed = await startGateway({ sandbox, webhooks: false, config: { service } });
     const { errors } = await ask(await bearer(), CLIENT, keyed);
     expect(errors?.[0]?.extensions).toMatchObject({ code: 'UNAUTHENTICATED' });

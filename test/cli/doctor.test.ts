@@ -504,9 +504,8 @@ it('finds each time that the certificate of Redis is not trusted, and nothing wr
       check: 'redis',
       status: 'failure',
       message: /certificate/,
-      cure: /NODE_EXTRA_CA_CERTS/,
+      cure: /REDIS_TLS_CA/,
     });
-  const trusted = async () =>
-    expect(await wrongs({ ...changes, NODE_EXTRA_CA_CERTS: redis.authority })).toEqual([]);
+  const trusted = async () => expect(await wrongs({ ...changes, REDIS_TLS_CA: redis.authority })).toEqual([]);
   for (let round = 0; round < 10; round += 1) await Promise.all([untrusted(), trusted()]);
 }, 180_000);

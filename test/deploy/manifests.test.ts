@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { StatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import { Ingress } from 'kubernetes-models/networking.k8s.io/v1/Ingress';
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import { Secret } from 'kubernetes-models/v1/Secret';
@@ -20,7 +21,7 @@ const run = promisify(execFile);
 
 const read = (file: string) => readFile(join(ROOT, file), 'utf8');
 
-const KINDS = { StatefulSet, Ingress, PodDisruptionBudget, ConfigMap, Secret, Service };
+const KINDS = { StatefulSet, Ingress, NetworkPolicy, PodDisruptionBudget, ConfigMap, Secret, Service };
 
 interface Manifest {
   readonly kind: keyof typeof KINDS;
@@ -42,6 +43,16 @@ const gatewayContainer = async () => {
   const [set] = await ofKind('StatefulSet');
   return { pod: set?.['spec'].template.spec, container: set?.['spec'].template.spec.containers[0] };
 };
+
+const environmentOfPods = async (): Promise<Record<string, string>> => {
+  const data = [
+    ...(await ofKind('ConfigMap')).map((map) => map['data']),
+    ...(await ofKind('Secret')).map((secret) => secret['stringData']),
+  ];
+  return Object.assign({}, ...data);
+};
+
+const configured = async () => readVariables(await environmentOfPods());
 
 /**
  * What the compiler has against the manifests, written as literals of their kinds' types: the schemas let unknown fields
@@ -108,12 +119,33 @@ describe('the Kubernetes manifests', () => {
     expect(pod.containers).toHaveLength(1);
   });
 
+  it('let in whoever passes requests on, and whoever scrapes, and give up a tenth of the pods at a time', async () => {
+    const [set] = await ofKind('StatefulSet');
+    const labels = set?.['spec'].template.metadata.labels;
+    const [policy] = await ofKind('NetworkPolicy');
+    expect(labels).toMatchObject(policy?.['spec'].podSelector.matchLabels);
+    const [{ from, ports }] = policy?.['spec'].ingress ?? [];
+    expect(from).toHaveLength(2);
+    for (const peer of from) expect(Object.keys(peer)).toEqual(['namespaceSelector']);
+    const named = set?.['spec'].template.spec.containers[0].ports.map(({ name }: { name: string }) => name);
+    expect(named).toContain(ports[0].port);
+    const [budget] = await ofKind('PodDisruptionBudget');
+    expect(budget?.['spec'].maxUnavailable).toBe('10%');
+  });
+
+  it('spread pods over zones and machines, and give each the memory of its streams', async () => {
+    const { pod, container } = await gatewayContainer();
+    const keys = pod.topologySpreadConstraints.map(({ topologyKey }: { topologyKey: string }) => topologyKey);
+    expect(keys).toEqual(['topology.kubernetes.io/zone', 'kubernetes.io/hostname']);
+    // docs/operations.md, "Sizing".
+    const { LIMIT_STREAMS: streams } = await configured();
+    const needed = (234e6 + streams * 16e3 + 256 * 2 ** 20) * (4 / 3);
+    const [, mebibytes] = /^(\d+)Mi$/.exec(container.resources.limits.memory) ?? [];
+    expect(Number(mebibytes) * 2 ** 20).toBeGreaterThanOrEqual(needed);
+  });
+
   it('configure the gateway with what it understands', async () => {
-    const data = [
-      ...(await ofKind('ConfigMap')).map((map) => map['data']),
-      ...(await ofKind('Secret')).map((secret) => secret['stringData']),
-    ];
-    const environment = Object.assign({}, ...data);
+    const environment = await environmentOfPods();
     expect(readVariables(environment)).toMatchObject({ UPSTREAM_URL: 'https://api.example.mx' });
     const known = Object.keys(readVariables(environment));
     for (const name of Object.keys(environment)) expect(known).toContain(name);
@@ -121,9 +153,11 @@ describe('the Kubernetes manifests', () => {
 
   it('give a drain longer than it takes, probe what is served, and keep the spool', async () => {
     const { pod, container } = await gatewayContainer();
-    const [, seconds] = container.lifecycle.preStop.exec.command;
-    // The server waits 10 s for requests in flight, after the sockets have been closed over a few seconds.
-    expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(seconds) + 10 + 20);
+    const { SHUTDOWN_DELAY_MS: delayMs, SHUTDOWN_GRACE_MS: graceMs } = await configured();
+    expect(pod.terminationGracePeriodSeconds * 1000).toBeGreaterThanOrEqual(delayMs + graceMs + 10_000);
+    expect(container.lifecycle).toBeUndefined();
+    const { periodSeconds, failureThreshold } = container.readinessProbe;
+    expect(delayMs).toBeGreaterThan(periodSeconds * failureThreshold * 1000);
     expect(container.livenessProbe.httpGet.path).toBe('/healthz');
     expect(container.readinessProbe.httpGet.path).toBe('/readyz');
     const dockerfile = await read('Dockerfile');

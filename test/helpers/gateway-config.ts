@@ -9,6 +9,8 @@ export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfi
   host: '127.0.0.1',
   port: 0,
   reusePort: false,
+  keepAliveTimeoutMs: 75_000,
+  shutdown: { delayMs: 0, graceMs: 40_000 },
   upstreamUrl,
   upstreamTimeoutMs: 5_000,
   operationTimeoutMs: 10_000,

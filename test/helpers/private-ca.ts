@@ -29,34 +29,38 @@ async function makeCertificates(dir: string) {
   return { authority: at('ca.crt'), certificate: at('own.crt'), key: at('own.key') };
 }
 
-export interface SecureRedis extends AsyncDisposable {
+export interface SecureRedis extends AsyncDisposable, Pick<RedisServer, 'kill' | 'start'> {
   /** With `rediss:`. */
   readonly url: string;
   /** Path of the authority's certificate, in PEM. */
   readonly authority: string;
+  /** Of a certificate that it signed, and of its key. */
+  readonly certificate: string;
+  readonly key: string;
 }
 
-/** A real Redis that speaks TLS under a certificate of a private authority. */
-export async function startSecureRedis(): Promise<SecureRedis> {
+/** A real Redis that speaks TLS under a certificate of a private authority; `asks` clients for theirs where told. */
+export async function startSecureRedis(asks = false): Promise<SecureRedis> {
   const port = await freePort();
-  let authority = '';
+  let made = { authority: '', certificate: '', key: '' };
   const redis: RedisServer = await startRedis(undefined, async (dir) => {
-    const made = await makeCertificates(dir);
-    authority = made.authority;
+    made = await makeCertificates(dir);
     const files = ['--tls-cert-file', made.certificate, '--tls-key-file', made.key];
     return [
       '--tls-port',
       String(port),
       ...files,
       '--tls-ca-cert-file',
-      authority,
+      made.authority,
       '--tls-auth-clients',
-      'no',
+      asks ? 'yes' : 'no',
     ];
   });
   return {
     url: `rediss://127.0.0.1:${port}`,
-    authority,
+    ...made,
+    kill: redis.kill,
+    start: redis.start,
     [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRedisUrl } from '../../src/redis/connection.ts';
+import { parseRedisUrl } from '../../src/redis/url.ts';
 
 const plain = {
   tls: false,
@@ -8,6 +8,7 @@ const plain = {
   db: 0,
   primaryName: undefined,
   sentinelPassword: undefined,
+  tlsFiles: {},
 };
 
 describe('REDIS_URL', () => {
@@ -45,6 +46,7 @@ describe('REDIS_URL', () => {
       db: 2,
       primaryName: 'main',
       sentinelPassword: 'sp',
+      tlsFiles: {},
     });
   });
 

@@ -190,3 +190,31 @@ it('a process with nothing open, and nothing in flight, ends at once', async () 
   const { program } = await fleet.start();
   expect(await Promise.race([program.end('SIGTERM'), pause(AT_ONCE_MS)])).toBe(0);
 });
+
+it('a process that is given a delay says that it will end, and serves everything until then', async () => {
+  const leaving = await fleet.start({ SHUTDOWN_DELAY_MS: '600000' });
+  const readiness = async () => {
+    const response = await fetch(`${leaving.url}/readyz`);
+    return { status: response.status, body: await response.json() };
+  };
+  expect(await readiness()).toMatchObject({ status: 200 });
+  leaving.program.process.kill('SIGTERM');
+  await until(async () => (await readiness()).status === 503);
+  expect(await readiness()).toEqual({ status: 503, body: { status: 'draining' } });
+  expect((await fetch(`${leaving.url}/healthz`)).status).toBe(200);
+  expect(await leaving.query('{ eventCursor }')).toMatchObject({ status: 200, data: expect.any(Object) });
+  expect(await leaving.deliver('STATUS_UPDATE', { id_msg: 'while it leaves' })).toBe(201);
+  const socket = await openSocket(leaving);
+  socket.ask('query', '{ eventCursor }');
+  await until(() => socket.messages('query').length > 0);
+  expect(socket.messages('query')[0]).toMatchObject({ type: 'next', payload: { data: expect.any(Object) } });
+  await leaving.program.says(/^\{.*"delayMs":600000,"msg":"Told to end: \/readyz says draining/m);
+  // The second signal ends it at once.
+  expect(await leaving.program.end('SIGTERM')).toBe(130);
+});
+
+it('a process drains once its delay is over', async () => {
+  const { program } = await fleet.start({ SHUTDOWN_DELAY_MS: '1' });
+  expect(await program.end('SIGTERM')).toBe(0);
+  expect(program.output()).toContain('"delayMs":1');
+});

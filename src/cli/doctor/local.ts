@@ -3,13 +3,8 @@ import { access, open, readdir } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import {
-  ConfigError,
-  readEnvironment,
-  readMisspellings,
-  type Variables,
-  weaknessesOf,
-} from '../../app/config.ts';
+import { ConfigError, readEnvironment, type Variables } from '../../app/config.ts';
+import { doubtsOf, readMisspellings, weaknessesOf } from '../../app/config-hints.ts';
 import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
 import { isEarlierSpoolName } from '../../events/spool/earlier-spools.ts';
 import { isSpoolName } from '../../events/spool/spool.ts';
@@ -41,6 +36,7 @@ export function lookAtConfiguration(): {
         'Make one with `openssl rand -base64 32`, and rotate to it: docs/operations.md.',
       );
     }
+    for (const { text, cure } of doubtsOf(variables)) found.warning(text, cure);
     for (const misspelling of readMisspellings())
       found.warning(misspelling, 'Correct its name, or leave it out.');
     return { variables, findings: found.list };

@@ -122,7 +122,7 @@ function cureOf(reason: string): string {
   if (/MISCONF/.test(reason)) return 'Make room on the disk of Redis, and look at its log.';
   if (/ECONNREFUSED/.test(reason)) return 'Start Redis, or correct host and port in REDIS_URL.';
   if (/certificate/.test(reason)) {
-    return 'Have Node trust the authority that signed it, NODE_EXTRA_CA_CERTS=/path/to/ca.pem, and name the host as the certificate does.';
+    return 'Name the authority that signed it, REDIS_TLS_CA=/path/to/ca.pem, and name the host as the certificate does.';
   }
   return 'Check host, port and TLS (rediss://) of REDIS_URL, and that this machine may connect.';
 }

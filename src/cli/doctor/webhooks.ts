@@ -1,4 +1,5 @@
 import type { Variables } from '../../app/config.ts';
+import { isLoopback } from '../../common/loopback.ts';
 import type { EventType } from '../../events/log.ts';
 import { UpstreamError } from '../../upstream/errors.ts';
 import type { Rest } from '../../upstream/rest.ts';
@@ -13,7 +14,6 @@ const NEEDED: readonly EventType[] = ['CEP', 'MONEY_IN'];
 /** Without it the states of payments are read on a schedule, so that they are known later. */
 const WANTED: EventType = 'STATUS_UPDATE';
 const SYNC = 'pasarela webhooks sync';
-const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Whether the address that the provider is given leads to a gateway. Nothing is posted that could become an event. */
 export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Promise<readonly Finding[]> {
@@ -27,7 +27,7 @@ export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Pr
     return found.list;
   }
   const { protocol, hostname } = new URL(PUBLIC_URL);
-  if (protocol === 'http:' && !LOOPBACK.includes(hostname)) {
+  if (protocol === 'http:' && !isLoopback(hostname)) {
     found.warning(
       'PUBLIC_URL is http: deliveries, and the secret in their address, travel unencrypted',
       'Use https.',

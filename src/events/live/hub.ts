@@ -44,11 +44,11 @@ export class Hub {
     return watch;
   }
 
-  /** Ends the followers one after another; resolves once the last one is. */
-  async stop(): Promise<void> {
+  /** Ends the followers one after another, within so many milliseconds; resolves once the last one is. */
+  async stop(withinMs: number): Promise<void> {
     this.#stopped = true;
     const followers = [...this.#feeds.values()].flatMap((feed) => [...feed.members]);
-    await stagger(followers, (follower) => follower.fail(new DrainingError()));
+    await stagger(followers, (follower) => follower.fail(new DrainingError()), withinMs);
   }
 
   #feed(clientId: string): Feed {

@@ -1,8 +1,9 @@
 import { Cluster } from 'ioredis';
 import type { Logger } from '../../common/logger.ts';
-import { connectRedis, connectRedisNode, type RedisClient, type RedisNode } from '../../redis/connection.ts';
+import { connectRedis, connectRedisNode, type RedisClient } from '../../redis/connection.ts';
 import { DurableWrites } from '../../redis/durable-write.ts';
 import { inTime } from '../../redis/in-time.ts';
+import type { RedisNode } from '../../redis/url.ts';
 import { encodeCursor, newEpoch } from '../cursor.ts';
 import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS, unplaced } from '../entry.ts';
 import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
@@ -171,8 +172,13 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   async health(): Promise<EventLogHealth> {
+    const began = performance.now();
+    let milliseconds = READ_TIMEOUT_MS;
     const readable = inTime(this.#reader.ping(), READ_TIMEOUT_MS).then(
-      () => true,
+      () => {
+        milliseconds = performance.now() - began;
+        return true;
+      },
       () => false,
     );
     const [writable, answers] = await Promise.all([this.#writers.check(), readable]);
@@ -181,15 +187,16 @@ export class RedisLog extends LogReader implements RemoteLog {
     return {
       writable,
       available,
+      redis: { answers, milliseconds },
       spooled: 0,
       ...(reasons.length > 0 && { reasons }),
       ...(risks.length > 0 && { risks }),
     };
   }
 
-  override async stop(): Promise<void> {
+  override async stop(withinMs?: number): Promise<void> {
     clearInterval(this.#timer);
-    await super.stop();
+    await super.stop(withinMs);
     this.#channels.stop();
     for (const connection of this.#connections()) connection.disconnect();
   }

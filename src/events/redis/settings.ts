@@ -1,13 +1,8 @@
 import type { Redis } from 'ioredis';
-import {
-  connectRedisNode,
-  parseRedisUrl,
-  type RedisClient,
-  type RedisNode,
-  type RedisTarget,
-} from '../../redis/connection.ts';
+import { connectRedisNode, type RedisClient } from '../../redis/connection.ts';
 import { serversOf, watchersOf } from '../../redis/failover.ts';
 import { primaryIn } from '../../redis/replication.ts';
+import { parseRedisUrl, type RedisNode, type RedisTarget } from '../../redis/url.ts';
 
 const SETTINGS = [
   'appendonly',

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
-import type { RedisClient, RedisNode } from '../../redis/connection.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import type { RedisNode } from '../../redis/url.ts';
 import { list, word } from './reply.ts';
 
 /** What happens on the connections that channels are subscribed on. */

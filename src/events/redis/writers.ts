@@ -31,6 +31,8 @@ export class RedisWriters {
   readonly #settings: SettingsWatch;
   /** What was logged last of why nothing written would stay; empty for nothing. */
   #told = '';
+  /** So many replicas there were when it was last looked. */
+  #replicas = 0;
 
   constructor(options: RedisWritersOptions) {
     this.#options = options;
@@ -66,6 +68,7 @@ export class RedisWriters {
     const { writes } = this.#options;
     try {
       await writes.look(this.connections.find(({ status }) => status === 'ready') ?? this.#first);
+      this.#count(writes.replicas);
       return writes.isDurable;
     } catch {
       return false;
@@ -98,6 +101,14 @@ export class RedisWriters {
         cause: withoutCommand(cause),
       });
     }
+  }
+
+  #count(replicas: number): void {
+    const before = this.#replicas;
+    this.#replicas = replicas;
+    const { logger } = this.#options;
+    if (replicas < before) logger.warn({ replicas, before }, 'Redis has lost a replica');
+    else if (replicas > before) logger.info({ replicas, before }, 'Redis has a replica more');
   }
 
   /** Once for each state: an outage that lasts is one line. */

@@ -138,10 +138,10 @@ export class SpooledLog implements EventLog {
     };
   }
 
-  async stop(): Promise<void> {
+  async stop(withinMs?: number): Promise<void> {
     clearInterval(this.#timer);
     this.#stopping.abort();
-    await this.#log.stop();
+    await this.#log.stop(withinMs);
     await this.#draining;
     for (const spool of this.#spools.splice(0)) spool.close();
     this.#earlier.stop();

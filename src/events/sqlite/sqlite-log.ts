@@ -137,8 +137,8 @@ export class SqliteLog extends LogReader implements EventLog {
     }
   }
 
-  override async stop(): Promise<void> {
-    await super.stop();
+  override async stop(withinMs?: number): Promise<void> {
+    await super.stop(withinMs);
     // What is under way is finished first.
     await this.#write(() => {}).catch(() => {});
     if (this.#database.isOpen) this.#database.close();

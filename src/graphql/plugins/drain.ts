@@ -3,7 +3,9 @@ import { isPromise, type Plugin } from 'graphql-yoga';
 
 /** Lets operations in flight finish before the process ends, and takes no new ones meanwhile. */
 export interface Drain {
-  readonly draining: boolean;
+  /** Whether the process has said that it will end; until {@link Drain.begin} it serves as ever. */
+  readonly announced: boolean;
+  announce(): void;
   readonly plugin: Plugin;
   /** Refuses what comes from now on; resolves once queries and mutations in flight are done. */
   begin(): Promise<void>;
@@ -11,6 +13,7 @@ export interface Drain {
 
 /** Counts operations that end by themselves; each transport ends its own subscriptions. */
 export function createDrain(): Drain {
+  let announced = false;
   let draining = false;
   let inFlight = 0;
   const idle = Promise.withResolvers<void>();
@@ -27,8 +30,11 @@ export function createDrain(): Drain {
   });
 
   return {
-    get draining() {
-      return draining;
+    get announced() {
+      return announced;
+    },
+    announce() {
+      announced = true;
     },
     plugin: {
       onExecute({ executeFn, setExecuteFn, setResultAndStopExecution }) {
@@ -48,6 +54,7 @@ export function createDrain(): Drain {
       },
     },
     begin() {
+      announced = true;
       draining = true;
       if (inFlight === 0) idle.resolve();
       return idle.promise;

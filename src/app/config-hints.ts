@@ -1,0 +1,91 @@
+import { isLoopback } from '../common/loopback.ts';
+import type { Secret } from '../common/secret.ts';
+import { environmentOfProcess, VARIABLE_NAMES, type Variables } from './config.ts';
+
+/** As many as the hash has that it is the key of (RFC 2104, 3; RFC 7518, 3.2). */
+const HMAC_KEY_BYTES = 32;
+
+/** What of a configuration that can be read is weak, as sentences for the operator. They repeat no secret. */
+export function weaknessesOf(read: Variables): readonly string[] {
+  const keys: readonly (readonly [name: string, seen: string, keys: readonly Secret[]])[] = [
+    ['WEBHOOK_SECRET', 'address of the ingress', read.WEBHOOK_SECRET ?? []],
+    ['AUTH_JWT_SECRET', 'token', read.AUTH_JWT_SECRET === undefined ? [] : [read.AUTH_JWT_SECRET]],
+  ];
+  return keys
+    .filter(([, , secrets]) => secrets.some((secret) => Buffer.byteLength(secret.reveal()) < HMAC_KEY_BYTES))
+    .map(
+      ([name, seen]) =>
+        `${name} is shorter than ${HMAC_KEY_BYTES} bytes: who has seen one ${seen} can try secrets until one fits, and then make others.`,
+    );
+}
+
+/** What can be read, is probably not meant, and what to do. */
+export interface Doubt {
+  readonly text: string;
+  readonly cure: string;
+}
+
+/** Settings that each make sense, and together or where the gateway runs do harm. They repeat no secret. */
+export function doubtsOf(read: Variables): readonly Doubt[] {
+  const { OPERATION_TIMEOUT_MS: operation, UPSTREAM_TIMEOUT_MS: upstream } = read;
+  const { PUBLIC_URL: url, UPSTREAM_URL: service } = read;
+  const doubts: Doubt[] = [];
+  if (operation <= upstream) {
+    doubts.push({
+      text: `OPERATION_TIMEOUT_MS is ${operation}, and UPSTREAM_TIMEOUT_MS ${upstream}: an operation ends before a REST call that hangs. A service that hangs is never suspended, and no payment without an answer is repeated.`,
+      cure: 'Set OPERATION_TIMEOUT_MS to more than twice UPSTREAM_TIMEOUT_MS.',
+    });
+  }
+  if (url?.startsWith('http:') && service !== undefined && !isLoopback(new URL(url).hostname)) {
+    doubts.push({
+      text: 'PUBLIC_URL is http: webhooks, and the secrets in their addresses, can be read on their way.',
+      cure: 'Have a proxy serve it over https.',
+    });
+  }
+  return doubts;
+}
+
+/** The distance at which a name is taken for another: one slip in a short name, two in a long one. */
+const slipsIn = (name: string): number => (name.length < 6 ? 1 : 2);
+
+/**
+ * Variables that nothing reads and that are all but spelt like one that Pasarela reads, as sentences for the operator.
+ *
+ * @param environment such as `process.env`
+ */
+export function misspellingsIn(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const known = VARIABLE_NAMES;
+  return Object.keys(environment).flatMap((name) => {
+    if (known.includes(name)) return [];
+    const meant = known.find(
+      (other) =>
+        // Comparing every pair of names takes a thirtieth of a start; most differ too much in length alone.
+        Math.abs(name.length - other.length) <= slipsIn(other) &&
+        distance(name, other) <= slipsIn(other) &&
+        environment[other] === undefined,
+    );
+    return meant === undefined ? [] : [`${name} is set, and nothing reads it. Is ${meant} meant?`];
+  });
+}
+
+/** Letters to add, to leave out, to change, or to swap with the next one, until one word is the other. */
+function distance(one: string, other: string): number {
+  let [before, last]: [number[], number[]] = [
+    [],
+    Array.from({ length: other.length + 1 }, (_, index) => index),
+  ];
+  for (let i = 1; i <= one.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j += 1) {
+      const changed = (last[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
+      const isSwapped = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : changed;
+      row.push(Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, changed, swapped));
+    }
+    [before, last] = [last, row];
+  }
+  return last[other.length] ?? 0;
+}
+
+/** Those of this process. */
+export const readMisspellings = (): readonly string[] => misspellingsIn(environmentOfProcess());

@@ -1,0 +1,134 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+/** What the process says of itself, as far as it is counted. */
+interface State {
+  readonly ready: boolean;
+  readonly degraded: readonly string[];
+  /** Undefined where the gateway keeps its own log. */
+  readonly redis: { readonly answers: boolean; readonly milliseconds: number } | undefined;
+}
+
+/** How the process serves: its connections, its readiness, and what it rests on. */
+export interface ServingMetrics {
+  /**
+   * An answer is out, or its client has gone.
+   *
+   * @param status undefined where no answer had begun.
+   */
+  answered(path: string, status: number | undefined, milliseconds: number): void;
+  socketClosed(code: number): void;
+  /** Whom to ask how the process is. */
+  watchState(ask: () => Promise<State>): void;
+  /** Callers' tokens, where the gateway verifies them itself. */
+  readonly tokens: {
+    tokenRefused(reason: string): void;
+    keysRead(isRead: boolean): void;
+  };
+}
+
+const PARTS = ['events', 'spool', 'payments', 'redis', 'upstream'];
+const TOKEN_FAILURES = ['expired', 'unknown-key', 'signature', 'claims', 'malformed', 'keys'];
+/** A client may close with any code: those that say something here (RFC 6455, 7.4; graphql-transport-ws). */
+const CLOSE_CODES = [
+  1000, 1001, 1005, 1006, 1009, 1012, 1013, 4400, 4401, 4403, 4406, 4408, 4409, 4429, 4500,
+];
+
+/**
+ * Makes the metrics in a registry.
+ *
+ * @param version of this gateway.
+ */
+export function createServingMetrics(registry: Registry, version: string): ServingMetrics {
+  const registers = [registry];
+  const requests = new Histogram({
+    name: 'pasarela_http_request_duration_seconds',
+    help: 'From a request until its answer is out, by path and status (0 when no answer had begun); not of event streams.',
+    labelNames: ['path', 'status'],
+    buckets: [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  });
+  const closes = new Counter({
+    name: 'pasarela_socket_closes_total',
+    help: 'WebSockets that were closed, by the code of the close.',
+    labelNames: ['code'],
+    registers,
+  });
+  for (const code of CLOSE_CODES) closes.inc({ code: String(code) }, 0);
+  watchedBuild(registers, version);
+  return {
+    answered: (path, status, milliseconds) =>
+      requests.observe({ path, status: String(status ?? 0) }, milliseconds / 1000),
+    socketClosed: (code) => closes.inc({ code: CLOSE_CODES.includes(code) ? String(code) : 'other' }),
+    watchState: stateMetrics(registers),
+    tokens: tokenMetrics(registers),
+  };
+}
+
+function watchedBuild(registers: Registry[], version: string): void {
+  new Gauge({
+    name: 'pasarela_build_info',
+    help: 'Always 1; the labels say what is running.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version, node: process.versions.node }, 1);
+}
+
+function stateMetrics(registers: Registry[]): ServingMetrics['watchState'] {
+  let ask: (() => Promise<State>) | undefined;
+  const degraded = new Gauge({
+    name: 'pasarela_degraded',
+    help: '1 while a part is missing, as /readyz says it.',
+    labelNames: ['part'],
+    registers,
+  });
+  const redisUp = new Gauge({
+    name: 'pasarela_redis_up',
+    help: '1 while the Redis of the event log answers; absent without Redis.',
+    labelNames: ['store'],
+    registers,
+  });
+  const redisTime = new Gauge({
+    name: 'pasarela_redis_ping_seconds',
+    help: 'How long the Redis of the event log took to answer a PING when it was looked at last.',
+    labelNames: ['store'],
+    registers,
+  });
+  new Gauge({
+    name: 'pasarela_ready',
+    help: '1 while /readyz answers 200.',
+    registers,
+    // One look serves all four: those above are written with it.
+    async collect() {
+      const state = await ask?.().catch(() => undefined);
+      this.set(state?.ready === true ? 1 : 0);
+      for (const part of PARTS) degraded.set({ part }, state?.degraded.includes(part) ? 1 : 0);
+      if (state?.redis === undefined) return;
+      redisUp.set({ store: 'events' }, state.redis.answers ? 1 : 0);
+      redisTime.set({ store: 'events' }, state.redis.milliseconds / 1000);
+    },
+  });
+  return (whom) => {
+    ask = whom;
+  };
+}
+
+function tokenMetrics(registers: Registry[]): ServingMetrics['tokens'] {
+  const refused = new Counter({
+    name: 'pasarela_tokens_refused_total',
+    help: 'Verifications of callers’ tokens that failed, in service mode, by reason; one request may verify its token twice.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const reads = new Counter({
+    name: 'pasarela_jwks_reads_total',
+    help: 'Times that the keys of the identity provider were read, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  for (const reason of TOKEN_FAILURES) refused.inc({ reason }, 0);
+  for (const outcome of ['ok', 'error']) reads.inc({ outcome }, 0);
+  return {
+    tokenRefused: (reason) => refused.inc({ reason }),
+    keysRead: (isRead) => reads.inc({ outcome: isRead ? 'ok' : 'error' }),
+  };
+}

@@ -1,0 +1,114 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { expect, it, onTestFinished } from 'vitest';
+import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
+import { createTokenVerifier, type TokenFailure } from '../../src/auth/token-verifier.ts';
+import { UpstreamError } from '../../src/upstream/errors.ts';
+import { AUDIENCE, ISSUER } from '../helpers/service.ts';
+import { until } from '../helpers/until.ts';
+
+/** An identity provider that shows one key, and changes it; and a verifier of its tokens. */
+async function startProvider(times: { cooldownMs: number; maxAgeMs: number }) {
+  let generation = 0;
+  let current: { readonly jwk: JWK; readonly sign: () => Promise<string> };
+  const makeKey = async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256');
+    const kid = `k${generation}`;
+    generation += 1;
+    const sign = () =>
+      new SignJWT({ iss: ISSUER, aud: AUDIENCE, exp: Math.floor(Date.now() / 1000) + 600 })
+        .setProtectedHeader({ alg: 'ES256', kid })
+        .sign(privateKey);
+    return { jwk: { ...(await exportJWK(publicKey)), kid }, sign };
+  };
+  current = await makeKey();
+  let status = 200;
+  let reads = 0;
+  const server = createServer((_request, response) => {
+    reads += 1;
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ keys: [current.jwk] }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const refused: TokenFailure[] = [];
+  const outcomes: boolean[] = [];
+  const jwksUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+  const verify = createTokenVerifier(
+    { keys: { jwksUrl, ...times }, issuer: ISSUER, audience: AUDIENCE, keyOwnerClaim: 'sub' },
+    { tokenRefused: (reason) => refused.push(reason), keysRead: (isRead) => outcomes.push(isRead) },
+  );
+  return {
+    verify,
+    refused,
+    outcomes,
+    reads: () => reads,
+    sign: () => current.sign(),
+    fails: (isFailing: boolean) => {
+      status = isFailing ? 500 : 200;
+    },
+    rotate: async () => {
+      current = await makeKey();
+    },
+    strange: async () => (await makeKey()).sign(),
+  };
+}
+
+it('accepts what is signed by a key that has just been changed to, twice at once', async () => {
+  const { verify, sign, rotate, reads } = await startProvider({ cooldownMs: 300, maxAgeMs: 60_000 });
+  await expect(verify(await sign())).resolves.toBeDefined();
+  for (const changes of [1, 2]) {
+    await rotate();
+    await expect(verify(await sign())).resolves.toBeDefined();
+    expect(reads()).toBe(1 + changes);
+  }
+});
+
+it('reads the keys once for all tokens of keys that nobody has, and refuses them', async () => {
+  const { verify, sign, strange, reads, refused } = await startProvider({
+    cooldownMs: 300,
+    maxAgeMs: 60_000,
+  });
+  await verify(await sign());
+  const tokens = await Promise.all(Array.from({ length: 20 }, strange));
+  const answers = await Promise.allSettled(tokens.map((token) => verify(token)));
+  for (const answer of answers) {
+    expect(answer).toMatchObject({ status: 'rejected', reason: expect.any(UnauthenticatedError) });
+  }
+  expect(refused).toEqual(tokens.map(() => 'unknown-key'));
+  // One for those that came before the reading began, one for those that came after.
+  expect(reads()).toBeLessThanOrEqual(3);
+});
+
+it('believes a key that the provider has dropped no longer than it may be old', async () => {
+  const { verify, sign, rotate } = await startProvider({ cooldownMs: 1, maxAgeMs: 20 });
+  const old = await sign();
+  await verify(old);
+  await rotate();
+  await until(() =>
+    verify(old).then(
+      () => false,
+      (error) => error instanceof UnauthenticatedError,
+    ),
+  );
+});
+
+it('believes the keys that it has while the provider cannot be asked, and refuses nobody whose key is new', async () => {
+  const { verify, sign, rotate, fails, outcomes } = await startProvider({ cooldownMs: 1, maxAgeMs: 1 });
+  const known = await sign();
+  await verify(known);
+  fails(true);
+  await until(async () => {
+    await verify(known);
+    return outcomes.includes(false);
+  });
+  await expect(verify(known)).resolves.toBeDefined();
+  await rotate();
+  await expect(verify(await sign())).rejects.toBeInstanceOf(UpstreamError);
+  fails(false);
+  await expect(verify(await sign())).resolves.toBeDefined();
+});
