@@ -43,11 +43,17 @@ export const INDEXED_AT_ONCE = 100;
 export const digestOf = (clientId: string, name: string): string =>
   hash('sha256', `${clientId}\n${name}`, 'base64url').slice(0, 16);
 
+/**
+ * Begins the digests of an event that has all the names of this version. An earlier version tells fewer names of an event, and
+ * leaves its digests without the mark: they are told once more. No digest is like it.
+ */
+export const MARK = '+';
+
 /** What the index holds of an event. */
 export interface Indexed {
   /** Milliseconds since 1970. */
   readonly receivedAt: number;
-  /** Words, with a space between them. */
+  /** The mark and the digests, with a space between them. */
   readonly digests: string;
 }
 
@@ -56,6 +62,6 @@ export function indexed(clientId: string, event: StoredEvent, names: EventNames)
   return {
     // The ingress writes it; of an event that has none the time is not known, and it is found by name alone.
     receivedAt: Number.isNaN(receivedAt) ? 0 : receivedAt,
-    digests: [...new Set(names(event))].map((name) => digestOf(clientId, name)).join(' '),
+    digests: [MARK, ...[...new Set(names(event))].map((name) => digestOf(clientId, name))].join(' '),
   };
 }

@@ -10,14 +10,27 @@ export const trackingName = (trackingKey: string): string => `tracking ${trackin
 /** Credits to the instruments of an owner. */
 export const ownerName = (ownerId: string): string => `owner ${ownerId.toLowerCase()}`;
 
+/** Credits to a CLABE. */
+export const clabeName = (clabe: string): string => `clabe ${clabe}`;
+
+/** Those to a CLABE of one owner: a caller narrowed to a customer looks through no others. */
+export const ownClabeName = (clabe: string, ownerId: string): string =>
+  `clabe ${clabe} of ${ownerId.toLowerCase()}`;
+
 /** What an event is found again by. */
 export const eventNames: EventNames = (stored) => {
   const event = decodeEvent(stored);
   if (event.type === 'STATUS_UPDATE') return [];
-  const id = event.type === 'MONEY_IN' ? event.transactionId : event.bodyId;
+  const { trackingKey } = event;
+  const tracked = trackingKey === null ? [] : [trackingName(trackingKey)];
+  if (event.type === 'CEP') return event.bodyId === null ? tracked : [idName(event.bodyId), ...tracked];
+  const { transactionId, ownerId, beneficiary } = event;
+  const clabe = beneficiary.account;
   return [
-    ...(id === null ? [] : [idName(id)]),
-    ...(event.trackingKey === null ? [] : [trackingName(event.trackingKey)]),
-    ...(event.type === 'MONEY_IN' && event.ownerId !== null ? [ownerName(event.ownerId)] : []),
+    ...(transactionId === null ? [] : [idName(transactionId)]),
+    ...tracked,
+    ...(ownerId === null ? [] : [ownerName(ownerId)]),
+    ...(clabe === null ? [] : [clabeName(clabe)]),
+    ...(clabe === null || ownerId === null ? [] : [ownClabeName(clabe, ownerId)]),
   ];
 };

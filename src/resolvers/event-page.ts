@@ -6,7 +6,7 @@ import { present } from '../upstream/json.ts';
 import { isId, isUuid } from '../upstream/path.ts';
 import type { TransactionLoader } from '../upstream/transactions.ts';
 import { type PageInfo, pageSize } from './connection.ts';
-import { BadInputError } from './errors.ts';
+import { BadInputError, TooManyItemsError } from './errors.ts';
 import type { Event } from './event.ts';
 import { fits, type SearchArgs, searchOf } from './event-search.ts';
 import { argumentId } from './ids.ts';
@@ -18,12 +18,15 @@ export interface EventFilter {
   readonly ownerId?: string | null | undefined;
 }
 
-export interface EventPageArgs extends EventFilter, SearchArgs {
+/** How a page of events is asked for. */
+export interface EventWindow {
   readonly first?: number | null | undefined;
   readonly after?: string | null | undefined;
   readonly last?: number | null | undefined;
   readonly before?: string | null | undefined;
 }
+
+export interface EventPageArgs extends EventFilter, SearchArgs, EventWindow {}
 
 export interface EventPage {
   readonly nodes: readonly Event[];
@@ -56,16 +59,59 @@ export function eventFilter(
 /** What of an operation's context a page needs. */
 type Reader = Viewer & Pick<Context, 'reading'> & { readonly events: EventReads };
 
-/** What else a page needs to know by which id a receipt's messages name a transaction. */
-type Searcher = Reader & { readonly session: { readonly transactions: Pick<TransactionLoader, 'get'> } };
+/**
+ * What else a page needs: to know by which id a receipt's messages name a transaction, and to count what the operation's answer
+ * holds.
+ */
+type Searcher = Reader &
+  Pick<Context, 'countItems' | 'maxItems'> & {
+    readonly session: { readonly transactions: Pick<TransactionLoader, 'get'> };
+  };
 
 /**
  * A page of the retained log: onwards from `after`, or back from `before`.
  *
  * @throws BadInputError for arguments that name nothing; UpstreamError where the service has to be asked for the validation of a
- * transaction, and fails.
+ * transaction, and fails; TooManyItemsError where the operation's answer holds more than it may.
  */
 export async function eventPage(args: EventPageArgs, context: Searcher): Promise<EventPage> {
+  return counted(await searched(args, context), context);
+}
+
+/**
+ * Credits to a CLABE, newest first: onwards is back in the log.
+ *
+ * @throws as {@link eventPage}
+ */
+export async function creditsTo(clabe: string, window: EventWindow, context: Searcher): Promise<EventPage> {
+  const { first, after, last, before } = window;
+  const asked = { types: CREDITS, clabe };
+  const isBack = last != null || before != null;
+  if (isBack && (first != null || after != null)) throw bothWays();
+  const page = isBack
+    ? await pageOfLog({ ...asked, first: pageSize('last', last), after: before }, context)
+    : await pageOfLog({ ...asked, last: pageSize('first', first), before: after }, context);
+  const { hasNextPage, hasPreviousPage, startCursor, endCursor } = page.pageInfo;
+  const turned = {
+    nodes: page.nodes.toReversed(),
+    pageInfo: {
+      hasNextPage: hasPreviousPage,
+      hasPreviousPage: hasNextPage,
+      startCursor: endCursor,
+      endCursor: startCursor,
+    },
+  };
+  return counted(turned, context);
+}
+
+const CREDITS: readonly EventType[] = ['MONEY_IN'];
+
+function counted(page: EventPage, context: Searcher): EventPage {
+  if (context.countItems(page.nodes.length) > context.maxItems) throw new TooManyItemsError(context.maxItems);
+  return page;
+}
+
+async function searched(args: EventPageArgs, context: Searcher): Promise<EventPage> {
   const page = await pageOfLog(args, context);
   const { hasNextPage, hasPreviousPage } = page.pageInfo;
   const goesOn = isBackward(args) ? hasPreviousPage : hasNextPage;
@@ -86,12 +132,15 @@ async function validationOf(
   return validationId !== null && isId(validationId) ? validationId : null;
 }
 
+const bothWays = (): BadInputError =>
+  new BadInputError('Use "first" with "after", or "last" with "before": not both.');
+
 const isBackward = ({ last, before }: EventPageArgs): boolean => last != null || before != null;
 
 async function pageOfLog(args: EventPageArgs, context: Reader): Promise<EventPage> {
   const isBack = isBackward(args);
   if (isBack && (args.first != null || args.after != null)) {
-    throw new BadInputError('Use "first" with "after", or "last" with "before": not both.');
+    throw bothWays();
   }
   const isWanted = eventFilter(args, context, () => context.reading.mayAskOwner());
   const search = searchOf(args, context.caller.customerId);

@@ -1,7 +1,7 @@
 import type { EventSearch, EventType } from '../events/log.ts';
 import { BadInputError } from './errors.ts';
 import type { Event } from './event.ts';
-import { idName, ownerName, trackingName } from './event-names.ts';
+import { clabeName, idName, ownClabeName, ownerName, trackingName } from './event-names.ts';
 import { argumentId } from './ids.ts';
 
 /** What events are looked for by, beside their type and owner. Times are RFC 3339. */
@@ -12,6 +12,7 @@ export interface SearchArgs {
   readonly receivedTo?: string | null | undefined;
   readonly transactionId?: string | null | undefined;
   readonly trackingKey?: string | null | undefined;
+  readonly clabe?: string | null | undefined;
 }
 
 const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d:\d\d:)(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
@@ -53,12 +54,13 @@ export function searchOf(args: SearchArgs, customerId: string | undefined): Even
 
 /** One name is enough to look up: the one that the fewest events have. */
 function nameOf(
-  { types, ownerId, transactionId, trackingKey }: SearchArgs,
+  { types, ownerId, transactionId, trackingKey, clabe }: SearchArgs,
   customerId: string | undefined,
 ): string | undefined {
   if (trackingKey === '') throw new BadInputError('Argument "trackingKey" must not be empty.');
   if (transactionId != null) return idName(argumentId('transactionId', 'id', transactionId));
   if (trackingKey != null) return trackingName(trackingKey);
+  if (clabe != null) return customerId === undefined ? clabeName(clabe) : ownClabeName(clabe, customerId);
   if (customerId === undefined) return ownerId == null ? undefined : ownerName(ownerId);
   // What a narrowed caller cannot see is not looked through: no event has the name of nobody.
   if (ownerId != null) return ownerName(ownerId.toLowerCase() === customerId.toLowerCase() ? customerId : '');
@@ -66,10 +68,10 @@ function nameOf(
   return ownerName(types.includes('MONEY_IN') ? customerId : '');
 }
 
-/** Whether an event fits the times, the transaction and the tracking key that are looked for. */
+/** Whether an event fits the times, the transaction, the tracking key and the CLABE that are looked for. */
 export function fits(
   { receivedFrom, receivedTo }: EventSearch,
-  { transactionId, trackingKey }: SearchArgs,
+  { transactionId, trackingKey, clabe }: SearchArgs,
 ): (event: Event) => boolean {
   const id = transactionId?.toLowerCase();
   return (event) => {
@@ -78,6 +80,7 @@ export function fits(
       if (!(receivedAt >= (receivedFrom ?? Number.NEGATIVE_INFINITY))) return false;
       if (!(receivedAt < (receivedTo ?? Number.POSITIVE_INFINITY))) return false;
     }
+    if (clabe != null && (event.type !== 'MONEY_IN' || event.beneficiary.account !== clabe)) return false;
     if (id === undefined && trackingKey == null) return true;
     if (event.type === 'STATUS_UPDATE') return false;
     const named = event.type === 'MONEY_IN' ? event.transactionId : event.bodyId;

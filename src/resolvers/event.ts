@@ -2,6 +2,8 @@ import { toMessageAmount } from '../common/amounts.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventType, MoneyInDecision, StoredEvent } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
+import type { Account } from '../upstream/accounts.ts';
+import type { Bank } from '../upstream/banks.ts';
 import { isObject, type JsonObject, present } from '../upstream/json.ts';
 import { isUuid } from '../upstream/path.ts';
 import type { Transaction } from '../upstream/transactions.ts';
@@ -174,3 +176,17 @@ export const moneyInTransaction = (
   event.transactionId !== null && isUuid(event.transactionId)
     ? context.session.transactions.get(event.transactionId)
     : null;
+
+/** The account that a credit has gone to, among those that the caller may see. */
+export const moneyInAccount = (
+  { beneficiary }: MoneyInEvent,
+  { session }: Context,
+): MaybePromise<Account | null> =>
+  beneficiary.account === null ? null : session.accounts.find('clabeNumber', beneficiary.account);
+
+/** The bank of the catalog that has the code of the payer's institution. The code of an internal credit is of no catalog. */
+export const payerBank = (
+  { payerInstitution }: MoneyInEvent,
+  { session }: Context,
+): MaybePromise<Bank | null> =>
+  payerInstitution === null ? null : session.banks.find('institutionCode', payerInstitution);

@@ -13,6 +13,7 @@ import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import { isUuid } from '../upstream/path.ts';
 import { Client } from './client.ts';
+import { BadInputError } from './errors.ts';
 import { argumentId, type IdForm } from './ids.ts';
 
 /** An object with an id of its own. */
@@ -80,6 +81,27 @@ export async function node(id: string, context: Context, info: GraphQLResolveInf
   }
   if (failures.length > 0) throw failures[0];
   return null;
+}
+
+/** How many nodes may be asked for at once. */
+const MOST_NODES = 100;
+
+/**
+ * As {@link node}, for each of several ids, in their order. One that fails is null, with an error in its place.
+ *
+ * @throws BadInputError for more than 100.
+ */
+export function nodes(
+  ids: readonly string[],
+  context: Context,
+  info: GraphQLResolveInfo,
+): readonly Promise<Node | null>[] {
+  if (ids.length > MOST_NODES) {
+    throw new BadInputError(
+      `Argument "ids" must have at most ${MOST_NODES} of them; it has ${ids.length}.`,
+    );
+  }
+  return ids.map((id) => node(id, context, info));
 }
 
 /** The nouns that a selection has conditions on. A condition within another narrows it. */

@@ -8,8 +8,13 @@ import { argumentId } from './ids.ts';
 import { type CepUpdate, Receipt } from './receipt.ts';
 import { ReceiptSource, TransactionSource } from './status-source.ts';
 import { StatusWatch } from './status-watch.ts';
-import { ownerTopic, typeTopic } from './topics.ts';
+import { clabeTopic, ownerTopic, typeTopic } from './topics.ts';
 import { TransactionStates, type TransactionUpdate } from './transaction-states.ts';
+
+/** Credits that a stream is asked for. */
+interface CreditFilter extends Pick<EventFilter, 'ownerId'>, After {
+  readonly clabe?: string | null | undefined;
+}
 
 interface After {
   readonly after?: string | null | undefined;
@@ -67,21 +72,26 @@ export function followEvents(
   return follow(args.after, context, { topics, asks: own.includes('CEP') }, (event) => event, matches);
 }
 
-/** Credits as they arrive, of one owner or of all. */
-export function followMoneyIn(
-  args: Pick<EventFilter, 'ownerId'> & After,
-  context: Context,
-): Promise<PushStream<MoneyInEvent>> {
+/** Credits as they arrive, of one owner, to one CLABE, or of all. */
+export function followMoneyIn(args: CreditFilter, context: Context): Promise<PushStream<MoneyInEvent>> {
   const matches = eventFilter(args, context);
-  const owner = args.ownerId ?? context.caller.customerId;
-  const topics = [owner === undefined ? typeTopic('MONEY_IN') : ownerTopic('MONEY_IN', owner)];
+  const topics = [creditTopic(args, context.caller.customerId)];
+  const { clabe } = args;
   return follow(
     args.after,
     context,
     { topics },
-    (event) => (event.type === 'MONEY_IN' ? event : undefined),
+    (event) =>
+      event.type === 'MONEY_IN' && (clabe == null || event.beneficiary.account === clabe) ? event : undefined,
     matches,
   );
+}
+
+/** The topic that brings the fewest events that a stream does not show. A narrowed caller waits for none of other owners' CLABEs. */
+function creditTopic({ ownerId, clabe }: CreditFilter, customerId: string | undefined): string {
+  if (clabe != null && customerId === undefined) return clabeTopic(clabe);
+  const owner = ownerId ?? customerId;
+  return owner === undefined ? typeTopic('MONEY_IN') : ownerTopic('MONEY_IN', owner);
 }
 
 /**

@@ -13,6 +13,9 @@ export const typeTopic = (type: EventType): string => type;
 export const ownerTopic = (type: EventType, ownerId: string): string =>
   `${type} owner ${ownerId.toLowerCase()}`;
 
+/** Credits to a CLABE. */
+export const clabeTopic = (clabe: string): string => `MONEY_IN clabe ${clabe}`;
+
 /** Events of one type that name a transaction or, by the same field, something of it. */
 export const idTopic = (type: EventType, id: string): string => `${type} id ${id.toLowerCase()}`;
 
@@ -25,6 +28,7 @@ function namedBy(stored: StoredEvent): readonly string[] {
   if (event.type === 'MONEY_IN') {
     if (event.ownerId !== null) topics.push(ownerTopic(event.type, event.ownerId));
     if (event.transactionId !== null) topics.push(idTopic(event.type, event.transactionId));
+    if (event.beneficiary.account !== null) topics.push(clabeTopic(event.beneficiary.account));
   } else if (event.type === 'CEP') {
     if (event.bodyId !== null) topics.push(idTopic(event.type, event.bodyId));
     if (event.trackingKey !== null) topics.push(trackingTopic(event.trackingKey));
@@ -47,7 +51,7 @@ function topicsOf(stored: StoredEvent): readonly string[] {
 }
 
 /**
- * Whom events concern. From the event alone follow its type, the owner and the transaction of a credit, the body's id and
+ * Whom events concern. From the event alone follow its type, the owner, the transaction and the CLABE of a credit, the body's id and
  * the tracking key of a receipt, and every id that a status update names. Whose receipt it is, has to be asked for.
  */
 export const createEventTopics = (ownerOf: ReceiptOwner): EventTopics => ({

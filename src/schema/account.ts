@@ -1,17 +1,20 @@
 import { account, createCustomerPrivateAccount, createPrivateAccount } from '../resolvers/account.ts';
 import { bankOf } from '../resolvers/bank.ts';
+import { client } from '../resolvers/client.ts';
+import { creditsTo } from '../resolvers/event-page.ts';
 import { instrumentOf } from '../resolvers/instrument.ts';
 import { ownerOf } from '../resolvers/owner.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Account } from '../upstream/accounts.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, intoGraph, readOnce, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph, intoLog, readOnce, reads } from './builder.ts';
 import { connectionType } from './connection.ts';
+import { eventWindow } from './event-window.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { MoneyType } from './money.ts';
 import { NodeInterface } from './node.ts';
 import { OwnerType } from './owner.ts';
-import { AccountType, BankType, InstrumentType } from './refs.ts';
+import { AccountType, BankType, ClientType, EventConnectionType, InstrumentType } from './refs.ts';
 
 AccountType.implement({
   extensions: readOnce,
@@ -86,6 +89,18 @@ AccountType.implement({
       nullable: false,
       description: 'When each thing happened.',
       resolve: auditOf,
+    }),
+    client: t.field({
+      type: ClientType,
+      description: 'The client whose account it is.',
+      resolve: intoGraph((_account, _args, context) => client(context)),
+    }),
+    moneyIn: t.field({
+      type: EventConnectionType,
+      description:
+        "Credits to the account's CLABE, newest first: one look-up in the event log. It reaches as far back as the log does, which holds a number of events and forgets older ones: `reachesBackTo` says since when. Null when the log cannot be read.",
+      args: eventWindow('newest first'),
+      resolve: intoLog((parent, args, context) => creditsTo(parent.clabeNumber, args, context)),
     }),
   }),
 });

@@ -56,10 +56,20 @@ export const ENTERS_GRAPH = { scope: 'graph:read' } as const;
  *
  * @throws ForbiddenError when the caller, whom the root field has identified, may not read the graph.
  */
-export const intoGraph =
-  <P, A, R>(resolve: (parent: P, args: A, context: Context) => R) =>
-  (parent: P, args: A, context: Context): R => {
-    if (!context.caller.scopes.has(ENTERS_GRAPH.scope)) throw lacksScope(ENTERS_GRAPH.scope);
+export const intoGraph = <P, A, R>(resolve: Resolve<P, A, R>) => behind(ENTERS_GRAPH.scope, resolve);
+
+/** Stands on root fields that read the event log. */
+export const ENTERS_LOG = { scope: 'events:read' } as const;
+
+/** Makes the resolver of a relation that leads from the graph into the event log, as {@link intoGraph} does the other way. */
+export const intoLog = <P, A, R>(resolve: Resolve<P, A, R>) => behind(ENTERS_LOG.scope, resolve);
+
+type Resolve<P, A, R> = (parent: P, args: A, context: Context) => R;
+
+const behind =
+  <P, A, R>(scope: Scope, resolve: Resolve<P, A, R>): Resolve<P, A, R> =>
+  (parent, args, context) => {
+    if (!context.caller.scopes.has(scope)) throw lacksScope(scope);
     return resolve(parent, args, context);
   };
 

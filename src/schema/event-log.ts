@@ -1,9 +1,10 @@
 import type { Event } from '../resolvers/event.ts';
-import { type EventPage, eventPage, reachesBackTo } from '../resolvers/event-page.ts';
+import { eventPage, reachesBackTo } from '../resolvers/event-page.ts';
 import { followEvents, followMoneyIn } from '../resolvers/subscriptions.ts';
-import { builder } from './builder.ts';
+import { builder, ENTERS_LOG } from './builder.ts';
 import { PageInfoType } from './connection.ts';
 import { EventInterface, EventTypeEnum, MoneyInEventType } from './event.ts';
+import { EventConnectionType } from './refs.ts';
 
 const EventEdgeType = builder.objectRef<Event>('EventEdge').implement({
   description: 'One of the events, and its place in the log.',
@@ -22,8 +23,8 @@ const EventEdgeType = builder.objectRef<Event>('EventEdge').implement({
   }),
 });
 
-const EventConnectionType = builder.objectRef<EventPage>('EventConnection').implement({
-  description: 'A page of the event log, oldest first.',
+EventConnectionType.implement({
+  description: 'A page of the event log: oldest first, but for `Account.moneyIn`.',
   fields: (t) => ({
     edges: t.field({
       type: [EventEdgeType],
@@ -57,9 +58,9 @@ const typesArg = 'Only events of these types; null for all.';
 builder.queryFields((t) => ({
   events: t.field({
     type: EventConnectionType,
-    authScopes: { scope: 'events:read' },
+    authScopes: ENTERS_LOG,
     description:
-      'The retained event log. `first` with `after` reads on from an event already seen, oldest first; `last` with `before` reads back from the newest. With neither, the oldest retained 50. By time, transaction and tracking key events are looked up, not read through; they keep the order of the log, in which an event that waited out an outage of Redis comes late.',
+      'The retained event log. `first` with `after` reads on from an event already seen, oldest first; `last` with `before` reads back from the newest. With neither, the oldest retained 50. By time, transaction, tracking key and CLABE events are looked up, not read through; they keep the order of the log, in which an event that waited out an outage of Redis comes late.',
     args: {
       types: t.arg({ type: [EventTypeEnum], description: typesArg }),
       ownerId: t.arg.id({
@@ -90,12 +91,13 @@ builder.queryFields((t) => ({
       trackingKey: t.arg.string({
         description: 'Only credits and receipts with this SPEI tracking key, as it is written there.',
       }),
+      clabe: t.arg({ type: 'Clabe', description: 'Only credits to this CLABE.' }),
     },
     resolve: (_root, args, context) => eventPage(args, context),
   }),
   eventCursor: t.field({
     type: 'Cursor',
-    authScopes: { scope: 'events:read' },
+    authScopes: ENTERS_LOG,
     description:
       'Where the event log ends now: start a subscription here, so that nothing is missed before its first event. Null where the log cannot be read.',
     resolve: (_root, _args, { events, caller }) => events.head(caller.clientId),
@@ -109,12 +111,16 @@ builder.subscriptionFields((t) => ({
   moneyIn: t.field({
     type: MoneyInEventType,
     nullable: false,
-    authScopes: { scope: 'events:read' },
+    authScopes: ENTERS_LOG,
     description:
       'Credits as they arrive. With `after`, first everything missed since that cursor, without gap or repeat. Ends with the error `EVENTS_GAP` where that cannot be kept.',
     args: {
       ownerId: t.arg.id({
         description: 'UUID of the client or of a customer: only credits to its instruments. Null for all.',
+      }),
+      clabe: t.arg({
+        type: 'Clabe',
+        description: 'Only credits to this CLABE, whether or not an account has it. Null for all.',
       }),
       after: t.arg({ type: 'Cursor', description: afterArg }),
     },
@@ -125,7 +131,7 @@ builder.subscriptionFields((t) => ({
   events: t.field({
     type: EventInterface,
     nullable: false,
-    authScopes: { scope: 'events:read' },
+    authScopes: ENTERS_LOG,
     description:
       "Every event of the caller's client, or of the given types. With `after`, as for `moneyIn`: first everything missed since that cursor, or the error `EVENTS_GAP`.",
     args: {

@@ -4,8 +4,10 @@ import {
   cepTransaction,
   type Event,
   type MoneyInEvent,
+  moneyInAccount,
   moneyInTransaction,
   type Party,
+  payerBank,
   type StatusUpdateEvent,
 } from '../resolvers/event.ts';
 import { ownerOf } from '../resolvers/owner.ts';
@@ -15,7 +17,7 @@ import { builder, intoGraph, ofParent, reads } from './builder.ts';
 import { CepStatusType } from './cep.ts';
 import { MoneyType } from './money.ts';
 import { OwnerType } from './owner.ts';
-import { TransactionType } from './refs.ts';
+import { AccountType, BankType, TransactionType } from './refs.ts';
 import { TransactionSubCategoryType } from './transaction.ts';
 
 export const EventTypeEnum = builder.enumType('EventType', {
@@ -156,6 +158,20 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
       type: TransactionType,
       description: 'Read afresh from the upstream. Null when it cannot be read, or not yet.',
       resolve: intoGraph((event, _args, context) => moneyInTransaction(event, context)),
+    }),
+    account: t.field({
+      type: AccountType,
+      description:
+        'The account that received it, by its CLABE, as it is now: of those that the service lists for the client. Null where it lists none with it, or no longer.',
+      extensions: reads('accounts'),
+      resolve: intoGraph((event, _args, context) => moneyInAccount(event, context)),
+    }),
+    payerBank: t.field({
+      type: BankType,
+      description:
+        "The payer's bank, by the code of its institution. Null where the catalog has none with it: that of an internal credit is a code of the service's own.",
+      extensions: reads('banks'),
+      resolve: intoGraph((event, _args, context) => payerBank(event, context)),
     }),
   }),
 });

@@ -1,4 +1,4 @@
-import { type Node, node, nodeTypeName } from '../resolvers/node.ts';
+import { type Node, node, nodes, nodeTypeName } from '../resolvers/node.ts';
 import { builder, ENTERS_GRAPH } from './builder.ts';
 
 export const NodeInterface = builder.interfaceRef<Node>('Node').implement({
@@ -10,13 +10,23 @@ export const NodeInterface = builder.interfaceRef<Node>('Node').implement({
   }),
 });
 
-builder.queryField('node', (t) =>
-  t.field({
+const COST =
+  'The type conditions of the selection say what is looked for: `... on Customer` costs one look-up. That of an Instrument or a Transaction is a REST call; a Client costs none; and the others are looked for in a list that an operation reads once, however many it asks for. Without a condition all seven are tried, one after the other, until one is found: for an id that nothing has, four lists and two calls.';
+
+builder.queryFields((t) => ({
+  node: t.field({
     type: NodeInterface,
     authScopes: ENTERS_GRAPH,
-    description:
-      "Any object by its id, for Relay's refetching; null when the caller has none of this id. The selection's type conditions say what is looked for: `... on Customer` costs one look-up. Without one, all of them are tried.",
+    description: `Any object by its id, for Relay's refetching; null when the caller has none of this id. ${COST}`,
     args: { id: t.arg.id({ required: true, description: 'Id of the object, as the service writes it.' }) },
     resolve: (_root, { id }, context, info) => node(id, context, info),
   }),
-);
+  nodes: t.field({
+    type: [NodeInterface],
+    nullable: { list: true, items: true },
+    authScopes: ENTERS_GRAPH,
+    description: `As \`node\`, for each of up to 100 ids, in their order: null where there is none, and, with an error, where one cannot be read. Each counts as one item of a page towards the cost of the operation. ${COST}`,
+    args: { ids: t.arg.idList({ required: true, description: 'Ids of the objects, from none to 100.' }) },
+    resolve: (_root, { ids }, context, info) => nodes(ids, context, info),
+  }),
+}));

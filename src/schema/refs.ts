@@ -1,4 +1,5 @@
 import type { Client } from '../resolvers/client.ts';
+import type { EventPage } from '../resolvers/event-page.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Bank } from '../upstream/banks.ts';
 import type { Customer } from '../upstream/customers.ts';
@@ -14,6 +15,7 @@ export const BankType = builder.objectRef<Bank>('Bank');
 export const CepType = builder.objectRef<DataCep>('Cep');
 export const ClientType = builder.objectRef<Client>('Client');
 export const CustomerType = builder.objectRef<Customer>('Customer');
+export const EventConnectionType = builder.objectRef<EventPage>('EventConnection');
 export const InstrumentType = builder.objectRef<Instrument>('Instrument');
 export const TransactionType = builder.objectRef<Transaction>('Transaction');
 export const WebhookType = builder.objectRef<Webhook>('Webhook');

@@ -130,6 +130,7 @@ builder.scalarType('JSONObject', {
 builder.scalarType('Cursor', {
   description:
     'Position in one list, or in the event log. Opaque to clients: it is handed back as `after` or `before` of the same list, and refused as `CURSOR_INVALID` by any other.',
+  specifiedByURL: 'https://relay.dev/graphql/connections.htm#sec-Cursor',
   serialize: asText('Cursor'),
   parseValue: parseCursor,
 });

@@ -1,6 +1,7 @@
 import { bankOf } from '../resolvers/bank.ts';
 import { receiptOf } from '../resolvers/cep.ts';
 import { client } from '../resolvers/client.ts';
+import { eventPage } from '../resolvers/event-page.ts';
 import { currentInstrument, detailOf } from '../resolvers/instrument.ts';
 import { followTransaction } from '../resolvers/subscriptions.ts';
 import {
@@ -15,11 +16,12 @@ import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
 import { optional, partOf } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, intoGraph, readOnce, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, ENTERS_LOG, intoGraph, intoLog, readOnce, reads } from './builder.ts';
+import { eventWindow } from './event-window.ts';
 import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
 import { NodeInterface } from './node.ts';
-import { BankType, CepType, ClientType, InstrumentType, TransactionType } from './refs.ts';
+import { BankType, CepType, ClientType, EventConnectionType, InstrumentType, TransactionType } from './refs.ts';
 
 const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
 
@@ -197,6 +199,13 @@ TransactionType.implement({
       description: 'When each thing happened.',
       resolve: auditOf,
     }),
+    events: t.field({
+      type: EventConnectionType,
+      description:
+        'Events that name the transaction, oldest first: a credit by its id, a receipt by its id or that of its validation. One look-up in the event log, or two for a penny validation. It reaches as far back as the log does, which holds a number of events and forgets older ones: `reachesBackTo` says since when. Null when the log cannot be read.',
+      args: eventWindow('oldest first'),
+      resolve: intoLog((parent, args, context) => eventPage({ ...args, transactionId: parent.id }, context)),
+    }),
   }),
 });
 
@@ -256,7 +265,7 @@ builder.subscriptionField('transactionStatus', (t) =>
   t.field({
     type: TransactionUpdateType,
     nullable: false,
-    authScopes: { $all: { ...ENTERS_GRAPH, $all: { scope: 'events:read' } } },
+    authScopes: { $all: { ...ENTERS_GRAPH, $all: ENTERS_LOG } },
     description:
       'The state of one transaction now, then every change, until it is final: REFUNDED, or LIQUIDATED where no refund can follow. A received SPEI credit that is LIQUIDATED can still be refunded. States never go backwards. A state that the upstream has not documented is shown, and is never final. Subscribing again starts with the state at that time, so that a dropped connection loses nothing.',
     args: {

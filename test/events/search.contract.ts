@@ -144,6 +144,8 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
       caller: { clientId, customerId },
       signal: new AbortController().signal,
       reading: unhurried(),
+      countItems: () => 0,
+      maxItems: 100,
       session: { transactions: { get: async () => null } },
       receiptOwner: async (_client: string, event: { readonly bodyId: string | null }) =>
         ownerOfReceipt(event),

@@ -63,6 +63,8 @@ const page = (args: EventPageArgs, how: { readonly narrowed: boolean; readonly r
     caller: { clientId, customerId: how.narrowed ? customerId : undefined },
     signal: new AbortController().signal,
     reading: how.reading,
+    countItems: () => 0,
+    maxItems: 100,
     session: { transactions: { get: async () => null } },
     receiptOwner: () => {
       throw new Error('a credit names its owner');

@@ -8,12 +8,15 @@ export function redisKeys(clientId: string): {
   channel: string;
   /** Those of `search-scripts.ts`, in its order. */
   index: readonly [index: string, names: string, indexed: string];
+  /** Those of earlier versions, whose index holds fewer names. */
+  earlierIndex: readonly string[];
 } {
   return {
     meta: `{${clientId}}:meta`,
     log: `{${clientId}}:log`,
     channel: `{${clientId}}:events`,
-    index: [`{${clientId}}:index`, `{${clientId}}:names`, `{${clientId}}:indexed`],
+    index: [`{${clientId}}:index2`, `{${clientId}}:names2`, `{${clientId}}:indexed2`],
+    earlierIndex: [`{${clientId}}:index`, `{${clientId}}:names`, `{${clientId}}:indexed`],
   };
 }
 

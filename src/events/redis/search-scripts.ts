@@ -1,5 +1,5 @@
 import { script } from '../../redis/script.ts';
-import { BLOCK } from '../search.ts';
+import { BLOCK, MARK } from '../search.ts';
 import { LIFE, NOTE_GONE } from './life.ts';
 
 /** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
@@ -22,7 +22,8 @@ const READ_AT_ONCE = 64;
  *   taken out of `names`.
  *
  * The index may end before the log does: an append leaves what it has to enter beside the event, as the fields `received` and
- * `names`. Events of another version may lack them; `UNINDEXED` shows these to somebody who can tell their names.
+ * `names`. Events of an earlier version lack them, or the mark of this version in `names`; `UNINDEXED` shows these to somebody who
+ * can tell their names.
  */
 export const INDEX = `
   ${NOTE_GONE}
@@ -79,6 +80,7 @@ export const INDEX = `
     for _, event in ipairs(events) do
       local id, size, received, digests = unpack(event)
       local place = padded(id)
+      digests = digests:gsub('^%${MARK} ?', '')
       for digest in digests:gmatch('%S+') do
         members[#members + 1] = 0
         members[#members + 1] = digest .. place
@@ -105,7 +107,7 @@ export const INDEX = `
   end
   -- What an append has left to enter: prev, event, received and names, each with its value.
   local function isLeft(row)
-    return row[2][8] ~= nil
+    return row[2][8] ~= nil and row[2][8]:sub(1, 1) == '${MARK}'
   end
   local function enterLeft(most)
     if isComplete() then return end
@@ -277,15 +279,21 @@ export const UNINDEXED = script(`
   return {epoch, isComplete() and 1 or 0, upTo, rows}
 `);
 
+/** How long the index of an earlier version is kept: a process of that version may run beside, and makes a lost one once more. */
+const EARLIER_FOR_MS = 24 * 60 * 60 * 1000;
+
 /**
- * Keys as for `FIND`. Arguments: an epoch to begin with, the id after which the index is to go on; and for each event its id, its
- * bytes, when it was received and its digests. Does nothing where another process has been faster. Returns `{whether the index is
- * complete}`.
+ * Keys as for `FIND`, then those of an earlier version's index. Arguments: an epoch to begin with, the id after which the index is to
+ * go on; and for each event its id, its bytes, when it was received and its digests. Does nothing where another process has been
+ * faster. Returns `{whether the index is complete}`.
  */
 export const CATCH_UP = script(`
   ${LIFE}
   ${INDEX}
   if upTo == ARGV[2] then
+    if upTo == '' then
+      for number = 6, #KEYS do redis.call('PEXPIRE', KEYS[number], ${EARLIER_FOR_MS}) end
+    end
     local events = {}
     for first = 3, #ARGV, 4 do events[#events + 1] = {unpack(ARGV, first, first + 3)} end
     enter(events)

@@ -113,7 +113,9 @@ export class RedisSource implements Source {
       const { receivedAt, digests } = indexed(clientId, event, this.#names);
       return [position, Buffer.byteLength(streamText(row)), receivedAt, digests];
     });
-    const [isComplete] = await this.#search(CATCH_UP, clientId, word(after), ...entered);
+    const { meta, log, index, earlierIndex } = redisKeys(clientId);
+    const keys = [meta, log, ...index, ...earlierIndex];
+    const [isComplete] = await this.#call(CATCH_UP, keys, [word(after), ...entered]);
     return isComplete === 1;
   }
 

@@ -1,26 +1,8 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { EventSearch } from '../log.ts';
-import { BLOCK, digestOf, INDEXED_AT_ONCE, type Indexed, type SearchFrom } from '../search.ts';
+import { BLOCK, digestOf, INDEXED_AT_ONCE, type Indexed, MARK, type SearchFrom } from '../search.ts';
 import { integer, text } from './file.ts';
-
-/**
- * `names` leads from a digest to the events that have the name. `blocks` says of 256 positions in a row when the earliest and
- * the latest of their events was received, and how many bytes they take. `entered` says up to which position the events of a
- * client are in both. `gone` says of the events that were given up, up to which position, when the latest of them was received.
- */
-const INDEX_SCHEMA = `
-  CREATE TABLE IF NOT EXISTS names (
-    name TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS blocks (
-    client TEXT NOT NULL, block INTEGER NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL,
-    bytes INTEGER NOT NULL, PRIMARY KEY (client, block)
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS gone (
-    client TEXT PRIMARY KEY, position INTEGER NOT NULL, latest INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS entered (client TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-`;
+import { adaptIndex, LACKS_NAMES } from './index-schema.ts';
 
 type Row = Record<string, SQLOutputValue>;
 
@@ -57,14 +39,7 @@ export class SqliteIndex {
   readonly #statements;
 
   constructor(database: DatabaseSync) {
-    const find = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'entered'");
-    // An index that does not say how far it goes is made once more.
-    if (find.get() === undefined) {
-      database.exec(
-        'DROP TABLE IF EXISTS names; DROP TABLE IF EXISTS blocks; DROP INDEX IF EXISTS events_unindexed;',
-      );
-    }
-    database.exec(INDEX_SCHEMA);
+    adaptIndex(database);
     const overlaps = 'latest >= $from AND earliest < $to';
     const prepare = (sql: string): StatementSync => database.prepare(sql);
     this.#statements = {
@@ -89,7 +64,7 @@ export class SqliteIndex {
       newest: prepare('SELECT max(position) AS position FROM events WHERE client = ?'),
       remove: prepare('DELETE FROM events WHERE client = ? AND position = ?'),
       lacking: prepare(
-        `SELECT position, run, prev_run, received, digests, octet_length(event) AS bytes, iif(received IS NULL, event, NULL) AS event
+        `SELECT position, run, prev_run, received, digests, octet_length(event) AS bytes, iif(${LACKS_NAMES}, event, NULL) AS event
          FROM events WHERE client = ? AND position > ? ORDER BY position LIMIT ?`,
       ),
       entered: prepare('SELECT position FROM entered WHERE client = ?'),
@@ -315,10 +290,10 @@ function shown(rows: readonly Row[], isOn: boolean, limit: number, goesOn: boole
   return { rows: isOn ? some : some.reverse(), hasMore: rows.length > limit || goesOn };
 }
 
-/** What the append has left of an event for the index; undefined where it has not. */
+/** What the append has left of an event for the index; undefined where it has not, or where it knew fewer names. */
 function indexIn({ received, digests }: Row): Indexed | undefined {
-  if (received === null) return undefined;
+  if (received === null || digests === null || !text(digests).startsWith(MARK)) return undefined;
   return { receivedAt: integer(received), digests: text(digests) };
 }
 
-const wordsOf = (digests: string): readonly string[] => (digests === '' ? [] : digests.split(' '));
+const wordsOf = (digests: string): readonly string[] => digests.split(' ').filter((word) => word !== MARK);

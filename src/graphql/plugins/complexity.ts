@@ -37,6 +37,8 @@ const DEFAULT_PAGE = 50;
 const DEFAULT_NESTED_PAGE = 10;
 /** Larger pages are refused where they are asked for, so that they cost nothing more. */
 const MAX_PAGE = 100;
+/** The argument of a list that holds one object for each of its values. */
+const ONE_EACH = 'ids';
 /** What a list without pages, such as `banks`, is taken to hold. */
 const UNPAGED_LIST = 100;
 
@@ -116,7 +118,7 @@ export function complexityOf(
         isConnection ? (size ?? (nested ? DEFAULT_NESTED_PAGE : DEFAULT_PAGE)) : 1,
         nested || isListField(field),
       );
-      const times = isConnection ? 1 : listSize(field, page);
+      const times = isConnection ? 1 : (idsIn(selection.arguments ?? [], values) ?? listSize(field, page));
       sum = plus(sum, {
         depth: inner.depth + 1,
         aliases: inner.aliases + aliases,
@@ -134,12 +136,12 @@ export function complexityOf(
   return { ...whole, directives: whole.directives + (operation.directives?.length ?? 0) };
 }
 
-/** The variables that a document's costs depend on: those that stand as page sizes. */
+/** The variables that a document's costs depend on: those that stand as page sizes, or for the ids of a list. */
 export function pageSizeVariables(document: DocumentNode): readonly string[] {
   const names = new Set<string>();
   visit(document, {
     Argument({ name, value }) {
-      if (isPageSize(name) && value.kind === Kind.VARIABLE) names.add(value.name.value);
+      if ((isPageSize(name) || name.value === ONE_EACH) && value.kind === Kind.VARIABLE) names.add(value.name.value);
     },
   });
   return [...names];
@@ -147,12 +149,13 @@ export function pageSizeVariables(document: DocumentNode): readonly string[] {
 
 const isPageSize = ({ value }: NameNode): boolean => value === 'first' || value === 'last';
 
-/** What variables are when they are left out, as far as numbers go. */
+/** What variables are when they are left out, as far as numbers and the lengths of lists go. */
 function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Variables {
   return Object.fromEntries(
-    variableDefinitions.flatMap(({ variable, defaultValue }) =>
-      defaultValue?.kind === Kind.INT ? [[variable.name.value, defaultValue.value]] : [],
-    ),
+    variableDefinitions.flatMap(({ variable, defaultValue }): [string, unknown][] => {
+      if (defaultValue?.kind === Kind.INT) return [[variable.name.value, defaultValue.value]];
+      return defaultValue?.kind === Kind.LIST ? [[variable.name.value, defaultValue.values]] : [];
+    }),
   );
 }
 
@@ -189,8 +192,17 @@ interface Argument {
   readonly value: {
     readonly kind: string;
     readonly value?: unknown;
+    readonly values?: readonly unknown[];
     readonly name?: { readonly value: string };
   };
+}
+
+/** How many ids are written, where a field has such an argument; one alone stands for a list of one. More than are allowed are refused. */
+function idsIn(args: readonly Argument[], variables: Variables): number | undefined {
+  const value = args.find(({ name }) => name.value === ONE_EACH)?.value;
+  if (value === undefined) return undefined;
+  const given = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.values;
+  return Array.isArray(given) ? Math.min(given.length, MAX_PAGE) : 1;
 }
 
 /** The page size that is written, the larger of two; undefined where none is, and where what is written is none. */

@@ -113,7 +113,7 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
     const { sizes, measured } = operation.derived(costsOf);
     const given = args.variableValues ?? {};
     // A variable that is left out has its default, which one that is null has not.
-    const key = JSON.stringify(sizes.map((name) => (Object.hasOwn(given, name) ? [given[name]] : 0)));
+    const key = JSON.stringify(sizes.map((name) => (Object.hasOwn(given, name) ? [sizeOf(given[name])] : 0)));
     const known = measured.get(key);
     if (known !== undefined && known <= limits.cost) return { cost: known, pages: [] };
     const { cost, pages } = complexityOf(args.schema, operation.document.fragments, operation.node, given);
@@ -174,6 +174,9 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
     },
   };
 }
+
+/** Of a list of ids only their number matters. */
+const sizeOf = (value: unknown): unknown => (Array.isArray(value) ? { of: value.length } : value);
 
 const tooWide = (): GraphQLError =>
   tooComplex(`An object of the variables has more than the ${MOST_FIELDS} fields that are allowed.`);

@@ -89,7 +89,7 @@ describe('an index in Redis that lacks events', () => {
     ['the order', ['indexed']],
   ])('was lost, and is made once more: %s', async (_what, lost) => {
     const { client, log, sent } = await filled(1000);
-    await redis.admin.del(lost.map((key) => `{${client}}:${key}`));
+    await redis.admin.del(lost.map((key) => `{${client}}:${key}2`));
     for (const id of [sent[0], sent[299]]) await isFoundByIndex(log, client, id ?? '');
     await log.append(client, moneyIn());
     await isFoundByIndex(log, client, sent[150] ?? '');
@@ -109,22 +109,22 @@ describe('an index in Redis that lacks events', () => {
     await until(async () => {
       const [kept, indexed] = [
         await redis.admin.xlen(`{${client}}:log`),
-        await redis.admin.llen(`{${client}}:indexed`),
+        await redis.admin.llen(`{${client}}:indexed2`),
       ];
       // One name each, and the mark.
-      return kept === 200 && indexed === 200 && (await redis.admin.zcard(`{${client}}:names`)) === 201;
+      return kept === 200 && indexed === 200 && (await redis.admin.zcard(`{${client}}:names2`)) === 201;
     });
     await log.stop();
   });
 
   it('takes in what appends leave in steps of a hundred, and a search the rest', async () => {
     const { client, log, sent } = await filled(1000);
-    await until(async () => (await redis.admin.llen(`{${client}}:indexed`)) === 300);
+    await until(async () => (await redis.admin.llen(`{${client}}:indexed2`)) === 300);
     const last = moneyIn();
     await log.append(client, last);
-    expect(await redis.admin.llen(`{${client}}:indexed`)).toBe(300);
+    expect(await redis.admin.llen(`{${client}}:indexed2`)).toBe(300);
     expect(await search(log, client, last.id)).toEqual([last.id]);
-    expect(await redis.admin.llen(`{${client}}:indexed`)).toBe(301);
+    expect(await redis.admin.llen(`{${client}}:indexed2`)).toBe(301);
     expect(await search(log, client, sent[0] ?? '')).toEqual(sent.slice(0, 1));
     await log.stop();
   });
@@ -144,14 +144,14 @@ describe('an index in Redis that lacks events', () => {
   it('is trimmed with the log, whatever it is trimmed by', async () => {
     const { client, log, sent } = await filled(70);
     expect(await search(log, client, sent[299] ?? '')).toEqual(sent.slice(299));
-    expect(await redis.admin.llen(`{${client}}:indexed`)).toBe(70);
-    expect(await redis.admin.zcard(`{${client}}:names`)).toBe(71);
+    expect(await redis.admin.llen(`{${client}}:indexed2`)).toBe(70);
+    expect(await redis.admin.zcard(`{${client}}:names2`)).toBe(71);
     const small = await open({ redisUrl: redis.url, retention: 70, retentionBytes: 2_000, names });
     await small.append(client, moneyIn());
     const kept = await redis.admin.xlen(`{${client}}:log`);
     expect(kept).toBeLessThan(10);
-    expect(await redis.admin.llen(`{${client}}:indexed`)).toBe(kept);
-    expect(await redis.admin.zcard(`{${client}}:names`)).toBe(kept + 1);
+    expect(await redis.admin.llen(`{${client}}:indexed2`)).toBe(kept);
+    expect(await redis.admin.zcard(`{${client}}:names2`)).toBe(kept + 1);
     await Promise.all([log.stop(), small.stop()]);
   });
 });
