@@ -97,9 +97,7 @@ export function nodes(
   info: GraphQLResolveInfo,
 ): readonly Promise<Node | null>[] {
   if (ids.length > MOST_NODES) {
-    throw new BadInputError(
-      `Argument "ids" must have at most ${MOST_NODES} of them; it has ${ids.length}.`,
-    );
+    throw new BadInputError(`Argument "ids" must have at most ${MOST_NODES} of them; it has ${ids.length}.`);
   }
   return ids.map((id) => node(id, context, info));
 }

@@ -21,7 +21,14 @@ import { eventWindow } from './event-window.ts';
 import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
 import { NodeInterface } from './node.ts';
-import { BankType, CepType, ClientType, EventConnectionType, InstrumentType, TransactionType } from './refs.ts';
+import {
+  BankType,
+  CepType,
+  ClientType,
+  EventConnectionType,
+  InstrumentType,
+  TransactionType,
+} from './refs.ts';
 
 const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
 

@@ -23,6 +23,7 @@ const START = Date.parse('2026-03-02T10:00:00Z');
 const MINUTE_MS = 60_000;
 const pool = (): string[] => Array.from({ length: 4 }, () => randomUUID());
 const [OWNERS, IDS] = [pool(), pool()];
+const CLABES = ['646180110400000007', '646180110400000010', '012180004500000001', '9'];
 const KEYS = ['MBAN01', 'mban01', 'ñ 2|3', 'ND'];
 
 /** An event, as the few numbers that tell it from others. */
@@ -31,6 +32,7 @@ const someEvent = fc.record({
   owner: fc.nat(5),
   id: fc.nat(5),
   key: fc.nat(5),
+  clabe: fc.nat(5),
   // Most follow the one before within the minute; some have waited in a spool, and one clock is ahead.
   minutes: fc.oneof(
     { weight: 12, arbitrary: fc.nat(1) },
@@ -38,13 +40,15 @@ const someEvent = fc.record({
     { weight: 1, arbitrary: fc.constant(2_000) },
   ),
 });
-type SomeEvent = typeof someEvent extends fc.Arbitrary<infer T> ? T : never;
+type SomeEvent =
+  typeof someEvent extends fc.Arbitrary<infer T> ? Omit<T, 'clabe'> & { clabe?: number } : never;
 
-function made({ type, owner, id, key }: SomeEvent, receivedAt: number): NewEvent {
+function made({ type, owner, id, key, clabe = owner }: SomeEvent, receivedAt: number): NewEvent {
   const body = {
     id: IDS[id]?.toUpperCase(),
     tracking_key: KEYS[key],
     owner_id: OWNERS[owner],
+    beneficiary_account: CLABES[clabe],
     amount: '1.00',
     status: 'DELAYED',
   };
@@ -60,6 +64,7 @@ const someSearch = fc.record({
   lasts: fc.option(fc.integer({ min: 1, max: 400 })),
   id: fc.option(fc.nat(4), { freq: 3 }),
   key: fc.option(fc.nat(4), { freq: 3 }),
+  clabe: fc.option(fc.nat(4), { freq: 3 }),
   owner: fc.option(fc.nat(4), { freq: 3 }),
   types: fc.option(fc.subarray<EventType>(['MONEY_IN', 'CEP', 'STATUS_UPDATE'], { minLength: 1 }), {
     freq: 3,
@@ -74,7 +79,7 @@ type SomeSearch = typeof someSearch extends fc.Arbitrary<infer T> ? T : never;
 /** An id that no event has, beside those that some have. */
 const UNKNOWN = randomUUID();
 
-function argumentsOf({ from, lasts, id, key, owner, types }: SomeSearch): EventPageArgs {
+function argumentsOf({ from, lasts, id, key, clabe, owner, types }: SomeSearch): EventPageArgs {
   const at = (minutes: number): string => new Date(START + minutes * MINUTE_MS).toISOString();
   return {
     types,
@@ -82,6 +87,7 @@ function argumentsOf({ from, lasts, id, key, owner, types }: SomeSearch): EventP
     receivedTo: lasts === null ? null : at((from ?? 0) + lasts),
     transactionId: id === null ? null : (IDS[id] ?? UNKNOWN),
     trackingKey: key === null ? null : (KEYS[key] ?? 'nobody'),
+    clabe: clabe === null ? null : (CLABES[clabe] ?? '000000000000000000'),
     ownerId: owner === null ? null : (OWNERS[owner] ?? UNKNOWN),
   };
 }
@@ -118,6 +124,7 @@ function isOf(args: EventPageArgs, isNarrowed: boolean): (stored: StoredEvent) =
       (args.receivedTo == null || event.receivedAt < args.receivedTo) &&
       (args.transactionId == null || id?.toLowerCase() === args.transactionId) &&
       (args.trackingKey == null || key === args.trackingKey) &&
+      (args.clabe == null || (event.type === 'MONEY_IN' && event.beneficiary.account === args.clabe)) &&
       (args.ownerId == null || owner === args.ownerId) &&
       (!isNarrowed || (event.type === 'CEP' ? ownerOfReceipt(event) : owner) === CUSTOMER)
     );

@@ -141,7 +141,8 @@ export function pageSizeVariables(document: DocumentNode): readonly string[] {
   const names = new Set<string>();
   visit(document, {
     Argument({ name, value }) {
-      if ((isPageSize(name) || name.value === ONE_EACH) && value.kind === Kind.VARIABLE) names.add(value.name.value);
+      if ((isPageSize(name) || name.value === ONE_EACH) && value.kind === Kind.VARIABLE)
+        names.add(value.name.value);
     },
   });
   return [...names];

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import type { EventMetrics } from '../../../src/events/metrics.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
-import type { EventNames } from '../../../src/events/search.ts';
+import { digestOf, type EventNames } from '../../../src/events/search.ts';
 import { countingMetrics, failure, ids, moneyIn, recordingLogger, take } from '../../helpers/events.ts';
 import { DURABLE, type RedisServer, startRedis } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
@@ -75,10 +75,10 @@ describe('an index in Redis that lacks events', () => {
     for (const event of sent) await log.append(client, event);
     return { client, log, sent: sent.map(({ id }) => id) };
   };
-  const isFoundByIndex = async (log: RedisLog, client: string, name: string) =>
+  const isFoundByIndex = async (log: RedisLog, client: string, name: string, id = name) =>
     until(async () => {
       const found = await search(log, client, name);
-      expect(found).toContain(name);
+      expect(found).toContain(id);
       return found.length === 1;
     });
 
@@ -114,6 +114,44 @@ describe('an index in Redis that lacks events', () => {
       // One name each, and the mark.
       return kept === 200 && indexed === 200 && (await redis.admin.zcard(`{${client}}:names2`)) === 201;
     });
+    await log.stop();
+  });
+
+  it('tells the names again that a version beside has not told, and lets go of the index of that version', async () => {
+    const client = randomUUID();
+    const more: EventNames = ({ id }) => [id, `late ${id}`];
+    const log = await open({ redisUrl: redis.url, retention: 1000, names: more });
+    const key = (name: string): string => `{${client}}:${name}`;
+    /** Appends and enters as the version does that told fewer names. */
+    const appendFewer = async (): Promise<string> => {
+      const id = await appendEarlier(client, 1000);
+      const [[position, fields] = []] = await redis.admin.xrevrange(key('log'), '+', '-', 'COUNT', 1);
+      const left = ['received', String(Date.now()), 'names', digestOf(client, id)] as const;
+      await redis.admin.xdel(key('log'), position ?? '');
+      const again = await redis.admin.xadd(key('log'), '*', ...(fields ?? []), ...left);
+      await redis.admin.hset(key('meta'), 'last', again ?? '');
+      await redis.admin.rpush(key('indexed'), `${again} 100 ${digestOf(client, id)}`);
+      await redis.admin.zadd(key('names'), 0, `${digestOf(client, id)}0`);
+      await redis.admin.hset(key('index'), 'last', again ?? '');
+      return id;
+    };
+    const before = [await appendFewer()];
+    for (let sent = 0; sent < 250; sent += 1) before.push(await appendFewer());
+    await isFoundByIndex(log, client, `late ${before[0]}`, before[0]);
+    for (const name of ['index', 'names', 'indexed']) {
+      expect(await redis.admin.pttl(key(name))).toBeGreaterThan(0);
+    }
+    // Again, as often as it appends, with what this version appends between.
+    for (let round = 0; round < 2; round += 1) {
+      const own = moneyIn();
+      const foreign = [await appendFewer(), await appendFewer()];
+      await log.append(client, own);
+      foreign.push(await appendFewer());
+      for (const id of [...foreign, own.id, before[250] ?? '']) {
+        await isFoundByIndex(log, client, `late ${id}`, id);
+        await isFoundByIndex(log, client, id);
+      }
+    }
     await log.stop();
   });
 

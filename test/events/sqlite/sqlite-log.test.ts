@@ -8,6 +8,7 @@ import { encodeEvent } from '../../../src/events/entry.ts';
 import { EventsGapError } from '../../../src/events/errors.ts';
 import type { NewEvent } from '../../../src/events/log.ts';
 import { silentMetrics } from '../../../src/events/metrics.ts';
+import { digestOf, type EventNames } from '../../../src/events/search.ts';
 import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
 import { ids, moneyIn } from '../../helpers/events.ts';
 import { until } from '../../helpers/until.ts';
@@ -276,6 +277,46 @@ describe('a file of the embedded log without an index of some events', () => {
     const since = { receivedFrom: Date.now() + 1 };
     expect((await second.readAfter('client', null, 1000, since)).events).toEqual([]);
     await second.stop();
+  });
+
+  it('has the names told once more that an earlier version has not told, each time that it was there', async () => {
+    const dataDir = await newFolder();
+    const names: EventNames = ({ id }) => [id, `late ${id}`];
+    const openMore = (): SqliteLog =>
+      new SqliteLog({ dataDir, retention: 1000, metrics: silentMetrics, names, now: Date.now });
+    const sent: string[] = [];
+    for (let time = 0; time < 2; time += 1) {
+      const log = openMore();
+      const some = Array.from({ length: 100 }, () => moneyIn());
+      await Promise.all(some.map((event) => log.append('client', event)));
+      sent.push(...some.map(({ id }) => id));
+      await log.stop();
+      // The version that told fewer names appended the newest, and entered them into its index with the mark as a name.
+      const database = new DatabaseSync(join(dataDir, 'events.sqlite'));
+      const rows = database.prepare('SELECT position, event FROM events WHERE position % 3 = 0').all();
+      for (const { position, event } of rows) {
+        const digest = digestOf('client', JSON.parse(String(event)).id);
+        database.prepare('DELETE FROM names WHERE position = ?').run(Number(position));
+        database
+          .prepare('INSERT INTO names VALUES (?, ?), (?, ?)')
+          .run(digest, Number(position), '+', Number(position));
+        database.prepare('UPDATE events SET digests = ? WHERE position = ?').run(digest, Number(position));
+      }
+      database.exec('UPDATE entered SET position = (SELECT max(position) FROM events)');
+      database.close();
+
+      const second = openMore();
+      for (const id of [sent[2], sent[3], sent.at(-1), sent.at(-2)]) {
+        await until(async () => {
+          const { events } = await second.readAfter('client', null, 1000, { name: `late ${id}` });
+          expect(ids(events)).toContain(id);
+          return events.length === 1;
+        });
+        const { events } = await second.readAfter('client', null, 1000, { name: id ?? '' });
+        expect(ids(events)).toEqual([id]);
+      }
+      await second.stop();
+    }
   });
 
   it('is bounded in bytes without being searched', async () => {
