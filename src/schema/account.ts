@@ -93,7 +93,7 @@ AccountType.implement({
     client: t.field({
       type: ClientType,
       description: 'The client whose account it is.',
-      resolve: intoGraph((_account, _args, context) => client(context)),
+      resolve: (_account, _args, context) => client(context),
     }),
     moneyIn: t.field({
       type: EventConnectionType,

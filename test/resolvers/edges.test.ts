@@ -18,7 +18,10 @@ interface Seeded {
 
 const WORLDS = [
   ['SQLite', {}],
-  ['SQLite, before a service that chooses otherwise where the spec is silent', alternativeChoices],
+  [
+    'SQLite, before a service that chooses otherwise where the spec is silent',
+    { ...alternativeChoices, accountsIncludeCustomers: true },
+  ],
   ['Redis', {}],
 ] as const;
 const CREDITED = `query ($clabe: Clabe!, $first: Int, $after: Cursor, $last: Int, $before: Cursor) {

@@ -1,5 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import { buildSchema, isNonNullType } from 'graphql';
+import {
+  buildSchema,
+  type GraphQLInputObjectType,
+  type GraphQLInputType,
+  getNamedType,
+  getNullableType,
+  isEnumType,
+  isInputObjectType,
+  isNonNullType,
+  isRequiredInputField,
+} from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
@@ -200,4 +210,65 @@ it('a malformed id is BAD_USER_INPUT, wherever an id is asked for', async () => 
     );
     expect([field, errors?.[0]?.extensions['code']]).toEqual([field, 'BAD_USER_INPUT']);
   }
+});
+
+it('a malformed id is a ValidationError that names its field, in every mutation', async () => {
+  await using gateway = await startGateway({ webhooks: false });
+  const schema = buildSchema(await readFile(new URL('../../schema.graphql', import.meta.url), 'utf8'));
+  const bad = '../banks?x';
+  const plausible = (type: GraphQLInputType, name: string): unknown => {
+    const inner = getNullableType(type);
+    if (isInputObjectType(inner)) return inputOf(inner);
+    if (isEnumType(inner)) return inner.getValues()[0]?.name;
+    const texts: Record<string, string> = {
+      ID: UNKNOWN,
+      MoneyAmount: '1.00',
+      CurrencyCode: 'MXN',
+      URL: 'http://127.0.0.1:9/',
+    };
+    if (/reference/i.test(name)) return '1234567';
+    return texts[getNamedType(inner).name] ?? '4000000000000002';
+  };
+  /** All that has to be given, the first of several forms, and the ids that may be given. */
+  const inputOf = (type: GraphQLInputObjectType): Record<string, unknown> => {
+    const fields = Object.values(type.getFields());
+    const given = type.isOneOf
+      ? fields.slice(0, 1)
+      : fields.filter((field) => isRequiredInputField(field) || getNamedType(field.type).name === 'ID');
+    return Object.fromEntries(given.map(({ name, type: of }) => [name, plausible(of, name)]));
+  };
+  const idsIn = (input: object, path: readonly string[] = []): (readonly string[])[] =>
+    Object.entries(input).flatMap(([name, value]) =>
+      typeof value === 'object' ? idsIn(value, [...path, name]) : value === UNKNOWN ? [[...path, name]] : [],
+    );
+  const tried: string[] = [];
+  for (const field of Object.values(schema.getMutationType()?.getFields() ?? {})) {
+    const type = getNullableType(field.args[0]?.type ?? field.type);
+    if (!isInputObjectType(type)) throw new Error(`${field.name} takes no input`);
+    for (const path of idsIn(inputOf(type))) {
+      const input = inputOf(type);
+      let holder: Record<string, unknown> = input;
+      // What an input holds under a name of the path's middle is an input itself.
+      for (const name of path.slice(0, -1)) holder = holder[name] as Record<string, unknown>;
+      holder[path.at(-1) ?? ''] = bad;
+      const { data, errors } = await gateway.query(
+        `mutation ($input: ${type.name}!) { ${field.name}(input: $input) { __typename ... on ValidationError { code field } } }`,
+        { input },
+        field.name.startsWith('issue') ? { 'x-api-key': gateway.sandbox.apiKey } : {},
+      );
+      expect([field.name, path, errors]).toEqual([field.name, path, undefined]);
+      expect(data[field.name]).toEqual({
+        __typename: 'ValidationError',
+        code: 'INVALID_INPUT',
+        field: ['input', ...path],
+      });
+      tried.push(field.name);
+    }
+  }
+  // Nothing else takes an id.
+  const all = Object.keys(schema.getMutationType()?.getFields() ?? {});
+  expect(all.filter((name) => !tried.includes(name)).sort()).toEqual([
+    'createLegacyWebhook',
+    'createWebhook',
+  ]);
 });
