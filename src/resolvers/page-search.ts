@@ -83,7 +83,9 @@ export class PageSearch {
     const { caller, reading } = this.#context;
     const { isBack, isFiltered, size, search } = this.#wanted;
     if (reading.isOver) return undefined;
-    const wanted = isFiltered || this.#isNarrowed ? BATCH : Math.min(BATCH, size + 1);
+    // Of what has the name most is wanted: a hundred look-ups at once take no more of the budget than they read.
+    const isMostlyWanted = isFiltered ? search?.name !== undefined && this.#scanned === 0 : !this.#isNarrowed;
+    const wanted = isMostlyWanted ? Math.min(BATCH, size + 1) : BATCH;
     const limit = this.#isNarrowed ? wanted : reading.take(Math.min(wanted, MAX_SCANNED - this.#scanned));
     if (limit === 0) return undefined;
     await reading.turn();

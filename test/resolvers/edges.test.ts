@@ -271,6 +271,16 @@ describe.each(WORLDS)('the edges between the graph and the log, over %s,', (stor
     expect((await dear(50)).errors?.[0]?.extensions['code']).toBe('TOO_COMPLEX');
   });
 
+  it('are looked up a hundred at a time, within one budget of reading', async () => {
+    const { data, errors } = await as('all')(
+      'query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Account { moneyIn(first: 1) { nodes { id } } } } }',
+      { ids: Array(100).fill(own.id) },
+    );
+    expect(errors).toBeUndefined();
+    const pages = data.nodes.map((node: { moneyIn: { nodes: unknown[] } }) => node.moneyIn.nodes.length);
+    expect(pages).toEqual(Array(100).fill(1));
+  });
+
   it('give the same when they are planned, and executed again', async () => {
     const document = `query ($clabe: Clabe!, $ids: [ID!]!) { account(by: { clabe: $clabe }) { client { id } } nodes(ids: $ids) { ... on Account { id clabe } } }`;
     const ask = () => as('all')(document, { clabe: own.clabe, ids: [own.id, 'not / an id'] });
