@@ -41,8 +41,8 @@ export const STORY: readonly Step[] = [
           }
         }
         bank {
-          id
-          attributes
+          name
+          institutionCode
         }
         owner {
           ... on Client {

@@ -29,7 +29,7 @@ const HUGE = `{ client { ...F0 } } ${Array.from(
 ).join(' ')} fragment F12 on Client { id }`;
 
 /** Root fields that are not run again after a plan has been given up: they act, or read what changes meanwhile. */
-const ONCE = /\b(credentials|events|eventCursor)\b/;
+const ONCE = /\b(credentials|events|eventCursor|moneyIn)\b/;
 
 /** An answer without what differs from request to request. */
 function comparable({ status, data, errors }: GraphQLAnswer): unknown {
