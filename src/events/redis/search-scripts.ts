@@ -22,8 +22,7 @@ const READ_AT_ONCE = 64;
  *   taken out of `names`.
  *
  * The index may end before the log does: an append leaves what it has to enter beside the event, as the fields `received` and
- * `names`. Events of an earlier version lack them, or the mark of this version in `names`; `UNINDEXED` shows these to somebody who
- * can tell their names.
+ * `names`. Those of an earlier version lack them, or the mark; `UNINDEXED` shows these to somebody who can tell their names.
  */
 export const INDEX = `
   ${NOTE_GONE}
@@ -291,9 +290,7 @@ export const CATCH_UP = script(`
   ${LIFE}
   ${INDEX}
   if upTo == ARGV[2] then
-    if upTo == '' then
-      for number = 6, #KEYS do redis.call('PEXPIRE', KEYS[number], ${EARLIER_FOR_MS}) end
-    end
+    for number = 6, upTo == '' and #KEYS or 0 do redis.call('PEXPIRE', KEYS[number], ${EARLIER_FOR_MS}) end
     local events = {}
     for first = 3, #ARGV, 4 do events[#events + 1] = {unpack(ARGV, first, first + 3)} end
     enter(events)
