@@ -1,9 +1,16 @@
 /** The rights that a field may ask for. A passthrough caller has all: the upstream decides. */
-export type Scope = 'graph:read' | 'events:read' | 'money:move' | 'accounts:write' | 'webhooks:write';
+export type Scope =
+  | 'graph:read'
+  | 'events:read'
+  | 'payments:read'
+  | 'money:move'
+  | 'accounts:write'
+  | 'webhooks:write';
 
 export const SCOPES: ReadonlySet<Scope> = new Set<Scope>([
   'graph:read',
   'events:read',
+  'payments:read',
   'money:move',
   'accounts:write',
   'webhooks:write',

@@ -3,6 +3,7 @@ import { type Ambient, systemAmbient } from './ambient.ts';
 import { backoff } from './backoff.ts';
 import type { Call, MoneyOrder, MoneyResult } from './call.ts';
 import { type MoneyMutation, ownerMark, recordName, twinOf } from './intent.ts';
+import { createPayments, type Payments } from './payments.ts';
 import { createPersistence } from './persist.ts';
 import type { Claimed, Hold, MoneyRecords } from './record.ts';
 import { begin, replay, replayCustomers, takeUp } from './settle.ts';
@@ -23,6 +24,8 @@ export interface Money {
    * @throws {StoreUnavailableError} when the record cannot be reached: this call has sent nothing.
    */
   execute(order: MoneyOrder, limits: Limits): Promise<MoneyResult>;
+  /** What became of earlier orders. */
+  readonly payments: Payments;
   /** Whether the record could be kept now, so that an order would be sent. Never fails. */
   isAvailable(): Promise<boolean>;
   /** Since when payments are held; undefined when they are not, and when that cannot be read. Never fails. */
@@ -47,8 +50,8 @@ export function createMoney(options: {
   const running = new Set<Promise<unknown>>();
 
   /**
-   * Claims the key, and follows what is found there. A call that waits for another asks again, with backoff: a message from
-   * a message from the holder of the key could get lost, so that asking would be needed all the same, and it is alike on both stores.
+   * Claims the key, and follows what is found there. A call that waits for another asks again, with backoff: a message
+   * from the holder of the key could get lost, so that asking would be needed all the same, and it is alike on both stores.
    */
   const follow = async (first: Call): Promise<MoneyResult> => {
     let call = first;
@@ -82,8 +85,9 @@ export function createMoney(options: {
   const claim = async ({ name, owner, order }: Call): Promise<Claimed> => {
     const { inputHash, customerId } = order;
     const whose = { keyOwner: ownerMark(order), twin: twinOf(order), isCustomers: customerId !== undefined };
+    const asked = { operation: order.mutation, customerId: customerId ?? null, ...order.shown };
     try {
-      return await records.claim(name, { owner, inputHash, leaseMs, ...whose });
+      return await records.claim(name, { owner, inputHash, leaseMs, asked, ...whose });
     } catch (error) {
       // The claim may have been made and only its reply lost. It may even have taken over what another call had sent, so
       // that it must not be released; but it need not hold up the next call. Tried once: the lease ends by itself soon.
@@ -150,6 +154,7 @@ export function createMoney(options: {
       running.add(call);
       return call;
     },
+    payments: createPayments(records),
     isAvailable: () => records.isAvailable(),
     held: () => records.held().catch(() => undefined),
     stop: async () => {

@@ -29,6 +29,7 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   await tellOfHold(money, logger);
   return {
     execute: money.execute,
+    payments: money.payments,
     isAvailable: money.isAvailable,
     held: money.held,
     async stop() {

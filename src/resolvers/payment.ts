@@ -27,6 +27,7 @@ import {
 import { compare } from './payment-answer.ts';
 import {
   type Payment,
+  PENNY,
   type PennyValidationInput,
   pennyValidation,
   type TransferInput,
@@ -42,9 +43,6 @@ export interface Paid {
 }
 
 const MEMBERS: Refusals = [ValidationError, PreconditionError, NotFoundError, ConflictError, RefusedError];
-
-/** What a penny validation sends, in pesos. */
-const PENNY = '0.01';
 
 const TRANSFER_FIELDS: FieldPaths = {
   AMOUNT_NOT_POSITIVE: ['input', 'amount'],
@@ -143,13 +141,14 @@ async function pay(
 }
 
 /** What every order says of itself. */
-export const intentOf = ({ key, inputHash, body }: Payment, { caller }: Context) => ({
+export const intentOf = ({ key, inputHash, body, shown }: Payment, { caller, requestedBy }: Context) => ({
   clientId: caller.clientId,
   customerId: caller.customerId,
   keyOwner: caller.keyOwner,
   key,
   inputHash,
   body,
+  shown: { ...shown, requestedBy },
 });
 
 /**
