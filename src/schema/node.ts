@@ -3,7 +3,7 @@ import { builder, ENTERS_GRAPH } from './builder.ts';
 
 export const NodeInterface = builder.interfaceRef<Node>('Node').implement({
   description:
-    'An object with an id of its own: Account, Bank, Client, Customer, Instrument, Transaction, Webhook.',
+    'An object with an id of its own: Account, Bank, Client, Customer, Instrument, Payment, Transaction, Webhook.',
   resolveType: (found) => nodeTypeName(found),
   fields: (t) => ({
     id: t.exposeID('id', { nullable: false, description: "The service's own id of the object." }),

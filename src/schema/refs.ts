@@ -1,4 +1,5 @@
 import type { Client } from '../resolvers/client.ts';
+import type { Payment } from '../resolvers/payment-state.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Bank } from '../upstream/banks.ts';
 import type { Customer } from '../upstream/customers.ts';
@@ -15,5 +16,6 @@ export const CepType = builder.objectRef<DataCep>('Cep');
 export const ClientType = builder.objectRef<Client>('Client');
 export const CustomerType = builder.objectRef<Customer>('Customer');
 export const InstrumentType = builder.objectRef<Instrument>('Instrument');
+export const PaymentType = builder.objectRef<Payment>('Payment');
 export const TransactionType = builder.objectRef<Transaction>('Transaction');
 export const WebhookType = builder.objectRef<Webhook>('Webhook');

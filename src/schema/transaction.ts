@@ -2,6 +2,7 @@ import { bankOf } from '../resolvers/bank.ts';
 import { receiptOf } from '../resolvers/cep.ts';
 import { client } from '../resolvers/client.ts';
 import { currentInstrument, detailOf } from '../resolvers/instrument.ts';
+import { paymentByTransaction } from '../resolvers/payments.ts';
 import { followTransaction } from '../resolvers/subscriptions.ts';
 import {
   jsonReference,
@@ -15,11 +16,11 @@ import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
 import { optional, partOf } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, intoGraph, readOnce, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, intoGraph, intoPayments, readOnce, reads } from './builder.ts';
 import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
 import { NodeInterface } from './node.ts';
-import { BankType, CepType, ClientType, InstrumentType, TransactionType } from './refs.ts';
+import { BankType, CepType, ClientType, InstrumentType, PaymentType, TransactionType } from './refs.ts';
 
 const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
 
@@ -181,6 +182,12 @@ TransactionType.implement({
       type: TransactionType,
       description: 'On a refund, the credit that it returns. Null elsewhere.',
       resolve: intoGraph((parent, _args, context) => transactionOf(parent.originalTransactionId, context)),
+    }),
+    payment: t.field({
+      type: PaymentType,
+      description:
+        'The intent to pay that it came from. Null where it was not paid through this graph, and once that is kept no longer.',
+      resolve: intoPayments(({ id }, _args, context) => paymentByTransaction(id, context)),
     }),
     cep: t.field({
       type: CepType,
