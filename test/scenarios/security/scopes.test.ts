@@ -20,7 +20,7 @@ import { until } from '../../helpers/until.ts';
 const schema: GraphQLSchema = buildSchema();
 
 /** What the graph is made of: all that is not an event, the result of a change, or a part of such. */
-const NOUNS = /^(Account|Bank|Customer|Instrument|Owner|Transaction|Webhook)(Connection)?$/;
+const NOUNS = /^(Account|Bank|Customer|Instrument|Owner|Payment|Transaction|Webhook)(Connection)?$/;
 /** What a change answers with is its own: the thing as the service answered it. */
 const OWN_RESULTS = new Set([
   'CreatePrivateAccountSuccess.account',
@@ -111,9 +111,17 @@ const forbiddenIn = ({ errors }: Pick<GraphQLAnswer, 'errors'>): readonly string
     .filter(({ extensions }) => extensions['code'] === 'FORBIDDEN')
     .map(({ path }) => path?.join('.') ?? '');
 
-const COMBINATIONS: readonly (readonly Scope[])[] = Array.from({ length: 2 ** SCOPES.size }, (_, bits) =>
-  [...SCOPES].filter((_scope, index) => (bits >> index) % 2 === 1),
-);
+const PAYMENTS: Scope = 'payments:read';
+const OTHERS = [...SCOPES].filter((scope) => scope !== PAYMENTS);
+/** All of the others; what payments:read adds to graph:read is the same with each of them. */
+const COMBINATIONS: readonly (readonly Scope[])[] = [
+  ...Array.from({ length: 2 ** OTHERS.length }, (_, bits) =>
+    OTHERS.filter((_scope, index) => (bits >> index) % 2 === 1),
+  ),
+  [...SCOPES],
+  [...SCOPES].filter((scope) => scope !== 'graph:read'),
+];
+const leadsToPayment = (path: string): boolean => path.endsWith('_payment');
 
 let sandbox: Sandbox;
 let gateway: RunningGateway;
@@ -227,6 +235,8 @@ describe('the ways into the graph', () => {
         'Instrument.account',
         'Client.accounts',
         'OutcomeUnknown.original',
+        'OutcomeUnknown.payment',
+        'Transaction.payment',
         'RefundTransactionSuccess.original',
         'UpdateWebhookSuccess.webhook',
       ]),
@@ -264,7 +274,10 @@ describe('the ways into the graph', () => {
           const found = crossings(answer.data);
           expect(found.length).toBeGreaterThan(scope === 'webhooks:write' ? -1 : 0);
           if (scopes.includes('graph:read')) {
-            expect(forbiddenIn(answer)).toEqual([]);
+            const refused = scopes.includes(PAYMENTS)
+              ? []
+              : found.map(({ path }) => path).filter(leadsToPayment);
+            expect([...forbiddenIn(answer)].sort()).toEqual(refused.sort());
             expect(found.length === 0 || found.some(({ value }) => value !== null)).toBe(true);
           } else {
             expect(found.filter(({ value }) => value !== null)).toEqual([]);
@@ -296,7 +309,7 @@ describe('the ways into the graph', () => {
 
   it.each(TRANSPORTS)('are shut to an event that comes over %s', async (_name, open) => {
     const document = `subscription { moneyIn ${selected(schema.getSubscriptionType(), 'moneyIn')} }`;
-    for (const scope of ['events:read', 'events:read graph:read']) {
+    for (const scope of ['events:read', 'events:read graph:read payments:read']) {
       await using subscriber = open(gateway.graphql, await callerToken({ scope }), { query: document });
       // Until the stream is there, nothing that happens is told on it.
       await until(async () => {
