@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 
 /** The mutations that move money. */
-export type MoneyMutation =
-  | 'createMoneyOut'
-  | 'createInternalTransaction'
-  | 'createPennyValidation'
-  | 'refundTransaction';
+export const MONEY_MUTATIONS = [
+  'createMoneyOut',
+  'createInternalTransaction',
+  'createPennyValidation',
+  'refundTransaction',
+] as const;
+export type MoneyMutation = (typeof MONEY_MUTATIONS)[number];
 
 /** One caller's wish to move money once, under the key that names it. */
 export interface MoneyIntent {

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { type MoneyIntent, ownerMark, recordName } from './intent.ts';
+import { MONEY_MUTATIONS, type MoneyIntent, ownerMark, type RecordName, recordName } from './intent.ts';
 import type { MoneyRecords, PaymentPlace, PaymentRecord, PaymentSearch } from './record.ts';
 
 /** A record and the name that it has for people. */
@@ -42,6 +42,10 @@ export interface Payments {
     size: number,
     matches: (payment: PaymentRecord) => boolean,
   ): Promise<PaymentsPage>;
+  /** The id of the record of this name. */
+  idOf(name: RecordName): Promise<string>;
+  /** When the oldest payment was asked for whose outcome is unknown, in ms since the epoch; undefined where there is none. */
+  oldestUnknown(): Promise<number | undefined>;
   /** What the cursors of a client are sealed with. */
   sealKey(clientId: string): Promise<Buffer>;
 }
@@ -99,9 +103,36 @@ export function createPayments(records: MoneyRecords): Payments {
         .map((record): RecordedPayment => ({ ...record, id: idOf(key, record.hash) }));
       return { payments, goesOn: found.length > size };
     },
+    idOf: async ({ clientId, hash }) => idOf(await records.idKey(clientId), hash),
+    async oldestUnknown() {
+      const clients = await records.clients();
+      const oldest = await Promise.all(clients.map((clientId) => oldestUnknownOf(records, clientId)));
+      const times = oldest.filter((time) => time !== undefined);
+      return times.length === 0 ? undefined : Math.min(...times);
+    },
     sealKey: (clientId) => records.idKey(clientId),
   };
 }
+
+/** Of those that are not settled only a few are held by a call. */
+async function oldestUnknownOf(records: MoneyRecords, clientId: string): Promise<number | undefined> {
+  let beyond: PaymentPlace | undefined;
+  do {
+    const search = { ...EVERYTHING, clientId, classes: ['open'] as const, beyond };
+    const found = await records.search({ ...search, isBack: true, limit: 20 });
+    const unknown = found.records.find(({ isHeld }) => !isHeld);
+    if (unknown !== undefined) return unknown.createdAt;
+    beyond = found.next;
+  } while (beyond !== undefined);
+  return undefined;
+}
+
+const EVERYTHING = {
+  customerId: undefined,
+  operations: MONEY_MUTATIONS,
+  from: undefined,
+  to: undefined,
+} as const;
 
 /** A call that has ended before it sent anything has left a free key. */
 const unlessNothing = (record: PaymentRecord | undefined): PaymentRecord | undefined =>

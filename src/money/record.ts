@@ -188,6 +188,8 @@ export interface MoneyRecords {
   readByTransaction(clientId: string, transactionId: string): Promise<PaymentRecord | undefined>;
   /** Records that were sent, by when they were asked for, and among those of one time by their hashes. Found by index. */
   search(search: PaymentSearch): Promise<PaymentsFound>;
+  /** The clients whose payments this store is known to hold. */
+  clients(): Promise<readonly string[]>;
   /** 32 random bytes that this store keeps for a client, made when they are asked for first. */
   idKey(clientId: string): Promise<Buffer>;
   /**

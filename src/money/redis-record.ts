@@ -124,6 +124,7 @@ export async function openRedisRecords(
     read: (name) => reading('read', payments.read(name)),
     readByTransaction: (clientId, id) => reading('read', payments.byTransaction(clientId, id)),
     search: (search) => reading('search', payments.search(search)),
+    clients: async () => marks.clients,
     idKey: (clientId) => reading('idKey', payments.idKey(clientId)),
     release: async (name, owner) => {
       await write('release', RELEASE, [keyOf(name)], owner);

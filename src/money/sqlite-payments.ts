@@ -75,6 +75,11 @@ export class SqlitePayments {
     };
   }
 
+  clients(): string[] {
+    const rows = this.#db.prepare('SELECT client_id FROM payment_keys').all();
+    return rows.map((row) => String(row['client_id']));
+  }
+
   idKey(clientId: string): Buffer {
     this.#db
       .prepare('INSERT INTO payment_keys (client_id, key) VALUES (?, ?) ON CONFLICT DO NOTHING')

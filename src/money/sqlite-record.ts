@@ -210,6 +210,7 @@ export function openSqliteRecords(
     read: (name) => step('read', () => payments.read(name)),
     readByTransaction: (clientId, id) => step('read', () => payments.byTransaction(clientId, id)),
     search: (search) => step('search', () => payments.search(search)),
+    clients: () => step('clients', () => payments.clients()),
     idKey: (clientId) => step('idKey', () => payments.idKey(clientId)),
     release: ({ clientId, hash }, owner) =>
       step('release', () => {
