@@ -12,13 +12,13 @@ export interface RecordedPayment extends PaymentRecord {
 }
 
 /** Whose payments are looked for: a narrowed caller's customer, or all of the client's. */
-export interface PaymentReader {
+interface PaymentReader {
   readonly clientId: string;
   readonly customerId: string | undefined;
 }
 
 /** A page of payments, in the order in which they were looked for. */
-export interface PaymentsPage {
+interface PaymentsPage {
   readonly payments: readonly RecordedPayment[];
   /** Whether more follow. */
   readonly goesOn: boolean;
@@ -51,7 +51,7 @@ export interface Payments {
 }
 
 /** Who names a key. */
-export type KeyHolder = Pick<MoneyIntent, 'clientId' | 'customerId' | 'keyOwner' | 'key'>;
+type KeyHolder = Pick<MoneyIntent, 'clientId' | 'customerId' | 'keyOwner' | 'key'>;
 
 const ID = /^[\w-]{43}$/;
 
