@@ -55,6 +55,7 @@ const READ_RECORD = `
     local found = redis.call('HMGET', key, 'state', 'whose', 'lease', 'asked', 'askedAt', 'sentAt', 'wall', 'bootId', 'bootMs',
       'settledAt', 'attempts', 'kind', 'status', 'text', 'input')
     if not found[1] then return false end
+    found[2] = found[2] or '?'
     for field = 1, 15 do found[field] = found[field] or '' end
     found[16] = string.format('%.0f', now)
     found[17] = string.match(key, '[^:]*$')
@@ -155,7 +156,8 @@ export class RedisPayments {
     const ageMs = Math.max(Number(now) - Number(sentAt), ageOf(stamp, this.#clocks));
     return {
       hash,
-      keyOwner: asked === '' && whose === '' ? null : String(whose),
+      // No owner of a key has this mark.
+      keyOwner: whose === '?' ? null : String(whose),
       asked: readAsked(asked, input),
       state: state as PaymentRecord['state'],
       isHeld: state !== 'answered' && Number(lease) > Number(now),

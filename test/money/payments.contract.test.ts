@@ -283,6 +283,8 @@ describe('the payments of a version before', () => {
       asked: { operation: 'createMoneyOut' },
       createdAt: Number(sentAt),
     });
+    // Such a key is everybody's, as that version knew no owners.
+    expect(await payments.byKey({ ...holder, keyOwner: 'alma' })).toMatchObject({ keyOwner: null });
     expect((await payments.page(EVERY, 5, () => true)).payments).toHaveLength(1);
     await records.stop();
   });
