@@ -7,7 +7,6 @@ import { RETRY_WINDOW_MS, reasonOf } from '../money/settle.ts';
 import { isDocumentedError } from '../upstream/documented-error.ts';
 import { readRefusal } from '../upstream/errors.ts';
 import { isTransaction, type Transaction } from '../upstream/transactions.ts';
-import type { Node } from './node.ts';
 import { REFUND_RULES, TRANSFER_RULES } from './payment-rules.ts';
 import { refusalError } from './refusal.ts';
 import { unknownWords } from './unknown-outcome.ts';
@@ -41,7 +40,8 @@ export const CLASSES: Readonly<Record<PaymentState, PaymentClass>> = {
 };
 
 /** One intent to pay, as the graph shows it. Times are RFC 3339. */
-export interface Payment extends Node {
+export interface Payment {
+  readonly id: string;
   readonly operation: PaymentOperation;
   readonly state: PaymentState;
   readonly amount: { readonly amount: string; readonly currency: string } | null;
