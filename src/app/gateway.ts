@@ -210,7 +210,7 @@ export function buildServer(
     });
     const events = tracing?.log(log) ?? log;
     const money = await open({ redisUrl, dataDir: config.dataDir, logger, metrics: metrics.money });
-    metrics.money.watchHold(async () => (await money.held()) !== undefined);
+    metrics.money.watch(money);
     // No payment waits for the gateway's own token behind reads.
     const tokenRest = (clientId: string, authorize: Authorize) => gatewayRest(clientId, authorize, 'money');
     const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);

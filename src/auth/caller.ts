@@ -1,13 +1,25 @@
-/** The rights that a field may ask for. A passthrough caller has all: the upstream decides. */
-export type Scope = 'graph:read' | 'events:read' | 'money:move' | 'accounts:write' | 'webhooks:write';
+/** `money:move` by the way in which money is moved: each of these is a part of it. */
+export const MONEY_SCOPES = [
+  'money:move:out',
+  'money:move:internal',
+  'money:move:validate',
+  'money:move:refund',
+] as const;
 
-export const SCOPES: ReadonlySet<Scope> = new Set<Scope>([
+const WORDS = [
   'graph:read',
   'events:read',
+  'payments:read',
   'money:move',
+  ...MONEY_SCOPES,
   'accounts:write',
   'webhooks:write',
-]);
+] as const;
+
+/** The rights that a field may ask for. A passthrough caller has all: the upstream decides. */
+export type Scope = (typeof WORDS)[number];
+
+export const SCOPES: ReadonlySet<Scope> = new Set<Scope>(WORDS);
 
 /** Someone whom the upstream, or the operator's identity provider, has accepted. */
 export interface Caller {

@@ -3,7 +3,7 @@ import type { Secret } from '../common/secret.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isUuid } from '../upstream/path.ts';
 import { UnauthenticatedError } from './authenticator.ts';
-import { type Caller, SCOPES } from './caller.ts';
+import { type Caller, MONEY_SCOPES, SCOPES } from './caller.ts';
 import { createRemoteKeys, type RemoteKeys } from './remote-keys.ts';
 
 /** How the operator's identity provider signs. */
@@ -130,6 +130,7 @@ function bearerOf(payload: JWTPayload, keyOwnerClaim: string): Bearer {
     throw new UnauthenticatedError(`The claim ${keyOwnerClaim} of the access token is no text.`);
   }
   const granted = new Set(wordsOf(payload['scope'] ?? payload['scp']));
+  if (granted.has('money:move')) for (const scope of MONEY_SCOPES) granted.add(scope);
   return {
     customerId: customerId?.toLowerCase(),
     subject: payload.sub,

@@ -2,10 +2,12 @@ import type { Logger } from '../common/logger.ts';
 import { type Ambient, systemAmbient } from './ambient.ts';
 import { backoff } from './backoff.ts';
 import type { Call, MoneyOrder, MoneyResult } from './call.ts';
-import { type MoneyMutation, ownerMark, recordName, twinOf } from './intent.ts';
+import { type MoneyMutation, ownerMark, type RecordName, recordName, twinOf } from './intent.ts';
+import { createPayments, type Payments } from './payments.ts';
 import { createPersistence } from './persist.ts';
 import type { Claimed, Hold, MoneyRecords } from './record.ts';
 import { begin, replay, replayCustomers, takeUp } from './settle.ts';
+import { failureName, outcomeName, type PaymentOutcome } from './told.ts';
 
 interface Limits {
   /** The operation's deadline, in ms since the epoch. Waits, reads, requests and repeats all fit within it. */
@@ -23,6 +25,10 @@ export interface Money {
    * @throws {StoreUnavailableError} when the record cannot be reached: this call has sent nothing.
    */
   execute(order: MoneyOrder, limits: Limits): Promise<MoneyResult>;
+  /** What became of earlier orders. */
+  readonly payments: Payments;
+  /** How many calls of `execute` have not ended. */
+  inFlight(): number;
   /** Whether the record could be kept now, so that an order would be sent. Never fails. */
   isAvailable(): Promise<boolean>;
   /** Since when payments are held; undefined when they are not, and when that cannot be read. Never fails. */
@@ -41,22 +47,34 @@ export function createMoney(options: {
   readonly leaseMs?: number;
   /** An answer was not the answer to its order. */
   readonly onMismatch?: ((mutation: MoneyMutation) => void) | undefined;
+  /** A call has ended. */
+  readonly onPayment?: ((mutation: MoneyMutation, outcome: PaymentOutcome) => void) | undefined;
 }): Money {
-  const { records, logger, ambient = systemAmbient, leaseMs = 5_000, onMismatch = () => {} } = options;
+  const {
+    records,
+    logger,
+    ambient = systemAmbient,
+    leaseMs = 5_000,
+    onMismatch = () => {},
+    onPayment,
+  } = options;
+  const payments = createPayments(records);
   const persistence = createPersistence(ambient, logger);
   const running = new Set<Promise<unknown>>();
+  let inFlight = 0;
 
   /**
-   * Claims the key, and follows what is found there. A call that waits for another asks again, with backoff: a message from
-   * a message from the holder of the key could get lost, so that asking would be needed all the same, and it is alike on both stores.
+   * Claims the key, and follows what is found there. A call that waits for another asks again, with backoff: a message
+   * from the holder of the key could get lost, so that asking would be needed all the same, and it is alike on both stores.
    */
-  const follow = async (first: Call): Promise<MoneyResult> => {
+  const follow = async (first: Call, onName: (name: RecordName) => void): Promise<MoneyResult> => {
     let call = first;
     for (let looks = 0; ; looks += 1) {
       const askedAt = ambient.now();
       const found = await claim(call);
       if (found.state === 'not-yours') {
         call = named(call);
+        onName(call.name);
         continue;
       }
       if (found.state === 'other-input') return { kind: 'conflict', code: 'IDEMPOTENCY_KEY_REUSED' };
@@ -82,8 +100,9 @@ export function createMoney(options: {
   const claim = async ({ name, owner, order }: Call): Promise<Claimed> => {
     const { inputHash, customerId } = order;
     const whose = { keyOwner: ownerMark(order), twin: twinOf(order), isCustomers: customerId !== undefined };
+    const asked = { operation: order.mutation, customerId: customerId ?? null, ...order.shown };
     try {
-      return await records.claim(name, { owner, inputHash, leaseMs, ...whose });
+      return await records.claim(name, { owner, inputHash, leaseMs, asked, ...whose });
     } catch (error) {
       // The claim may have been made and only its reply lost. It may even have taken over what another call had sent, so
       // that it must not be released; but it need not hold up the next call. Tried once: the lease ends by itself soon.
@@ -117,6 +136,18 @@ export function createMoney(options: {
     }
   };
 
+  /** One line for each call: what a person can look up, and nothing of whom it is about. Nothing waits for it. */
+  const logged = async (
+    { mutation, clientId }: MoneyOrder,
+    name: RecordName,
+    outcome: PaymentOutcome,
+    result: MoneyResult | undefined,
+  ): Promise<void> => {
+    const paymentId = await payments.idOf(name).catch(() => undefined);
+    const reason = result?.kind === 'unknown' ? { reason: result.reason } : {};
+    logger.info({ mutation, clientId, paymentId, outcome, ...reason }, 'payment');
+  };
+
   const execute = async (order: MoneyOrder, { deadline, signal }: Limits): Promise<MoneyResult> => {
     const late = new AbortController();
     const over = new AbortController();
@@ -137,8 +168,21 @@ export function createMoney(options: {
       logger,
       onMismatch,
     };
+    let { name } = call;
+    const tell = (outcome: PaymentOutcome, result?: MoneyResult) => {
+      onPayment?.(order.mutation, outcome);
+      const line = logged(order, name, outcome, result).finally(() => running.delete(line));
+      running.add(line);
+    };
     try {
-      return await follow(call);
+      const result = await follow(call, (next) => {
+        name = next;
+      });
+      tell(outcomeName(result), result);
+      return result;
+    } catch (error) {
+      tell(failureName(error));
+      throw error;
     } finally {
       over.abort();
     }
@@ -146,14 +190,20 @@ export function createMoney(options: {
 
   return {
     execute: (order, limits) => {
-      const call = execute(order, limits).finally(() => running.delete(call));
+      inFlight += 1;
+      const call = execute(order, limits).finally(() => {
+        inFlight -= 1;
+        running.delete(call);
+      });
       running.add(call);
       return call;
     },
+    payments,
+    inFlight: () => inFlight,
     isAvailable: () => records.isAvailable(),
     held: () => records.held().catch(() => undefined),
     stop: async () => {
-      await Promise.allSettled(running);
+      while (running.size > 0) await Promise.allSettled(running);
       await persistence.stop();
     },
   };

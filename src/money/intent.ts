@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 
 /** The mutations that move money. */
-export type MoneyMutation =
-  | 'createMoneyOut'
-  | 'createInternalTransaction'
-  | 'createPennyValidation'
-  | 'refundTransaction';
+export const MONEY_MUTATIONS = [
+  'createMoneyOut',
+  'createInternalTransaction',
+  'createPennyValidation',
+  'refundTransaction',
+] as const;
+export type MoneyMutation = (typeof MONEY_MUTATIONS)[number];
 
 /** One caller's wish to move money once, under the key that names it. */
 export interface MoneyIntent {
@@ -24,6 +26,19 @@ export interface MoneyIntent {
   readonly inputHash: string;
   /** The JSON text of the upstream request. Its UTF-8 bytes are what leaves, the first time and every time. */
   readonly body: string;
+  /** What a list of payments shows of it besides. */
+  readonly shown: Shown;
+}
+
+/** What {@link MoneyIntent} says of itself to people. */
+export interface Shown {
+  /** Pesos, with two decimals; null for a refund that names none. */
+  readonly amount: string | null;
+  /** Ids of instruments; null for a refund. */
+  readonly source: string | null;
+  readonly destination: string | null;
+  /** Who asks: a subject, or a digest of the credential. */
+  readonly requestedBy: string;
 }
 
 /** The name of an intent's record. It holds a hash of the caller's key, never the key. */
@@ -67,7 +82,7 @@ export function recordName(
 }
 
 /** What a record holds of its key's owner: a digest, empty where there is none. */
-export const ownerMark = ({ clientId, keyOwner }: MoneyIntent): string =>
+export const ownerMark = ({ clientId, keyOwner }: Pick<MoneyIntent, 'clientId' | 'keyOwner'>): string =>
   keyOwner === undefined ? '' : sha256(JSON.stringify([clientId, keyOwner]));
 
 /** The same for all callers of a client that send one input under one key, whoever they act for. */

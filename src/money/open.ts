@@ -4,6 +4,7 @@ import { createMoney, type Money } from './execute.ts';
 import type { MoneyMutation } from './intent.ts';
 import type { MoneyRecords } from './record.ts';
 import { openSqliteRecords } from './sqlite-record.ts';
+import type { PaymentOutcome } from './told.ts';
 
 /** What money is opened with. */
 export interface MoneyOptions {
@@ -19,16 +20,20 @@ export interface MoneyOptions {
 interface MoneyMetrics {
   /** An answer was not the answer to its order. */
   mismatch(mutation: MoneyMutation): void;
+  /** A call has ended. */
+  payment(mutation: MoneyMutation, outcome: PaymentOutcome): void;
 }
 
 /** Money over the store that the options name. Its `stop` closes the store as well. */
 export async function openMoney(options: MoneyOptions): Promise<Money> {
   const records = await openMoneyRecords(options);
   const { logger, metrics } = options;
-  const money = createMoney({ records, logger, onMismatch: metrics?.mismatch });
+  const money = createMoney({ records, logger, onMismatch: metrics?.mismatch, onPayment: metrics?.payment });
   await tellOfHold(money, logger);
   return {
     execute: money.execute,
+    payments: money.payments,
+    inFlight: money.inFlight,
     isAvailable: money.isAvailable,
     held: money.held,
     async stop() {

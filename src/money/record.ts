@@ -1,4 +1,4 @@
-import type { RecordName } from './intent.ts';
+import type { MoneyMutation, RecordName } from './intent.ts';
 
 /** How long a record is kept after it was last written, in ms: 30 days. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
@@ -26,7 +26,79 @@ export interface Sent {
   readonly ageMs: number;
 }
 
+/** What was asked for, as a list of payments shows it. No names, no numbers of accounts, and not the caller's key. */
+export interface Asked {
+  readonly operation: MoneyMutation;
+  /** Pesos, with two decimals; null for a refund that names none. */
+  readonly amount: string | null;
+  /** Ids of instruments; null for a refund. */
+  readonly source: string | null;
+  readonly destination: string | null;
+  /** The customer that the caller is narrowed to; null for the client itself. */
+  readonly customerId: string | null;
+  /** Who asked: a subject, or a digest of the credential. */
+  readonly requestedBy: string;
+}
+
+/** A record as it is read, without taking its key. Times are in ms since the epoch, by the clock of the store. */
+export interface PaymentRecord {
+  /** {@link RecordName.hash} of it. */
+  readonly hash: string;
+  /** As in {@link Claim}; null in a record of a version before. */
+  readonly keyOwner: string | null;
+  /** Null in a record of a version before, whose caller has not come back since. */
+  readonly asked: Asked | null;
+  readonly state: 'claimed' | 'sent' | 'answered';
+  /** Whether a call holds the key now. */
+  readonly isHeld: boolean;
+  readonly createdAt: number;
+  /** Null where nothing has left. */
+  readonly sent: Pick<Sent, 'sentAt' | 'ageMs'> | null;
+  /** When it was done or refused; null before, and in a record of a version before. */
+  readonly settledAt: number | null;
+  readonly attempts: number;
+  /** Null until it is answered. */
+  readonly answer: StoredAnswer | null;
+}
+
+/** Where a payment stands among the others of its client. */
+export interface PaymentPlace {
+  readonly createdAt: number;
+  readonly hash: string;
+}
+
+/** `open` is all that is neither done nor refused. */
+export const PAYMENT_CLASSES = ['open', 'done', 'refused'] as const;
+export type PaymentClass = (typeof PAYMENT_CLASSES)[number];
+
+/** Which payments are looked for. */
+export interface PaymentSearch {
+  readonly clientId: string;
+  /** Only this customer's; undefined for all of the client's. */
+  readonly customerId: string | undefined;
+  readonly operations: readonly MoneyMutation[];
+  readonly classes: readonly PaymentClass[];
+  /** Only those that were asked for at this time or later, in ms since the epoch. */
+  readonly from: number | undefined;
+  /** Only those that were asked for before this time. */
+  readonly to: number | undefined;
+  /** Only what is older than this, or newer where `isBack`. */
+  readonly beyond: PaymentPlace | undefined;
+  /** The oldest first, instead of the newest. */
+  readonly isBack: boolean;
+  readonly limit: number;
+}
+
+/** What a search has come upon. */
+export interface PaymentsFound {
+  readonly records: readonly PaymentRecord[];
+  /** Where to look on; undefined where nothing is left. */
+  readonly next: PaymentPlace | undefined;
+}
+
 export interface Claim {
+  /** What is asked for. A record of a version before, which does not have it, is given it. */
+  readonly asked: Asked;
   /** Names one call of one process. */
   readonly owner: string;
   /** The hash of mutation and input. */
@@ -102,8 +174,24 @@ export interface MoneyRecords {
   markSent(name: RecordName, owner: string, body: string): Promise<boolean>;
   /** Lets the owner's lease end in so many ms from now; 0 gives the key to the next call. */
   renew(name: RecordName, owner: string, leaseMs: number): Promise<void>;
-  /** Settles the intent, unless it is settled. `inputHash` as in the claim. */
-  answer(name: RecordName, inputHash: string, answer: StoredAnswer): Promise<void>;
+  /**
+   * Settles the intent, unless it is settled. `inputHash` as in the claim.
+   *
+   * @param transactionId of what was done; undefined for anything else
+   */
+  answer(name: RecordName, inputHash: string, answer: StoredAnswer, transactionId?: string): Promise<void>;
+  /** Counts that the same was sent once more. It need not outlive the store. */
+  sentAgain(name: RecordName): Promise<void>;
+  /** The record of this name, without taking its key; undefined where there is none. */
+  read(name: RecordName): Promise<PaymentRecord | undefined>;
+  /** The record whose payment this transaction is; undefined where there is none. */
+  readByTransaction(clientId: string, transactionId: string): Promise<PaymentRecord | undefined>;
+  /** Records that were sent, by when they were asked for, and among those of one time by their hashes. Found by index. */
+  search(search: PaymentSearch): Promise<PaymentsFound>;
+  /** The clients whose payments this store is known to hold. */
+  clients(): Promise<readonly string[]>;
+  /** 32 random bytes that this store keeps for a client, made when they are asked for first. */
+  idKey(clientId: string): Promise<Buffer>;
   /**
    * Forgets the key, when it is still the owner's: it knows that nothing moved. Compare and delete, so that a release
    * that comes late never frees what somebody else has taken over.

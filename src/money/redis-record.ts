@@ -6,6 +6,7 @@ import { DurableWrites } from '../redis/durable-write.ts';
 import { logOutages } from '../redis/outages.ts';
 import { runScript, type Script, withoutCommand } from '../redis/script.ts';
 
+import { writtenAsked } from './asked.ts';
 import type { RecordName } from './intent.ts';
 import { ageOf, type Clocks, stampOf, systemClocks } from './lived-time.ts';
 import {
@@ -14,12 +15,12 @@ import {
   type MoneyRecords,
   PaymentsHeldError,
   RETENTION_MS,
-  type StoredAnswer,
   StoreUnavailableError,
 } from './record.ts';
 import { ledgerOf, RedisHolds } from './redis-holds.ts';
 import { RedisMarks } from './redis-marks.ts';
-import { ANSWER, CLAIM, RELEASE, RENEW, SENT } from './redis-scripts.ts';
+import { keysOf, RedisPayments, storedAnswer, transactionKey } from './redis-payments.ts';
+import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './redis-scripts.ts';
 
 /** A step that has no reply by then has failed, in ms. */
 const COMMAND_TIMEOUT_MS = 2_000;
@@ -59,6 +60,7 @@ export async function openRedisRecords(
   const writes = new DurableWrites(url, REPLICA_TIMEOUT_MS);
   const marks = new RedisMarks(join(dataDir, 'payments.marks.json'));
   const holds = new RedisHolds(redis, marks);
+  const payments = new RedisPayments(redis, clocks);
   // Without an answer what was known last stands.
   const look = async (): Promise<void> => {
     await Promise.allSettled([writes.look(redis), holds.look()]);
@@ -84,9 +86,9 @@ export async function openRedisRecords(
   };
 
   return {
-    claim: async (name, { owner, inputHash, leaseMs, keyOwner, twin, isCustomers }) => {
+    claim: async (name, { owner, inputHash, leaseMs, keyOwner, twin, isCustomers, asked }) => {
       const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
-      const whose = [keyOwner, name.hash, isCustomers ? 1 : 0];
+      const whose = [keyOwner, name.hash, isCustomers ? 1 : 0, writtenAsked(asked, inputHash)];
       return claimed(
         await run('claim', CLAIM, keys, owner, inputHash, leaseMs, RETENTION_MS, ...whose),
         clocks,
@@ -111,9 +113,19 @@ export async function openRedisRecords(
     renew: async (name, owner, leaseMs) => {
       await run('renew', RENEW, [keyOf(name)], owner, leaseMs);
     },
-    answer: async (name, inputHash, { kind, status, text }) => {
-      await write('answer', ANSWER, [keyOf(name)], inputHash, kind, status, text, RETENTION_MS);
+    answer: async (name, inputHash, { kind, status, text }, transactionId) => {
+      const keys = [keyOf(name), transactionKey(name.clientId, transactionId ?? '')];
+      const isNamed = transactionId === undefined ? 0 : 1;
+      await write('answer', ANSWER, keys, inputHash, kind, status, text, RETENTION_MS, isNamed);
     },
+    sentAgain: async (name) => {
+      await run('sentAgain', SENT_AGAIN, [keyOf(name)]);
+    },
+    read: (name) => reading('read', payments.read(name)),
+    readByTransaction: (clientId, id) => reading('read', payments.byTransaction(clientId, id)),
+    search: (search) => reading('search', payments.search(search)),
+    clients: async () => marks.clients,
+    idKey: (clientId) => reading('idKey', payments.idKey(clientId)),
     release: async (name, owner) => {
       await write('release', RELEASE, [keyOf(name)], owner);
     },
@@ -135,6 +147,11 @@ export async function openRedisRecords(
   };
 }
 
+const reading = <T>(step: string, read: Promise<T>): Promise<T> =>
+  read.catch((cause: unknown) => {
+    throw unavailable(step, cause);
+  });
+
 const held = (holds: RedisHolds): Promise<Hold | undefined> =>
   holds.held().catch((cause: unknown) => {
     throw unavailable('held', cause);
@@ -144,10 +161,7 @@ function unavailable(step: string, cause: unknown): StoreUnavailableError {
   return new StoreUnavailableError(step, withoutCommand(cause));
 }
 
-/** The client's id is the hash tag, so that a Cluster keeps a client's records together. */
-function keyOf({ clientId, hash }: RecordName): string {
-  return `pasarela:money:{${clientId}}:${hash}`;
-}
+const keyOf = ({ clientId, hash }: RecordName): string => keysOf(clientId) + hash;
 
 function claimed(reply: unknown, clocks: Clocks): Claimed {
   // CLAIM returns an array of strings, a state first.
@@ -166,11 +180,6 @@ function claimed(reply: unknown, clocks: Clocks): Claimed {
     default:
       return { state };
   }
-}
-
-function storedAnswer([kind, status, text]: string[]): StoredAnswer {
-  // ANSWER is only ever given the fields of a StoredAnswer.
-  return { kind: kind as StoredAnswer['kind'], status: Number(status), text: String(text) };
 }
 
 async function firstConnection(redis: RedisClient): Promise<void> {

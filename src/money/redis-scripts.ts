@@ -1,18 +1,17 @@
 import { durableScript } from '../redis/durable-write.ts';
 import { script } from '../redis/script.ts';
-
-/** What time it is by this Redis, in ms since the epoch: one clock for all processes. */
-const NOW = `
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
+import { FILE } from './redis-payments.ts';
+import { NOW } from './redis-time.ts';
 
 /**
  * KEYS: record, twin. ARGV: owner, input hash, lease, retention (both in ms), owner of the key, hash of the record, whether it
- * is a customer's. Returns a state of `Claimed` and the fields that belong to it.
+ * is a customer's, what is asked for as JSON. Returns a state of `Claimed` and the fields that belong to it.
  *
  * A twin names the record of a customer. It is of the same client, and so in the same slot.
  */
 export const CLAIM = script(`${NOW}
+  local key = KEYS[1]
+  ${FILE}
   local state, owner, lease, input, whose = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'lease', 'input', 'whose'))
   local free = owner == ARGV[1] or (lease and tonumber(lease) <= now)
   local untilThen = string.format('%.0f', now + ARGV[3])
@@ -32,11 +31,18 @@ export const CLAIM = script(`${NOW}
         if theirs == 'sent' then return {'customers'} end
       end
     end
-    redis.call('HSET', KEYS[1], 'state', 'claimed', 'owner', ARGV[1], 'input', ARGV[2], 'lease', untilThen, 'whose', ARGV[5])
+    redis.call('HSET', KEYS[1], 'state', 'claimed', 'owner', ARGV[1], 'input', ARGV[2], 'lease', untilThen, 'whose', ARGV[5],
+      'asked', ARGV[8], 'askedAt', string.format('%013.0f', now))
     redis.call('PEXPIRE', KEYS[1], ARGV[4])
     return {'claimed'}
   end
   if input ~= ARGV[2] then return {'other-input'} end
+  if state ~= 'claimed' and redis.call('HEXISTS', KEYS[1], 'asked') == 0 then
+    local sentAt = redis.call('HGET', KEYS[1], 'sentAt')
+    redis.call('HSET', KEYS[1], 'asked', ARGV[8], 'askedAt', string.format('%013.0f', tonumber(sentAt or now)))
+    local kind = redis.call('HGET', KEYS[1], 'kind')
+    file((kind == 'done' or kind == 'refused') and kind or 'open')
+  end
   if state == 'answered' then
     return {'answered', unpack(redis.call('HMGET', KEYS[1], 'kind', 'status', 'text'))}
   end
@@ -72,7 +78,11 @@ export const SENT = durableScript(`${NOW}
   if state ~= 'sent' then sent = redis.call('HINCRBY', ledger, 'sent', 1) end
   redis.call('HSET', KEYS[1], 'state', 'sent', 'body', ARGV[2], 'sentAt', string.format('%.0f', now),
     'wall', ARGV[6], 'bootId', ARGV[7], 'bootMs', ARGV[8])
+  redis.call('HSETNX', KEYS[1], 'attempts', 1)
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  local key = KEYS[1]
+  ${FILE}
+  file('open')
   return {'sent', epoch, sent}`);
 
 /** KEYS: ledger. ARGV: known epoch, known count. Returns since when payments are held and how many are missing, or nothing. */
@@ -93,16 +103,40 @@ export const RENEW = script(`${NOW}
     redis.call('HSET', KEYS[1], 'lease', string.format('%.0f', now + ARGV[2]))
   end`);
 
-/** KEYS: record. ARGV: input hash, kind, status, text, retention. What is settled is only kept for longer. */
-export const ANSWER = durableScript(`
+/** KEYS: record. Counts that the same was sent once more. */
+export const SENT_AGAIN = script(`
+  if redis.call('EXISTS', KEYS[1]) == 1 then
+    redis.call('HSETNX', KEYS[1], 'attempts', 1)
+    redis.call('HINCRBY', KEYS[1], 'attempts', 1)
+  end`);
+
+/**
+ * KEYS: record, its name by the transaction. ARGV: input hash, kind, status, text, retention, whether there is a transaction.
+ * What is settled is only kept for longer.
+ */
+export const ANSWER = durableScript(`${NOW}
   local state, input, kind = unpack(redis.call('HMGET', KEYS[1], 'state', 'input', 'kind'))
   if state and input ~= ARGV[1] then return end
+  local key = KEYS[1]
+  ${FILE}
   if not (state == 'answered' and kind ~= 'unknown') then
     redis.call('HSET', KEYS[1], 'state', 'answered', 'input', ARGV[1], 'kind', ARGV[2], 'status', ARGV[3], 'text', ARGV[4])
+    if ARGV[2] ~= 'unknown' then
+      redis.call('HSET', KEYS[1], 'settledAt', string.format('%.0f', now))
+      -- Nothing is sent any more, and nobody holds the key.
+      redis.call('HDEL', KEYS[1], 'body', 'owner', 'lease', 'wall', 'bootId', 'bootMs')
+      file(ARGV[2])
+    end
+    if ARGV[6] == '1' then redis.call('SET', KEYS[2], hash, 'PX', ARGV[5]) end
   end
   redis.call('PEXPIRE', KEYS[1], ARGV[5])`);
 
 /** KEYS: record. ARGV: owner. */
-export const RELEASE = durableScript(`
+export const RELEASE = durableScript(`${NOW}
+  local key = KEYS[1]
+  ${FILE}
   local state, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner'))
-  if owner == ARGV[1] and state ~= 'answered' then redis.call('DEL', KEYS[1]) end`);
+  if owner == ARGV[1] and state ~= 'answered' then
+    file('none')
+    redis.call('DEL', KEYS[1])
+  end`);

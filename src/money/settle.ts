@@ -12,7 +12,7 @@ interface Dispatch {
 }
 
 /** How long after the first sending the same bytes may leave again: an hour less than the upstream remembers them. */
-const RETRY_WINDOW_MS = 23 * 60 * 60 * 1000;
+export const RETRY_WINDOW_MS = 23 * 60 * 60 * 1000;
 
 /** Repeats after answers of the service that are its own and settle nothing: 3 s, for what may be under way to end. */
 const MOST_BRIEF_REPEATS = 4;
@@ -81,7 +81,7 @@ export async function replay(call: Call, { kind, status, text }: StoredAnswer): 
 }
 
 /** Why nothing may be sent any more, by the answer that has been kept. */
-function reasonOf(kind: StoredAnswer['kind'], status: number): UnknownReason {
+export function reasonOf(kind: StoredAnswer['kind'], status: number): UnknownReason {
   if (kind === 'refused') return 'NO_ANSWER';
   return status === 409 ? 'STILL_PROCESSING' : 'ANSWER_DOES_NOT_MATCH';
 }
@@ -93,7 +93,10 @@ async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<Money
   let closed = false;
   let brief = 0;
   for (let repeat = 0; ; repeat += 1) {
-    const happened = await send(call, sent.body, repeat + (fresh ? 1 : 2));
+    const number = repeat + (fresh ? 1 : 2);
+    // Nothing hangs on the number, so that nothing waits for it.
+    if (number > 1) void call.records.sentAgain(call.name).catch(() => undefined);
+    const happened = await send(call, sent.body, number);
     const outcome = outcomeOf(order.mutation, fresh && repeat === 0, happened, readingOf(call));
     if (outcome.kind === 'nothing-moved') return free(call, { kind: 'nothing-moved', because: happened });
     if (outcome.kind !== 'unknown') {
@@ -260,10 +263,16 @@ function tooLate({ ambient, deadline }: Call): MoneyResult {
 }
 
 /** Stores what the upstream said. While the store is away, the caller is told all the same. */
-function store(call: Call, kind: StoredAnswer['kind'], { status, text }: UpstreamAnswer): Promise<void> {
+function store(
+  call: Call,
+  kind: StoredAnswer['kind'],
+  { status, text, body }: UpstreamAnswer,
+): Promise<void> {
   const { records, name, order, persistence } = call;
   const answer = { kind, status, text };
-  return persistence.persist('answer', () => records.answer(name, order.inputHash, answer));
+  const id = kind === 'done' ? Object(body)['id'] : undefined;
+  const transactionId = typeof id === 'string' ? id : undefined;
+  return persistence.persist('answer', () => records.answer(name, order.inputHash, answer, transactionId));
 }
 
 /** Forgets the key, which this call took afresh: nothing moved, and the next call may try afresh. */

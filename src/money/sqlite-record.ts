@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { makePrivate } from '../common/private-file.ts';
 import { RunningClock } from '../common/running-clock.ts';
 import { transaction } from '../common/sqlite-transaction.ts';
+import { writtenAsked } from './asked.ts';
 import type { RecordName } from './intent.ts';
 import { ageOf, type Clocks, stampOf, systemBootClock } from './lived-time.ts';
 import {
@@ -11,10 +12,10 @@ import {
   PaymentsHeldError,
   RETENTION_MS,
   type Sent,
-  type StoredAnswer,
   StoreUnavailableError,
 } from './record.ts';
 import { SqliteLedger } from './sqlite-ledger.ts';
+import { PAYMENT_COLUMNS, SqlitePayments, storedAnswer } from './sqlite-payments.ts';
 
 /** How long a step waits for another process that is writing, in ms. The wait blocks this process. */
 const BUSY_TIMEOUT_MS = 500;
@@ -75,35 +76,48 @@ export function openSqliteRecords(
   makePrivate(path);
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-  const { clock, ledger } = transaction(db, () => {
+  const { clock, ledger, payments } = transaction(db, () => {
     db.exec(SCHEMA);
     addColumns(db);
-    return { clock: new RunningClock(db, now, monotonic), ledger: new SqliteLedger(db, path, now()) };
+    const clock = new RunningClock(db, now, monotonic);
+    const sendingOf = (row: Record<string, unknown>) => sending(row, clocks, clock.now());
+    const payments = new SqlitePayments(db, { now: () => clock.now(), sending: sendingOf });
+    return { clock, payments, ledger: new SqliteLedger(db, path, now()) };
   });
 
   const read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
   const expire = db.prepare('DELETE FROM intent WHERE expires_at <= ?');
   const take = db.prepare(`
-    INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, expires_at, key_owner, twin)
-    VALUES (:clientId, :hash, 'claimed', :owner, :leaseUntil, :inputHash, :expiresAt, :keyOwner, :twin)
+    INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, expires_at, key_owner, twin, asked, asked_at,
+      operation, customer_id)
+    VALUES (:clientId, :hash, 'claimed', :owner, :leaseUntil, :inputHash, :expiresAt, :keyOwner, :twin, :asked, :askedAt,
+      :operation, :customerId)
     ON CONFLICT DO UPDATE SET
       key_owner = excluded.key_owner, twin = excluded.twin, owner = excluded.owner, lease_until = excluded.lease_until,
-      input_hash = excluded.input_hash, expires_at = excluded.expires_at`);
+      input_hash = excluded.input_hash, expires_at = excluded.expires_at, asked = excluded.asked,
+      asked_at = excluded.asked_at, operation = excluded.operation, customer_id = excluded.customer_id`);
+  const describe = db.prepare(`
+    UPDATE intent SET asked = :asked, asked_at = coalesce(sent_at, :askedAt), operation = :operation, customer_id = :customerId
+    WHERE client_id = :clientId AND hash = :hash AND asked IS NULL`);
+  const countAgain = db.prepare(
+    'UPDATE intent SET attempts = coalesce(attempts, 1) + 1 WHERE client_id = ? AND hash = ?',
+  );
   const takeOver = db.prepare(
     'UPDATE intent SET owner = ?, lease_until = ? WHERE client_id = ? AND hash = ?',
   );
   const markSent = db.prepare(`
     UPDATE intent SET state = 'sent', body = :body, sent_at = :wall, sent_clock = :sentClock, expires_at = :expiresAt,
-      boot_id = :bootId, boot_ms = :bootMs
+      boot_id = :bootId, boot_ms = :bootMs, attempts = coalesce(attempts, 1)
     WHERE client_id = :clientId AND hash = :hash AND owner = :owner AND state IN ('claimed', 'sent')`);
   const renew = db.prepare(`
     UPDATE intent SET lease_until = ? WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
   const answer = db.prepare(`
-    INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, answer_kind, status, text, expires_at)
-    VALUES (:clientId, :hash, 'answered', '', 0, :inputHash, :kind, :status, :text, :expiresAt)
+    INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, answer_kind, status, text, expires_at,
+      settled_at, transaction_id)
+    VALUES (:clientId, :hash, 'answered', '', 0, :inputHash, :kind, :status, :text, :expiresAt, :settledAt, :transactionId)
     ON CONFLICT DO UPDATE SET
       state = excluded.state, answer_kind = excluded.answer_kind, status = excluded.status, text = excluded.text,
-      expires_at = excluded.expires_at
+      expires_at = excluded.expires_at, body = CASE WHEN excluded.answer_kind = 'unknown' THEN body END, settled_at = excluded.settled_at, transaction_id = excluded.transaction_id
     WHERE (state <> 'answered' OR answer_kind = 'unknown') AND input_hash = excluded.input_hash`);
   const release = db.prepare(`
     DELETE FROM intent WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
@@ -126,6 +140,13 @@ export function openSqliteRecords(
 
   const claim = ({ clientId, hash }: RecordName, wanted: Claim): Claimed => {
     const { owner, inputHash, leaseMs, keyOwner, isCustomers } = wanted;
+    const { operation, customerId } = wanted.asked;
+    const shown = {
+      asked: writtenAsked(wanted.asked, inputHash),
+      askedAt: clocks.now(),
+      operation,
+      customerId,
+    };
     const at = clock.now();
     const leaseUntil = leaseEnd(at, leaseMs);
     expire.run(at);
@@ -138,10 +159,11 @@ export function openSqliteRecords(
       if (twins !== undefined) return twins;
       const twin = isCustomers ? wanted.twin : null;
       const expiresAt = at + RETENTION_MS;
-      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt, keyOwner, twin });
+      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt, keyOwner, twin, ...shown });
       return { state: 'claimed' };
     }
     if (row['input_hash'] !== inputHash) return { state: 'other-input' };
+    if (row['asked'] === null) describe.run({ clientId, hash, ...shown });
     if (row['state'] === 'answered') return { state: 'answered', answer: storedAnswer(row) };
     if (row['state'] === 'claimed' || !free) return { state: 'busy' };
     takeOver.run(owner, leaseUntil, clientId, hash);
@@ -174,11 +196,22 @@ export function openSqliteRecords(
       step('renew', () => {
         renew.run(leaseEnd(clock.now(), leaseMs), clientId, hash, owner);
       }),
-    answer: ({ clientId, hash }, inputHash, { kind, status, text }) =>
+    answer: ({ clientId, hash }, inputHash, { kind, status, text }, transactionId) =>
       step('answer', () => {
         const expiresAt = clock.now() + RETENTION_MS;
-        answer.run({ clientId, hash, inputHash, kind, status, text, expiresAt });
+        const settledAt = kind === 'unknown' ? null : clocks.now();
+        const named = { settledAt, transactionId: transactionId?.toLowerCase() ?? null };
+        answer.run({ clientId, hash, inputHash, kind, status, text, expiresAt, ...named });
       }),
+    sentAgain: ({ clientId, hash }) =>
+      step('sentAgain', () => {
+        countAgain.run(clientId, hash);
+      }),
+    read: (name) => step('read', () => payments.read(name)),
+    readByTransaction: (clientId, id) => step('read', () => payments.byTransaction(clientId, id)),
+    search: (search) => step('search', () => payments.search(search)),
+    clients: () => step('clients', () => payments.clients()),
+    idKey: (clientId) => step('idKey', () => payments.idKey(clientId)),
     release: ({ clientId, hash }, owner) =>
       step('release', () => {
         release.run(clientId, hash, owner);
@@ -223,18 +256,10 @@ function addColumns(db: DatabaseSync): void {
     twin: 'TEXT',
     boot_id: 'TEXT',
     boot_ms: 'INTEGER',
+    ...PAYMENT_COLUMNS,
   };
   for (const [name, type] of Object.entries(added)) {
     if (!names.has(name)) db.exec(`ALTER TABLE intent ADD COLUMN ${name} ${type}`);
   }
   db.exec('CREATE INDEX IF NOT EXISTS intent_twin ON intent (client_id, twin) WHERE twin IS NOT NULL');
-}
-
-function storedAnswer(row: Record<string, unknown>): StoredAnswer {
-  return {
-    // The column is only ever written from a StoredAnswer.
-    kind: row['answer_kind'] as StoredAnswer['kind'],
-    status: Number(row['status']),
-    text: String(row['text']),
-  };
 }

@@ -12,6 +12,10 @@ const MONEY_MUTATIONS = [
   ...(['createMoneyOut', 'createInternalTransaction'] as const),
   ...(['createPennyValidation', 'refundTransaction'] as const),
 ];
+const PAYMENT_OUTCOMES = [
+  ...['done', 'refused', 'unknown', 'replayed', 'not_sent', 'conflict'],
+  ...['held', 'store_unavailable', 'failed'],
+];
 const QUARANTINE_REASONS: readonly QuarantineReason[] = [
   ...(['unreadable', 'incomplete', 'foreign-client', 'misnamed'] as const),
   ...(['conflict', 'undecided'] as const),
@@ -33,14 +37,27 @@ export interface FanOutMetrics extends DeliveryMetrics {
 }
 
 /** What the gateway counts, as Prometheus reads it at `/metrics`. No label ever holds an id or a name. */
+/** What is asked of payments when the metrics are read. */
+interface WatchedMoney {
+  /** Undefined while payments are not held. */
+  held(): Promise<unknown>;
+  inFlight(): number;
+  readonly payments: {
+    /** In ms since the epoch; undefined where there is none. */
+    oldestUnknown(): Promise<number | undefined>;
+  };
+}
+
 export interface Metrics {
   readonly registry: Registry;
   readonly events: EventMetrics;
   readonly fanOut: FanOutMetrics;
   readonly money: {
     mismatch(mutation: string): void;
-    /** Whom to ask whether payments are held. */
-    watchHold(isHeld: () => Promise<boolean>): void;
+    /** A call of a payment mutation has ended. */
+    payment(operation: string, outcome: string): void;
+    /** Whom to ask when the metrics are read. */
+    watch(money: WatchedMoney): void;
   };
   readonly serving: ServingMetrics;
   upstreamCall(call: CallRecord): void;
@@ -179,6 +196,11 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     ['mutation'],
   );
 
+  const payments = counter('pasarela_payments_total', 'Calls of payment mutations, by how they ended.', [
+    'operation',
+    'outcome',
+  ]);
+
   // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
   for (const type of EVENT_TYPES) {
     for (const count of [appended, spooled, drained, delivered]) count.inc({ type }, 0);
@@ -196,23 +218,44 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
   let followers = 0;
   let sharing = 0;
 
-  let isHeld = async (): Promise<boolean> => false;
+  let watched: WatchedMoney | undefined;
   new Gauge({
     name: 'pasarela_payments_held',
     help: '1 while payments are held, as their record was put back to an earlier state.',
     registers,
     async collect() {
-      this.set((await isHeld()) ? 1 : 0);
+      this.set((await watched?.held()) === undefined ? 0 : 1);
     },
   });
-  for (const mutation of MONEY_MUTATIONS) mismatches.inc({ mutation }, 0);
+  new Gauge({
+    name: 'pasarela_payments_in_flight',
+    help: 'Calls of payment mutations that have not ended.',
+    registers,
+    collect() {
+      this.set(watched?.inFlight() ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'pasarela_payments_oldest_unknown_seconds',
+    help: 'How long ago the oldest payment was asked for whose outcome is unknown; 0 where there is none.',
+    registers,
+    async collect() {
+      const since = await watched?.payments.oldestUnknown().catch(() => undefined);
+      this.set(since === undefined ? 0 : Math.max(0, Date.now() - since) / 1000);
+    },
+  });
+  for (const mutation of MONEY_MUTATIONS) {
+    mismatches.inc({ mutation }, 0);
+    for (const outcome of PAYMENT_OUTCOMES) payments.inc({ operation: mutation, outcome }, 0);
+  }
 
   return {
     registry,
     money: {
       mismatch: (mutation) => mismatches.inc({ mutation }),
-      watchHold: (ask) => {
-        isHeld = ask;
+      payment: (operation, outcome) => payments.inc({ operation, outcome }),
+      watch: (money) => {
+        watched = money;
       },
     },
     fanOut: {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
@@ -79,6 +80,8 @@ export interface Context {
   forgetReads(): void;
   /** Offset of upstream timestamps that carry none, also where nobody is identified. */
   readonly utcOffset: string;
+  /** Who asks, for the record of payments: the subject of the caller's token, or a digest of its credential. Throws like `caller`. */
+  readonly requestedBy: string;
   /** The caller's own `x-api-key`, for the two bootstrap fields alone. */
   readonly apiKey: string | undefined;
   /** Whether those two are served at all: not where the gateway holds the credentials. */
@@ -225,6 +228,9 @@ export interface ContextOptions {
   readonly receiptOwner: ReceiptOwner;
 }
 
+/** Characters of a subject that is recorded as it is. */
+const MAX_SUBJECT = 128;
+
 /** @param urgency how pressing it is to go on with each answer of the REST service. */
 export type ContextFactory = (incoming: Incoming, urgency?: Urgency) => Context;
 
@@ -352,6 +358,12 @@ class OperationContext implements Context {
   get credential(): string {
     const { authorization = '', apiKey } = this.#incoming;
     return apiKey === undefined ? authorization : `${authorization} ${apiKey}`;
+  }
+
+  get requestedBy(): string {
+    const { subject } = this.caller;
+    if (subject !== undefined && subject.length <= MAX_SUBJECT) return subject;
+    return `sha256:${hash('sha256', subject ?? this.#token ?? '', 'base64url')}`;
   }
 
   get waiters(): Waiters | undefined {

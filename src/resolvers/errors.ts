@@ -164,6 +164,8 @@ export class OutcomeUnknown extends Error {
   readonly retryUntil: string | null;
   /** Of a refund: the credit as it reads now. */
   readonly original: Transaction | null;
+  /** The caller's key; undefined where it is no payment. */
+  readonly key: string | undefined;
 
   constructor(
     message: string,
@@ -172,6 +174,7 @@ export class OutcomeUnknown extends Error {
       safeToRetry: boolean;
       retryUntil?: string | null;
       original?: Transaction | null;
+      key?: string;
     },
   ) {
     super(message);
@@ -179,5 +182,6 @@ export class OutcomeUnknown extends Error {
     this.safeToRetry = options.safeToRetry;
     this.retryUntil = options.retryUntil ?? null;
     this.original = options.original ?? null;
+    this.key = options.key;
   }
 }

@@ -3,6 +3,7 @@ import { BadInputError } from './errors.ts';
 import type { Event } from './event.ts';
 import { clabeName, idName, ownClabeName, ownerName, trackingName } from './event-names.ts';
 import { argumentId } from './ids.ts';
+import { instantOf } from './instants.ts';
 
 /** What events are looked for by, beside their type and owner. Times are RFC 3339. */
 export interface SearchArgs {
@@ -15,25 +16,6 @@ export interface SearchArgs {
   readonly clabe?: string | null | undefined;
 }
 
-const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d:\d\d:)(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
-
-/**
- * The first whole millisecond since 1970 that is not before a time. Events bear whole ones: one of them was received before the
- * time exactly when it was received before that millisecond.
- *
- * @throws BadInputError for a day that no calendar has.
- */
-function instant(name: string, text: string): number {
-  const [, year, month, day, minute, second, fraction = '', offset = ''] = TIME.exec(text) ?? [];
-  const midnight = Date.parse(`${year}-${month}-${day}T00:00:00Z`);
-  if (Number.isNaN(midnight) || new Date(midnight).getUTCDate() !== Number(day)) {
-    throw new BadInputError(`Argument "${name}" names a day that there is not.`);
-  }
-  const start = Date.parse(`${year}-${month}-${day}T${minute}00${offset.toUpperCase()}`);
-  // A leap second is the one after the minute.
-  return start + Number(second) * 1_000 + Math.ceil(Number(`0${fraction}`) * 1_000);
-}
-
 /**
  * What the log's index is asked for; undefined where it has to be read from one end to the other.
  *
@@ -42,8 +24,8 @@ function instant(name: string, text: string): number {
  */
 export function searchOf(args: SearchArgs, customerId: string | undefined): EventSearch | undefined {
   const { receivedFrom, receivedTo } = args;
-  const from = receivedFrom == null ? undefined : instant('receivedFrom', receivedFrom);
-  const to = receivedTo == null ? undefined : instant('receivedTo', receivedTo);
+  const from = instantOf('receivedFrom', receivedFrom);
+  const to = instantOf('receivedTo', receivedTo);
   if (from !== undefined && to !== undefined && from >= to) {
     throw new BadInputError('Argument "receivedFrom" must be earlier than "receivedTo".');
   }

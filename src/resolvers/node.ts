@@ -15,6 +15,7 @@ import { isUuid } from '../upstream/path.ts';
 import { Client } from './client.ts';
 import { BadInputError } from './errors.ts';
 import { argumentId, type IdForm } from './ids.ts';
+import { paymentById } from './payments.ts';
 
 /** An object with an id of its own. */
 export interface Node {
@@ -31,6 +32,10 @@ const NOUNS = {
   Client: {
     idForm: 'uuid',
     find: (id, { caller }) => (caller.clientId === id ? new Client(id) : null),
+  },
+  Payment: {
+    idForm: 'id',
+    find: (id, context) => (context.caller.scopes.has('payments:read') ? paymentById(id, context) : null),
   },
   Bank: { idForm: 'uuid', find: (id, { session }) => session.banks.find('id', id) },
   Customer: { idForm: 'uuid', find: (id, { session }) => session.customers.find('id', id) },

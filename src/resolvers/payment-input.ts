@@ -1,4 +1,4 @@
-import { inputHash, isIdempotencyKey, type MoneyMutation } from '../money/intent.ts';
+import { inputHash, isIdempotencyKey, type MoneyMutation, type Shown } from '../money/intent.ts';
 import { ValidationError } from './errors.ts';
 import { filled, inputId } from './ids.ts';
 
@@ -37,7 +37,12 @@ export interface Payment {
   readonly inputHash: string;
   /** The JSON text that leaves. */
   readonly body: string;
+  /** What a list of payments shows of it. */
+  readonly shown: Omit<Shown, 'requestedBy'>;
 }
+
+/** What a penny validation sends, in pesos. */
+export const PENNY = '0.01';
 
 const EXTERNAL_REFERENCE = /^\d{1,7}$/;
 /** Of an internal transaction: fewer than 40 (docs/upstream-api.md, "Limits"). */
@@ -89,9 +94,26 @@ const ends = (clientId: string, input: TransferInput | PennyValidationInput) => 
   ),
 });
 
-const payment = (mutation: MoneyMutation, key: string, body: object, subject?: string): Payment => ({
+/** What is shown of a movement between two instruments. */
+const movement = (
+  amount: string,
+  { source_instrument_id, destination_instrument_id }: ReturnType<typeof ends>,
+): Payment['shown'] => ({
+  amount,
+  source: source_instrument_id,
+  destination: destination_instrument_id,
+});
+
+const payment = (
+  mutation: MoneyMutation,
+  key: string,
+  body: object,
+  shown: Payment['shown'],
+  subject?: string,
+): Payment => ({
   mutation,
   key,
+  shown,
   inputHash: inputHash(mutation, subject === undefined ? body : { subject, body }),
   body: JSON.stringify(body),
 });
@@ -120,15 +142,20 @@ export function transfer(
     checkDescription(input.description, INTERNAL_DESCRIPTION, 'have fewer than 40 characters');
   }
   checkReference(input.externalReference);
-  return payment(mutation, input.idempotencyKey, {
-    ...between,
-    transaction_request: {
-      external_reference: input.externalReference,
-      description: input.description,
-      amount: input.amount,
-      currency: input.currency,
+  return payment(
+    mutation,
+    input.idempotencyKey,
+    {
+      ...between,
+      transaction_request: {
+        external_reference: input.externalReference,
+        description: input.description,
+        amount: input.amount,
+        currency: input.currency,
+      },
     },
-  });
+    movement(input.amount, between),
+  );
 }
 
 /** A penny validation (docs/upstream-api.md, endpoint 13). What is not given is left to the upstream's defaults. */
@@ -146,11 +173,16 @@ export function pennyValidation(clientId: string, input: PennyValidationInput): 
     );
   }
   if (externalReference != null) checkReference(externalReference);
-  return payment('createPennyValidation', input.idempotencyKey, {
-    ...between,
-    ...(description == null ? {} : { description }),
-    ...(externalReference == null ? {} : { external_reference: externalReference }),
-  });
+  return payment(
+    'createPennyValidation',
+    input.idempotencyKey,
+    {
+      ...between,
+      ...(description == null ? {} : { description }),
+      ...(externalReference == null ? {} : { external_reference: externalReference }),
+    },
+    movement(PENNY, between),
+  );
 }
 
 /** A refund in exactly one of the two shapes of the body (docs/upstream-api.md, endpoint 14). */
@@ -163,5 +195,11 @@ export function refund(input: RefundInput): Payment {
     amount == null
       ? { refundReason: filled(['input', 'as', 'reason'], reason ?? '') }
       : { amount: amount.amount, description: amount.description };
-  return payment('refundTransaction', input.idempotencyKey, body, transactionId);
+  return payment(
+    'refundTransaction',
+    input.idempotencyKey,
+    body,
+    { amount: amount?.amount ?? null, source: null, destination: null },
+    transactionId,
+  );
 }

@@ -1,7 +1,6 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer } from '../common/attempt.ts';
 import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../money/call.ts';
 import { upstreamIdempotencyKey } from '../money/idempotency-key.ts';
-import type { UnknownReason } from '../money/outcome.ts';
 import { PaymentsHeldError, StoreUnavailableError } from '../money/record.ts';
 import type { Context } from '../operation/context.ts';
 import { isDocumentedError } from '../upstream/documented-error.ts';
@@ -14,25 +13,19 @@ import {
   sendPennyValidation,
   type Transaction,
 } from '../upstream/transactions.ts';
-import {
-  ConflictError,
-  NotFoundError,
-  OutcomeUnknown,
-  PaymentRecordError,
-  PreconditionError,
-  RefusedError,
-  UserError,
-  ValidationError,
-} from './errors.ts';
+import { ConflictError, OutcomeUnknown, PaymentRecordError, PreconditionError, UserError } from './errors.ts';
 import { compare } from './payment-answer.ts';
 import {
   type Payment,
+  PENNY,
   type PennyValidationInput,
   pennyValidation,
   type TransferInput,
   transfer,
 } from './payment-input.ts';
-import { type FieldPaths, type RefusalRules, type Refusals, refusalError } from './refusal.ts';
+import { TRANSFER_RULES } from './payment-rules.ts';
+import { type RefusalRules, refusalError } from './refusal.ts';
+import { unknownWords } from './unknown-outcome.ts';
 
 /** A movement that has been made. */
 export interface Paid {
@@ -40,33 +33,6 @@ export interface Paid {
   /** Whether this is the answer to an earlier call with the same key. */
   readonly replayed: boolean;
 }
-
-const MEMBERS: Refusals = [ValidationError, PreconditionError, NotFoundError, ConflictError, RefusedError];
-
-/** What a penny validation sends, in pesos. */
-const PENNY = '0.01';
-
-const TRANSFER_FIELDS: FieldPaths = {
-  AMOUNT_NOT_POSITIVE: ['input', 'amount'],
-  CURRENCY_UNSUPPORTED: ['input', 'currency'],
-  DESCRIPTION_INVALID: ['input', 'description'],
-  EXTERNAL_REFERENCE_INVALID: ['input', 'externalReference'],
-  DESTINATION_NOT_FOUND: ['input', 'destinationInstrumentId'],
-  EXTERNAL_TRANSFER_NOT_ALLOWED: ['input', 'destinationInstrumentId'],
-};
-
-export const TRANSFER_RULES: RefusalRules = { members: MEMBERS, fields: TRANSFER_FIELDS };
-
-export const REFUND_RULES: RefusalRules = {
-  members: MEMBERS,
-  fields: {
-    AMOUNT_NOT_POSITIVE: ['input', 'as', 'amount', 'amount'],
-    DESCRIPTION_INVALID: ['input', 'as', 'amount', 'description'],
-    NOT_FOUND: ['input', 'transactionId'],
-    REFUND_NOT_ALLOWED: ['input', 'transactionId'],
-  },
-  precondition: 'REFUND_NOT_ALLOWED',
-};
 
 /**
  * An attempt as the rules of payments see it: what the gateway cannot find now says nothing about the request that left
@@ -143,13 +109,14 @@ async function pay(
 }
 
 /** What every order says of itself. */
-export const intentOf = ({ key, inputHash, body }: Payment, { caller }: Context) => ({
+export const intentOf = ({ key, inputHash, body, shown }: Payment, { caller, requestedBy }: Context) => ({
   clientId: caller.clientId,
   customerId: caller.customerId,
   keyOwner: caller.keyOwner,
   key,
   inputHash,
   body,
+  shown: { ...shown, requestedBy },
 });
 
 /**
@@ -170,7 +137,7 @@ export async function execute(
   const result = await context.money.execute(order, { deadline, signal }).catch(recordUnreachable);
   context.forgetReads();
   if (result.kind === 'done') return result;
-  throw errorOf(result, rules);
+  throw errorOf(result, order, rules);
 }
 
 function recordUnreachable(error: unknown): never {
@@ -188,7 +155,7 @@ function recordUnreachable(error: unknown): never {
 }
 
 /** What the caller is told of all that is not done, which has been returned. */
-function errorOf(result: MoneyResult, rules: RefusalRules): Error {
+function errorOf(result: MoneyResult, order: MoneyOrder, rules: RefusalRules): Error {
   switch (result.kind) {
     case 'done':
     case 'refused': {
@@ -196,7 +163,7 @@ function errorOf(result: MoneyResult, rules: RefusalRules): Error {
       return refusalError(readRefusal(status, body), text, rules);
     }
     case 'unknown':
-      return unknownOutcome(result);
+      return unknownOutcome(result, order);
     case 'nothing-moved':
       return whyNothingMoved(result.because);
     case 'refund-not-allowed':
@@ -214,24 +181,14 @@ function errorOf(result: MoneyResult, rules: RefusalRules): Error {
   }
 }
 
-const WHY: Readonly<Record<UnknownReason, string>> = {
-  NO_ANSWER: 'No answer of the service has come.',
-  STILL_PROCESSING: 'The service says that a request with this key is still under way.',
-  ANSWER_DOES_NOT_MATCH: 'The answer that came is not the answer to this payment.',
-  TOO_LATE_TO_ASK: 'The service remembers a key for a day only, so it is not asked again.',
-};
-
-function unknownOutcome(result: UnknownResult): OutcomeUnknown {
+function unknownOutcome(result: UnknownResult, { key }: MoneyOrder): OutcomeUnknown {
   const original = result.original?.body;
-  const advice = result.safeToRetry
-    ? 'Send the same input with the same key again: it cannot happen twice.'
-    : 'Look at the account before paying again under another key.';
-  const stuck = result.sameAnswerAgain ? ' The same answer comes again and again.' : '';
-  return new OutcomeUnknown(`The money may or may not have moved. ${WHY[result.reason]}${stuck} ${advice}`, {
+  return new OutcomeUnknown(unknownWords(result), {
     reason: result.reason,
     safeToRetry: result.safeToRetry,
     retryUntil: result.retryUntil === undefined ? null : new Date(result.retryUntil).toISOString(),
     original: isTransaction(original) ? original : null,
+    key,
   });
 }
 

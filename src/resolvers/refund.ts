@@ -6,9 +6,10 @@ import { isDocumentedError } from '../upstream/documented-error.ts';
 import { UpstreamError } from '../upstream/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
-import { attemptOf, execute, intentOf, REFUND_RULES, renewal, transactionIn } from './payment.ts';
+import { attemptOf, execute, intentOf, renewal, transactionIn } from './payment.ts';
 import { compare } from './payment-answer.ts';
 import { type RefundInput, refund } from './payment-input.ts';
+import { REFUND_RULES } from './payment-rules.ts';
 import { isNeverRefunded } from './transaction.ts';
 
 /** A credit that has been returned. */

@@ -73,6 +73,19 @@ const behind =
     return resolve(parent, args, context);
   };
 
+/**
+ * Likewise for what tells of payments: it asks for `payments:read` besides.
+ *
+ * @throws ForbiddenError as {@link intoGraph} does
+ */
+export const intoPayments = <P, A, R>(resolve: (parent: P, args: A, context: Context) => R) =>
+  intoGraph((parent: P, args: A, context) => {
+    if (!context.caller.scopes.has(PAYMENTS)) throw lacksScope(PAYMENTS);
+    return resolve(parent, args, context);
+  });
+
+const PAYMENTS = 'payments:read';
+
 const lacksScope = (scope: string): ForbiddenError =>
   new ForbiddenError(`This field needs the scope ${scope}, which the caller does not have.`);
 

@@ -7,9 +7,10 @@ import {
   type UserError,
   ValidationError,
 } from '../resolvers/errors.ts';
+import { paymentByKey } from '../resolvers/payments.ts';
 import type { Refusal } from '../upstream/errors.ts';
-import { builder, ENTERS_GRAPH } from './builder.ts';
-import { TransactionType } from './refs.ts';
+import { builder, ENTERS_GRAPH, intoPayments } from './builder.ts';
+import { PaymentType, TransactionType } from './refs.ts';
 
 const UserErrorCodeType = builder.enumType('UserErrorCode', {
   description: 'What went wrong, for a program to branch on.',
@@ -157,6 +158,15 @@ builder.objectType(OutcomeUnknown, {
       authScopes: ENTERS_GRAPH,
       nullable: true,
       description: 'Of a refund: the credit as it reads now. Null elsewhere, and when it cannot be read.',
+    }),
+    payment: t.field({
+      type: PaymentType,
+      nullable: true,
+      description:
+        'The intent to pay, to be asked for later. Null where it is no payment, and where it is one of a customer that a caller for the whole client has sent again.',
+      resolve: intoPayments(({ key }, _args, context) =>
+        key === undefined ? null : paymentByKey(key, context),
+      ),
     }),
   }),
 });

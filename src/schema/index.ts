@@ -14,6 +14,7 @@ import './instrument.ts';
 import './node.ts';
 import './owner.ts';
 import './payment.ts';
+import './payment-record.ts';
 import './transaction.ts';
 import './webhook.ts';
 import './webhook-registration.ts';

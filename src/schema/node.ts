@@ -3,15 +3,18 @@ import { builder, ENTERS_GRAPH } from './builder.ts';
 
 export const NodeInterface = builder.interfaceRef<Node>('Node').implement({
   description:
-    'An object with an id of its own: Account, Bank, Client, Customer, Instrument, Transaction, Webhook.',
+    'An object with an id of its own: Account, Bank, Client, Customer, Instrument, Payment, Transaction, Webhook.',
   resolveType: (found) => nodeTypeName(found),
   fields: (t) => ({
-    id: t.exposeID('id', { nullable: false, description: "The service's own id of the object." }),
+    id: t.exposeID('id', {
+      nullable: false,
+      description: "The service's own id of the object; that of a Payment is the gateway's own.",
+    }),
   }),
 });
 
 const COST =
-  'The type conditions of the selection say what is looked for: `... on Customer` costs one look-up. That of an Instrument or a Transaction is a REST call; a Client costs none; and the others are looked for in a list that an operation reads once, however many it asks for. Without a condition all seven are tried, one after the other, until one is found: for an id that nothing has, four lists and two calls.';
+  'The type conditions of the selection say what is looked for: `... on Customer` costs one look-up. That of an Instrument or a Transaction is a REST call; a Client costs none, and a Payment a look-up in the record of payments; and the others are looked for in a list that an operation reads once, however many it asks for. Without a condition all eight are tried, one after the other, until one is found: for an id that nothing has, four lists and two calls.';
 
 builder.queryFields((t) => ({
   node: t.field({

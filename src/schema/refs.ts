@@ -1,5 +1,6 @@
 import type { Client } from '../resolvers/client.ts';
 import type { EventPage } from '../resolvers/event-page.ts';
+import type { Payment } from '../resolvers/payment-state.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Bank } from '../upstream/banks.ts';
 import type { Customer } from '../upstream/customers.ts';
@@ -17,5 +18,6 @@ export const ClientType = builder.objectRef<Client>('Client');
 export const CustomerType = builder.objectRef<Customer>('Customer');
 export const EventConnectionType = builder.objectRef<EventPage>('EventConnection');
 export const InstrumentType = builder.objectRef<Instrument>('Instrument');
+export const PaymentType = builder.objectRef<Payment>('Payment');
 export const TransactionType = builder.objectRef<Transaction>('Transaction');
 export const WebhookType = builder.objectRef<Webhook>('Webhook');

@@ -3,6 +3,7 @@ import { receiptOf } from '../resolvers/cep.ts';
 import { client } from '../resolvers/client.ts';
 import { eventPage } from '../resolvers/event-page.ts';
 import { currentInstrument, detailOf } from '../resolvers/instrument.ts';
+import { paymentByTransaction } from '../resolvers/payments.ts';
 import { followTransaction } from '../resolvers/subscriptions.ts';
 import {
   jsonReference,
@@ -16,7 +17,16 @@ import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
 import { optional, partOf } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, ENTERS_LOG, intoGraph, intoLog, readOnce, reads } from './builder.ts';
+import {
+  builder,
+  ENTERS_GRAPH,
+  ENTERS_LOG,
+  intoGraph,
+  intoLog,
+  intoPayments,
+  readOnce,
+  reads,
+} from './builder.ts';
 import { eventWindow } from './event-window.ts';
 import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
@@ -27,6 +37,7 @@ import {
   ClientType,
   EventConnectionType,
   InstrumentType,
+  PaymentType,
   TransactionType,
 } from './refs.ts';
 
@@ -190,6 +201,12 @@ TransactionType.implement({
       type: TransactionType,
       description: 'On a refund, the credit that it returns. Null elsewhere.',
       resolve: intoGraph((parent, _args, context) => transactionOf(parent.originalTransactionId, context)),
+    }),
+    payment: t.field({
+      type: PaymentType,
+      description:
+        'The intent to pay that it came from. Null where it was not paid through this graph, and once that is kept no longer.',
+      resolve: intoPayments(({ id }, _args, context) => paymentByTransaction(id, context)),
     }),
     cep: t.field({
       type: CepType,

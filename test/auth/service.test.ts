@@ -104,6 +104,34 @@ describe('a caller of a gateway in service mode', () => {
     );
   });
 
+  it('moves money with a part of money:move in that way alone', async () => {
+    const transfer =
+      'sourceInstrumentId: "x", destinationInstrumentId: "x", amount: "1.00", description: "x", externalReference: "1"';
+    const ways = {
+      out: `createMoneyOut(input: { idempotencyKey: "12345678", ${transfer} })`,
+      internal: `createInternalTransaction(input: { idempotencyKey: "12345678", ${transfer} })`,
+      validate:
+        'createPennyValidation(input: { idempotencyKey: "12345678", sourceInstrumentId: "x", destinationInstrumentId: "x" })',
+      refund:
+        'refundTransaction(input: { idempotencyKey: "12345678", transactionId: "x", as: { reason: "r" } })',
+    };
+    const open = async (scope: string) => {
+      const found: string[] = [];
+      for (const [way, field] of Object.entries(ways)) {
+        const { data, errors } = await ask(
+          await bearer({ scope }),
+          `mutation { paid: ${field} { __typename ... on UserError { code } } }`,
+        );
+        if (data?.paid?.code === 'INVALID_INPUT') found.push(way);
+        else expect(errors?.[0]?.extensions['code']).toBe('FORBIDDEN');
+      }
+      return found;
+    };
+    for (const way of Object.keys(ways)) expect(await open(`money:move:${way}`)).toEqual([way]);
+    expect(await open('money:move')).toEqual(Object.keys(ways));
+    expect(await open('graph:read money:move:everything')).toEqual([]);
+  });
+
   it.each([
     ['a text in scp', { scp: 'graph:read events:read' }],
     ['a list in scp', { scp: ['graph:read', 'events:read'] }],

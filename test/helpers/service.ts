@@ -21,7 +21,7 @@ export const serviceEnvironment = (client: {
   AUTH_AUDIENCE: AUDIENCE,
 });
 
-const ALL_SCOPES = 'graph:read events:read money:move accounts:write webhooks:write';
+const ALL_SCOPES = 'graph:read events:read payments:read money:move accounts:write webhooks:write';
 
 /** What a gateway in service mode needs to know of the client that it stands for. */
 export const serviceFor = (client: {

@@ -46,7 +46,8 @@ async function process(offByMs: number) {
 /** Lets hours pass for the records in Redis. */
 async function pass(hours: number): Promise<void> {
   for (const key of await redis.admin.keys('pasarela:money:*')) {
-    await redis.admin.hincrby(key, 'sentAt', -hours * HOUR);
+    // Beside the records lie the sets that they are listed by.
+    if ((await redis.admin.type(key)) === 'hash') await redis.admin.hincrby(key, 'sentAt', -hours * HOUR);
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { upstreamIdempotencyKey } from '../../src/money/idempotency-key.ts';
 import { inputHash, isIdempotencyKey, type MoneyIntent, recordName } from '../../src/money/intent.ts';
+import { SHOWN } from './orders.ts';
 
 const CLIENT = '11111111-2222-4333-8444-555555555555';
 const intent: MoneyIntent = {
@@ -10,6 +11,7 @@ const intent: MoneyIntent = {
   keyOwner: undefined,
   key: 'order-0001',
   inputHash: 'h',
+  shown: SHOWN,
   body: '{}',
 };
 const variants = [

@@ -19,8 +19,16 @@ const CLIENT = '0b0e6f0a-8a38-4a43-9b39-3a2e2f6f9d01';
 /** How long one request of a test's order may take, in ms: enough for a busy machine. Tests of silence ask for less. */
 const REQUEST_TIMEOUT_MS = 8_000;
 
+/** What a test's order says of itself to people. */
+export const SHOWN = { amount: '10.00', source: null, destination: null, requestedBy: 'somebody' };
+
 /** For a claim of a key that has no owner of its own. */
-export const NOBODYS = { keyOwner: '', twin: 'twin', isCustomers: false };
+export const NOBODYS = {
+  keyOwner: '',
+  twin: 'twin',
+  isCustomers: false,
+  asked: { operation: 'createMoneyOut', customerId: null, ...SHOWN },
+} as const;
 
 interface OrderOptions {
   readonly amount?: string;
@@ -42,6 +50,7 @@ export function order(
     key,
     inputHash: inputHash(mutation, { amount }),
     // The moment makes each call's own bytes differ, so that a repeat that made its bytes anew would be seen.
+    shown: SHOWN,
     body: JSON.stringify({ reference: key, amount, madeAt: performance.now() }),
   };
   const calls = {

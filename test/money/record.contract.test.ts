@@ -13,11 +13,11 @@ import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS } from './orders.ts';
+import { clusterReady, clusterUrl, PROMPT_REPLICAS, STORES, type Store, startCluster } from './stores.ts';
 
 const HASH = 'input-one';
 /** Longer than any test. */
 const LEASE_MS = 600_000;
-const PROMPT_REPLICAS = ['--repl-diskless-sync-delay', '0'];
 const DONE = { kind: 'done', status: 200, text: '{"id":"ñandú ✓"}' } as const;
 
 let names = 0;
@@ -26,61 +26,7 @@ const freshName = (): RecordName => {
   return { clientId: '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11', hash: `name-${names}` };
 };
 
-const clusterUrl = ({ port }: RedisServer): string => `redis+cluster://127.0.0.1:${port}`;
-
-/** A Cluster of one node, which has all the slots. */
-async function startCluster(): Promise<RedisServer> {
-  const address = ['--cluster-announce-ip', '127.0.0.1'];
-  const redis = await startRedis(['--cluster-enabled', 'yes', ...address, ...PROMPT_REPLICAS]);
-  await redis.admin.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  await clusterReady(redis);
-  return redis;
-}
-
-async function clusterReady({ admin }: RedisServer): Promise<void> {
-  await until(async () => String(await admin.call('CLUSTER', 'INFO')).includes('cluster_state:ok'));
-}
-
-/** Two instances over one store each, as two processes would have them. */
-interface Store {
-  open(): Promise<MoneyRecords>;
-  close(): Promise<void>;
-}
-
-const stores: [string, () => Promise<Store>][] = [
-  [
-    'node:sqlite',
-    async () => {
-      const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
-      return {
-        open: () => openMoneyRecords({ redisUrl: undefined, dataDir: join(dataDir, 'data'), logger }),
-        close: () => rm(dataDir, { recursive: true }),
-      };
-    },
-  ],
-  [
-    'Redis',
-    async () => {
-      const redis = await startRedis();
-      return {
-        open: () => openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger }),
-        close: () => redis.stop(),
-      };
-    },
-  ],
-  [
-    'a Redis Cluster',
-    async () => {
-      const redis = await startCluster();
-      return {
-        open: () => openMoneyRecords({ redisUrl: clusterUrl(redis), dataDir: '/dev/null/nowhere', logger }),
-        close: () => redis.stop(),
-      };
-    },
-  ],
-];
-
-describe.each(stores)('the record of an intent, over %s', (_kind, makeStore) => {
+describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => {
   let store: Store;
   let one: MoneyRecords;
   let two: MoneyRecords;
@@ -435,7 +381,8 @@ describe('the record over Redis', () => {
     await records.answer(name, HASH, DONE);
     const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
     const ledger = `pasarela:money:{${name.clientId}}:ledger`;
-    expect((await redis.admin.keys('*')).sort()).toEqual([ledger, key].sort());
+    const done = `pasarela:money:{${name.clientId}}:payments:*:createMoneyOut:done`;
+    expect((await redis.admin.keys('*')).sort()).toEqual([ledger, key, done].sort());
     expect(await redis.admin.pttl(key)).toBeGreaterThan(RETENTION_MS - 60_000);
     await records.stop();
   });

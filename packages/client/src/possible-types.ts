@@ -79,6 +79,7 @@ export const possibleTypes: Record<string, string[]> = {
     'Client',
     'Customer',
     'Instrument',
+    'Payment',
     'Transaction',
     'Webhook',
   ],

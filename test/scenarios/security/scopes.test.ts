@@ -20,7 +20,7 @@ import { until } from '../../helpers/until.ts';
 const schema: GraphQLSchema = buildSchema();
 
 /** What the graph is made of: all that is not an event, the result of a change, or a part of such. */
-const NOUNS = /^(Account|Bank|Customer|Instrument|Owner|Transaction|Webhook)(Connection)?$/;
+const NOUNS = /^(Account|Bank|Customer|Instrument|Owner|Payment|Transaction|Webhook)(Connection)?$/;
 /** What a change answers with is its own: the thing as the service answered it. */
 const OWN_RESULTS = new Set([
   'CreatePrivateAccountSuccess.account',
@@ -125,9 +125,19 @@ const forbiddenIn = ({ errors }: Pick<GraphQLAnswer, 'errors'>): readonly string
     .filter(({ extensions }) => extensions['code'] === 'FORBIDDEN')
     .map(({ path }) => path?.join('.') ?? '');
 
-const COMBINATIONS: readonly (readonly Scope[])[] = Array.from({ length: 2 ** SCOPES.size }, (_, bits) =>
-  [...SCOPES].filter((_scope, index) => (bits >> index) % 2 === 1),
-);
+const PAYMENTS: Scope = 'payments:read';
+/** Parts of money:move, which has them all. */
+const isPart = (scope: Scope): boolean => scope.startsWith('money:move:');
+const OTHERS = [...SCOPES].filter((scope) => scope !== PAYMENTS && !isPart(scope));
+/** All of the others; what payments:read adds to graph:read is the same with each of them. */
+const COMBINATIONS: readonly (readonly Scope[])[] = [
+  ...Array.from({ length: 2 ** OTHERS.length }, (_, bits) =>
+    OTHERS.filter((_scope, index) => (bits >> index) % 2 === 1),
+  ),
+  [...SCOPES],
+  [...SCOPES].filter((scope) => scope !== 'graph:read'),
+];
+const leadsToPayment = (path: string): boolean => path.endsWith('_payment');
 
 let sandbox: Sandbox;
 let gateway: RunningGateway;
@@ -243,6 +253,8 @@ describe('the ways into the graph', () => {
         'Instrument.account',
         'Client.accounts',
         'OutcomeUnknown.original',
+        'OutcomeUnknown.payment',
+        'Transaction.payment',
         'RefundTransactionSuccess.original',
         'UpdateWebhookSuccess.webhook',
       ]),
@@ -279,8 +291,10 @@ describe('the ways into the graph', () => {
           expect(JSON.stringify(answer.data)).toContain(document === EVENTS ? 'CepEvent' : 'Success');
           const found = crossings(answer.data);
           expect(found.length).toBeGreaterThan(scope === 'webhooks:write' ? -1 : 0);
-          const shut = found.filter((crossing) => !scopes.includes(crossing.scope));
-          const open = found.filter((crossing) => scopes.includes(crossing.scope));
+          const isOpen = ({ scope: needed, path }: Crossing): boolean =>
+            scopes.includes(needed) && (scopes.includes(PAYMENTS) || !leadsToPayment(path));
+          const shut = found.filter((crossing) => !isOpen(crossing));
+          const open = found.filter(isOpen);
           expect(shut.filter(({ value }) => value !== null)).toEqual([]);
           expect([...forbiddenIn(answer)].sort()).toEqual(shut.map(({ path }) => path).sort());
           expect(open.length === 0 || open.some(({ value }) => value !== null)).toBe(true);
@@ -310,7 +324,7 @@ describe('the ways into the graph', () => {
 
   it.each(TRANSPORTS)('are shut to an event that comes over %s', async (_name, open) => {
     const document = `subscription { moneyIn ${selected(schema.getSubscriptionType(), 'moneyIn')} }`;
-    for (const scope of ['events:read', 'events:read graph:read']) {
+    for (const scope of ['events:read', 'events:read graph:read payments:read']) {
       await using subscriber = open(gateway.graphql, await callerToken({ scope }), { query: document });
       // Until the stream is there, nothing that happens is told on it.
       await until(async () => {

@@ -1,0 +1,153 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { MONEY_MUTATIONS, type MoneyIntent, ownerMark, type RecordName, recordName } from './intent.ts';
+import type { MoneyRecords, PaymentPlace, PaymentRecord, PaymentSearch } from './record.ts';
+
+/** A record and the name that it has for people. */
+export interface RecordedPayment extends PaymentRecord {
+  /**
+   * The same for as long as the record is kept. It follows from the hash of the record under a key that the store keeps: whoever
+   * could guess a caller's key would find it by the hash itself.
+   */
+  readonly id: string;
+}
+
+/** Whose payments are looked for: a narrowed caller's customer, or all of the client's. */
+interface PaymentReader {
+  readonly clientId: string;
+  readonly customerId: string | undefined;
+}
+
+/** A page of payments, in the order in which they were looked for. */
+interface PaymentsPage {
+  readonly payments: readonly RecordedPayment[];
+  /** Whether more follow. */
+  readonly goesOn: boolean;
+}
+
+/**
+ * Reads what became of payments; never sends anything, and takes no key. A payment that was claimed by a call which ended before
+ * it sent anything is none.
+ *
+ * Every method rejects with `StoreUnavailableError` when the store cannot be reached.
+ */
+export interface Payments {
+  /** The intent that this caller names by its own key; undefined where it has not used it. */
+  byKey(caller: KeyHolder): Promise<RecordedPayment | undefined>;
+  /** By {@link RecordedPayment.id}. */
+  byId(reader: PaymentReader, id: string): Promise<RecordedPayment | undefined>;
+  byTransaction(reader: PaymentReader, transactionId: string): Promise<RecordedPayment | undefined>;
+  /** @param matches what the index does not tell apart */
+  page(
+    search: Omit<PaymentSearch, 'limit'>,
+    size: number,
+    matches: (payment: PaymentRecord) => boolean,
+  ): Promise<PaymentsPage>;
+  /** The id of the record of this name. */
+  idOf(name: RecordName): Promise<string>;
+  /** When the oldest payment was asked for whose outcome is unknown, in ms since the epoch; undefined where there is none. */
+  oldestUnknown(): Promise<number | undefined>;
+  /** What the cursors of a client are sealed with. */
+  sealKey(clientId: string): Promise<Buffer>;
+}
+
+/** Who names a key. */
+type KeyHolder = Pick<MoneyIntent, 'clientId' | 'customerId' | 'keyOwner' | 'key'>;
+
+const ID = /^[\w-]{43}$/;
+
+export function createPayments(records: MoneyRecords): Payments {
+  const named = async (
+    clientId: string,
+    record: PaymentRecord | undefined,
+  ): Promise<RecordedPayment | undefined> =>
+    record === undefined ? undefined : { ...record, id: idOf(await records.idKey(clientId), record.hash) };
+
+  /** What the reader may see, and what there is to see. */
+  const shown = (
+    { clientId, customerId }: PaymentReader,
+    record: PaymentRecord | undefined,
+  ): Promise<RecordedPayment | undefined> => {
+    const isTheirs = customerId === undefined || record?.asked?.customerId === customerId;
+    return named(clientId, isTheirs ? unlessNothing(record) : undefined);
+  };
+
+  return {
+    async byKey(holder) {
+      const mark = ownerMark(holder);
+      const first = await records.read(recordName(holder));
+      const isOwn = first === undefined || first.keyOwner === null || first.keyOwner === mark;
+      const record = isOwn ? first : await records.read(recordName(holder, mark));
+      return named(holder.clientId, unlessNothing(record));
+    },
+    async byId(reader, id) {
+      if (!ID.test(id)) return undefined;
+      const { clientId } = reader;
+      const hash = hashOf(await records.idKey(clientId), id);
+      return shown(reader, await records.read({ clientId, hash }));
+    },
+    byTransaction: async (reader, transactionId) =>
+      shown(reader, await records.readByTransaction(reader.clientId, transactionId)),
+    async page(search, size, matches) {
+      const found: PaymentRecord[] = [];
+      let beyond: PaymentPlace | undefined = search.beyond;
+      // One more than is asked for tells whether more follow.
+      while (found.length <= size) {
+        const { records: some, next } = await records.search({ ...search, beyond, limit: size + 1 });
+        found.push(...some.filter((record) => record.asked !== null && matches(record)));
+        if (next === undefined) break;
+        beyond = next;
+      }
+      const key = await records.idKey(search.clientId);
+      const payments = found
+        .slice(0, size)
+        .map((record): RecordedPayment => ({ ...record, id: idOf(key, record.hash) }));
+      return { payments, goesOn: found.length > size };
+    },
+    idOf: async ({ clientId, hash }) => idOf(await records.idKey(clientId), hash),
+    async oldestUnknown() {
+      const clients = await records.clients();
+      const oldest = await Promise.all(clients.map((clientId) => oldestUnknownOf(records, clientId)));
+      const times = oldest.filter((time) => time !== undefined);
+      return times.length === 0 ? undefined : Math.min(...times);
+    },
+    sealKey: (clientId) => records.idKey(clientId),
+  };
+}
+
+/** Of those that are not settled only a few are held by a call. */
+async function oldestUnknownOf(records: MoneyRecords, clientId: string): Promise<number | undefined> {
+  let beyond: PaymentPlace | undefined;
+  do {
+    const search = { ...EVERYTHING, clientId, classes: ['open'] as const, beyond };
+    const found = await records.search({ ...search, isBack: true, limit: 20 });
+    const unknown = found.records.find(({ isHeld }) => !isHeld);
+    if (unknown !== undefined) return unknown.createdAt;
+    beyond = found.next;
+  } while (beyond !== undefined);
+  return undefined;
+}
+
+const EVERYTHING = {
+  customerId: undefined,
+  operations: MONEY_MUTATIONS,
+  from: undefined,
+  to: undefined,
+} as const;
+
+/** A call that has ended before it sent anything has left a free key. */
+const unlessNothing = (record: PaymentRecord | undefined): PaymentRecord | undefined =>
+  record?.state === 'claimed' && !record.isHeld ? undefined : record;
+
+/** A hash is as good as random, so that no two share a block and the vector need not differ. */
+const CIPHER = 'aes-256-cbc';
+const NO_VECTOR = Buffer.alloc(16);
+
+function idOf(key: Buffer, hash: string): string {
+  const cipher = createCipheriv(CIPHER, key, NO_VECTOR).setAutoPadding(false);
+  return Buffer.concat([cipher.update(hash, 'base64url'), cipher.final()]).toString('base64url');
+}
+
+function hashOf(key: Buffer, id: string): string {
+  const decipher = createDecipheriv(CIPHER, key, NO_VECTOR).setAutoPadding(false);
+  return Buffer.concat([decipher.update(id, 'base64url'), decipher.final()]).toString('base64url');
+}

@@ -1,0 +1,41 @@
+import type { MoneyResult } from './call.ts';
+import { PaymentsHeldError, StoreUnavailableError } from './record.ts';
+
+/**
+ * How a call ended, for the log and for what is counted.
+ *
+ * - `replayed`: its payment had been settled by an earlier call.
+ * - `not_sent`: nothing moved, for a reason outside the record.
+ * - `conflict`: the key is another payment's, or another call's.
+ * - `held`, `store_unavailable`: nothing was sent, as the record does not allow it.
+ */
+export type PaymentOutcome =
+  | 'done'
+  | 'refused'
+  | 'unknown'
+  | 'replayed'
+  | 'not_sent'
+  | 'conflict'
+  | 'held'
+  | 'store_unavailable'
+  | 'failed';
+
+export function outcomeName(result: MoneyResult): PaymentOutcome {
+  switch (result.kind) {
+    case 'done':
+    case 'refused':
+      return result.replayed ? 'replayed' : result.kind;
+    case 'unknown':
+    case 'conflict':
+      return result.kind;
+    case 'nothing-moved':
+    case 'refund-not-allowed':
+      return 'not_sent';
+  }
+}
+
+/** Of a call that threw. */
+export function failureName(error: unknown): PaymentOutcome {
+  if (error instanceof PaymentsHeldError) return 'held';
+  return error instanceof StoreUnavailableError ? 'store_unavailable' : 'failed';
+}

@@ -1,0 +1,308 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
+import { createPayments, type Payments } from '../../src/money/payments.ts';
+import type { MoneyRecords, PaymentClass, PaymentSearch } from '../../src/money/record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { NOBODYS, SHOWN } from './orders.ts';
+import { STORES, type Store } from './stores.ts';
+
+const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
+const CUSTOMER = '5f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c15';
+const ALL: readonly MoneyMutation[] = [
+  'createMoneyOut',
+  'createInternalTransaction',
+  'createPennyValidation',
+  'refundTransaction',
+];
+
+interface Made {
+  readonly key?: string;
+  readonly operation?: MoneyMutation;
+  readonly clientId?: string;
+  readonly customerId?: string | undefined;
+  readonly until?: 'claimed' | 'sent' | 'done' | 'refused' | 'unknown';
+  readonly transactionId?: string;
+  readonly leaseMs?: number;
+  readonly body?: string;
+  readonly text?: string;
+}
+
+/** A payment as far as it is wanted. Returns its key. */
+async function make(records: MoneyRecords, made: Made): Promise<string> {
+  const { key = randomUUID(), operation = 'createMoneyOut', customerId, until = 'done', leaseMs = 0 } = made;
+  const clientId = made.clientId ?? CLIENT;
+  const name = recordName({ clientId, customerId, key });
+  const hash = inputHash(operation, key);
+  const asked = { operation, customerId: customerId ?? null, ...SHOWN };
+  const claim = { ...NOBODYS, owner: key, inputHash: hash, leaseMs, twin: key, asked };
+  await records.claim(name, { ...claim, isCustomers: customerId !== undefined });
+  if (until === 'claimed') return key;
+  await records.markSent(name, key, made.body ?? '{}');
+  if (until === 'sent') return key;
+  const status = until === 'done' ? 201 : 400;
+  await records.answer(name, hash, { kind: until, status, text: made.text ?? '{}' }, made.transactionId);
+  return key;
+}
+
+const EVERY: Omit<PaymentSearch, 'limit'> = {
+  clientId: CLIENT,
+  customerId: undefined,
+  operations: ALL,
+  classes: ['open', 'done', 'refused'],
+  from: undefined,
+  to: undefined,
+  beyond: undefined,
+  isBack: false,
+};
+
+describe.each(STORES)('the payments that a record tells of, over %s', (_kind, makeStore) => {
+  let store: Store;
+  let records: MoneyRecords;
+  let other: MoneyRecords;
+  let payments: Payments;
+  beforeAll(async () => {
+    store = await makeStore();
+    records = await store.open();
+    other = await store.open();
+    payments = createPayments(other);
+  });
+  afterAll(async () => {
+    await records.stop();
+    await other.stop();
+    await store.close();
+  });
+
+  const reader = (clientId: string, customerId?: string) => ({ clientId, customerId });
+  const holder = (key: string, clientId = CLIENT, customerId?: string) => ({
+    clientId,
+    customerId,
+    keyOwner: undefined,
+    key,
+  });
+
+  it('are told by their key, in each state, with what was asked and when', async () => {
+    const before = Date.now();
+    const transactionId = randomUUID();
+    const done = await payments.byKey(holder(await make(records, { transactionId })));
+    expect(done).toMatchObject({
+      asked: { operation: 'createMoneyOut', customerId: null, ...SHOWN },
+      state: 'answered',
+      isHeld: false,
+      attempts: 1,
+      answer: { kind: 'done', status: 201 },
+    });
+    for (const time of [done?.createdAt, done?.sent?.sentAt, done?.settledAt]) {
+      expect(time).toBeGreaterThanOrEqual(before);
+      expect(time).toBeLessThanOrEqual(Date.now());
+    }
+    const sent = await payments.byKey(holder(await make(records, { until: 'sent' })));
+    expect(sent).toMatchObject({ state: 'sent', isHeld: false, settledAt: null, answer: null });
+    const held = await payments.byKey(holder(await make(records, { until: 'claimed', leaseMs: 600_000 })));
+    expect(held).toMatchObject({ state: 'claimed', isHeld: true, sent: null, attempts: 0 });
+    const unknown = await payments.byKey(holder(await make(records, { until: 'unknown' })));
+    expect(unknown).toMatchObject({ answer: { kind: 'unknown' }, settledAt: null });
+    expect(await payments.byKey(holder(await make(records, { until: 'claimed' })))).toBeUndefined();
+    expect(await payments.byKey(holder(randomUUID()))).toBeUndefined();
+  });
+
+  it('count how often they were sent', async () => {
+    const key = await make(records, { until: 'sent' });
+    const name = recordName(holder(key));
+    await records.sentAgain(name);
+    await other.sentAgain(name);
+    expect(await payments.byKey(holder(key))).toMatchObject({ attempts: 3 });
+    await records.sentAgain(recordName(holder('never used')));
+    expect(await payments.byKey(holder('never used'))).toBeUndefined();
+  });
+
+  it('have an id that is no hash, and are found by it and by their transaction by those they belong to alone', async () => {
+    const clientId = randomUUID();
+    const [own, upper] = [randomUUID(), randomUUID().toUpperCase()];
+    const key = await make(records, { clientId, customerId: CUSTOMER, transactionId: own });
+    await make(records, { clientId, transactionId: upper });
+    const payment = await payments.byKey(holder(key, clientId, CUSTOMER));
+    const id = payment?.id ?? '';
+    expect(id).toMatch(/^[\w-]{43}$/);
+    expect(id).not.toBe(recordName(holder(key, clientId, CUSTOMER)).hash);
+    expect(await createPayments(records).byKey(holder(key, clientId, CUSTOMER))).toMatchObject({ id });
+    for (const who of [reader(clientId), reader(clientId, CUSTOMER)]) {
+      expect(await payments.byId(who, id)).toMatchObject({ id });
+      expect(await payments.byTransaction(who, own.toUpperCase())).toMatchObject({ id });
+    }
+    for (const who of [reader(clientId, randomUUID()), reader(randomUUID()), reader(CLIENT, CUSTOMER)]) {
+      expect(await payments.byId(who, id)).toBeUndefined();
+      expect(await payments.byTransaction(who, own)).toBeUndefined();
+    }
+    expect(await payments.byTransaction(reader(clientId), upper.toLowerCase())).toBeDefined();
+    expect(await payments.byTransaction(reader(clientId, CUSTOMER), upper)).toBeUndefined();
+    for (const odd of ['', 'x', randomUUID(), `${id}A`, id.replace(/^./, '!'), 'A'.repeat(43)]) {
+      expect(await payments.byId(reader(clientId), odd)).toBeUndefined();
+    }
+  });
+
+  it('are listed both ways, page by page, each once, and a customer has its own alone', async () => {
+    const clientId = randomUUID();
+    const made: { key: string; customerId: string | undefined; until: string; operation: string }[] = [];
+    const states = ['done', 'refused', 'unknown', 'sent'] as const;
+    for (let index = 0; index < 40; index += 1) {
+      const until = states[index % 4] ?? 'done';
+      const operation = ALL[(index >> 2) % 4] ?? 'createMoneyOut';
+      const customerId = index % 3 === 0 ? CUSTOMER : undefined;
+      const key = await make(records, { clientId, until, operation, customerId });
+      made.push({ key, customerId, until, operation });
+    }
+    // These are no payments.
+    await make(records, { clientId, until: 'claimed' });
+    const released = recordName(
+      holder(await make(records, { clientId, until: 'sent', key: 'released' }), clientId),
+    );
+    await records.release(released, 'released');
+
+    const walk = async (search: Partial<PaymentSearch>, size: number, clientsOnly = true) => {
+      const found: { hash: string; createdAt: number }[] = [];
+      for (let beyond = search.beyond; ; ) {
+        const page = await payments.page({ ...EVERY, clientId, ...search, beyond }, size, () => clientsOnly);
+        expect(page.payments.length).toBe(page.goesOn ? size : page.payments.length);
+        found.push(...page.payments);
+        beyond = page.payments.at(-1);
+        if (!page.goesOn) return found;
+      }
+    };
+    const whole = await walk({}, 7);
+    const hashes = made.map(({ key, customerId }) => recordName(holder(key, clientId, customerId)).hash);
+    expect(whole.map(({ hash }) => hash).sort()).toEqual([...hashes].sort());
+    const times = whole.map(({ createdAt }) => createdAt);
+    expect(times).toEqual(times.toSorted((a, b) => b - a));
+    expect((await walk({ isBack: true }, 3)).map(({ hash }) => hash).toReversed()).toEqual(
+      whole.map(({ hash }) => hash),
+    );
+
+    const hashesOf = (wanted: (one: (typeof made)[number]) => boolean) =>
+      hashes.filter((_, index) => wanted(made[index] as (typeof made)[number])).sort(); // of the same length
+    const found = async (search: Partial<PaymentSearch>) =>
+      (await walk(search, 4)).map(({ hash }) => hash).sort();
+    expect(await found({ customerId: CUSTOMER })).toEqual(
+      hashesOf(({ customerId }) => customerId === CUSTOMER),
+    );
+    expect(await found({ customerId: randomUUID() })).toEqual([]);
+    for (const [kind, states] of [
+      ['done', ['done']],
+      ['refused', ['refused']],
+      ['open', ['unknown', 'sent']],
+    ] satisfies [PaymentClass, string[]][]) {
+      expect(await found({ classes: [kind] })).toEqual(hashesOf(({ until }) => states.includes(until)));
+    }
+    const operations = ['refundTransaction'] as const;
+    expect(await found({ operations, customerId: CUSTOMER })).toEqual(
+      hashesOf((one) => one.operation === 'refundTransaction' && one.customerId === CUSTOMER),
+    );
+    const middle = times[20] ?? 0;
+    const [later, sooner] = [await found({ from: middle }), await found({ to: middle })];
+    expect(new Set([...later, ...sooner]).size).toBe(hashes.length);
+    expect(later.length + sooner.length).toBe(hashes.length);
+    expect(await found({ from: middle, to: middle })).toEqual([]);
+    expect(await found({ from: 0, to: 253_402_300_799_999 })).toEqual([...hashes].sort());
+    expect(await found({ to: middle, isBack: true })).toEqual(sooner);
+    expect((await payments.page({ ...EVERY, clientId }, 5, () => false)).payments).toEqual([]);
+  });
+
+  it('are described anew when another input takes over a key under which nothing was sent', async () => {
+    const key = await make(records, { until: 'claimed' });
+    await make(records, { key, operation: 'createPennyValidation', until: 'sent' });
+    expect(await payments.byKey(holder(key))).toMatchObject({
+      asked: { operation: 'createPennyValidation' },
+    });
+  });
+});
+
+describe('the payments of a version before', () => {
+  it('are described once their caller comes back, over node:sqlite, and that version reads on', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
+    const path = join(dataDir, 'money.sqlite');
+    const name = recordName({ clientId: CLIENT, customerId: undefined, key: 'before' });
+    const hash = inputHash('createMoneyOut', 'before');
+    const old = new DatabaseSync(path);
+    old.exec(`CREATE TABLE intent (client_id TEXT NOT NULL, hash TEXT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('claimed', 'sent', 'answered')), owner TEXT NOT NULL, lease_until INTEGER NOT NULL,
+      input_hash TEXT NOT NULL, body TEXT, sent_at INTEGER, answer_kind TEXT, status INTEGER, text TEXT,
+      expires_at INTEGER NOT NULL, PRIMARY KEY (client_id, hash)) STRICT, WITHOUT ROWID`);
+    const writeOld = `INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, body, sent_at, expires_at)
+      VALUES (?, ?, 'sent', 'a', 0, ?, '{}', ?, ?)`;
+    old.prepare(writeOld).run(CLIENT, name.hash, hash, Date.now() - 5_000, Date.now() + 600_000);
+    const records = openSqliteRecords(path);
+    const payments = createPayments(records);
+    const holder = { clientId: CLIENT, customerId: undefined, keyOwner: undefined, key: 'before' };
+    expect(await payments.byKey(holder)).toMatchObject({ asked: null, state: 'sent', attempts: 1 });
+    expect((await payments.page(EVERY, 5, () => true)).payments).toEqual([]);
+    await make(records, { key: 'before', until: 'claimed' });
+    expect(await payments.byKey(holder)).toMatchObject({ asked: { operation: 'createMoneyOut' } });
+    expect((await payments.page(EVERY, 5, () => true)).payments).toHaveLength(1);
+    // What that version writes is found by the index as well.
+    old
+      .prepare("UPDATE intent SET state = 'answered', answer_kind = 'done', status = 201, text = '{}'")
+      .run();
+    expect((await payments.page({ ...EVERY, classes: ['done'] }, 5, () => true)).payments).toHaveLength(1);
+    // It takes over a key under which nothing was sent, for another input.
+    await make(records, { key: 'taken', until: 'claimed' });
+    old
+      .prepare("UPDATE intent SET state = 'sent', sent_at = 1, input_hash = 'other' WHERE state = 'claimed'")
+      .run();
+    expect(await payments.byKey({ ...holder, key: 'taken' })).toMatchObject({ asked: null });
+    old.close();
+    await records.stop();
+    await rm(dataDir, { recursive: true });
+  });
+
+  it('are described once their caller comes back, over Redis', async () => {
+    await using redis = await startRedis();
+    const { openRedisRecords } = await import('../../src/money/redis-record.ts');
+    const { silentLogger } = await import('../../src/common/logger.ts');
+    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const payments = createPayments(records);
+    const name = recordName({ clientId: CLIENT, customerId: undefined, key: 'before' });
+    const hash = inputHash('createMoneyOut', 'before');
+    const sentAt = String(Date.now() - 5_000);
+    await redis.admin.hset(`pasarela:money:{${CLIENT}}:${name.hash}`, {
+      state: 'sent',
+      owner: 'a',
+      lease: 0,
+      input: hash,
+      body: '{}',
+      sentAt,
+    });
+    const holder = { clientId: CLIENT, customerId: undefined, keyOwner: undefined, key: 'before' };
+    expect(await payments.byKey(holder)).toMatchObject({ asked: null, keyOwner: null, attempts: 1 });
+    await make(records, { key: 'before', until: 'claimed' });
+    expect(await payments.byKey(holder)).toMatchObject({
+      asked: { operation: 'createMoneyOut' },
+      createdAt: Number(sentAt),
+    });
+    // Such a key is everybody's, as that version knew no owners.
+    expect(await payments.byKey({ ...holder, keyOwner: 'alma' })).toMatchObject({ keyOwner: null });
+    expect((await payments.page(EVERY, 5, () => true)).payments).toHaveLength(1);
+    await records.stop();
+  });
+
+  it('take no more than 2.5 KB once they are settled, with all that they are found by, over Redis', async () => {
+    await using redis = await startRedis();
+    const { openRedisRecords } = await import('../../src/money/redis-record.ts');
+    const { silentLogger } = await import('../../src/common/logger.ts');
+    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const used = async () => Number(/used_memory:(\d+)/.exec(await redis.admin.info('memory'))?.[1]);
+    // As long as those of a transfer.
+    const [body, text] = ['b'.repeat(350), 't'.repeat(700)];
+    const pay = () => make(records, { body, text, transactionId: randomUUID() });
+    await pay();
+    const before = await used();
+    const count = 500;
+    for (let index = 0; index < count; index += 1) await pay();
+    expect((await used()) - before).toBeLessThan(count * 2_560);
+    await records.stop();
+  });
+});

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { control, startGateway } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
+
+const INTERNAL = `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) { __typename
+  ... on CreateInternalTransactionSuccess { transaction { payment { id } } } ... on OutcomeUnknown { payment { id } } } }`;
+
+it('each payment leaves one line in the log and is counted by how it ended, and neither says whose it is', async () => {
+  await using gateway = await startGateway();
+  // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
+  const world: any = await control(gateway.sandbox, 'GET', '/sandbox');
+  const destination = world.instruments.find(
+    ({ role, status }: { role: string; status: string }) => role === 'internal' && status === 'ACTIVE',
+  );
+  const pay = async (idempotencyKey: string, amount: string) => {
+    const input = {
+      idempotencyKey,
+      sourceInstrumentId: world.centralizingInstrumentId,
+      destinationInstrumentId: destination.id,
+      amount,
+      description: 'rent of Alma',
+      externalReference: '7654321',
+    };
+    const { data } = await gateway.query(INTERNAL, { input });
+    return data.paid;
+  };
+  const lines = () =>
+    gateway.log.map((line) => JSON.parse(line)).filter(({ message }) => message === 'payment');
+  const metric = async (name: string) => {
+    const text = await (await fetch(`${gateway.url}/metrics`)).text();
+    return Number(new RegExp(`^${name.replace(/[{}"]/g, '\\$&')} (.*)$`, 'm').exec(text)?.[1]);
+  };
+  const counted = (outcome: string) =>
+    metric(`pasarela_payments_total{operation="createInternalTransaction",outcome="${outcome}"}`);
+
+  const key = randomUUID();
+  const done = await pay(key, '12.34');
+  await pay(key, '12.34');
+  await pay(randomUUID(), '99999999.00');
+  expect(await metric('pasarela_payments_oldest_unknown_seconds')).toBe(0);
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+    match: { method: 'POST' },
+    fault: 'reset-after-commit',
+    times: 1,
+  });
+  const unknown = await pay(randomUUID(), '56.78');
+  await until(() => lines().length === 4);
+
+  const told = { level: 'info', mutation: 'createInternalTransaction', clientId: gateway.sandbox.clientId };
+  const id = expect.stringMatching(/^[\w-]{43}$/);
+  expect(lines()).toEqual([
+    { ...told, message: 'payment', paymentId: done.transaction.payment.id, outcome: 'done' },
+    { ...told, message: 'payment', paymentId: done.transaction.payment.id, outcome: 'replayed' },
+    { ...told, message: 'payment', paymentId: id, outcome: 'refused' },
+    {
+      ...told,
+      message: 'payment',
+      paymentId: unknown.payment.id,
+      outcome: 'unknown',
+      reason: 'NO_ANSWER',
+    },
+  ]);
+  for (const outcome of ['done', 'replayed', 'refused', 'unknown']) expect(await counted(outcome)).toBe(1);
+  expect(await counted('conflict')).toBe(0);
+  expect(await metric('pasarela_payments_in_flight')).toBe(0);
+  expect(await metric('pasarela_payments_oldest_unknown_seconds')).toBeGreaterThan(0);
+  for (const secret of [key, 'Alma', '12.34', '7654321', destination.id]) {
+    expect(lines().some((line) => JSON.stringify(line).includes(secret))).toBe(false);
+  }
+});
