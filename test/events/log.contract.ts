@@ -448,7 +448,7 @@ export function describeEventLog(name: string, open: (options: ContractOptions) 
     });
 
     it('is healthy while it runs', async () => {
-      expect(await log.health()).toEqual({ writable: true, available: true, spooled: 0 });
+      expect(await log.health()).toMatchObject({ writable: true, available: true, spooled: 0 });
     });
   });
 }
