@@ -17,9 +17,15 @@ let gateway: RunningGateway;
 let stopping: RunningGateway;
 beforeAll(async () => {
   diagnostics.subscribe('net.server.socket', note);
-  gateway = await startGateway({ webhooks: false, config: { streams: STREAMS } });
+  // Where it is longer, a connection is kept for longer, and no less surely ended.
+  const keepAliveTimeoutMs = 1_000;
+  gateway = await startGateway({ webhooks: false, config: { streams: STREAMS, keepAliveTimeoutMs } });
   const { sandbox } = gateway;
-  stopping = await startGateway({ sandbox, webhooks: false, config: { service: serviceFor(sandbox) } });
+  stopping = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { service: serviceFor(sandbox), keepAliveTimeoutMs },
+  });
 });
 afterAll(async () => {
   diagnostics.unsubscribe('net.server.socket', note);
