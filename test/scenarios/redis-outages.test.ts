@@ -75,8 +75,10 @@ it('what arrives while Redis is down is delivered in the order of its arrival', 
     expect(await gateway.deliver('STATUS_UPDATE', { id_msg })).toBe(201);
     sent.push(id_msg);
   }
-  const ready = await (await fetch(`${gateway.url}/readyz`)).json();
-  expect(ready).toMatchObject({ status: 'degraded', degraded: ['events', 'payments'], spooled: 100 });
+  // What was found of the stores answers for a second.
+  await expect
+    .poll(async () => (await fetch(`${gateway.url}/readyz`)).json(), { timeout: 20_000 })
+    .toMatchObject({ status: 'degraded', degraded: ['events', 'payments'], spooled: 100 });
   expect(await gateway.metric('pasarela_spooled_events')).toBe(100);
   expect(await gateway.query('{ eventCursor }')).toMatchObject({
     errors: [{ extensions: { code: 'STORE_UNAVAILABLE', retryable: true } }],
