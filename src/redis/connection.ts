@@ -52,10 +52,11 @@ class LastingRedis extends Redis {
   override emit(event: string | symbol, ...args: unknown[]): boolean {
     const [error] = args;
     if (event === 'error' && error instanceof Error && error.message.startsWith('All sentinels')) {
-      const cause = this.#sentinelFailure;
-      if (cause !== undefined) {
-        return super.emit(event, new Error(`No Sentinel can be asked: ${cause.message}`, { cause }));
-      }
+      const cause = this.#sentinelFailure ?? error;
+      // Before the first of the watching connections has failed too, there is only what ioredis says.
+      const reason = this.#sentinelFailure?.message ?? /Last error: (.*)$/.exec(error.message)?.[1];
+      const more = reason === undefined ? '' : `: ${reason}`;
+      return super.emit(event, new Error(`No Sentinel can be asked${more}`, { cause }));
     }
     return super.emit(event, ...args);
   }

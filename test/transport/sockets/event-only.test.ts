@@ -52,7 +52,9 @@ describe('a stream is the same for all who may see its events', () => {
     expect(reading.sort()).toEqual([
       'CepEvent.transaction',
       'CepEvent.transactionId',
+      'MoneyInEvent.account',
       'MoneyInEvent.owner',
+      'MoneyInEvent.payerBank',
       'MoneyInEvent.transaction',
     ]);
   });
