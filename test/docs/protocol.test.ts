@@ -14,7 +14,8 @@ it('every rule of PROTOCOL.md has its own identifier, in order, and names tests 
     expect(Number(number), rule).toBeGreaterThan(last.get(section) ?? 0);
     last.set(section, Number(number));
     const tests = [...held.matchAll(/`([^`]+)`/g)].map(([, test = '']) => test);
-    expect(held, rule).toBe(tests.length === 0 ? '—' : tests.map((test) => `\`${test}\``).join(' '));
-    for (const test of tests) await expect(access(new URL(`test/${test}`, ROOT)), rule).resolves.toBeUndefined();
+    expect(held, rule).toBe(tests.map((test) => `\`${test}\``).join(' '));
+    for (const test of tests)
+      await expect(access(new URL(`test/${test}`, ROOT)), rule).resolves.toBeUndefined();
   }
 });
