@@ -16,6 +16,7 @@ it.each([
   'ARCHITECTURE.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
+  'PROTOCOL.md',
   'README.md',
   'SECURITY.md',
   'bench/README.md',

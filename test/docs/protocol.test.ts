@@ -1,0 +1,21 @@
+import { access } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { ROOT, readPage } from './pages.ts';
+
+/** A rule's row: its identifier, its sentences, and the tests that hold it. */
+const RULE = /^\| ([A-Z])(\d+) \| .+ \| (.+) \|$/gm;
+
+it('every rule of PROTOCOL.md has its own identifier, in order, and names tests that exist', async () => {
+  const rules = [...(await readPage('PROTOCOL.md')).matchAll(RULE)];
+  expect(rules.length).toBeGreaterThan(40);
+  const last = new Map<string, number>();
+  for (const [, section = '', number, held = ''] of rules) {
+    const rule = `${section}${number}`;
+    expect(Number(number), rule).toBeGreaterThan(last.get(section) ?? 0);
+    last.set(section, Number(number));
+    const tests = [...held.matchAll(/`([^`]+)`/g)].map(([, test = '']) => test);
+    expect(held, rule).toBe(tests.map((test) => `\`${test}\``).join(' '));
+    for (const test of tests)
+      await expect(access(new URL(`test/${test}`, ROOT)), rule).resolves.toBeUndefined();
+  }
+});
