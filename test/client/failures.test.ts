@@ -46,6 +46,26 @@ const LIBRARIES: Readonly<Record<string, (source: Source) => Source>> = {
 };
 
 describe.each(Object.keys(LIBRARIES))('a feed over %s', (library) => {
+  it('comes back where the gateway refuses one stream too many, and ends where no retry helps', async () => {
+    const fake = createFakeSource();
+    const feed = follow(LIBRARIES[library]?.(fake) ?? fake, DOCUMENT, {
+      store: { load: () => ({ cursor: 'start' }), save() {} },
+    });
+    const iterated = (async () => {
+      for await (const _event of feed) expect.unreachable();
+    })();
+    const refuse = async (extensions: object) => {
+      const { sink } = await until(() => fake.subscriptions[0]);
+      sink.opened();
+      sink.next({ errors: [{ message: 'Too many.', extensions: { code: 'TOO_COMPLEX', ...extensions } }] });
+      sink.ended();
+    };
+    await refuse({ retryable: true });
+    await refuse({ retryable: true });
+    await refuse({});
+    await expect(iterated).rejects.toMatchObject({ name: 'Refused', code: 'TOO_COMPLEX' });
+  });
+
   it('hands on what the gateway could not give of an event, for that event alone', async () => {
     const fake = createFakeSource();
     const told: string[] = [];

@@ -119,9 +119,9 @@ const FINAL: readonly string[] = [
 export const isGapCode = (code: string): code is 'EVENTS_GAP' | 'CURSOR_INVALID' =>
   code === 'EVENTS_GAP' || code === 'CURSOR_INVALID';
 
-/** Whether coming back the same way is of no use. */
+/** Whether coming back the same way is of no use. One stream too many is `TOO_COMPLEX` as well, and says that it is `retryable`. */
 export const isFinal = (cause: unknown): cause is Refused =>
-  cause instanceof Refused && FINAL.includes(cause.code);
+  cause instanceof Refused && FINAL.includes(cause.code) && cause.extensions['retryable'] !== true;
 
 /** How long the gateway asks to wait, in milliseconds. */
 export const retryAfterOf = (cause: unknown): number =>
