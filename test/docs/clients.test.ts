@@ -27,6 +27,13 @@ const page = await readFile(folder('docs/clients.md'), 'utf8');
 const snippets = new Map(
   [...page.matchAll(/^```js\n\/\/ (\S+)\.js\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [name, code]),
 );
+/** Every TypeScript block by the file name in its first line. */
+const typed = new Map(
+  [...page.matchAll(/^```ts\n\/\/ (\S+\.ts)\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [name, code]),
+);
+/** What an app has of its own. */
+const SESSION =
+  'export declare const session: { token(how: { readonly fresh: boolean }): Promise<string> };\n';
 
 /** A client's program, in a folder of its own. */
 class Client {
@@ -118,8 +125,11 @@ async function allKeep(...expected: string[]): Promise<void> {
   await expect.poll(kept, PATIENCE).toEqual(wanted);
 }
 
-it('every JavaScript block of the page is a file that is run here', () => {
-  expect(snippets.size).toBe([...page.matchAll(/^```(js|javascript|jsx|ts|typescript)\b/gm)].length);
+it('every block of the page is a file that is run here, or compiled', () => {
+  expect(snippets.size + typed.size).toBe(
+    [...page.matchAll(/^```(js|javascript|jsx|ts|tsx|typescript)\b/gm)].length,
+  );
+  expect([...typed.keys()]).toEqual(['first-file.ts']);
   expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED, ...RUN_BY].toSorted());
 });
 
@@ -135,6 +145,28 @@ it.each([...CLIENTS, ...RUN_BY])('%s takes at most ten lines, besides its GraphQ
   const lines = code.split('\n').filter((line) => !/^\s*(\/\/.*|[})\];]*)?$/.test(line));
   expect(lines.length).toBeGreaterThan(3);
   expect(lines.length).toBeLessThanOrEqual(LINES);
+});
+
+it.each(['nodenext', 'bundler'])('the TypeScript of the page compiles as %s', async (resolution) => {
+  const inside = await mkdtemp(join(work, 'typed-'));
+  const module = resolution === 'bundler' ? 'preserve' : resolution;
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    noEmit: true,
+    module,
+    moduleResolution: resolution,
+    target: 'es2022',
+    lib: ['es2022', 'dom'],
+    types: [],
+  };
+  const config = { compilerOptions, include: ['*.ts'] };
+  await writeFile(join(inside, 'package.json'), '{ "type": "module" }');
+  await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
+  await writeFile(join(inside, 'session.d.ts'), SESSION);
+  for (const [name, code] of typed) await writeFile(join(inside, name), code);
+  await run('npx', ['tsc', '-p', join(inside, 'tsconfig.json')], folder('.'));
 });
 
 describe('every client of the page', { timeout: 40_000 }, () => {
