@@ -53,6 +53,7 @@ beforeEach(() => {
   source = { ...fake, check };
 });
 afterEach(() => {
+  vi.restoreAllMocks();
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });
