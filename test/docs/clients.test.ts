@@ -223,7 +223,7 @@ async function runBeside(name: string, code: string): Promise<string> {
   return run(process.execPath, [file], work);
 }
 
-/** Shows a component, and tells when it is live, and what its first two items are. */
+/** Shows a component, and tells when it is live, and then what its newest two items are. */
 const shows = (name: string) => `import { createElement } from 'react';
 import { act, create } from 'react-test-renderer';
 import { Credits } from './${name}.js';
@@ -235,14 +235,14 @@ let isTold = false;
 setInterval(() => {
   const { props, children } = tree.toJSON();
   if (props['data-status'] === 'live' && !isTold) isTold = console.log('live') ?? true;
-  if (children?.length >= 2) { console.log(children.slice(0, 2).map((item) => item.children[0]).join()); process.exit(); }
+  if (isTold && children?.length >= 2) { console.log(children.slice(0, 2).map((item) => item.children[0]).join()); process.exit(); }
 }, 20);`;
 /** Subscribes to a store, and tells the same. */
 const subscribes = (name: string) => `import { credits } from './${name}.js';
 let isTold = false;
 credits.subscribe(({ items, status }) => {
   if (status === 'live' && !isTold) isTold = console.log('live') ?? true;
-  if (items.length >= 2) { console.log(items.slice(0, 2).map((item) => item.paymentConcept).join()); process.exit(); }
+  if (isTold && items.length >= 2) { console.log(items.slice(0, 2).map((item) => item.paymentConcept).join()); process.exit(); }
 });`;
 
 it.each([
