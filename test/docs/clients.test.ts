@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sendQuery } from '../helpers/gateway.ts';
@@ -14,19 +14,28 @@ const PACKAGES = 'test/clients';
 const CLIENTS = ['graphql-ws', 'apollo', 'urql', 'relay', 'server-sent-events'] as const;
 /** What the others import; they follow nothing themselves. */
 const SHARED = ['app', 'store'];
-/** What a program of this test's own runs: a component, and a function. */
-const RUN_BY = ['react', 'pay'];
+/** What a program of this test's own runs: components, a store, and a function. */
+const RUN_BY = ['react', 'next', 'svelte', 'pay'];
 /** What an app writes, besides its GraphQL. */
 const LINES = 10;
 /** Long enough to connect with, and short enough to be outlived. */
 const TOKEN_TTL_SECONDS = 6;
 const PATIENCE = { timeout: 25_000 };
 
-const page = await readFile(folder('docs/clients.md'), 'utf8');
+const PAGES = ['clients.md', ...(await readdir(folder('docs/clients'))).map((name) => `clients/${name}`)];
+/** What holds for all, and what each library needs besides. */
+const page = (await Promise.all(PAGES.map((name) => readFile(folder(`docs/${name}`), 'utf8')))).join('\n');
 /** Every JavaScript block by the file name in its first line. */
 const snippets = new Map(
   [...page.matchAll(/^```js\n\/\/ (\S+)\.js\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [name, code]),
 );
+/** Every TypeScript block by the file name in its first line. */
+const typed = new Map(
+  [...page.matchAll(/^```ts\n\/\/ (\S+\.ts)\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [name, code]),
+);
+/** What an app has of its own. */
+const SESSION =
+  'export declare const session: { token(how: { readonly fresh: boolean }): Promise<string> };\n';
 
 /** A client's program, in a folder of its own. */
 class Client {
@@ -91,7 +100,7 @@ afterAll(async () => {
   if (work !== undefined) await rm(work, { recursive: true, force: true });
 });
 
-/** Writes the page's files as a reader would, with the addresses of this test; what the page generates is generated. */
+/** Writes the pages' files as a reader would, with the addresses of this test; what they generate is generated. */
 async function prepare(): Promise<void> {
   for (const [name, code] of snippets) {
     const here = code
@@ -118,8 +127,11 @@ async function allKeep(...expected: string[]): Promise<void> {
   await expect.poll(kept, PATIENCE).toEqual(wanted);
 }
 
-it('every JavaScript block of the page is a file that is run here', () => {
-  expect(snippets.size).toBe([...page.matchAll(/^```(js|javascript|jsx|ts|typescript)\b/gm)].length);
+it('every block of the pages is a file that is run here, or compiled', () => {
+  expect(snippets.size + typed.size).toBe(
+    [...page.matchAll(/^```(js|javascript|jsx|ts|tsx|typescript)\b/gm)].length,
+  );
+  expect([...typed.keys()]).toEqual(['first-file.ts']);
   expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED, ...RUN_BY].toSorted());
 });
 
@@ -137,7 +149,29 @@ it.each([...CLIENTS, ...RUN_BY])('%s takes at most ten lines, besides its GraphQ
   expect(lines.length).toBeLessThanOrEqual(LINES);
 });
 
-describe('every client of the page', { timeout: 40_000 }, () => {
+it.each(['nodenext', 'bundler'])('the TypeScript of the pages compiles as %s', async (resolution) => {
+  const inside = await mkdtemp(join(work, 'typed-'));
+  const module = resolution === 'bundler' ? 'preserve' : resolution;
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    noEmit: true,
+    module,
+    moduleResolution: resolution,
+    target: 'es2022',
+    lib: ['es2022', 'dom'],
+    types: [],
+  };
+  const config = { compilerOptions, include: ['*.ts'] };
+  await writeFile(join(inside, 'package.json'), '{ "type": "module" }');
+  await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
+  await writeFile(join(inside, 'session.d.ts'), SESSION);
+  for (const [name, code] of typed) await writeFile(join(inside, name), code);
+  await run('npx', ['tsc', '-p', join(inside, 'tsconfig.json')], folder('.'));
+});
+
+describe('every client of the pages', { timeout: 40_000 }, () => {
   it('queries where the log ends, and keeps the credits that arrive after that', async () => {
     await allKeep('start');
     await credits('one', 'two', 'three');
@@ -189,12 +223,10 @@ async function runBeside(name: string, code: string): Promise<string> {
   return run(process.execPath, [file], work);
 }
 
-it('the component of the page shows what comes in', async () => {
-  const shown = runBeside(
-    'react',
-    `import { createElement } from 'react';
+/** Shows a component, and tells when it is live, and then what its newest two items are. */
+const shows = (name: string) => `import { createElement } from 'react';
 import { act, create } from 'react-test-renderer';
-import { Credits } from './react.js';
+import { Credits } from './${name}.js';
 let tree;
 globalThis.IS_REACT_ACT_ENVIRONMENT = true;
 await act(async () => { tree = create(createElement(Credits)); });
@@ -203,11 +235,23 @@ let isTold = false;
 setInterval(() => {
   const { props, children } = tree.toJSON();
   if (props['data-status'] === 'live' && !isTold) isTold = console.log('live') ?? true;
-  if (children?.length >= 2) { console.log(children.slice(0, 2).map((item) => item.children[0]).join()); process.exit(); }
-}, 20);`,
-  );
+  if (isTold && children?.length >= 2) { console.log(children.slice(0, 2).map((item) => item.children[0]).join()); process.exit(); }
+}, 20);`;
+/** Subscribes to a store, and tells the same. */
+const subscribes = (name: string) => `import { credits } from './${name}.js';
+let isTold = false;
+credits.subscribe(({ items, status }) => {
+  if (status === 'live' && !isTold) isTold = console.log('live') ?? true;
+  if (isTold && items.length >= 2) { console.log(items.slice(0, 2).map((item) => item.paymentConcept).join()); process.exit(); }
+});`;
+
+it.each([
+  ['react', shows],
+  ['next', shows],
+  ['svelte', subscribes],
+])('what the page of %s makes shows what comes in', async (name, program) => {
   let isOver = false;
-  const over = shown.finally(() => {
+  const over = runBeside(name, program(name)).finally(() => {
     isOver = true;
   });
   // What comes before it is live is not its own to show: credits come until it has shown two of them.

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, readdir } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { anchors, ROOT, readPage } from './pages.ts';
 
@@ -11,6 +11,9 @@ const RECORDS = [
   '0006-typescript-without-a-build.md',
   '0007-a-workbench-that-is-checked-in-built.md',
 ].map((name) => `docs/decisions/${name}`);
+
+/** A page for each library that an app may use. */
+const LIBRARIES = (await readdir(new URL('docs/clients', ROOT))).map((name) => `docs/clients/${name}`);
 
 it.each([
   'ARCHITECTURE.md',
@@ -29,6 +32,7 @@ it.each([
   'docs/events.md',
   'docs/sandbox.md',
   'docs/clients.md',
+  ...LIBRARIES,
   'src/graphql/executor/README.md',
   'packages/client/README.md',
   'packages/sandbox/README.md',

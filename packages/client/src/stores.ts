@@ -58,7 +58,9 @@ function added<Event>(
   const { events: before = [], count: now = 0 } = saved ?? {};
   if (
     saved &&
-    (count === undefined || now > count || (item !== undefined && !isGap(item) && before.some(isAt(cursor))))
+    (count === undefined ||
+      now > count ||
+      (item !== undefined && !isGap(item) && before.some((one) => cursorOf(one) === cursor)))
   )
     return saved;
   if (item === undefined) return { cursor, events: before, count: now };
@@ -73,8 +75,8 @@ const joined = <Item>(before: readonly Item[], gap: Item, kept: number): readonl
 
 const GAP = 1e9;
 
-const isAt = (cursor: string) => (event: unknown) =>
-  (event as { readonly cursor?: string }).cursor === cursor;
+/** The place of an event in the log. */
+export const cursorOf = (event: unknown): string => (event as { readonly cursor: string }).cursor;
 
 /** A store over anything that changes one value in one step. */
 export function countedStore<Event>(

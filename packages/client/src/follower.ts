@@ -1,0 +1,292 @@
+import { type Connection, connect } from './connect.ts';
+import { EVENT_CURSOR, fieldOf } from './documents.ts';
+import type { EventOf, Feed, FollowOptions, Status } from './feed.ts';
+import { Pause } from './pause.ts';
+import { presence } from './presence.ts';
+import {
+  ask,
+  type Catching,
+  isFinal,
+  isGapCode,
+  type Problem,
+  Refused,
+  retryAfterOf,
+  type Source,
+  type TypedDocument,
+} from './source.ts';
+import { cursorOf, type Gap, isGap, memoryStore, type Store } from './stores.ts';
+import { unseen } from './unseen.ts';
+
+/** How many events wait for the app; past that the connection is left, and taken up again once they are read. */
+const WAITING = 256;
+
+type State = Pick<Feed<unknown>, 'status' | 'missing'> & { readonly problem?: unknown };
+
+/** An event that waits for the app, or a place up to which all is known. */
+interface Waiting<Event> {
+  readonly event?: Event;
+  readonly cursor: string;
+}
+
+/** What `follow` gives: keeps the connection up, saves each event before it is handed out, and tells of gaps. */
+export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
+  readonly #source: Source;
+  readonly #document: TypedDocument<Data, Variables>;
+  readonly #options: FollowOptions<EventOf<Data>, Variables>;
+  readonly #store: Store<EventOf<Data>>;
+  readonly #listeners = new Set<() => void>();
+  readonly #pause = new Pause();
+  #state: State = { status: 'offline', missing: 0 };
+  /** Of the last event received. */
+  #cursor = '';
+  /** Of the last event handed out, or loaded. */
+  #shown = '';
+  /** Whether the last item handed out, or loaded, is a gap: another one there would be the same. */
+  #isTold = false;
+  #connection: Connection | undefined;
+  #waiting: Waiting<EventOf<Data>>[] = [];
+  #refusal: Refused | undefined;
+  #wake: (() => void) | undefined;
+  #suspended = false;
+  #closed = false;
+  #backlog: ReturnType<Catching> | undefined;
+  /** Whether the connection was left because the app has enough to do. */
+  #full = false;
+  /** Whether nothing has come since the last gap. */
+  #inGap = false;
+
+  constructor(
+    source: Source,
+    document: TypedDocument<Data, Variables>,
+    options: FollowOptions<EventOf<Data>, Variables>,
+  ) {
+    this.#source = source;
+    this.#document = document;
+    this.#options = options;
+    this.#store = options.store ?? memoryStore();
+  }
+
+  get status(): Status {
+    return this.#state.status;
+  }
+  get missing(): number {
+    return this.#state.missing;
+  }
+  get problem(): unknown {
+    return this.#state.problem;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  suspend(): void {
+    this.#suspended = true;
+    this.#connection?.suspend();
+  }
+
+  resume(): void {
+    this.#suspended = false;
+    this.#pause.wake();
+    if (!this.#full) this.#connection?.resume();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#leave();
+    this.#pause.wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
+    const absent = (this.#options.presence ?? presence)(this);
+    try {
+      const saved = await this.#store.load();
+      if (saved) {
+        this.#cursor = saved.cursor;
+        for (const item of saved.events ?? []) this.#show(item);
+      } else yield* this.#begin('FIRST_START');
+      while (!this.#closed) {
+        this.#connection ??= this.#connect();
+        const next = this.#waiting.shift();
+        if (next !== undefined) {
+          const { event, cursor } = next;
+          if (!(await this.#save(event, cursor))) return;
+          if (event === undefined) continue;
+          this.#show(event);
+          yield event;
+        } else if (this.#refusal === undefined) {
+          if (this.#full && !this.#suspended) this.#connection.resume();
+          this.#full = false;
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        } else {
+          const { code, extensions } = this.#refusal;
+          if (!isGapCode(code)) throw this.#refusal;
+          this.#refusal = undefined;
+          this.#connection = undefined;
+          yield* this.#begin(code, extensions);
+        }
+      }
+    } finally {
+      absent();
+      this.close();
+      this.#change({ status: 'offline' });
+    }
+  }
+
+  /** Gives the feed a place in the log, and tells of what may lie before it. */
+  async *#begin(
+    reason: Gap['reason'],
+    bounds: Readonly<Record<string, unknown>> = {},
+  ): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
+    const { getState } = this.#options;
+    // On a busy log the oldest event may be gone again before the feed is back: then it is still the same gap.
+    const isSame = this.#inGap;
+    const given = bounds[isSame ? 'head' : 'oldest'];
+    if (reason !== 'FIRST_START') {
+      this.#inGap = true;
+      this.#change({ status: 'gap' });
+    }
+    const begun =
+      getState === undefined && typeof given === 'string'
+        ? { cursor: given, events: undefined }
+        : await this.#untilDone(false, async () => {
+            const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
+            const events = await getState?.(eventCursor);
+            const last = events?.at(-1);
+            return { events, cursor: last === undefined ? eventCursor : cursorOf(last) };
+          });
+    if (begun === undefined) return;
+    const { cursor, events } = begun;
+    const gap: Gap<EventOf<Data>> | undefined =
+      events === undefined && (isSame || this.#isTold || reason === 'FIRST_START')
+        ? undefined
+        : { gap: true, reason, cursor, ...(events && { events }) };
+    if (!(await this.#save(gap, cursor))) return;
+    // Another tab may have been quicker: the feed goes on where the store stands, and shows what that holds.
+    const before = this.#cursor;
+    const saved = await this.#store.load();
+    const isAhead = saved && saved.cursor !== cursor && saved.cursor !== before;
+    this.#cursor = isAhead ? saved.cursor : cursor;
+    for (const item of isAhead ? unseen(saved.events, gap, this.#shown, this.#isTold) : [gap]) {
+      if (item === undefined) continue;
+      this.#show(item);
+      yield item;
+    }
+  }
+
+  #show(item: EventOf<Data> | Gap<EventOf<Data>>): void {
+    this.#isTold = isGap(item);
+    if (!isGap(item)) this.#shown = cursorOf(item);
+  }
+
+  /** Saves until it is saved. @returns true; undefined once the feed is closed. */
+  #save(item: EventOf<Data> | Gap<EventOf<Data>> | undefined, cursor: string): Promise<boolean | undefined> {
+    return this.#untilDone(true, async () => {
+      await this.#store.save(item, cursor);
+      return true;
+    });
+  }
+
+  /** Tries until it is done; undefined once the feed is closed. @param isHere whether it needs no gateway */
+  async #untilDone<Value>(isHere: boolean, work: () => Promise<Value>): Promise<Value | undefined> {
+    while (!this.#closed) {
+      if (this.#suspended && !isHere) {
+        await this.#pause.wait();
+        continue;
+      }
+      try {
+        return await work();
+      } catch (cause) {
+        if (isFinal(cause)) throw cause;
+        this.#change({ problem: cause });
+        await this.#pause.next(retryAfterOf(cause));
+      }
+    }
+    return undefined;
+  }
+
+  #connect(): Connection {
+    const connection = connect(
+      this.#source,
+      this.#document,
+      // The narrowing and `after` together are what the document declares.
+      () => ({ ...this.#options.variables, after: this.#cursor }) as Variables,
+      false,
+      {
+        opened: (catching) => this.#catchUp(catching),
+        next: (data, errors) => this.#receive(fieldOf(data), errors),
+        bookmark: (cursor) => this.#reach(cursor),
+        lost: (problem) => {
+          this.#backlog?.close();
+          if (!this.#full) this.#change({ status: 'offline', problem });
+        },
+        ended: (refusal) => {
+          this.#backlog?.close();
+          this.#refusal = refusal;
+          this.#wake?.();
+        },
+      },
+    );
+    if (this.#suspended) connection.suspend();
+    return connection;
+  }
+
+  #receive(event: EventOf<Data>, errors: readonly Problem[] | undefined): void {
+    const cursor: unknown = cursorOf(event);
+    if (typeof cursor !== 'string') {
+      const message = 'Events that bear no `cursor` cannot be followed: select it.';
+      this.#refusal = new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
+      this.#leave();
+      return;
+    }
+    if (errors !== undefined) this.#options.onErrors?.(errors, event);
+    this.#pass({ event, cursor });
+    this.#backlog?.arrive(cursor);
+    if (this.#waiting.length >= WAITING && !this.#full) {
+      this.#full = true;
+      this.#connection?.suspend();
+    }
+  }
+
+  /** All is known up to a place in the log: the feed is live. */
+  #reach(cursor: string): void {
+    this.#backlog?.close();
+    this.#inGap = false;
+    if (cursor !== this.#cursor) this.#pass({ cursor });
+    this.#change({ missing: 0, status: 'live' });
+  }
+
+  #pass(next: Waiting<EventOf<Data>>): void {
+    this.#cursor = next.cursor;
+    this.#inGap = false;
+    this.#waiting.push(next);
+    this.#wake?.();
+  }
+
+  /** A connection is up: finds out how far behind the feed is, to say so until it has caught up. */
+  #catchUp(catching: Catching | undefined): void {
+    this.#backlog?.close();
+    this.#change({ status: 'catching up', missing: 0, problem: undefined });
+    this.#backlog = catching?.({
+      source: this.#source,
+      cursor: () => this.#cursor,
+      onMissing: (missing) => this.#change({ missing }),
+      onCaughtUp: () => this.#change({ missing: 0, status: 'live' }),
+    });
+  }
+
+  #change(change: Partial<State>): void {
+    this.#state = { ...this.#state, ...change };
+    for (const listener of this.#listeners) listener();
+  }
+
+  #leave(): void {
+    this.#backlog?.close();
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#wake?.();
+  }
+}

@@ -1,0 +1,21 @@
+import { cursorOf, type Gap, isGap, type Saved } from './stores.ts';
+
+/**
+ * What another tab has kept, and this one has not handed out.
+ *
+ * @param gap what this one was about to hand out, if anything
+ * @param shown the cursor of the last event handed out, or loaded; empty before the first
+ * @param isTold whether the last item handed out, or loaded, is a gap
+ */
+export function unseen<Event>(
+  kept: Saved<Event>['events'],
+  gap: Gap<Event> | undefined,
+  shown: string,
+  isTold: boolean,
+): readonly (Event | Gap<Event> | undefined)[] {
+  if (kept === undefined) return [gap];
+  const place = kept.map(cursorOf).lastIndexOf(shown) + 1;
+  return place === 0 && (shown !== '' || isTold)
+    ? [gap, ...kept.slice(kept.map(isGap).lastIndexOf(true) + 1)]
+    : kept.slice(place + Number(isTold && isGap(kept[place])));
+}

@@ -1,0 +1,74 @@
+import { readFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { folder, run } from '../helpers/packages.ts';
+
+const { exports } = JSON.parse(await readFile(folder('packages/client/package.json'), 'utf8')) as {
+  exports: Readonly<Record<string, string | { readonly default: string }>>;
+};
+/** Every module that an app imports, as its source. */
+const ENTRIES = Object.entries(exports).flatMap(([name, entry]) =>
+  typeof entry === 'string'
+    ? []
+    : [[name, entry.default.replace('./dist/', 'packages/client/src/').replace(/\.js$/, '.ts')] as const],
+);
+/** What browsers have, and some server or phone has not. */
+const MISSING = [
+  'window',
+  'self',
+  'document',
+  'navigator',
+  'location',
+  'localStorage',
+  'sessionStorage',
+  'indexedDB',
+  'addEventListener',
+  'removeEventListener',
+  'WebSocket',
+  'EventSource',
+  'fetch',
+  'crypto',
+];
+
+const WITHOUT = `for (const name of ${JSON.stringify(MISSING)}) {
+  delete globalThis[name];
+  if (name in globalThis) throw new Error(name + ' is still there');
+}`;
+
+/** Runs a program where all of that is missing. @returns the JSON that it prints */
+async function runWithout(program: string): Promise<unknown> {
+  const script = `${WITHOUT}\n${program}`;
+  const output = await run(process.execPath, ['--input-type=module', '--eval', script], folder('.'));
+  return JSON.parse(output);
+}
+const source = (file: string) => JSON.stringify(folder(file));
+
+it.each(ENTRIES)('importing %s needs nothing of a browser, and starts nothing', async (_, file) => {
+  const seen = await runWithout(`
+const before = process.getActiveResourcesInfo().toSorted();
+await import(${source(file)});
+const after = process.getActiveResourcesInfo().toSorted();
+console.log(JSON.stringify({ before, after }));`);
+  const { before, after } = seen as { readonly before: unknown; readonly after: unknown };
+  expect(after).toEqual(before);
+});
+
+it('covers every entry', () => expect(ENTRIES.length).toBeGreaterThan(10));
+
+it('a feed follows, and keeps no process from ending, where nothing tells of the network or the page', async () => {
+  const seen = await runWithout(`
+const { follow, typed, watch } = await import(${source('packages/client/src/index.ts')});
+const { createFakeGateway } = await import(${source('packages/client/src/testing.ts')});
+const gateway = createFakeGateway();
+const events = typed('subscription S($after: Cursor) { events(after: $after) { cursor } }');
+const seen = [];
+const feed = follow(gateway.connect(), events);
+feed.onChange(() => feed.status === 'live' && seen.length === 0 && gateway.deliver({ id: 'one' }));
+for await (const { id } of feed) {
+  seen.push(id);
+  break;
+}
+// Nobody closes this one. It holds no process that has nothing else to do: the program ends by itself.
+watch(gateway.connect(), typed('subscription { cepStatus { id } }'), {});
+console.log(JSON.stringify(seen));`);
+  expect(seen).toEqual(['one']);
+});
