@@ -19,8 +19,9 @@ export function createClientAddress(proxies: readonly string[]): ClientAddress {
     if (bits === undefined) trusted.addAddress(address, family);
     else trusted.addSubnet(address, Number(bits), family);
   }
+  // Asked for each request: most gateways name no proxy, and have no list to look through.
   const isTrusted = (address: string): boolean =>
-    trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+    proxies.length > 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
   return ({ socket, headers }) => {
     const direct = plain(socket.remoteAddress ?? '');
