@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import type { Authorize, Rest } from '../upstream/rest.ts';
-import type { Asker } from '../upstream/shared-work.ts';
+import type { Authorize, Rest } from '../upstream/call/rest.ts';
+import type { Asker } from '../upstream/call/shared-work.ts';
 import type { Caller } from './caller.ts';
 
 /** Nobody that the upstream, or the operator's identity provider, knows. */

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import { UpstreamError } from '../upstream/errors.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
 import { UnauthenticatedError } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { UpstreamError } from '../upstream/errors.ts';
-import type { Rest } from '../upstream/rest.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import type { Rest } from '../upstream/call/rest.ts';
 
 /** How long a refusal counts, in milliseconds. */
 const COUNTED_MS = 60_000;

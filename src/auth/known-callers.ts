@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Party } from '../common/party.ts';
 import { SingleFlight } from '../common/single-flight.ts';
-import { type Asker, type Joinable, SharedWork } from '../upstream/shared-work.ts';
+import { type Asker, type Joinable, SharedWork } from '../upstream/call/shared-work.ts';
 import type { Caller } from './caller.ts';
 
 /** How long an accepted token is believed before it is asked about again (docs/authentication.md), in milliseconds. */

@@ -1,9 +1,9 @@
 import { decodeJwt } from 'jose/jwt/decode';
 import type { Secret } from '../common/secret.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import { errorOfAnswer, fixedCredential, type Rest } from '../upstream/call/rest.ts';
+import { toRfc3339 } from '../upstream/call/timestamps.ts';
 import { type CredentialToken, isCredentialToken, issueCredentialToken } from '../upstream/credentials.ts';
-import { UpstreamError } from '../upstream/errors.ts';
-import { errorOfAnswer, fixedCredential, type Rest } from '../upstream/rest.ts';
-import { toRfc3339 } from '../upstream/timestamps.ts';
 import type { Authenticator, RestFor } from './authenticator.ts';
 import type { Caller } from './caller.ts';
 import { KnownCallers } from './known-callers.ts';

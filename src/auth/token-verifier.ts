@@ -1,7 +1,7 @@
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Secret } from '../common/secret.ts';
-import { UpstreamError } from '../upstream/errors.ts';
-import { isUuid } from '../upstream/path.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import { isUuid } from '../upstream/call/path.ts';
 import { UnauthenticatedError } from './authenticator.ts';
 import { type Caller, MONEY_SCOPES, SCOPES } from './caller.ts';
 import { createRemoteKeys, type RemoteKeys } from './remote-keys.ts';

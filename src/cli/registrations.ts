@@ -1,6 +1,6 @@
 import { EVENT_TYPES } from '../events/log.ts';
 import { ingressToken, isIngressUrl } from '../ingress/addresses.ts';
-import { present } from '../upstream/json.ts';
+import { present } from '../upstream/call/json.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
 
 /** The gateway as the receiver of webhooks: where it is reached, and the secrets of its addresses. */

@@ -6,10 +6,10 @@ import { createService } from '../auth/service.ts';
 import { openSharedTokenStore } from '../auth/shared-token-store.ts';
 import { silentLogger } from '../common/logger.ts';
 import type { Owner } from '../common/party.ts';
-import { createBreaker } from '../upstream/breaker.ts';
-import { UpstreamError } from '../upstream/errors.ts';
-import { createHttp } from '../upstream/http.ts';
-import { type Authorize, createRest, type Rest } from '../upstream/rest.ts';
+import { createBreaker } from '../upstream/call/breaker.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import { createHttp } from '../upstream/call/http.ts';
+import { type Authorize, createRest, type Rest } from '../upstream/call/rest.ts';
 import { CommandError } from './command.ts';
 
 /** Whose calls a command makes: it has no neighbours. */

@@ -9,8 +9,8 @@ import {
 } from '../events/errors.ts';
 import { publicMessage, withoutValues } from '../observability/redact.ts';
 import { PublicError } from '../resolvers/errors.ts';
-import { UpstreamError } from '../upstream/errors.ts';
-import { MalformedIdError } from '../upstream/path.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import { MalformedIdError } from '../upstream/call/path.ts';
 
 /**
  * The public form of an error that reached the top of a result: `extensions.code` is one of docs/graph.md's, and the message

@@ -3,7 +3,7 @@ import packageOfGateway from '../../package.json' with { type: 'json' };
 import { EVENT_TYPES } from '../events/log.ts';
 import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
-import type { CallRecord } from '../upstream/rest.ts';
+import type { CallRecord } from '../upstream/call/rest.ts';
 import { createServingMetrics, type ServingMetrics } from './serving-metrics.ts';
 
 const VERSION = packageOfGateway.version;

@@ -21,7 +21,7 @@ import {
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { PushStream, type Sink } from '../common/push-stream.ts';
 import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent, type Watcher } from '../events/log.ts';
-import type { CallRecord } from '../upstream/rest.ts';
+import type { CallRecord } from '../upstream/call/rest.ts';
 import { type FindOperation, useTracing } from './use-tracing.ts';
 
 /** How long the last spans may take on their way, in milliseconds. */

@@ -12,11 +12,8 @@ import type { Waiters } from '../common/waiters.ts';
 import type { EventLog, EventType } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
 import type { Money } from '../money/execute.ts';
-import type { Coalescer } from '../upstream/coalesce.ts';
-import type { UpstreamHttp } from '../upstream/http.ts';
-import type { ClientLists } from '../upstream/lists/client-lists.ts';
-import type { Patience } from '../upstream/patience.ts';
-import type { Polls } from '../upstream/polls.ts';
+import type { Coalescer } from '../upstream/call/coalesce.ts';
+import type { UpstreamHttp } from '../upstream/call/http.ts';
 import {
   type Authorize,
   type CallRecord,
@@ -24,15 +21,18 @@ import {
   fixedCredential,
   type Rest,
   type RestOptions,
-} from '../upstream/rest.ts';
+} from '../upstream/call/rest.ts';
+import type { Asker } from '../upstream/call/shared-work.ts';
+import type { ClientLists } from '../upstream/lists/client-lists.ts';
+import type { Patience } from '../upstream/session/patience.ts';
+import type { Polls } from '../upstream/session/polls.ts';
 import {
   type BankCache,
   CLIENT_LISTS,
   createSession,
   type PrefetchList,
   type Session,
-} from '../upstream/session.ts';
-import type { Asker } from '../upstream/shared-work.ts';
+} from '../upstream/session/session.ts';
 import { type CallerKeys, laneOfAddress, ownerOf, ownerOfAddress, tokenOf } from './caller-keys.ts';
 import { LogReading } from './log-reading.ts';
 import { type Kept, type StreamOwner, type StreamRefusal, streamOwner } from './streams.ts';

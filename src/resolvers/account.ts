@@ -3,7 +3,7 @@ import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import * as upstream from '../upstream/accounts.ts';
-import { identified, isObject } from '../upstream/json.ts';
+import { identified, isObject } from '../upstream/call/json.ts';
 import {
   BadInputError,
   ConflictError,

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Bank } from '../upstream/banks.ts';
-import type { Optional } from '../upstream/json.ts';
+import type { Optional } from '../upstream/call/json.ts';
 import { argumentId } from './ids.ts';
 import { textOf } from './values.ts';
 

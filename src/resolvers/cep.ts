@@ -1,5 +1,5 @@
 import type { Context } from '../operation/context.ts';
-import { type Optional, present } from '../upstream/json.ts';
+import { type Optional, present } from '../upstream/call/json.ts';
 import type { DataCep, Transaction } from '../upstream/transactions.ts';
 import { openEnum } from './open-enum.ts';
 import { invalid, partOf } from './values.ts';

@@ -1,4 +1,6 @@
 import type { Context } from '../operation/context.ts';
+import { type Refusal, UpstreamError } from '../upstream/call/errors.ts';
+import type { Rest } from '../upstream/call/rest.ts';
 import * as upstream from '../upstream/credentials.ts';
 import {
   type Credential,
@@ -6,8 +8,6 @@ import {
   isCredentialToken,
   readCredentials,
 } from '../upstream/credentials.ts';
-import { type Refusal, UpstreamError } from '../upstream/errors.ts';
-import type { Rest } from '../upstream/rest.ts';
 import {
   ApiKeyRefusedError,
   ApiKeyRequiredError,

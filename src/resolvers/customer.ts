@@ -1,10 +1,10 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
+import type { Optional } from '../upstream/call/json.ts';
+import { isUuid } from '../upstream/call/path.ts';
 import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
-import type { Optional } from '../upstream/json.ts';
-import { isUuid } from '../upstream/path.ts';
 import { counted, listOf, type Page, type PageArgs, pageOf } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';

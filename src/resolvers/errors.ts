@@ -1,5 +1,5 @@
 import type { UnknownReason } from '../money/outcome.ts';
-import type { Refusal } from '../upstream/errors.ts';
+import type { Refusal } from '../upstream/call/errors.ts';
 import type { Transaction } from '../upstream/transactions.ts';
 
 /**

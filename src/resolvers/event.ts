@@ -4,8 +4,8 @@ import type { EventType, MoneyInDecision, StoredEvent } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Bank } from '../upstream/banks.ts';
-import { isObject, type JsonObject, present } from '../upstream/json.ts';
-import { isUuid } from '../upstream/path.ts';
+import { isObject, type JsonObject, present } from '../upstream/call/json.ts';
+import { isUuid } from '../upstream/call/path.ts';
 import type { Transaction } from '../upstream/transactions.ts';
 
 /** Someone on one side of a movement, as a message names them. */

@@ -1,4 +1,4 @@
-import { isId, isUuid } from '../upstream/path.ts';
+import { isId, isUuid } from '../upstream/call/path.ts';
 import { BadInputError, ValidationError } from './errors.ts';
 
 /** The two forms of an id: `uuid` where the spec says so, `id` where it says "string" (docs/assumptions.md, "ids"). */

@@ -1,10 +1,10 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
-import { UpstreamError } from '../upstream/errors.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import { type Optional, present } from '../upstream/call/json.ts';
+import { isId } from '../upstream/call/path.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
-import { type Optional, present } from '../upstream/json.ts';
-import { isId } from '../upstream/path.ts';
 import { counted, listOf, type Page, type PageArgs, readPage } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { invalid, namedId, partOf } from './values.ts';

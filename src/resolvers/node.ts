@@ -11,7 +11,7 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
-import { isUuid } from '../upstream/path.ts';
+import { isUuid } from '../upstream/call/path.ts';
 import { Client } from './client.ts';
 import { BadInputError } from './errors.ts';
 import { argumentId, type IdForm } from './ids.ts';

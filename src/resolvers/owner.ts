@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
+import type { Optional } from '../upstream/call/json.ts';
 import type { Customer } from '../upstream/customers.ts';
-import type { Optional } from '../upstream/json.ts';
 import { Client } from './client.ts';
 import { textOf } from './values.ts';
 

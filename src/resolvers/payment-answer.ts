@@ -1,7 +1,7 @@
 import type { UpstreamAnswer } from '../common/attempt.ts';
 import type { MoneyMutation } from '../money/intent.ts';
 import type { Comparison } from '../money/outcome.ts';
-import { isObject, type Optional, present } from '../upstream/json.ts';
+import { isObject, type Optional, present } from '../upstream/call/json.ts';
 import { isTransaction, type Transaction } from '../upstream/transactions.ts';
 
 /** What an order says of the transaction that answers it. What is undefined may be anything. */

@@ -3,10 +3,10 @@ import { LRUCache } from 'lru-cache';
 import type { Party } from '../common/party.ts';
 import type { UnattributedReason } from '../events/metrics.ts';
 import type { ReceiptOwner, ReceiptReader } from '../operation/context.ts';
-import { UpstreamError } from '../upstream/errors.ts';
-import { isUuid } from '../upstream/path.ts';
-import { Patience } from '../upstream/patience.ts';
-import { SharedWork } from '../upstream/shared-work.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import { isUuid } from '../upstream/call/path.ts';
+import { SharedWork } from '../upstream/call/shared-work.ts';
+import { Patience } from '../upstream/session/patience.ts';
 import { LogReadingError } from './errors.ts';
 import type { OnUnattributed } from './unattributed.ts';
 

@@ -1,4 +1,4 @@
-import type { Refusal } from '../upstream/errors.ts';
+import type { Refusal } from '../upstream/call/errors.ts';
 import {
   ConflictError,
   NotFoundError,

@@ -1,10 +1,10 @@
 import type { Context } from '../operation/context.ts';
+import { identified, isObject, type JsonObject } from '../upstream/call/json.ts';
 import {
   type Instrument,
   type InstrumentBody,
   registerInstrument as register,
 } from '../upstream/instruments.ts';
-import { identified, isObject, type JsonObject } from '../upstream/json.ts';
 import { ConflictError, NotFoundError, PreconditionError, RefusedError, ValidationError } from './errors.ts';
 import { filled, inputId } from './ids.ts';
 import { type SendOnce, successOf } from './outcome.ts';

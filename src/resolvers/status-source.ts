@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventWatch, Watcher } from '../events/log.ts';
 import type { Context } from '../operation/context.ts';
-import { UpstreamError } from '../upstream/errors.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
 import type { Transaction } from '../upstream/transactions.ts';
 import type { StatusSource } from './status-watch.ts';
 

@@ -2,8 +2,8 @@ import { CallAlarm } from '../common/alarms.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { PushStream, type Sink } from '../common/push-stream.ts';
 import type { EventWatch, StoredEvent, Watcher } from '../events/log.ts';
-import { UpstreamError } from '../upstream/errors.ts';
-import type { Polled, Polls, Schedule } from '../upstream/polls.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import type { Polled, Polls, Schedule } from '../upstream/session/polls.ts';
 import type { Transaction } from '../upstream/transactions.ts';
 import { decodeEvent, type Event } from './event.ts';
 

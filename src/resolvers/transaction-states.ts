@@ -1,5 +1,5 @@
-import { present } from '../upstream/json.ts';
-import type { Schedule } from '../upstream/polls.ts';
+import { present } from '../upstream/call/json.ts';
+import type { Schedule } from '../upstream/session/polls.ts';
 import type { Transaction } from '../upstream/transactions.ts';
 import { cepOf } from './cep.ts';
 import { BadInputError } from './errors.ts';

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
-import { type Optional, present } from '../upstream/json.ts';
+import { type Optional, present } from '../upstream/call/json.ts';
 import type { Transaction, TransactionMatch } from '../upstream/transactions.ts';
 import { BadInputError } from './errors.ts';
 import { argumentId } from './ids.ts';

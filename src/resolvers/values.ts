@@ -1,8 +1,8 @@
 import type { Context } from '../operation/context.ts';
-import { UpstreamError } from '../upstream/errors.ts';
-import { isObject, type Optional, present } from '../upstream/json.ts';
-import { isId } from '../upstream/path.ts';
-import { toRfc3339 } from '../upstream/timestamps.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import { isObject, type Optional, present } from '../upstream/call/json.ts';
+import { isId } from '../upstream/call/path.ts';
+import { toRfc3339 } from '../upstream/call/timestamps.ts';
 
 type Holding<Key extends string> = { readonly [key in Key]?: Optional };
 

@@ -2,7 +2,7 @@ import type { MaybePromise } from '../common/maybe-promise.ts';
 import { ownerOfReceipts } from '../operation/caller-keys.ts';
 import type { Context } from '../operation/context.ts';
 import { customerScope } from '../upstream/customer-scope.ts';
-import { Patience } from '../upstream/patience.ts';
+import { Patience } from '../upstream/session/patience.ts';
 import type { Event } from './event.ts';
 
 /** What of an operation's context the filter needs. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
-import { identified, isObject, type JsonObject } from '../upstream/json.ts';
+import { identified, isObject, type JsonObject } from '../upstream/call/json.ts';
 import type { Webhook, WebhookBody, WebhookChanges } from '../upstream/webhooks.ts';
 import * as upstream from '../upstream/webhooks.ts';
 import { ConflictError, NotFoundError, RefusedError, ValidationError } from './errors.ts';

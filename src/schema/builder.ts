@@ -4,8 +4,8 @@ import ScopeAuthPlugin, { type AuthFailure, RequestCache } from '@pothos/plugin-
 import type { Scope } from '../auth/caller.ts';
 import type { Context } from '../operation/context.ts';
 import { ApiKeyRequiredError, ForbiddenError } from '../resolvers/errors.ts';
-import type { JsonObject } from '../upstream/json.ts';
-import type { PrefetchList } from '../upstream/session.ts';
+import type { JsonObject } from '../upstream/call/json.ts';
+import type { PrefetchList } from '../upstream/session/session.ts';
 
 interface Text {
   Input: string;

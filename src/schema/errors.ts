@@ -8,7 +8,7 @@ import {
   ValidationError,
 } from '../resolvers/errors.ts';
 import { paymentByKey } from '../resolvers/payments.ts';
-import type { Refusal } from '../upstream/errors.ts';
+import type { Refusal } from '../upstream/call/errors.ts';
 import { builder, ENTERS_GRAPH, intoPayments } from './builder.ts';
 import { PaymentType, TransactionType } from './refs.ts';
 

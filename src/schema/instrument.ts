@@ -12,8 +12,8 @@ import {
 import { ownerOf } from '../resolvers/owner.ts';
 import { registerInstrument } from '../resolvers/registration.ts';
 import { optional } from '../resolvers/values.ts';
+import { present } from '../upstream/call/json.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
-import { present } from '../upstream/json.ts';
 import { AuditType, auditOf } from './audit.ts';
 import { builder, ENTERS_GRAPH, intoGraph, readOnce, reads } from './builder.ts';
 import { connectionType } from './connection.ts';

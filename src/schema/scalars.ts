@@ -1,6 +1,6 @@
 import { toAmount } from '../common/amounts.ts';
-import { UpstreamError } from '../upstream/errors.ts';
-import { isObject, type JsonObject } from '../upstream/json.ts';
+import { UpstreamError } from '../upstream/call/errors.ts';
+import { isObject, type JsonObject } from '../upstream/call/json.ts';
 import { builder } from './builder.ts';
 
 /** Longest cursor that is looked at, in characters. */

@@ -1,8 +1,8 @@
 import type { Audit } from './audit.ts';
-import type { Attempt } from './http.ts';
-import { identified, type Optional } from './json.ts';
+import type { Attempt } from './call/http.ts';
+import { identified, type Optional } from './call/json.ts';
+import type { RestChanges } from './call/rest.ts';
 import type { ListDefinition } from './lists/paging.ts';
-import type { RestChanges } from './rest.ts';
 
 /** A private account with its CLABE and balance (docs/upstream-api.md, "PrivateAccount"). */
 export interface Account {

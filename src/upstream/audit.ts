@@ -1,4 +1,4 @@
-import type { Optional } from './json.ts';
+import type { Optional } from './call/json.ts';
 
 /** When each thing happened, as the upstream writes it (docs/upstream-api.md, "Conventions": four spellings, `None` or null). */
 export interface Audit {

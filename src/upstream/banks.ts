@@ -1,8 +1,8 @@
-import { UpstreamError } from './errors.ts';
-import { isObject, type JsonObject, present } from './json.ts';
-import { type Envelope, readWholeList } from './list.ts';
-import { isUuid } from './path.ts';
-import type { Rest } from './rest.ts';
+import { UpstreamError } from './call/errors.ts';
+import { isObject, type JsonObject, present } from './call/json.ts';
+import { isUuid } from './call/path.ts';
+import type { Rest } from './call/rest.ts';
+import { type Envelope, readWholeList } from './lists/list.ts';
 
 /** A SPEI participant. The spec shows no field of it but that there is an id. */
 export interface Bank {

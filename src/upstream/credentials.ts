@@ -1,8 +1,8 @@
-import { UpstreamError } from './errors.ts';
-import type { Attempt } from './http.ts';
-import { identified, isObject, type Optional } from './json.ts';
-import { itemOf } from './list.ts';
-import type { Rest } from './rest.ts';
+import { UpstreamError } from './call/errors.ts';
+import type { Attempt } from './call/http.ts';
+import { identified, isObject, type Optional } from './call/json.ts';
+import type { Rest } from './call/rest.ts';
+import { itemOf } from './lists/list.ts';
 
 /** The client's credentials (docs/upstream-api.md, "Credential"), snake_case as the upstream sends them. */
 export interface Credential {

@@ -1,6 +1,6 @@
 import type { Account } from './accounts.ts';
+import { type Optional, present } from './call/json.ts';
 import type { Customer } from './customers.ts';
-import { type Optional, present } from './json.ts';
 
 /** Whose an instrument is, as the service says it twice. */
 interface OwnedInstrument {

@@ -1,5 +1,5 @@
 import type { Audit } from './audit.ts';
-import { identified, type Optional } from './json.ts';
+import { identified, type Optional } from './call/json.ts';
 import type { ListDefinition } from './lists/paging.ts';
 
 /** A Business Unit, as endpoint 7 lists it (docs/upstream-api.md, "Customer"). */

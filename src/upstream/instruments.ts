@@ -1,12 +1,12 @@
 import DataLoader from 'dataloader';
 import type { Audit } from './audit.ts';
+import { UpstreamError } from './call/errors.ts';
+import type { Attempt } from './call/http.ts';
+import { identified, type Optional, present } from './call/json.ts';
+import type { Rest, RestChanges } from './call/rest.ts';
 import type { CustomerScope } from './customer-scope.ts';
-import { UpstreamError } from './errors.ts';
-import type { Attempt } from './http.ts';
-import { identified, type Optional, present } from './json.ts';
-import { type Envelope, itemOf, type ListPage, readPage } from './list.ts';
-import { type Cover, coverWindow, coverWithSize, MAX_PAGE } from './page-cover.ts';
-import type { Rest, RestChanges } from './rest.ts';
+import { type Envelope, itemOf, type ListPage, readPage } from './lists/list.ts';
+import { type Cover, coverWindow, coverWithSize, MAX_PAGE } from './lists/page-cover.ts';
 
 /** Where money comes from or goes to (docs/upstream-api.md, "Instrument"). */
 export interface Instrument {

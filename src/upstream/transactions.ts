@@ -1,13 +1,13 @@
 import DataLoader from 'dataloader';
 import { toAmount } from '../common/amounts.ts';
 import type { Audit } from './audit.ts';
+import { UpstreamError } from './call/errors.ts';
+import type { Attempt } from './call/http.ts';
+import { identified, isObject, type Optional, present } from './call/json.ts';
+import { isId } from './call/path.ts';
+import type { MayRenew, Rest, RestChanges } from './call/rest.ts';
 import type { CustomerScope } from './customer-scope.ts';
-import { UpstreamError } from './errors.ts';
-import type { Attempt } from './http.ts';
 import type { InstrumentDetail, InstrumentLoader } from './instruments.ts';
-import { identified, isObject, type Optional, present } from './json.ts';
-import { isId } from './path.ts';
-import type { MayRenew, Rest, RestChanges } from './rest.ts';
 
 /** A movement of money (docs/upstream-api.md, "Transaction"). */
 export interface Transaction {

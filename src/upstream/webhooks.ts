@@ -1,7 +1,7 @@
-import type { Attempt } from './http.ts';
-import { identified, type Optional } from './json.ts';
-import { type Envelope, readWholeList } from './list.ts';
-import type { Rest, RestChanges } from './rest.ts';
+import type { Attempt } from './call/http.ts';
+import { identified, type Optional } from './call/json.ts';
+import type { Rest, RestChanges } from './call/rest.ts';
+import { type Envelope, readWholeList } from './lists/list.ts';
 
 /** A registered receiver of notifications (docs/upstream-api.md, "Webhook"). */
 export interface Webhook {

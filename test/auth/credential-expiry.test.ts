@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
 import { type Clock, untilExpiry } from '../../src/auth/credential-expiry.ts';
-import { UpstreamError } from '../../src/upstream/errors.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import { until } from '../helpers/until.ts';
 
 const caller = (expiresAt: number | undefined): Caller => ({

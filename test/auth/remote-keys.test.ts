@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { expect, it, onTestFinished } from 'vitest';
 import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { createTokenVerifier, type TokenFailure } from '../../src/auth/token-verifier.ts';
-import { UpstreamError } from '../../src/upstream/errors.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import { AUDIENCE, ISSUER } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';
 

@@ -4,7 +4,7 @@ import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { KnownCallers } from '../../src/auth/known-callers.ts';
 import { createTokenVerifier } from '../../src/auth/token-verifier.ts';
 import { Secret } from '../../src/common/secret.ts';
-import type { Asker } from '../../src/upstream/shared-work.ts';
+import type { Asker } from '../../src/upstream/call/shared-work.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { AUDIENCE, callerToken, ISSUER, JWT_SECRET, serviceFor } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';

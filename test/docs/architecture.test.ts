@@ -90,6 +90,17 @@ it('the diagram of ARCHITECTURE.md shows the imports that there are, and no othe
   expect([...drawn].sort()).toEqual(made.sort());
 });
 
+it('the diagram of the rooms of upstream shows the imports that there are, and no other', () => {
+  const [, diagram] = blocks(page, 'mermaid');
+  const drawn = [...(diagram?.text ?? '').matchAll(/^ +(\w+) --> (\w+)$/gm)].map(([line]) => line.trim());
+  const innerRoomOf = (file: string): string => /^upstream\/(\w+)\//.exec(file)?.[1] ?? 'nouns';
+  const within = imports.filter(({ from, to }) => roomOf(from) === 'upstream' && roomOf(to) === 'upstream');
+  const arrows = arrowsBetween(within.map(({ from, to }) => [innerRoomOf(from), innerRoomOf(to)] as const));
+  const made = [...arrows].flatMap(([from, tos]) => [...tos].map((to) => `${from} --> ${to}`));
+  expect([...drawn].sort()).toEqual(made.sort());
+  expect(circleOf(arrows)).toBeUndefined();
+});
+
 it('the arrows between rooms lead in no circle, those of types included', () => {
   expect(circleOf(roomArrows())).toBeUndefined();
 });

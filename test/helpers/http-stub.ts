@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type CircuitBreaker, createBreaker } from '../../src/upstream/breaker.ts';
-import { createHttp, type HttpOptions, type UpstreamHttp } from '../../src/upstream/http.ts';
-import { createRest, fixedCredential, type Rest, type RestOptions } from '../../src/upstream/rest.ts';
+import { type CircuitBreaker, createBreaker } from '../../src/upstream/call/breaker.ts';
+import { createHttp, type HttpOptions, type UpstreamHttp } from '../../src/upstream/call/http.ts';
+import { createRest, fixedCredential, type Rest, type RestOptions } from '../../src/upstream/call/rest.ts';
 
 export interface Upstream extends AsyncDisposable {
   readonly url: string;

@@ -5,7 +5,7 @@ import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { upstreamIdempotencyKey } from '../../src/money/idempotency-key.ts';
 import { inputHash, type MoneyMutation } from '../../src/money/intent.ts';
 import type { Comparison } from '../../src/money/outcome.ts';
-import { isDocumentedError } from '../../src/upstream/documented-error.ts';
+import { isDocumentedError } from '../../src/upstream/call/documented-error.ts';
 
 export const MUTATIONS: readonly MoneyMutation[] = [
   'createMoneyOut',

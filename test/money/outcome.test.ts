@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Answered, type Attempt, GivenUpError, type UpstreamAnswer } from '../../src/common/attempt.ts';
 import type { MoneyMutation } from '../../src/money/intent.ts';
 import { outcomeOf, type Reading } from '../../src/money/outcome.ts';
-import { isDocumentedError } from '../../src/upstream/documented-error.ts';
+import { isDocumentedError } from '../../src/upstream/call/documented-error.ts';
 import { serviceError } from './upstream.ts';
 
 const ALL: MoneyMutation[] = [

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { OutcomeUnknown, RefusedError, ValidationError } from '../../src/resolvers/errors.ts';
 import { successOf } from '../../src/resolvers/outcome.ts';
-import { UpstreamError } from '../../src/upstream/errors.ts';
-import type { Attempt } from '../../src/upstream/http.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
+import type { Attempt } from '../../src/upstream/call/http.ts';
 import { serviceError } from '../money/upstream.ts';
 
 const answered = (status: number, body: unknown = undefined): Attempt => ({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../../src/events/log.ts';
 import { BadInputError } from '../../src/resolvers/errors.ts';
 import { type CepUpdate, Receipt } from '../../src/resolvers/receipt.ts';
-import { UpstreamError } from '../../src/upstream/errors.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import type { Transaction } from '../../src/upstream/transactions.ts';
 import { type Reading, type Shared, settled, share, startWatch, type WatchOptions } from './watching.ts';
 

@@ -8,7 +8,7 @@ import {
 } from '../../src/resolvers/errors.ts';
 import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payment-rules.ts';
 import { type RefusalRules, refusalError } from '../../src/resolvers/refusal.ts';
-import { readRefusal } from '../../src/upstream/errors.ts';
+import { readRefusal } from '../../src/upstream/call/errors.ts';
 
 /** The error body of docs/upstream-api.md, "Errors". */
 const body = (status: number, reason: string, detail: string) => ({

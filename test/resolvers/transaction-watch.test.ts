@@ -4,7 +4,7 @@ import type { EventType, StoredEvent } from '../../src/events/log.ts';
 import { BadInputError } from '../../src/resolvers/errors.ts';
 import { rankOf } from '../../src/resolvers/transaction.ts';
 import { TransactionStates, type TransactionUpdate } from '../../src/resolvers/transaction-states.ts';
-import { UpstreamError } from '../../src/upstream/errors.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import type { Transaction } from '../../src/upstream/transactions.ts';
 import { type Reading, type Shared, settled, share, startWatch, type WatchOptions } from './watching.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openEnum, undocumentedValues } from '../../src/resolvers/open-enum.ts';
 import { optional, timestamp } from '../../src/resolvers/values.ts';
-import { UpstreamError } from '../../src/upstream/errors.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import { collectingLogger } from '../helpers/gateway.ts';
 
 describe('a timestamp', () => {

@@ -2,8 +2,8 @@ import type { AlarmClock } from '../../src/common/alarms.ts';
 import type { StoredEvent, Watcher } from '../../src/events/log.ts';
 import { type States, StatusWatch } from '../../src/resolvers/status-watch.ts';
 import { createEventTopics } from '../../src/resolvers/topics.ts';
-import type { UpstreamError } from '../../src/upstream/errors.ts';
-import { Polls } from '../../src/upstream/polls.ts';
+import type { UpstreamError } from '../../src/upstream/call/errors.ts';
+import { Polls } from '../../src/upstream/session/polls.ts';
 import type { Transaction } from '../../src/upstream/transactions.ts';
 import { until } from '../helpers/until.ts';
 

@@ -8,7 +8,7 @@ import { CLIENT_ID } from '../helpers/http-stub.ts';
 import { until } from '../helpers/until.ts';
 
 const PHONES = 200;
-/** Probes of one address that may be under way (upstream/http.ts). */
+/** Probes of one address that may be under way (upstream/call/http.ts). */
 const AT_ONCE = 64;
 const NOTHING = JSON.stringify({ data: [], currentPage: 1, perPage: 1, totalItems: 0 });
 

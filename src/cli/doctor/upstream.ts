@@ -3,9 +3,9 @@ import { z } from 'zod';
 import type { Variables } from '../../app/config.ts';
 import { UnauthenticatedError } from '../../auth/authenticator.ts';
 import { readToken } from '../../auth/passthrough.ts';
-import { UpstreamError } from '../../upstream/errors.ts';
+import { UpstreamError } from '../../upstream/call/errors.ts';
+import { isUuid } from '../../upstream/call/path.ts';
 import { readInstrumentPage } from '../../upstream/instruments.ts';
-import { isUuid } from '../../upstream/path.ts';
 import { openUpstream, type UpstreamAccess } from '../upstream.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 

@@ -1,8 +1,8 @@
 import type { Variables } from '../../app/config.ts';
 import { isLoopback } from '../../common/loopback.ts';
 import type { EventType } from '../../events/log.ts';
-import { UpstreamError } from '../../upstream/errors.ts';
-import type { Rest } from '../../upstream/rest.ts';
+import { UpstreamError } from '../../upstream/call/errors.ts';
+import type { Rest } from '../../upstream/call/rest.ts';
 import { readWebhooks } from '../../upstream/webhooks.ts';
 import { type Receiver, type Registration, readRegistrations } from '../registrations.ts';
 import { receiverOf } from '../webhooks.ts';

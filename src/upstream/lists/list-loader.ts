@@ -1,10 +1,10 @@
 import DataLoader from 'dataloader';
 import type { MaybePromise } from '../../common/maybe-promise.ts';
-import { UpstreamError } from '../errors.ts';
-import { present } from '../json.ts';
-import { coverWindow } from '../page-cover.ts';
-import type { Rest } from '../rest.ts';
+import { UpstreamError } from '../call/errors.ts';
+import { present } from '../call/json.ts';
+import type { Rest } from '../call/rest.ts';
 import type { ClientLists } from './client-lists.ts';
+import { coverWindow } from './page-cover.ts';
 import {
   isWhole,
   type ListDefinition,

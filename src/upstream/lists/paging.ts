@@ -1,6 +1,6 @@
-import { type Envelope, invalidList, itemOf, type ListPage, readPage } from '../list.ts';
-import { coverWindow, MAX_PAGE } from '../page-cover.ts';
-import type { Rest } from '../rest.ts';
+import type { Rest } from '../call/rest.ts';
+import { type Envelope, invalidList, itemOf, type ListPage, readPage } from './list.ts';
+import { coverWindow, MAX_PAGE } from './page-cover.ts';
 
 /** A list of the client's that is read in pages: its route, its envelope, and what its items are looked up by. */
 export interface ListDefinition<T> {

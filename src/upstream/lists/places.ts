@@ -1,8 +1,8 @@
 import type { Logger } from '../../common/logger.ts';
 import { SingleFlight } from '../../common/single-flight.ts';
-import { UpstreamError } from '../errors.ts';
-import type { Rest } from '../rest.ts';
-import { SharedWork } from '../shared-work.ts';
+import { UpstreamError } from '../call/errors.ts';
+import type { Rest } from '../call/rest.ts';
+import { SharedWork } from '../call/shared-work.ts';
 import { isWhole, type ListDefinition, type Paging, readSlice, type Slice } from './paging.ts';
 import type { PlaceIndex } from './place-index.ts';
 import { type Walked, walkList } from './walk.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UpstreamError } from '../errors.ts';
-import { invalidList } from '../list.ts';
-import type { Rest } from '../rest.ts';
+import { UpstreamError } from '../call/errors.ts';
+import type { Rest } from '../call/rest.ts';
+import { invalidList } from './list.ts';
 import { isWhole, type ListDefinition, type Paging, readFirst, readSlice, type Slice } from './paging.ts';
 import { PlaceIndex } from './place-index.ts';
 

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Party } from '../common/party.ts';
-import { type Flight, SingleFlight } from '../common/single-flight.ts';
+import type { Party } from '../../common/party.ts';
+import { type Flight, SingleFlight } from '../../common/single-flight.ts';
 import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
 
 /** One read that may be shared. */

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { type AlarmClock, Alarms, CallAlarm } from '../common/alarms.ts';
+import { type AlarmClock, Alarms, CallAlarm } from '../../common/alarms.ts';
+import type { Transaction } from '../transactions.ts';
 import { Pace, type Polled, PollGroup } from './poll-group.ts';
 import { PollLanes } from './poll-lanes.ts';
-import type { Transaction } from './transactions.ts';
 
 export type { Polled, Schedule } from './poll-group.ts';
 

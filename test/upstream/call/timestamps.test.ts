@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toRfc3339 } from '../../src/upstream/timestamps.ts';
+import { toRfc3339 } from '../../../src/upstream/call/timestamps.ts';
 
 describe('upstream timestamps', () => {
   it.each([

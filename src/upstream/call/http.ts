@@ -1,8 +1,8 @@
 import { Pool } from 'undici';
-import type { Attempt as AnyAttempt } from '../common/attempt.ts';
-import { FairQueue } from '../common/fair-queue.ts';
-import type { Owner, Party } from '../common/party.ts';
-import type { Turns } from '../common/turns.ts';
+import type { Attempt as AnyAttempt } from '../../common/attempt.ts';
+import { FairQueue } from '../../common/fair-queue.ts';
+import type { Owner, Party } from '../../common/party.ts';
+import type { Turns } from '../../common/turns.ts';
 import type { CallOutcome, CircuitBreaker } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
 import { CallTimeout, type Connections, exchange, type HttpRequest, type NoAnswer } from './exchange.ts';
@@ -14,7 +14,7 @@ const CONNECTIONS: Readonly<Record<Connections, number>> = { reads: 128, money: 
  */
 const PROBES_PER_ADDRESS = 64;
 
-export type { Answered } from '../common/attempt.ts';
+export type { Answered } from '../../common/attempt.ts';
 
 /** What became of one request; without an answer, `error.dispatched` tells whether it may have taken effect. */
 export type Attempt = AnyAttempt<UpstreamError>;

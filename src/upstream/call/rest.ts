@@ -1,5 +1,5 @@
-import { type Owner, Party } from '../common/party.ts';
-import type { Urgency } from '../common/turns.ts';
+import { type Owner, Party } from '../../common/party.ts';
+import type { Urgency } from '../../common/turns.ts';
 import { isDocumentedError } from './documented-error.ts';
 import { readRefusal, UpstreamError } from './errors.ts';
 import type { Connections, HttpRequest } from './exchange.ts';

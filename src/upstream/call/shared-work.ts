@@ -1,4 +1,4 @@
-import { Party, type Place } from '../common/party.ts';
+import { Party, type Place } from '../../common/party.ts';
 import { UpstreamError } from './errors.ts';
 
 /** Work that others have begun, and that may be waited for. */

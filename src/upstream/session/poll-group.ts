@@ -1,5 +1,5 @@
-import { Alarm } from '../common/alarms.ts';
-import type { Transaction } from './transactions.ts';
+import { Alarm } from '../../common/alarms.ts';
+import type { Transaction } from '../transactions.ts';
 
 /**
  * Waits between two readings, in milliseconds: each holds until so long after somebody began to wait. The last one holds from

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Party } from '../common/party.ts';
+import type { Party } from '../../common/party.ts';
 import { JsonReader, type ReadJson } from './json-reader.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Party } from '../../src/common/party.ts';
-import type { Urgency } from '../../src/common/turns.ts';
-import { type Coalescer, createCoalescer } from '../../src/upstream/coalesce.ts';
+import type { Party } from '../../../src/common/party.ts';
+import type { Urgency } from '../../../src/common/turns.ts';
+import { type Coalescer, createCoalescer } from '../../../src/upstream/call/coalesce.ts';
 
 /** Reads that have begun, in their order; each ends when the test says so. */
 let reads: PromiseWithResolvers<string>[];

@@ -1,18 +1,18 @@
-import { CUSTOMER_PRIVATE_ACCOUNTS, PRIVATE_ACCOUNTS } from './accounts.ts';
-import type { CustomerScope } from './customer-scope.ts';
-import { UpstreamError } from './errors.ts';
-import type { Answered, Attempt } from './http.ts';
-import { INSTRUMENTS, type InstrumentLoader } from './instruments.ts';
-import { isObject, type JsonObject, type Optional, present } from './json.ts';
-import type { RestChanges } from './rest.ts';
+import { CUSTOMER_PRIVATE_ACCOUNTS, PRIVATE_ACCOUNTS } from '../accounts.ts';
+import { UpstreamError } from '../call/errors.ts';
+import type { Answered, Attempt } from '../call/http.ts';
+import { isObject, type JsonObject, type Optional, present } from '../call/json.ts';
+import type { RestChanges } from '../call/rest.ts';
+import type { CustomerScope } from '../customer-scope.ts';
+import { INSTRUMENTS, type InstrumentLoader } from '../instruments.ts';
 import {
   INTERNAL_TRANSACTION,
   MONEY_OUT,
   PENNY_VALIDATION,
   REFUND,
   type TransactionLoader,
-} from './transactions.ts';
-import { WEBHOOK } from './webhooks.ts';
+} from '../transactions.ts';
+import { WEBHOOK } from '../webhooks.ts';
 
 /** What a change needs to look up before it may leave; narrowed themselves. */
 export interface Belongings {

@@ -1,6 +1,6 @@
-import { UpstreamError } from './errors.ts';
-import { isObject } from './json.ts';
-import type { Rest } from './rest.ts';
+import { UpstreamError } from '../call/errors.ts';
+import { isObject } from '../call/json.ts';
+import type { Rest } from '../call/rest.ts';
 
 /** Where an envelope keeps its parts. Lists differ: `totalItem` here, `totalItems` there, `total_banks` for banks. */
 export interface Envelope {

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { silentLogger } from '../../src/common/logger.ts';
-import { ACCOUNT_LIST, type Account } from '../../src/upstream/accounts.ts';
-import { UpstreamError } from '../../src/upstream/errors.ts';
-import { type ClientLists, createClientLists } from '../../src/upstream/lists/client-lists.ts';
-import { createListLoader, type ListLoader } from '../../src/upstream/lists/list-loader.ts';
-import { startUpstream, type Upstream } from '../helpers/http-stub.ts';
+import { silentLogger } from '../../../src/common/logger.ts';
+import { ACCOUNT_LIST, type Account } from '../../../src/upstream/accounts.ts';
+import { UpstreamError } from '../../../src/upstream/call/errors.ts';
+import { type ClientLists, createClientLists } from '../../../src/upstream/lists/client-lists.ts';
+import { createListLoader, type ListLoader } from '../../../src/upstream/lists/list-loader.ts';
+import { startUpstream, type Upstream } from '../../helpers/http-stub.ts';
 import { type Change, ChangingList, type Paging, type Snapshot } from './changing-list.ts';
 
 const RUNS = 1_500;

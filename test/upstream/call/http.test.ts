@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { Party } from '../../src/common/party.ts';
-import { createBreaker } from '../../src/upstream/breaker.ts';
-import { createHttp } from '../../src/upstream/http.ts';
-import { HTTP, json, startUpstream } from '../helpers/http-stub.ts';
-import { until } from '../helpers/until.ts';
+import { Party } from '../../../src/common/party.ts';
+import { createBreaker } from '../../../src/upstream/call/breaker.ts';
+import { createHttp } from '../../../src/upstream/call/http.ts';
+import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
+import { until } from '../../helpers/until.ts';
 
 /** Those who wait, where it does not matter who they are. */
 const party = (caller = 'caller', deadline = Date.now() + 600_000): Party =>

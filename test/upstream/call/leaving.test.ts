@@ -1,14 +1,14 @@
 import { getEventListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { KnownCallers } from '../../src/auth/known-callers.ts';
-import { silentLogger } from '../../src/common/logger.ts';
-import type { Party } from '../../src/common/party.ts';
-import { ACCOUNT_LIST } from '../../src/upstream/accounts.ts';
-import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
-import { createListLoader } from '../../src/upstream/lists/list-loader.ts';
-import { HTTP, json, startUpstream } from '../helpers/http-stub.ts';
-import { until } from '../helpers/until.ts';
+import { KnownCallers } from '../../../src/auth/known-callers.ts';
+import { silentLogger } from '../../../src/common/logger.ts';
+import type { Party } from '../../../src/common/party.ts';
+import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
+import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
+import { createListLoader } from '../../../src/upstream/lists/list-loader.ts';
+import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
+import { until } from '../../helpers/until.ts';
 
 const ROUTE = '/v1/clients/{clientId}/accounts';
 const ownerOf = (caller: string) => ({ caller, group: caller });

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { Party } from '../../src/common/party.ts';
-import { type CallOutcome, createBreaker } from '../../src/upstream/breaker.ts';
-import { HTTP, json, startUpstream } from '../helpers/http-stub.ts';
-import { until } from '../helpers/until.ts';
+import { Party } from '../../../src/common/party.ts';
+import { type CallOutcome, createBreaker } from '../../../src/upstream/call/breaker.ts';
+import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
+import { until } from '../../helpers/until.ts';
 
 const TO_OPEN = 20;
 

@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { readVariables } from '../../src/app/config.ts';
-import { silentLogger } from '../../src/common/logger.ts';
-import { ACCOUNT_LIST, type Account } from '../../src/upstream/accounts.ts';
-import { BANK_FIELD_NAMES, bankId, readBanks } from '../../src/upstream/banks.ts';
-import { customerScope } from '../../src/upstream/customer-scope.ts';
-import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
-import { UnreadableItem } from '../../src/upstream/list.ts';
-import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
-import { createListLoader } from '../../src/upstream/lists/list-loader.ts';
-import type { Rest } from '../../src/upstream/rest.ts';
-import { json, startUpstream } from '../helpers/http-stub.ts';
+import { readVariables } from '../../../src/app/config.ts';
+import { silentLogger } from '../../../src/common/logger.ts';
+import { ACCOUNT_LIST, type Account } from '../../../src/upstream/accounts.ts';
+import { BANK_FIELD_NAMES, bankId, readBanks } from '../../../src/upstream/banks.ts';
+import type { Rest } from '../../../src/upstream/call/rest.ts';
+import { customerScope } from '../../../src/upstream/customer-scope.ts';
+import { createInstrumentLoader } from '../../../src/upstream/instruments.ts';
+import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
+import { UnreadableItem } from '../../../src/upstream/lists/list.ts';
+import { createListLoader } from '../../../src/upstream/lists/list-loader.ts';
+import { json, startUpstream } from '../../helpers/http-stub.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `item-${index}` }));
 

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { readInstrument } from './instruments.ts';
-import { present } from './json.ts';
-import { isId } from './path.ts';
-import type { Rest } from './rest.ts';
-import { readTransaction, type Transaction } from './transactions.ts';
+import { present } from '../call/json.ts';
+import { isId } from '../call/path.ts';
+import type { Rest } from '../call/rest.ts';
+import { readInstrument } from '../instruments.ts';
+import { readTransaction, type Transaction } from '../transactions.ts';
 
 /** Owners kept in memory: an owner, once known, never changes. */
 const REMEMBERED = 20_000;

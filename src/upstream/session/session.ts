@@ -1,16 +1,16 @@
-import { ACCOUNT_LIST, ACCOUNTS, type Account } from './accounts.ts';
-import { BANKS, type Bank, type BankFieldNames, readBanks } from './banks.ts';
-import { customerScope } from './customer-scope.ts';
-import { CUSTOMER_LIST, CUSTOMERS, type Customer } from './customers.ts';
-import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from './instruments.ts';
-import type { ClientLists } from './lists/client-lists.ts';
-import { type ClientList, createListLoader, type ListLoader } from './lists/list-loader.ts';
-import { createOwnedList } from './lists/owned-list.ts';
-import { createWholeListLoader, Listing, type WholeListLoader } from './lists/whole-list-loader.ts';
-import type { Rest, RestChanges } from './rest.ts';
+import { ACCOUNT_LIST, ACCOUNTS, type Account } from '../accounts.ts';
+import { BANKS, type Bank, type BankFieldNames, readBanks } from '../banks.ts';
+import type { Rest, RestChanges } from '../call/rest.ts';
+import { customerScope } from '../customer-scope.ts';
+import { CUSTOMER_LIST, CUSTOMERS, type Customer } from '../customers.ts';
+import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from '../instruments.ts';
+import type { ClientLists } from '../lists/client-lists.ts';
+import { type ClientList, createListLoader, type ListLoader } from '../lists/list-loader.ts';
+import { createOwnedList } from '../lists/owned-list.ts';
+import { createWholeListLoader, Listing, type WholeListLoader } from '../lists/whole-list-loader.ts';
+import { createTransactionLoader, type Transaction, type TransactionLoader } from '../transactions.ts';
+import { readWebhooks, WEBHOOKS, type Webhook } from '../webhooks.ts';
 import { type Belongings, scopeChanges } from './scoped-changes.ts';
-import { createTransactionLoader, type Transaction, type TransactionLoader } from './transactions.ts';
-import { readWebhooks, WEBHOOKS, type Webhook } from './webhooks.ts';
 
 /**
  * One caller's view of the REST service during one operation. What has been read once is not read again; another

@@ -1,4 +1,4 @@
-import type { UpstreamAnswer } from '../common/attempt.ts';
+import type { UpstreamAnswer } from '../../common/attempt.ts';
 import { isObject } from './json.ts';
 
 /** Refusals whose body is not shown: the documented identifier tells them, in whatever came. */

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { silentLogger } from '../../src/common/logger.ts';
-import { ACCOUNT_LIST, ACCOUNTS, type Account } from '../../src/upstream/accounts.ts';
-import { UpstreamError } from '../../src/upstream/errors.ts';
-import { type ClientLists, createClientLists } from '../../src/upstream/lists/client-lists.ts';
-import { createListLoader } from '../../src/upstream/lists/list-loader.ts';
-import { PlaceIndex } from '../../src/upstream/lists/place-index.ts';
-import { createRest, fixedCredential } from '../../src/upstream/rest.ts';
-import { CLIENT_ID, json, startUpstream, type Upstream } from '../helpers/http-stub.ts';
-import { until } from '../helpers/until.ts';
+import { silentLogger } from '../../../src/common/logger.ts';
+import { ACCOUNT_LIST, ACCOUNTS, type Account } from '../../../src/upstream/accounts.ts';
+import { UpstreamError } from '../../../src/upstream/call/errors.ts';
+import { createRest, fixedCredential } from '../../../src/upstream/call/rest.ts';
+import { type ClientLists, createClientLists } from '../../../src/upstream/lists/client-lists.ts';
+import { createListLoader } from '../../../src/upstream/lists/list-loader.ts';
+import { PlaceIndex } from '../../../src/upstream/lists/place-index.ts';
+import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
+import { until } from '../../helpers/until.ts';
 
 const SIZE = 1_000;
 const PAGE = 100;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Account } from '../../src/upstream/accounts.ts';
-import { json } from '../helpers/http-stub.ts';
+import type { Account } from '../../../src/upstream/accounts.ts';
+import { json } from '../../helpers/http-stub.ts';
 
 /** How the service pages a list. */
 export interface Paging {

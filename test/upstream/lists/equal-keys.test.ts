@@ -1,16 +1,16 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { silentLogger } from '../../src/common/logger.ts';
-import { ACCOUNT_LIST } from '../../src/upstream/accounts.ts';
-import { BANK_FIELD_NAMES, readBanks } from '../../src/upstream/banks.ts';
-import { customerScope } from '../../src/upstream/customer-scope.ts';
-import { CUSTOMER_LIST } from '../../src/upstream/customers.ts';
-import { createInstrumentLoader } from '../../src/upstream/instruments.ts';
-import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
-import { createListLoader } from '../../src/upstream/lists/list-loader.ts';
-import { createOwnedList } from '../../src/upstream/lists/owned-list.ts';
-import { Listing } from '../../src/upstream/lists/whole-list-loader.ts';
-import { readWebhooks } from '../../src/upstream/webhooks.ts';
-import { CLIENT_ID, json, startUpstream, type Upstream } from '../helpers/http-stub.ts';
+import { silentLogger } from '../../../src/common/logger.ts';
+import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
+import { BANK_FIELD_NAMES, readBanks } from '../../../src/upstream/banks.ts';
+import { customerScope } from '../../../src/upstream/customer-scope.ts';
+import { CUSTOMER_LIST } from '../../../src/upstream/customers.ts';
+import { createInstrumentLoader } from '../../../src/upstream/instruments.ts';
+import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
+import { createListLoader } from '../../../src/upstream/lists/list-loader.ts';
+import { createOwnedList } from '../../../src/upstream/lists/owned-list.ts';
+import { Listing } from '../../../src/upstream/lists/whole-list-loader.ts';
+import { readWebhooks } from '../../../src/upstream/webhooks.ts';
+import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
 
 const PAGE = 100;
 

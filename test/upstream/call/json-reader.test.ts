@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonReader } from '../../src/upstream/json-reader.ts';
+import { JsonReader } from '../../../src/upstream/call/json-reader.ts';
 
 const parse = (text: string): unknown => {
   try {
