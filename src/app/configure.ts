@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { entropy } from '../common/entropy.ts';
 import { Secret } from '../common/secret.ts';
 import { BANK_FIELD_NAMES } from '../upstream/banks.ts';
 import { serviceOf, type Variables } from './config.ts';
@@ -34,7 +34,7 @@ export function configure(variables: Variables, upstreamUrl: string): ServerConf
     eventsRetentionBytes: variables.EVENTS_RETENTION_BYTES,
     pollsPerSecond: variables.UPSTREAM_POLLS_PER_SECOND,
     publicUrl: variables.PUBLIC_URL,
-    webhookSecrets: variables.WEBHOOK_SECRET ?? [new Secret(randomBytes(32).toString('base64url'))],
+    webhookSecrets: variables.WEBHOOK_SECRET ?? [new Secret(entropy.bytes(32).toString('base64url'))],
     webhookTokenHeader: variables.WEBHOOK_TOKEN_HEADER,
     moneyInDecisionUrl: variables.MONEY_IN_DECISION_URL,
     allowsOrigin: (origin) => origins.includes(origin),

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { GraphQLError } from 'graphql';
@@ -7,6 +6,8 @@ import { Guesses, KEY_GUESSES } from '../auth/guesses.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
 import type { ServiceOptions } from '../auth/service.ts';
 import { createClientAddress, createNearestAddress } from '../common/client-address.ts';
+import { clock as time } from '../common/clock.ts';
+import { entropy } from '../common/entropy.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Owner } from '../common/party.ts';
 import { recent } from '../common/recent.ts';
@@ -149,8 +150,8 @@ export function buildServer(
 ): Gateway {
   const { tracing } = config;
   const metrics = createMetrics(undocumentedValues);
-  const breaker = createBreaker(() => performance.now());
-  const turns = new Turns(() => performance.now());
+  const breaker = createBreaker(() => time.monotonic());
+  const turns = new Turns(() => time.monotonic());
   const http = createHttp(config.upstreamUrl, breaker, {
     connectTimeoutMs: Math.min(5_000, config.upstreamTimeoutMs / 2),
     maxAnswerBytes: config.upstreamAnswerBytes,
@@ -177,9 +178,9 @@ export function buildServer(
       owner: GATEWAY,
       over,
       authorize,
-      headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
+      headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },
       timeoutMs: config.upstreamTimeoutMs,
-      deadline: Date.now() + config.upstreamTimeoutMs,
+      deadline: time.now() + config.upstreamTimeoutMs,
       onCall: metrics.upstreamCall,
     });
   let stopGateway: (() => Promise<void>) | undefined;
@@ -214,7 +215,7 @@ export function buildServer(
     // No payment waits for the gateway's own token behind reads.
     const tokenRest = (clientId: string, authorize: Authorize) => gatewayRest(clientId, authorize, 'money');
     const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
-    const monotonic = () => performance.now();
+    const monotonic = () => time.monotonic();
     const reads = createCoalescer(monotonic);
     const forgetReads = (credential: string) => reads.forget(auth.upstreamIdentity(credential));
     const shared = createQueryDeduplication(monotonic, forgetReads);

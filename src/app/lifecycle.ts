@@ -1,3 +1,4 @@
+import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
 import { ConfigError } from './config.ts';
 
@@ -37,12 +38,12 @@ export async function runProgram(start: (program: Program) => Promise<void>): Pr
   };
   const close = async (): Promise<void> => {
     for (const { close, waitsFor } of everything.splice(0).reverse()) {
-      const tell = setTimeout(() => {
+      const tell = clock.setTimeout(() => {
         if (waitsFor === undefined) return;
         say(`Ending. Waiting for ${waitsFor}.`);
       }, PATIENCE_MS);
       await close();
-      clearTimeout(tell);
+      clock.clearTimeout(tell);
     }
   };
   let stopping = false;

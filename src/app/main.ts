@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { install } from 'undici';
+import { entropy } from '../common/entropy.ts';
 import { createLogger } from '../observability/logger.ts';
 import { readEnvironment, type Variables } from './config.ts';
 import { doubtsOf, readMisspellings, weaknessesOf } from './config-hints.ts';
@@ -86,7 +86,7 @@ await runProgram(async ({ opened, logsTo }) => {
   // A log that outlives the sandbox would take the messages of its next start for those of this one.
   const lasting = variables.DATA_DIR !== undefined || variables.REDIS_URL !== undefined;
   const demo = await startDemo({
-    ...(lasting ? { run: randomUUID() } : {}),
+    ...(lasting ? { run: entropy.uuid() } : {}),
     port: variables.SANDBOX_PORT,
     speed: variables.SANDBOX_SPEED,
     seed: variables.SANDBOX_SEED,

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Drain } from '../graphql/plugins/drain.ts';
 import type { Ingress } from '../ingress/ingress.ts';
@@ -55,13 +55,13 @@ export async function shutDown({ delayMs, graceMs }: ShutdownTimes, running: Run
   connections.end();
   if (delayMs > 0) {
     logger.info({ delayMs }, 'Told to end: /readyz says draining, and everything else is still served');
-    await sleep(delayMs);
+    await clock.sleep(delayMs);
   }
 
-  const endsAt = performance.now() + graceMs;
-  const left = (): number => Math.max(0, endsAt - performance.now());
+  const endsAt = clock.monotonic() + graceMs;
+  const left = (): number => Math.max(0, endsAt - clock.monotonic());
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const expired = sleep(Math.min(DRAIN_TIMEOUT_MS, graceMs * IN_FLIGHT_PART), undefined, { ref: false });
+  const expired = clock.sleep(Math.min(DRAIN_TIMEOUT_MS, graceMs * IN_FLIGHT_PART), { ref: false });
   // What is under way is answered while its socket is still open: webhooks, then payments.
   await Promise.race([Promise.all([drain.begin(), ingress.drain()]), expired]);
   await sockets.stop(left() * SOCKETS_PART);

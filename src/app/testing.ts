@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { entropy } from '../common/entropy.ts';
 import { createLogger } from '../observability/logger.ts';
 import { readVariables } from './config.ts';
 import { configure, isLocalhost } from './configure.ts';
@@ -31,7 +31,7 @@ export async function createGateway({ sandbox }: { readonly sandbox: SandboxAcce
     HOST: '127.0.0.1',
     PORT: '0',
     DATA_DIR: dataDir,
-    WEBHOOK_SECRET: randomBytes(32).toString('base64url'),
+    WEBHOOK_SECRET: entropy.bytes(32).toString('base64url'),
     INTROSPECTION: 'true',
     UPSTREAM_REPORT: 'true',
     LOG_LEVEL: 'error',

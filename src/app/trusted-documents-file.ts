@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { clock } from '../common/clock.ts';
 import { hashOf, type TrustedDocuments } from '../graphql/plugins/trusted-documents.ts';
 import { ConfigError } from './config.ts';
 
@@ -96,7 +97,7 @@ export function openTrustedDocuments(
   return {
     get: (id) => documents.get(id),
     watch(onReload) {
-      const timer = setInterval(() => {
+      const timer = clock.setInterval(() => {
         const state = stateOf(paths);
         if (state === seen) return;
         seen = state;
@@ -108,7 +109,7 @@ export function openTrustedDocuments(
         }
       }, lookEveryMs);
       timer.unref();
-      return () => clearInterval(timer);
+      return () => clock.clearInterval(timer);
     },
   };
 }

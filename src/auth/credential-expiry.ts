@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { clock } from '../common/clock.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { UnauthenticatedError } from './authenticator.ts';
@@ -13,9 +13,9 @@ export interface Clock {
 }
 
 export const systemClock: Clock = {
-  now: Date.now,
+  now: () => clock.now(),
   async sleep(ms, signal) {
-    await wait(ms, undefined, { signal, ref: false });
+    await clock.sleep(ms, { signal, ref: false });
   },
 };
 

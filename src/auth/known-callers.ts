@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { clock } from '../common/clock.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Party } from '../common/party.ts';
 import { SingleFlight } from '../common/single-flight.ts';
@@ -37,7 +38,7 @@ export class KnownCallers {
   async #ask(token: string, ask: (party: Party) => Promise<Caller>, asker: Asker): Promise<Caller> {
     const caller = await this.#asked(token, ask, asker);
     // A token without `exp`, or whose clock is not ours, is still asked about every minute.
-    const leftMs = caller.expiresAt === undefined ? KNOWN_MS : caller.expiresAt - Date.now();
+    const leftMs = caller.expiresAt === undefined ? KNOWN_MS : caller.expiresAt - clock.now();
     if (leftMs > 0) this.#known.set(token, caller, { ttl: Math.min(KNOWN_MS, leftMs) });
     return caller;
   }

@@ -1,5 +1,6 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { entropy } from '../common/entropy.ts';
 
 /** How long a refusal is remembered, in milliseconds. */
 const REMEMBERED_MS = 60_000;
@@ -31,7 +32,7 @@ export interface RefusedKeys {
 export function createRefusedKeys(): RefusedKeys {
   const options = { max: MAX_REMEMBERED, ttl: REMEMBERED_MS };
   // Neither key nor secret is kept, only what the pair can be recognised by, and by this process alone.
-  const hashKey = randomBytes(32);
+  const hashKey = entropy.bytes(32);
   const pairs = new LRUCache<string, true>(options);
   const addresses = new LRUCache<string, number>({ ...options, noUpdateTTL: true });
   const recognised = ({ clientId, apiKey, clientSecret }: PresentedKey): string =>

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from 'jose';
+import { clock } from '../common/clock.ts';
 
 /** Where the identity provider shows its keys, and how long they are believed. */
 export interface RemoteKeys {
@@ -33,7 +33,7 @@ export function createRemoteKeys(
     cooldownDuration: Number.POSITIVE_INFINITY,
     cacheMaxAge: Number.POSITIVE_INFINITY,
   });
-  const now = (): number => performance.now();
+  const now = (): number => clock.monotonic();
   /** When the reading began by which the keys are known. */
   let readAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
@@ -65,7 +65,7 @@ export function createRemoteKeys(
     if (age >= Math.max(maxAgeMs, BELIEVED_MS)) return read();
     if (now() - triedAt < cooldownMs) return;
     // What fails is counted, and the keys of before stand.
-    await Promise.race([read().catch(() => {}), sleep(PATIENCE_MS, undefined, { ref: false })]);
+    await Promise.race([read().catch(() => {}), clock.sleep(PATIENCE_MS, { ref: false })]);
   };
 
   return async (header, token) => {
@@ -77,7 +77,7 @@ export function createRemoteKeys(
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       // A reading that began before the token was here may have missed its key.
       while (readAt < askedAt) {
-        await sleep(Math.max(0, triedAt + cooldownMs - now()));
+        await clock.sleep(Math.max(0, triedAt + cooldownMs - now()));
         await read();
       }
       return keys(header, token);

@@ -1,4 +1,5 @@
 import { decodeJwt } from 'jose/jwt/decode';
+import { clock } from '../common/clock.ts';
 import type { Secret } from '../common/secret.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { errorOfAnswer, fixedCredential, type Rest } from '../upstream/call/rest.ts';
@@ -40,7 +41,7 @@ export function createService(
   const authorize = createServiceToken({
     issue: async () => readIssued(await issue(bootstrap(), clientSecret), utcOffset),
     share,
-    now: Date.now,
+    now: () => clock.now(),
   });
   const bearerOf = createTokenVerifier(options, metrics);
   const known = new KnownCallers();

@@ -1,6 +1,7 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import { z } from 'zod';
+import { clock } from '../common/clock.ts';
+import { entropy } from '../common/entropy.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
 import { connectRedis } from '../redis/connection.ts';
@@ -62,12 +63,12 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
 
   /** False when Redis is away. */
   const locked = async (owner: string): Promise<boolean> => {
-    const patience = AbortSignal.timeout(2 * LOCK_MS);
+    const patience = clock.timeoutSignal(2 * LOCK_MS);
     while (!patience.aborted) {
       const reply = await attempt('lock', () => redis.set(lock, owner, 'PX', LOCK_MS, 'NX'));
       if (reply === 'OK') return true;
       if (reply === undefined) return false;
-      await sleep(LOCK_POLL_MS);
+      await clock.sleep(LOCK_POLL_MS);
     }
     return false;
   };
@@ -78,11 +79,11 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
       return typeof text === 'string' ? box.open(text) : undefined;
     },
     async write(token) {
-      const life = token.expiresAt === undefined ? KEPT_MS : token.expiresAt - Date.now();
+      const life = token.expiresAt === undefined ? KEPT_MS : token.expiresAt - clock.now();
       if (life > 0) await attempt('write', () => redis.set(name, box.seal(token), 'PX', Math.ceil(life)));
     },
     async exclusively(work) {
-      const owner = randomUUID();
+      const owner = entropy.uuid();
       const isLocked = await locked(owner);
       try {
         return await work();
@@ -105,7 +106,7 @@ function sealedWith(secret: Secret, clientId: string) {
   const context = Buffer.from(clientId);
   return {
     seal(token: ServiceToken): string {
-      const nonce = randomBytes(NONCE_BYTES);
+      const nonce = entropy.bytes(NONCE_BYTES);
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(context);
       const text = Buffer.concat([cipher.update(JSON.stringify(token), 'utf8'), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');

@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { readEnvironment } from '../app/config.ts';
+import { clock } from '../common/clock.ts';
 import { EVENT_TYPES } from '../events/log.ts';
 import { gatewayOrigin } from './address.ts';
 import {
@@ -261,7 +261,7 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
         remark(`${describe(failure)} Trying again.`);
       }
     }
-    await pause(RETRY_MS);
+    await clock.sleep(RETRY_MS);
   }
 }
 

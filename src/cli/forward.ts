@@ -1,8 +1,8 @@
 import { createHash, createHmac } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
+import { clock } from '../common/clock.ts';
 import { CommandError, remark } from './command.ts';
 import { CursorFile } from './cursor-file.ts';
 import { type Graph, GraphError, query, subscribe } from './graph.ts';
@@ -141,7 +141,7 @@ async function deliver(
 ): Promise<boolean> {
   const body = JSON.stringify(event);
   for (const attempts = new Attempts(signal); !signal.aborted; ) {
-    const problem = await post(to, body, signatureOf(secret, Math.floor(Date.now() / 1000), body));
+    const problem = await post(to, body, signatureOf(secret, Math.floor(clock.now() / 1000), body));
     if (problem === undefined) return true;
     await attempts.failed(`${String(event['id'])} was not taken: ${problem}.`);
   }
@@ -159,7 +159,7 @@ async function post(to: string, body: string, signature: string): Promise<string
       method: 'POST',
       headers: { 'content-type': 'application/json', 'pasarela-signature': signature },
       body,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: clock.timeoutSignal(TIMEOUT_MS),
       dispatcher: receivers,
     });
     await answer.dump();
@@ -219,4 +219,4 @@ class Attempts {
 
 /** Ends early where the signal is aborted. */
 const rest = (milliseconds: number, signal: AbortSignal): Promise<void> =>
-  pause(milliseconds, undefined, { signal }).catch(() => undefined);
+  clock.sleep(milliseconds, { signal }).catch(() => undefined);

@@ -1,6 +1,7 @@
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
+import { clock } from '../common/clock.ts';
 import { CommandError } from './command.ts';
 
 /** Longest wait for an answer, in milliseconds. */
@@ -42,7 +43,7 @@ export async function query(graph: Graph, document: string, variables: object): 
       method: 'POST',
       headers: { authorization: `Bearer ${graph.token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ query: document, variables }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: clock.timeoutSignal(TIMEOUT_MS),
     });
     answer = await response.json();
   } catch (cause) {
@@ -105,7 +106,7 @@ export async function* subscribe(
     // A gateway that is away is an error of the socket, which is no close; what closes for good is told apart before.
     shouldRetry: () => true,
     retryWait: (retries) =>
-      new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** retries, LONGEST_WAIT_MS))),
+      new Promise((resolve) => clock.setTimeout(resolve, Math.min(250 * 2 ** retries, LONGEST_WAIT_MS))),
     on: {
       connected: () => {
         opened += 1;

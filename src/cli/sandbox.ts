@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { startSandbox } from '#sandbox';
 import { readEnvironment } from '../app/config.ts';
 import { runProgram } from '../app/lifecycle.ts';
+import { entropy } from '../common/entropy.ts';
 
 await runProgram(async ({ opened }) => {
   const variables = readEnvironment();
@@ -17,7 +17,7 @@ await runProgram(async ({ opened }) => {
       ...(PUBLIC_URL === undefined ? [] : [new URL(PUBLIC_URL).hostname]),
     ],
     customers: SANDBOX_CUSTOMERS,
-    run: randomUUID(),
+    run: entropy.uuid(),
   });
   opened(() => sandbox.stop());
   process.stdout.write(`

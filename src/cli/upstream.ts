@@ -1,9 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { serviceOf, type Variables } from '../app/config.ts';
 import { UnauthenticatedError } from '../auth/authenticator.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import { createService } from '../auth/service.ts';
 import { openSharedTokenStore } from '../auth/shared-token-store.ts';
+import { clock } from '../common/clock.ts';
+import { entropy } from '../common/entropy.ts';
 import { silentLogger } from '../common/logger.ts';
 import type { Owner } from '../common/party.ts';
 import { createBreaker } from '../upstream/call/breaker.ts';
@@ -38,7 +39,7 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
   }
   const http = createHttp(
     origin,
-    createBreaker(() => performance.now()),
+    createBreaker(() => clock.monotonic()),
     {
       connectTimeoutMs: Math.min(5_000, timeoutMs / 2),
       maxAnswerBytes: variables.UPSTREAM_ANSWER_BYTES,
@@ -51,10 +52,10 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
       clientId,
       owner: OPERATOR,
       authorize,
-      headers: { 'x-request-id': randomUUID(), accept: 'application/json' },
+      headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },
       timeoutMs,
       // Lists are read page by page.
-      deadline: Date.now() + 10 * timeoutMs,
+      deadline: clock.now() + 10 * timeoutMs,
     });
   const service = serviceOf(variables);
   const redisUrl = variables.REDIS_URL?.reveal();
@@ -93,7 +94,7 @@ async function passthroughRest(
   }
   const auth = createPassthrough(variables.UPSTREAM_TOKEN_CLIENT_CLAIM);
   const asker = { owner: OPERATOR, urgency: 'operations', signal: undefined } as const;
-  const deadline = Date.now() + 10 * variables.UPSTREAM_TIMEOUT_MS;
+  const deadline = clock.now() + 10 * variables.UPSTREAM_TIMEOUT_MS;
   const { clientId } = await auth.identify(token, restFor, true, { ...asker, deadline }, undefined);
   return restFor(clientId, auth.authorize(token));
 }

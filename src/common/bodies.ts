@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { clock } from './clock.ts';
 
 /** What has become of a body. */
 export type Body =
@@ -65,7 +66,7 @@ export class Bodies {
         held = 0;
       };
       const settle = (body: Body): void => {
-        clearTimeout(timer);
+        clock.clearTimeout(timer);
         request.off('data', take).off('end', end).off('close', leave);
         if (body.kind !== 'whole') release();
         pieces.length = 0;
@@ -91,7 +92,9 @@ export class Bodies {
       };
       const leave = (): void => settle({ kind: 'gone' });
       const timer =
-        deadlineMs === undefined ? undefined : setTimeout(() => settle({ kind: 'too-slow' }), deadlineMs);
+        deadlineMs === undefined
+          ? undefined
+          : clock.setTimeout(() => settle({ kind: 'too-slow' }), deadlineMs);
       // A connection that breaks off says so as an error first; what follows is for nobody.
       request.on('error', ignore).on('data', take).once('end', end).once('close', leave);
       if (request.destroyed) leave();

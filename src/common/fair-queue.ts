@@ -1,3 +1,4 @@
+import { clock, type Timer } from './clock.ts';
 import type { Owner, Party, Place } from './party.ts';
 import { URGENCIES } from './turns.ts';
 
@@ -151,7 +152,7 @@ export class FairQueue {
    */
   enter(party: Party): Promise<Owner | undefined> {
     return new Promise((resolve) => {
-      const stands = new Map<Place, { readonly stand: Stand; readonly timer: NodeJS.Timeout }>();
+      const stands = new Map<Place, { readonly stand: Stand; readonly timer: Timer }>();
       const settle = (owner: Owner | undefined): void => {
         unwatch();
         for (const place of stands.keys()) remove(place);
@@ -161,7 +162,7 @@ export class FairQueue {
       const remove = (place: Place): boolean => {
         const held = stands.get(place);
         if (held === undefined) return false;
-        clearTimeout(held.timer);
+        clock.clearTimeout(held.timer);
         stands.delete(place);
         this.#change(place.owner, (lane) => lane.remove(held.stand));
         return true;
@@ -171,7 +172,7 @@ export class FairQueue {
       };
       const join = (place: Place): void => {
         const stand = { place, enter: () => settle(place.owner) };
-        stands.set(place, { stand, timer: setTimeout(leave, place.deadline - Date.now(), place) });
+        stands.set(place, { stand, timer: clock.setTimeout(leave, place.deadline - clock.now(), place) });
         this.#change(place.owner, (lane) => lane.add(stand));
       };
       this.#count(1);

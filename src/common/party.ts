@@ -1,3 +1,4 @@
+import { clock } from './clock.ts';
 import { URGENCIES, type Urgency } from './turns.ts';
 
 /** Whose something is, for a fair share of what can be done at once. */
@@ -85,11 +86,11 @@ export class Party {
         return;
       }
       const end = (): void => {
-        clearTimeout(timer);
+        clock.clearTimeout(timer);
         unwatch();
         resolve();
       };
-      const timer = setTimeout(end, ms);
+      const timer = clock.setTimeout(end, ms);
       const unwatch = this.watch({ left: () => this.isGone && end() });
     });
   }

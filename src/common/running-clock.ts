@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { clock } from './clock.ts';
 
 /** The least that is worth a write, in milliseconds. A process that is killed loses as much of its time. */
 const STEP_MS = 1000;
@@ -25,8 +26,8 @@ export class RunningClock {
    */
   constructor(
     database: DatabaseSync,
-    now: () => number = Date.now,
-    monotonic: () => number = () => performance.now(),
+    now: () => number = () => clock.now(),
+    monotonic: () => number = () => clock.monotonic(),
   ) {
     database.exec('CREATE TABLE IF NOT EXISTS clock (milliseconds INTEGER NOT NULL) STRICT');
     database

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { clock } from './clock.ts';
 
 /**
  * In milliseconds. Whoever is sent elsewhere costs the process that it goes to about 6 ms of CPU: a socket with its
@@ -23,7 +23,7 @@ export async function stagger<T>(
   const apart = intervalOf(items.length, withinMs);
   await Promise.all(
     items.map(async (item, index) => {
-      await sleep(index * apart);
+      await clock.sleep(index * apart);
       await act(item);
     }),
   );

@@ -1,3 +1,5 @@
+import { clock } from './clock.ts';
+
 /**
  * What work is for, the most pressing first: calls that move money; operations that somebody waits for; sockets and streams
  * that go on; and sockets that arrive.
@@ -80,7 +82,7 @@ export class Turns {
       this.#waiting += 1;
       if (this.#isTurning) return;
       this.#isTurning = true;
-      setImmediate(() => this.#turn());
+      clock.setImmediate(() => this.#turn());
     });
   }
 
@@ -115,7 +117,7 @@ export class Turns {
 
   #end(): void {
     this.#isTurning = this.#waiting > 0;
-    if (this.#isTurning) setImmediate(() => this.#turn());
+    if (this.#isTurning) clock.setImmediate(() => this.#turn());
     else this.#atOnceUntil = this.#now() + AT_ONCE_MS;
   }
 }

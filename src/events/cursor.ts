@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { entropy } from '../common/entropy.ts';
 import { CursorInvalidError } from './errors.ts';
 
 /**
@@ -19,7 +19,7 @@ const EPOCH = /^[0-9a-z]{9}[0-9a-f]{12}$/;
  */
 export function newEpoch(now: number): string {
   // Each append proposes one, and Node draws UUIDs many at a time: the twelve digits before the version are random.
-  const random = randomUUID();
+  const random = entropy.uuid();
   return now.toString(36).padStart(TIME_DIGITS, '0') + random.slice(0, 8) + random.slice(9, 13);
 }
 

@@ -1,3 +1,4 @@
+import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
 import type { EventLog } from './log.ts';
 import { type EventMetrics, silentMetrics } from './metrics.ts';
@@ -32,7 +33,7 @@ export interface EventLogOptions {
  * @throws {Error} when the folder of the embedded log cannot be used, or the URL has no known form
  */
 export async function openEventLog(options: EventLogOptions): Promise<EventLog> {
-  const { redisUrl, dataDir, logger, metrics = silentMetrics, now = Date.now } = options;
+  const { redisUrl, dataDir, logger, metrics = silentMetrics, now = () => clock.now() } = options;
   if (redisUrl === undefined) return new SqliteLog({ ...options, metrics, now });
   const { RedisLog } = await import('./redis/redis-log.ts');
   const log = new RedisLog({ ...options, redisUrl, metrics, now });

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { clock } from '../common/clock.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { SingleFlight } from '../common/single-flight.ts';
 import { isUnbroken } from './chain.ts';
@@ -143,7 +143,7 @@ export class LogReader
     const from = { position: place?.position ?? null, direction, limit };
     let found = await this.#source.find(clientId, from, search);
     if (found === undefined) {
-      await Promise.race([this.completeIndex(clientId), pause(PATIENCE_MS, undefined, { ref: false })]);
+      await Promise.race([this.completeIndex(clientId), clock.sleep(PATIENCE_MS, { ref: false })]);
       found = await this.#source.find(clientId, from, search);
     }
     if (found === undefined) return undefined;

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { entropy } from '../common/entropy.ts';
 import { CursorInvalidError } from './errors.ts';
 
 /** Bytes of a key. */
@@ -41,7 +42,7 @@ export function sealCursor(holder: SealHolder, cursor: string, how: 'stable' | '
   const iv =
     how === 'stable'
       ? createHmac('sha256', holder.key).update(bound).update(padded).digest().subarray(0, IV_BYTES)
-      : randomBytes(IV_BYTES);
+      : entropy.bytes(IV_BYTES);
   const cipher = createCipheriv(CIPHER, holder.key, iv, { authTagLength: TAG_BYTES }).setAAD(bound);
   const sealed = Buffer.concat([cipher.update(padded), cipher.final()]);
   return Buffer.concat([Buffer.from([VERSION]), iv, cipher.getAuthTag(), sealed]).toString('base64url');

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Bodies, type Body } from '../common/bodies.ts';
+import { clock } from '../common/clock.ts';
 
 /** The longest delivery, in bytes. */
 const MAX_BYTES = 64 * 1024;
@@ -19,6 +20,6 @@ export function createDeliveryBodies(): (request: IncomingMessage, clientId: str
 export function discard(request: IncomingMessage): void {
   if (request.complete) return;
   request.resume();
-  const timer = setTimeout(() => request.socket.destroy(), DEADLINE_MS);
-  request.once('close', () => clearTimeout(timer));
+  const timer = clock.setTimeout(() => request.socket.destroy(), DEADLINE_MS);
+  request.once('close', () => clock.clearTimeout(timer));
 }

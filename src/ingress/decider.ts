@@ -1,5 +1,6 @@
 import { Agent } from 'undici';
 import { z } from 'zod';
+import { clock } from '../common/clock.ts';
 
 /** What the decider made of a credit. */
 type Verdict =
@@ -34,7 +35,7 @@ export function createDecider(url: string): Decider {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body: envelope,
-          signal: AbortSignal.timeout(TIMEOUT_MS),
+          signal: clock.timeoutSignal(TIMEOUT_MS),
         });
         const text = await body.text();
         if (statusCode === 200 || statusCode === 201) return { decision: 'ACCEPTED' };

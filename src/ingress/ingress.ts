@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { clock } from '../common/clock.ts';
+import { entropy } from '../common/entropy.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Appended, EventLog, MoneyInDecision, NewEvent } from '../events/log.ts';
 import { type EventMetrics, silentMetrics } from '../events/metrics.ts';
@@ -74,7 +75,7 @@ export function createIngress(options: IngressOptions): Ingress {
 
   const take = async (target: IngressTarget, bytes: Buffer, response: ServerResponse): Promise<void> => {
     const { clientId, type } = target;
-    const receivedAt = new Date().toISOString();
+    const receivedAt = new Date(clock.now()).toISOString();
     const putAside = (reason: QuarantineReason): void =>
       quarantine.put({ receivedAt, clientId, type, reason, body: bytes });
     const decoded = decode(type, clientId, bytes);
@@ -127,7 +128,7 @@ async function keep(
 ): Promise<Appended | 'undecided'> {
   const { messageId, contents, text, isSpeiCredit } = delivery;
   // Made once: also what makes it safe to append this very delivery again when a reply was lost.
-  const id = messageId ?? randomUUID();
+  const id = messageId ?? entropy.uuid();
   const event = { id, type, receivedAt, payload: text, identity: delivery.identity ?? id, contents };
   if (!isSpeiCredit || decider === undefined) {
     return log.append(clientId, { ...event, ...undisputed(delivery, type), spoolable: true });

@@ -1,4 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { clock } from '../common/clock.ts';
+import { entropy } from '../common/entropy.ts';
 
 /** Time and chance, handed in so that a test may choose them. */
 export interface Ambient {
@@ -13,11 +14,11 @@ export interface Ambient {
 }
 
 export const systemAmbient: Ambient = {
-  now: Date.now,
+  now: () => clock.now(),
   sleep: (ms, signal) =>
-    delay(Math.max(0, ms), undefined, { signal }).catch(() => {
+    clock.sleep(Math.max(0, ms), { signal }).catch(() => {
       // The only rejection is the abort, which is told by the signal.
     }),
-  random: Math.random,
-  newId: () => crypto.randomUUID(),
+  random: () => entropy.random(),
+  newId: () => entropy.uuid(),
 };

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
+import { clock } from '../common/clock.ts';
 
 /**
  * The clock of the kernel. It counts the time since the machine was started, its sleep and the time in which no process ran
@@ -29,7 +30,7 @@ export interface Clocks {
   readonly boot: BootClock | undefined;
 }
 
-export const systemClocks = (): Clocks => ({ now: Date.now, boot: systemBootClock() });
+export const systemClocks = (): Clocks => ({ now: () => clock.now(), boot: systemBootClock() });
 
 /** A moment as two clocks of a process showed it. */
 export interface Stamp {

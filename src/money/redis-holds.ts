@@ -1,3 +1,4 @@
+import { clock } from '../common/clock.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { runScript } from '../redis/script.ts';
 import type { Hold } from './record.ts';
@@ -48,7 +49,7 @@ export class RedisHolds {
     this.#isHeld = clients.length > 0;
     if (clients.length === 0) return undefined;
     return {
-      since: Math.min(Date.now(), ...found.map(({ since }) => since)),
+      since: Math.min(clock.now(), ...found.map(({ since }) => since)),
       missing: found.reduce((sum, { missing }) => sum + missing, 0),
     };
   }

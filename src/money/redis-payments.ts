@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { entropy } from '../common/entropy.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { runScript, script } from '../redis/script.ts';
 import { readAsked } from './asked.ts';
@@ -140,7 +140,7 @@ export class RedisPayments {
   }
 
   async idKey(clientId: string): Promise<Buffer> {
-    const fresh = randomBytes(32).toString('base64url');
+    const fresh = entropy.bytes(32).toString('base64url');
     const key = await runScript(this.#redis, ID_KEY, [`${keysOf(clientId)}payment-key`], [fresh]);
     return Buffer.from(String(key), 'base64url');
   }

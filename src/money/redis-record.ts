@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
 import { connectRedis, type RedisClient } from '../redis/connection.ts';
 import { DurableWrites } from '../redis/durable-write.ts';
@@ -65,7 +66,7 @@ export async function openRedisRecords(
   const look = async (): Promise<void> => {
     await Promise.allSettled([writes.look(redis), holds.look()]);
   };
-  const looking = setInterval(look, LOOK_EVERY_MS).unref();
+  const looking = clock.setInterval(look, LOOK_EVERY_MS).unref();
   // A Redis that was started again may have been put back.
   redis.on('ready', () => void holds.look().catch(() => {}));
   await look();
@@ -140,7 +141,7 @@ export async function openRedisRecords(
         throw unavailable('resume', cause);
       }),
     stop: async () => {
-      clearInterval(looking);
+      clock.clearInterval(looking);
       redis.disconnect();
       await marks.stop();
     },
@@ -183,7 +184,7 @@ function claimed(reply: unknown, clocks: Clocks): Claimed {
 }
 
 async function firstConnection(redis: RedisClient): Promise<void> {
-  const gaveUp = AbortSignal.timeout(COMMAND_TIMEOUT_MS);
+  const gaveUp = clock.timeoutSignal(COMMAND_TIMEOUT_MS);
   while (redis.status !== 'ready' && !gaveUp.aborted) {
     // `error` would reject; it is logged where the connection is made, and is no reason to stop waiting.
     await once(redis, 'ready', { signal: gaveUp }).catch(() => undefined);

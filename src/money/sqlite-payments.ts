@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { entropy } from '../common/entropy.ts';
 import { readAsked } from './asked.ts';
 import type { RecordName } from './intent.ts';
 import type { PaymentRecord, PaymentSearch, PaymentsFound, Sent, StoredAnswer } from './record.ts';
@@ -83,7 +83,7 @@ export class SqlitePayments {
   idKey(clientId: string): Buffer {
     this.#db
       .prepare('INSERT INTO payment_keys (client_id, key) VALUES (?, ?) ON CONFLICT DO NOTHING')
-      .run(clientId, randomBytes(32));
+      .run(clientId, entropy.bytes(32));
     const row = this.#db.prepare('SELECT key FROM payment_keys WHERE client_id = ?').get(clientId);
     // The column takes bytes alone.
     return Buffer.from(row?.['key'] as Uint8Array);

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { clock } from '../common/clock.ts';
 import { makePrivate } from '../common/private-file.ts';
 import { RunningClock } from '../common/running-clock.ts';
 import { transaction } from '../common/sqlite-transaction.ts';
@@ -68,7 +69,7 @@ const SET_BACK_MS = 10 * 60 * 1000;
  */
 export function openSqliteRecords(
   path: string,
-  now: () => number = Date.now,
+  now: () => number = () => clock.now(),
   monotonic?: () => number,
   boot = systemBootClock(),
 ): MoneyRecords {

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import packageOfGateway from '../../package.json' with { type: 'json' };
+import { clock } from '../common/clock.ts';
 import { EVENT_TYPES } from '../events/log.ts';
 import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
@@ -241,7 +242,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     registers,
     async collect() {
       const since = await watched?.payments.oldestUnknown().catch(() => undefined);
-      this.set(since === undefined ? 0 : Math.max(0, Date.now() - since) / 1000);
+      this.set(since === undefined ? 0 : Math.max(0, clock.now() - since) / 1000);
     },
   });
   for (const mutation of MONEY_MUTATIONS) {

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   context,
   propagation,
@@ -19,6 +18,7 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { clock } from '../common/clock.ts';
 import { PushStream, type Sink } from '../common/push-stream.ts';
 import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent, type Watcher } from '../events/log.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
@@ -71,10 +71,7 @@ export function startTracing(endpoint: string): Tracing {
     async stop() {
       context.disable();
       // A collector that is away, or hangs, must not hold up the end.
-      await Promise.race([
-        provider.shutdown().catch(() => {}),
-        pause(STOP_TIMEOUT_MS, undefined, { ref: false }),
-      ]);
+      await Promise.race([provider.shutdown().catch(() => {}), clock.sleep(STOP_TIMEOUT_MS, { ref: false })]);
     },
   };
 }
@@ -102,7 +99,7 @@ function traceCall(tracer: Tracer, { method, route, status, milliseconds }: Call
   const parent = context.active();
   // A probe of somebody's token before any operation belongs to no trace.
   if (trace.getSpan(parent) === undefined) return;
-  const now = Date.now();
+  const now = clock.now();
   const span = tracer.startSpan(
     `${method} ${route}`,
     {

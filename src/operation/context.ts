@@ -4,6 +4,7 @@ import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
 import { type Guesses, guessing } from '../auth/guesses.ts';
 import type { RefusedKeys } from '../auth/refused-keys.ts';
+import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Owner, Party } from '../common/party.ts';
@@ -541,10 +542,10 @@ class OperationContext implements Context {
     asker: Asker,
     read: (party: Party) => Promise<unknown>,
   ): Promise<unknown> {
-    const start = performance.now();
+    const start = clock.monotonic();
     const { auth, reads, listsMaxAgeMs } = this.#options;
     const joined = () => {
-      const milliseconds = performance.now() - start;
+      const milliseconds = clock.monotonic() - start;
       this.sharedCalls = [
         ...this.sharedCalls,
         { method: 'GET', ...call, status: 200, milliseconds, startedAt: start, cached: false },
@@ -582,6 +583,6 @@ class OperationContext implements Context {
   }
 
   #newDeadline(): number {
-    return Date.now() + this.#options.operationTimeoutMs;
+    return clock.now() + this.#options.operationTimeoutMs;
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { clock } from '../common/clock.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 
 /** Events that an operation may look through, over all of its fields. */
@@ -38,7 +38,7 @@ export class LogReading {
 
   /** Whether the operation's time is over. */
   get isOver(): boolean {
-    return Date.now() >= this.#options.deadline();
+    return clock.now() >= this.#options.deadline();
   }
 
   /** Waits for the turn of a batch. Rejects when the caller is gone. */
@@ -75,7 +75,8 @@ export class LogReading {
   async inTime<T>(work: Promise<T>): Promise<T | undefined> {
     const done = new AbortController();
     const signal = AbortSignal.any([done.signal, this.#options.signal]);
-    const over = pause(Math.max(0, this.#options.deadline() - Date.now()), undefined, { signal }).catch(
+    const over = clock.sleep(Math.max(0, this.#options.deadline() - clock.now()), { signal }).then(
+      () => undefined,
       () => undefined,
     );
     try {

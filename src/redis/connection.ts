@@ -1,4 +1,5 @@
 import { Cluster, type CommonRedisOptions, Redis, type RedisOptions } from 'ioredis';
+import { clock, type Timer } from '../common/clock.ts';
 import { tlsOptions } from './tls-options.ts';
 import { parseRedisUrl, type RedisNode, type RedisTarget } from './url.ts';
 
@@ -22,7 +23,7 @@ class LastingRedis extends Redis {
   /** Why the last Sentinel that failed did; cleared by one that answers. */
   #sentinelFailure: Error | undefined;
   #wanted = true;
-  #revival: NodeJS.Timeout | undefined;
+  #revival: Timer | undefined;
 
   /** @param sentinels listened to for failovers, and ended with this connection */
   constructor(options: Omit<RedisOptions, 'replyMapping'>, sentinels: readonly Redis[] = []) {
@@ -44,7 +45,7 @@ class LastingRedis extends Redis {
     this.on('end', () => {
       if (!this.#wanted) return;
       // What fails is told as an `error`.
-      this.#revival = setTimeout(() => this.connect().catch(() => {}), REVIVE_AFTER_MS);
+      this.#revival = clock.setTimeout(() => this.connect().catch(() => {}), REVIVE_AFTER_MS);
     });
   }
 
@@ -64,7 +65,7 @@ class LastingRedis extends Redis {
   override disconnect(reconnect = false): void {
     if (!reconnect) {
       this.#wanted = false;
-      clearTimeout(this.#revival);
+      clock.clearTimeout(this.#revival);
       for (const sentinel of this.#sentinels) sentinel.disconnect();
     }
     super.disconnect(reconnect);

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { clock } from '../common/clock.ts';
 import type { RedisClient } from './connection.ts';
 import { serversOf, type Watchers, watchersOf } from './failover.ts';
 import { refusalOf } from './refusal.ts';
@@ -124,7 +125,7 @@ export class DurableWrites {
       )
       .finally(() => {
         this.#looking = undefined;
-        this.#lookedAt = performance.now();
+        this.#lookedAt = clock.monotonic();
       });
     return this.#looking;
   }
@@ -183,7 +184,7 @@ export class DurableWrites {
   }
 
   async #lookLately(redis: RedisClient): Promise<void> {
-    if (performance.now() - this.#lookedAt < LOOK_AFTER_MS) return;
+    if (clock.monotonic() - this.#lookedAt < LOOK_AFTER_MS) return;
     // A primary that does not answer is no news of this one.
     await this.look(redis).catch(() => {});
   }

@@ -1,3 +1,5 @@
+import { clock, type Timer } from '../common/clock.ts';
+
 /**
  * An answer of Redis, if it comes in time. ioredis limits a command's time from when a connection has it; a client of a Cluster
  * may hold one back before that, while it looks for who owns the slot, and whoever waits without end recovers from nothing.
@@ -5,13 +7,13 @@
  * @throws {Error} after so many milliseconds without
  */
 export async function inTime<T>(answer: Promise<T>, milliseconds: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), milliseconds);
+    timer = clock.setTimeout(() => reject(new Error('no answer in time')), milliseconds);
   });
   try {
     return await Promise.race([answer, tooLate]);
   } finally {
-    clearTimeout(timer);
+    clock.clearTimeout(timer);
   }
 }

@@ -1,3 +1,5 @@
+import { clock } from '../common/clock.ts';
+
 /**
  * How long a primary must have been without a replica before a write on it counts without that replica, in milliseconds, where
  * nobody says how soon a failover begins. Sentinels may ask for longer.
@@ -73,7 +75,7 @@ export class Replication {
    * @param isWatched whether somebody can be asked about failovers: Sentinels, or a Cluster. Without them, time alone decides.
    * @param now in milliseconds, by a clock that only goes forward
    */
-  constructor(isWatched: boolean, now: () => number = () => performance.now()) {
+  constructor(isWatched: boolean, now: () => number = () => clock.monotonic()) {
     this.#isWatched = isWatched;
     this.#now = now;
   }

@@ -1,4 +1,5 @@
 import { Cluster, Command, type Redis } from 'ioredis';
+import { clock } from '../common/clock.ts';
 import type { RedisClient } from './connection.ts';
 
 /** Between two looks at who owns which slots, in milliseconds. */
@@ -80,9 +81,9 @@ export class Routes {
   /** Asks the Cluster who owns which slots, unless that was done just now. */
   #refresh(cluster: Cluster): Promise<void> {
     const last = this.#refreshes.get(cluster);
-    if (last !== undefined && performance.now() - last.at < REFRESH_AFTER_MS) return last.done;
+    if (last !== undefined && clock.monotonic() - last.at < REFRESH_AFTER_MS) return last.done;
     const done = refreshed(cluster);
-    this.#refreshes.set(cluster, { at: performance.now(), done });
+    this.#refreshes.set(cluster, { at: clock.monotonic(), done });
     return done;
   }
 }

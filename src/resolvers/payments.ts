@@ -1,3 +1,4 @@
+import { clock } from '../common/clock.ts';
 import { openCursor, sealCursor } from '../events/seal.ts';
 import type { Payments, RecordedPayment } from '../money/payments.ts';
 import { PAYMENT_CLASSES, type PaymentPlace, StoreUnavailableError } from '../money/record.ts';
@@ -119,7 +120,7 @@ function namedOf<T>(name: string, values: readonly T[] | null | undefined): read
 
 /** A record that says what was asked for. */
 const shown = (record: RecordedPayment | undefined): Payment | null =>
-  record?.asked == null ? null : paymentOf({ ...record, asked: record.asked }, Date.now());
+  record?.asked == null ? null : paymentOf({ ...record, asked: record.asked }, clock.now());
 
 interface Cursors {
   of(place: PaymentPlace): string;

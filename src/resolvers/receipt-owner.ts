@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { clock } from '../common/clock.ts';
 import type { Party } from '../common/party.ts';
 import type { UnattributedReason } from '../events/metrics.ts';
 import type { ReceiptOwner, ReceiptReader } from '../operation/context.ts';
@@ -69,7 +69,7 @@ export function createReceiptOwner(
     const asker = {
       owner,
       urgency: 'operations',
-      deadline: Date.now() + timeoutMs,
+      deadline: clock.now() + timeoutMs,
       signal: undefined,
     } as const;
     const underWay = readings.get(key);
@@ -101,11 +101,11 @@ export function createReceiptOwner(
     if (found?.owner !== undefined) return found.owner;
     const key = `${clientId} ${bodyId.toLowerCase()}`;
     if (refused.has(key)) return giveUp('refused');
-    if (!patience.mayTry(Date.now())) return giveUp('unavailable');
+    if (!patience.mayTry(clock.now())) return giveUp('unavailable');
     // The service may fail for this receipt alone, and answer for others that are asked about meanwhile.
     const own = new Patience();
     for (let attempt = 0; ; attempt += 1) {
-      const isFresh = Date.now() - Date.parse(event.receivedAt) <= FRESH_MS && attempt < LAGS.length;
+      const isFresh = clock.now() - Date.parse(event.receivedAt) <= FRESH_MS && attempt < LAGS.length;
       try {
         const owner = await findOnce(clientId, bodyId, !isFresh, reader);
         patience.succeeded();
@@ -118,11 +118,11 @@ export function createReceiptOwner(
           refused.set(key, true);
           return giveUp('refused');
         }
-        const now = Date.now();
+        const now = clock.now();
         const isSpent = patience.failed(now);
         if (own.failed(now) || isSpent) return giveUp('unavailable');
       }
-      await wait(LAGS[attempt] ?? LONGEST_LAG_MS);
+      await clock.sleep(LAGS[attempt] ?? LONGEST_LAG_MS);
     }
   };
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { entropy } from '../common/entropy.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Context } from '../operation/context.ts';
 import { identified, isObject, type JsonObject } from '../upstream/call/json.ts';
@@ -94,7 +94,7 @@ function registration(input: CreateWebhookInput, { ingress, session }: Context):
   return {
     client_id: clientId,
     url,
-    token: token ?? own ?? randomBytes(TOKEN_BYTES).toString('base64url'),
+    token: token ?? own ?? entropy.bytes(TOKEN_BYTES).toString('base64url'),
     webhook_type: input.type,
     auth_type: authType ?? DEFAULT_AUTH_TYPE,
   };

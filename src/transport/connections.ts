@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ClientAddress } from '../common/client-address.ts';
+import { clock } from '../common/clock.ts';
 
 /** How long a client may leave what it is sent unread, in milliseconds. */
 export const STALL_MS = 20_000;
@@ -49,10 +50,10 @@ export function createConnections(
       response.on('timeout', onTimeout);
       if (ending) makeLast(response);
       underWay.add(response);
-      const began = performance.now();
+      const began = clock.monotonic();
       response.on('close', () => {
         underWay.delete(response);
-        onClosed(response, performance.now() - began);
+        onClosed(response, clock.monotonic() - began);
       });
     },
     end() {

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { entropy } from '../common/entropy.ts';
 import { Waiters } from '../common/waiters.ts';
 import type { Incoming } from '../operation/context.ts';
 
@@ -13,7 +13,7 @@ export function incomingOf(
   openStream: Incoming['openStream'],
 ): Incoming {
   const given = request.headers['x-request-id'];
-  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : entropy.uuid();
   response.setHeader('x-request-id', requestId);
   const waiters = new Waiters();
   response.on('close', () => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { clock } from '../common/clock.ts';
 import type { Turns } from '../common/turns.ts';
 import { laneOfAddress } from '../operation/caller-keys.ts';
 import type { OpenStreams, StreamPlace } from './sockets/open-streams.ts';
@@ -87,6 +88,6 @@ export function acceptUpgrades(
 function refuse(socket: Duplex, status: string, headers = ''): void {
   socket.resume();
   socket.end(`HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`);
-  const timer = setTimeout(() => socket.destroy(), REFUSED_MS);
-  socket.once('close', () => clearTimeout(timer));
+  const timer = clock.setTimeout(() => socket.destroy(), REFUSED_MS);
+  socket.once('close', () => clock.clearTimeout(timer));
 }

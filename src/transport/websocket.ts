@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import {
   type DocumentNode,
@@ -12,6 +11,8 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { AlarmClock } from '../common/alarms.ts';
+import { clock } from '../common/clock.ts';
+import { entropy } from '../common/entropy.ts';
 import { PushStream } from '../common/push-stream.ts';
 import type { Rounds } from '../common/rounds.ts';
 import { sizeOf } from '../common/size.ts';
@@ -111,7 +112,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     caller,
     address,
   }: Pick<Incoming, 'authorization' | 'caller'> & { readonly address?: string | undefined }): Incoming => ({
-    requestId: randomUUID(),
+    requestId: entropy.uuid(),
     authorization,
     addressOf: address === undefined ? undefined : () => address,
     apiKey: undefined,
@@ -269,9 +270,9 @@ type Coming = Pick<Peer, 'address' | 'place'>;
 async function close(socket: WebSocket): Promise<void> {
   if (socket.readyState === socket.CLOSED) return;
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => socket.terminate(), STOP_TIMEOUT_MS);
+    const timer = clock.setTimeout(() => socket.terminate(), STOP_TIMEOUT_MS);
     socket.once('close', () => {
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       resolve();
     });
     socket.close(1012, 'Service restart');

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { clock } from '../common/clock.ts';
 import { type IsOwnHost, isOwnPage } from './same-origin.ts';
 
 /** What the page may ask of the sandbox's control, and nothing else of it. */
@@ -52,7 +53,7 @@ export async function controlSandbox(
   try {
     const answer = await fetch(`${sandboxUrl}${path}`, {
       method,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: clock.timeoutSignal(TIMEOUT_MS),
       ...(method === 'POST' ? { body, headers: { 'content-type': 'application/json' } } : {}),
     });
     const text = await answer.text();

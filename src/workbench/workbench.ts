@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { entropy } from '../common/entropy.ts';
 import { createAssets } from './assets.ts';
 import { controlSandbox, type EmbeddedSandbox } from './sandbox-control.ts';
 
@@ -63,7 +63,7 @@ export function createWorkbench(
 ): Workbench {
   const beneath = `${graphPath}/workbench/`;
   const assets = createAssets();
-  const instance = randomUUID();
+  const instance = entropy.uuid();
 
   const session = (
     request: IncomingMessage,

@@ -1,3 +1,4 @@
+import { ambient } from './ambient.ts';
 import { Pause } from './pause.ts';
 import {
   type Catching,
@@ -66,7 +67,7 @@ export function connect<Data, Variables>(
         over = true;
         open = false;
         off?.();
-        if (Date.now() - openedAt > STEADY_MS) pause.reset();
+        if (ambient.now() - openedAt > STEADY_MS) pause.reset();
         resolve(cause);
       };
       leave = () => end(LEFT);
@@ -74,7 +75,7 @@ export function connect<Data, Variables>(
         opened(catching) {
           if (over || open) return;
           open = true;
-          openedAt = Date.now();
+          openedAt = ambient.now();
           observer.opened(catching);
         },
         next({ data, errors }) {

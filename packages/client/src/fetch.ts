@@ -1,3 +1,4 @@
+import { ambient, type Timer } from './ambient.ts';
 import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
 import { type Answer, type Details, type Source, within } from './source.ts';
@@ -52,11 +53,11 @@ export function createFetch(options: FetchOptions): Source {
       }),
     ...checkable((document, variables, sink, details = {}) => {
       const left = new AbortController();
-      let quiet: ReturnType<typeof setTimeout> | undefined;
+      let quiet: Timer | undefined;
       let isLeft = false;
       const alive = () => {
-        clearTimeout(quiet);
-        quiet = setTimeout(() => left.abort(new Error('The stream has gone silent.')), silentForMs);
+        ambient.clearTimeout(quiet);
+        quiet = ambient.setTimeout(() => left.abort(new Error('The stream has gone silent.')), silentForMs);
       };
       const stream = async () => {
         alive();
@@ -77,7 +78,7 @@ export function createFetch(options: FetchOptions): Source {
         throw new ConnectionLost('The stream was cut off.');
       };
       const end = (cause?: unknown) => {
-        clearTimeout(quiet);
+        ambient.clearTimeout(quiet);
         if (cause !== undefined && !isLeft) {
           const { code } = cause as { readonly code?: number };
           onConnection?.({ state: 'lost', code, cause });

@@ -1,4 +1,5 @@
 import { type Client, type ClientOptions, createClient } from 'graphql-sse';
+import { ambient, type Timer } from './ambient.ts';
 import { checkable, createFetch, type FetchOptions, tokens, unreachable } from './fetch.ts';
 import { requestOf } from './request.ts';
 import type { Answer, Source } from './source.ts';
@@ -64,11 +65,11 @@ export function createEventStreams(options: FetchOptions): EventStreams {
 function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number): typeof globalThis.fetch {
   return async (input, init) => {
     const dead = new AbortController();
-    let quiet: ReturnType<typeof setTimeout> | undefined;
-    const still = () => clearTimeout(quiet);
+    let quiet: Timer | undefined;
+    const still = () => ambient.clearTimeout(quiet);
     const alive = () => {
       still();
-      quiet = setTimeout(() => dead.abort(new Error('The stream has gone silent.')), silentForMs);
+      quiet = ambient.setTimeout(() => dead.abort(new Error('The stream has gone silent.')), silentForMs);
     };
     init?.signal?.addEventListener('abort', () => {
       still();

@@ -1,4 +1,5 @@
 import { type Client, type ClientOptions, createClient, type FormattedExecutionResult } from 'graphql-ws';
+import { ambient, type Timer } from './ambient.ts';
 import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
 import { type Answer, type Source, within } from './source.ts';
@@ -75,16 +76,16 @@ export function createSocket(options: SocketOptions): Socket {
   /** What a subscription is told of its place in the log, by the id of its operation. */
   const bookmarks = new Map<string, (cursor: string) => void>();
   let lastId = 0;
-  let overdue: ReturnType<typeof setTimeout> | undefined;
+  let overdue: Timer | undefined;
   /** The token for the connection that is being made, or why there is none. */
   let given = (): string => '';
   let socket: OpenSocket | undefined;
   /** A peer that is gone without a word answers nothing. */
   const expect = (withinMs = heartbeat.withinMs) => {
-    clearTimeout(overdue);
-    overdue = setTimeout(() => client.terminate(), withinMs);
+    ambient.clearTimeout(overdue);
+    overdue = ambient.setTimeout(() => client.terminate(), withinMs);
   };
-  const heard = () => clearTimeout(overdue);
+  const heard = () => ambient.clearTimeout(overdue);
   const client = createClient({
     // The token is there before the socket: the gateway does not wait long for one. graphql-ws takes no failure here.
     async url() {
@@ -170,7 +171,7 @@ export function createSocket(options: SocketOptions): Socket {
     return () => {
       stop();
       // graphql-ws counts a subscription as gone twice that is left while its `complete` is being read.
-      setTimeout(leave);
+      ambient.setTimeout(leave);
     };
   };
 
@@ -190,7 +191,7 @@ export function createSocket(options: SocketOptions): Socket {
                 next: resolve,
                 bookmark() {},
                 ended(cause) {
-                  setTimeout(() => leave());
+                  ambient.setTimeout(() => leave());
                   reject(cause ?? new Error('The gateway gave no answer.'));
                 },
               },

@@ -1,3 +1,5 @@
+import { ambient, type Timer } from './ambient.ts';
+
 const FIRST_MS = 100;
 /** While somebody may be waiting at the screen, and after that. */
 const SHORT_MS = 500;
@@ -23,22 +25,22 @@ export class Pause {
 
   /** Waits, at least for `leastMs`, unless woken. */
   async next(leastMs = 0): Promise<void> {
-    const now = Date.now();
+    const now = ambient.now();
     if (this.#tries === 0) this.#since = now;
     const most = now - this.#since < SHORT_FOR_MS ? SHORT_MS : LONG_MS;
-    const backoff = Math.min(FIRST_MS * 2 ** this.#tries, most) * (0.5 + Math.random() / 2);
+    const backoff = Math.min(FIRST_MS * 2 ** this.#tries, most) * (0.5 + ambient.random() / 2);
     this.#tries += 1;
     await this.wait(Math.max(backoff, leastMs));
   }
 
   /** Waits until woken, or, where a time in milliseconds is given, at most that long. */
   async wait(ms?: number): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    let timer: Timer | undefined;
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
-      if (ms !== undefined) timer = setTimeout(resolve, ms);
+      if (ms !== undefined) timer = ambient.setTimeout(resolve, ms);
     });
-    clearTimeout(timer);
+    ambient.clearTimeout(timer);
     this.#wake = undefined;
   }
 }

@@ -1,3 +1,4 @@
+import { ambient } from './ambient.ts';
 import { fieldOf, rootField } from './documents.ts';
 import { changeIntents, type Intent, type IntentStore, isSameInput, randomKey } from './intents.ts';
 import { Pause } from './pause.ts';
@@ -74,7 +75,7 @@ export async function pay<
       mutation: rootField(mutation, 'mutation') ?? 'mutation',
       // An input is an object of the fields that the schema gives it.
       input: input as Readonly<Record<string, unknown>>,
-      createdAt: new Date().toISOString(),
+      createdAt: new Date(ambient.now()).toISOString(),
       unanswered: 0,
     },
     intent: undefined,
@@ -82,7 +83,7 @@ export async function pay<
       // The fields are those that the caller gave, and the key that they lacked.
       ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs),
   };
-  const settled = await ended(payment, Date.now() + patienceMs);
+  const settled = await ended(payment, ambient.now() + patienceMs);
   const { intent = payment.fresh } = payment;
   return {
     // What settled it is a result of this very mutation.
@@ -91,7 +92,7 @@ export async function pay<
     acknowledge: async () => {
       // What is shown as unknown has not been seen to be done, whatever is known by now.
       if (!isClear(settled)) return;
-      const acknowledgedAt = new Date().toISOString();
+      const acknowledgedAt = new Date(ambient.now()).toISOString();
       await changeIntents(store, (intents) =>
         intents.map((kept) =>
           kept.idempotencyKey === intent.idempotencyKey ? { ...kept, acknowledgedAt } : kept,
@@ -137,7 +138,7 @@ async function ended(payment: Payment, until: number): Promise<Settled<PaymentRe
     const told = await send(payment);
     if (isClear(told) || (told.status === 'unknown' && !told.safeToRetry)) return told;
     const waitMs = told.status === 'nothing' ? retryAfterOf(told.cause) : 0;
-    const isOver = Date.now() + waitMs > until;
+    const isOver = ambient.now() + waitMs > until;
     if (told.status === 'nothing' && (isOver || isFinal(told.cause))) return giveUp(payment, told.cause);
     if (isOver) return told.status === 'unknown' ? told : unknown('No answer came.', true);
     await pause.next(waitMs);
@@ -227,12 +228,12 @@ const isOver = (kept: Intent, fresh: Intent): boolean =>
     ? kept.mutation === fresh.mutation &&
       isSameInput(kept.input, fresh.input) &&
       !isSamePayment(kept, fresh) &&
-      Date.now() - Date.parse(kept.createdAt) > ACKNOWLEDGED_MS
-    : Date.now() - Date.parse(kept.acknowledgedAt) > ACKNOWLEDGED_MS;
+      ambient.now() - Date.parse(kept.createdAt) > ACKNOWLEDGED_MS
+    : ambient.now() - Date.parse(kept.acknowledgedAt) > ACKNOWLEDGED_MS;
 
 /** Whether the gateway still knows a key of this time. A clock that was put back says nothing. */
 const isKnown = (createdAt: string): boolean => {
-  const age = Date.now() - Date.parse(createdAt);
+  const age = ambient.now() - Date.parse(createdAt);
   return age > -DAY_MS && age < KNOWN_MS;
 };
 
@@ -288,7 +289,7 @@ function settle(result: unknown): Settled<PaymentResult> | undefined {
   const name = String(__typename);
   if (name.endsWith('Success')) return { status: 'done', result: result as never };
   if (name === 'OutcomeUnknown') {
-    const isOver = typeof retryUntil === 'string' && Date.parse(retryUntil) <= Date.now();
+    const isOver = typeof retryUntil === 'string' && Date.parse(retryUntil) <= ambient.now();
     return unknown(String(message), safeToRetry === true && !isOver);
   }
   if (name !== '') return { status: 'refused', code: String(code ?? 'REFUSED'), message: String(message) };

@@ -1,3 +1,5 @@
+import { ambient } from './ambient.ts';
+
 /** What comes and goes with the app and its network. */
 export interface Present {
   suspend(): void;
@@ -16,16 +18,16 @@ const SLEPT_MS = 15_000;
  * or that the page was frozen. Where nothing tells, tries alone find out.
  */
 export const presence: Presence = (present) => {
-  let seen = Date.now();
+  let seen = ambient.now();
   const { document, addEventListener, removeEventListener } = globalThis as Partial<typeof globalThis>;
   /** A page that nobody sees is woken now and then: that is no reason to come back. */
   const look = () => {
     if (document?.hidden) return;
-    const slept = Date.now() - seen > SLEPT_MS;
-    seen = Date.now();
+    const slept = ambient.now() - seen > SLEPT_MS;
+    seen = ambient.now();
     if (slept) present.resume();
   };
-  const timer: unknown = setInterval(look, TICK_MS);
+  const timer = ambient.setInterval(look, TICK_MS);
   // Node's own timers, which keep nobody from ending.
   (timer as { unref?(): void }).unref?.();
   const resume = () => present.resume();
@@ -36,7 +38,7 @@ export const presence: Presence = (present) => {
   ] as const;
   for (const [name, listener] of events) addEventListener?.(name, listener, true);
   return () => {
-    clearInterval(timer as number);
+    ambient.clearInterval(timer);
     for (const [name, listener] of events) removeEventListener?.(name, listener, true);
   };
 };

@@ -1,3 +1,5 @@
+import { ambient, type Timer } from './ambient.ts';
+
 /**
  * A document that carries the types of its result and variables, as graphql-codegen, gql.tada and `typed` make them: a
  * text, a parsed document, or what a compiler made of it.
@@ -150,18 +152,18 @@ export async function within<Value>(
   work: (signal: AbortSignal) => Value | Promise<Value>,
 ): Promise<Value> {
   const late = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer: Timer | undefined;
   try {
     return await Promise.race([
       work(late.signal),
       new Promise<never>((_, reject) => {
-        timer = setTimeout(() => {
+        timer = ambient.setTimeout(() => {
           reject(new Error('No answer came.'));
           late.abort();
         }, ms);
       }),
     ]);
   } finally {
-    clearTimeout(timer);
+    ambient.clearTimeout(timer);
   }
 }

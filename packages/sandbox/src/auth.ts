@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
+import { ambient } from './ambient.ts';
 import { otherClient, unauthenticated } from './errors.ts';
 import { type Env, routeTemplate } from './http.ts';
 import type { Client, Credential, Token } from './state.ts';
@@ -31,7 +32,7 @@ export function authenticate(world: World): MiddlewareHandler<Env> {
 /** Signs a JWT for the client, and forgets expired ones. Its life runs on real time. */
 export async function issueToken(world: World, client: Client, credential: Credential): Promise<Token> {
   const { choices, state } = world;
-  const now = Date.now();
+  const now = ambient.now();
   for (const [text, token] of state.tokens) {
     const superseded = choices.newTokenEndsOlder && token.clientId === client.id;
     if (token.expiresAt <= now || superseded) state.tokens.delete(text);
@@ -78,7 +79,7 @@ async function clientOfToken(world: World, header: string | undefined): Promise<
   if (jwt === undefined) return undefined;
   const token = state.tokens.get(jwt);
   if (token !== undefined)
-    return token.expiresAt > Date.now() ? state.clients.get(token.clientId) : undefined;
+    return token.expiresAt > ambient.now() ? state.clients.get(token.clientId) : undefined;
   // What is not kept has been ended by a newer one.
   if (choices.newTokenEndsOlder) return undefined;
   try {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { ambient } from './ambient.ts';
 import { startSandbox } from './start.ts';
 
 const HELP = `Usage: npx @pasarela/sandbox [options]
@@ -81,7 +81,7 @@ function readOptions(): z.infer<typeof settings> {
 const { port, speed, seed, customers, hosts, 'webhook-hosts': webhookHosts } = readOptions();
 try {
   // Receivers may remember the messages of an earlier start.
-  const run = randomUUID();
+  const run = ambient.uuid();
   const sandbox = await startSandbox({ port, speed, seed, customers, hosts, webhookHosts, run });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void sandbox.stop().then(() => process.exit()));

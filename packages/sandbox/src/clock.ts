@@ -1,3 +1,4 @@
+import { ambient, type Timer } from './ambient.ts';
 import type { Logger } from './logger.ts';
 
 type Task = () => void | Promise<void>;
@@ -23,7 +24,7 @@ export class Clock {
   readonly #running = new Set<Promise<void>>();
   #simulated: number;
   #since: number | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #steps: Promise<void> = Promise.resolve();
   #stepping = false;
   #stopped = false;
@@ -39,7 +40,7 @@ export class Clock {
   now(): number {
     return this.#since === undefined
       ? this.#simulated
-      : this.#simulated + (performance.now() - this.#since) * this.speed;
+      : this.#simulated + (ambient.monotonic() - this.#since) * this.speed;
   }
 
   /** Runs `task` once simulated time reaches `at` (ms since the epoch). */
@@ -52,7 +53,7 @@ export class Clock {
 
   /** Lets time run. */
   start(): void {
-    this.#since = performance.now();
+    this.#since = ambient.monotonic();
     this.#arm();
   }
 
@@ -65,7 +66,7 @@ export class Clock {
   /** Nothing runs any more. */
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    ambient.clearTimeout(this.#timer);
     this.#entries.length = 0;
   }
 
@@ -75,7 +76,7 @@ export class Clock {
     // Time stands still between the steps, else a task would see a moment later than the one it was due at.
     this.#hold(this.now());
     this.#stepping = true;
-    clearTimeout(this.#timer);
+    ambient.clearTimeout(this.#timer);
     this.#timer = undefined;
     for (let next = this.#takeDue(target); next !== undefined; next = this.#takeDue(target)) {
       this.#hold(Math.max(this.#simulated, next.at));
@@ -103,9 +104,9 @@ export class Clock {
     if (next === undefined || this.#stepping || this.#stopped) return;
     const wait = next.at - this.now();
     if (wait > 0 && (this.#since === undefined || this.speed === 0)) return;
-    clearTimeout(this.#timer);
+    ambient.clearTimeout(this.#timer);
     const delay = wait <= 0 ? 0 : Math.min(Math.ceil(wait / this.speed), LONGEST_TIMER_MS);
-    this.#timer = setTimeout(() => this.#runDue(), delay);
+    this.#timer = ambient.setTimeout(() => this.#runDue(), delay);
     this.#timer.unref();
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ambient } from './ambient.ts';
 import { parseCents } from './amounts.ts';
 import { activeCredential, issueToken } from './auth.ts';
 import {
@@ -184,7 +185,7 @@ export class Control {
 
 /** The client's newest token that is still good for a while, or a fresh one. */
 export async function currentToken(world: World, client: Client): Promise<Token> {
-  const soon = Date.now() + (world.choices.tokenTtlSeconds * 1000) / 5;
+  const soon = ambient.now() + (world.choices.tokenTtlSeconds * 1000) / 5;
   const newest = world.state.tokens
     .values()
     .filter(({ clientId, expiresAt }) => clientId === client.id && expiresAt > soon)

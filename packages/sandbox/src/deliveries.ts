@@ -1,4 +1,5 @@
 import type { Agent } from 'undici';
+import { ambient } from './ambient.ts';
 import type { Choices } from './choices.ts';
 import type { Clock } from './clock.ts';
 import type { Ids } from './ids.ts';
@@ -199,7 +200,10 @@ export class Deliveries {
       method: 'POST',
       headers: { 'content-type': 'application/json', [header]: prefix + webhook.token },
       body: payload,
-      signal: AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(this.#choices.deliveryTimeoutMs)]),
+      signal: AbortSignal.any([
+        this.#stopping.signal,
+        ambient.timeoutSignal(this.#choices.deliveryTimeoutMs),
+      ]),
     });
     return { status: reply.statusCode, body: await readText(reply.body) };
   }

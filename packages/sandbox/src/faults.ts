@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { MiddlewareHandler } from 'hono';
 import { z } from 'zod';
+import { ambient } from './ambient.ts';
 import type { Ctx, Env } from './http.ts';
 
 /**
@@ -104,7 +104,7 @@ export function injectFaults(faults: Faults): MiddlewareHandler<Env> {
 /** The place where a `delayMs` fault holds the work up. */
 export const delayWork: MiddlewareHandler<Env> = async (c, next) => {
   const delayMs = c.get('delayMs');
-  if (delayMs !== undefined) await sleep(delayMs, undefined, { ref: false });
+  if (delayMs !== undefined) await ambient.sleep(delayMs);
   return next();
 };
 

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { MiddlewareHandler } from 'hono';
+import { ambient } from './ambient.ts';
 import { preconditionFailed } from './errors.ts';
 import { spoil } from './faults.ts';
 import type { Env } from './http.ts';
@@ -51,6 +51,6 @@ export const magicAnswers: MiddlewareHandler<Env> = async (c, next) => {
   await next();
   const performed = c.get('performed');
   const magic = performed === undefined ? undefined : magicOf(performed);
-  if (magic === 'late answer') await sleep(LATE_ANSWER_MS, undefined, { ref: false });
+  if (magic === 'late answer') await ambient.sleep(LATE_ANSWER_MS);
   if (magic === 'lost answer') await spoil(c, 'reset-after-commit');
 };

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Server } from 'node:http';
 import { createRequire } from 'node:module';
+import { ambient } from './ambient.ts';
 import { buildApp } from './app.ts';
 import { type Choices, defaultChoices } from './choices.ts';
 import { ClabeIssuer } from './clabe.ts';
@@ -139,7 +140,7 @@ const endpointsOf = ({ routes }: App): ReadonlySet<string> =>
   );
 
 function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): World {
-  const clock = new Clock(options.speed, Date.now() - HISTORY_MS, logger);
+  const clock = new Clock(options.speed, ambient.now() - HISTORY_MS, logger);
   const ids = new Ids(options.seed);
   const state = new State();
   const webhookHosts = options.webhookHosts ?? [];

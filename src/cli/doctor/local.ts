@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { ConfigError, readEnvironment, type Variables } from '../../app/config.ts';
 import { doubtsOf, readMisspellings, weaknessesOf } from '../../app/config-hints.ts';
 import { readTrustedDocuments } from '../../app/trusted-documents-file.ts';
+import { clock } from '../../common/clock.ts';
 import { isEarlierSpoolName } from '../../events/spool/earlier-spools.ts';
 import { isSpoolName } from '../../events/spool/spool.ts';
 import { gatewayOrigin } from '../address.ts';
@@ -122,7 +123,7 @@ export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Fi
   const url = gatewayOrigin(HOST, PORT);
   const other = 'Choose another PORT, or end the program that has this one.';
   try {
-    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await fetch(`${url}/readyz`, { signal: clock.timeoutSignal(TIMEOUT_MS) });
     const state = Readiness.safeParse(await response.json().catch(() => undefined)).data;
     if (state === undefined) found.failure(`what answers at ${url} is not the gateway`, other);
     else if (state.status === 'ready') found.ok(`runs at ${url}, and is ready`);

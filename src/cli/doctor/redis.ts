@@ -1,4 +1,5 @@
 import type { Variables } from '../../app/config.ts';
+import { clock } from '../../common/clock.ts';
 import { redisWarnings } from '../../events/redis/settings.ts';
 import { connectRedis, type RedisClient } from '../../redis/connection.ts';
 import { DurableWrites } from '../../redis/durable-write.ts';
@@ -97,14 +98,14 @@ export async function lookAtRedis({ REDIS_URL, UPSTREAM_URL }: Variables): Promi
 function ready(redis: RedisClient): Promise<void> {
   return new Promise((resolved, rejected) => {
     let last = new Error(`no answer within ${TIMEOUT_MS} ms`);
-    const timer = setTimeout(() => rejected(last), TIMEOUT_MS);
+    const timer = clock.setTimeout(() => rejected(last), TIMEOUT_MS);
     redis.on('error', (error: Error) => {
       last = error;
       // Neither a wrong password nor a certificate becomes right by waiting.
       if (/NOAUTH|WRONGPASS|NOPERM|certificate/.test(reasonOf(error))) rejected(error);
     });
     redis.once('ready', () => {
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       resolved();
     });
   });

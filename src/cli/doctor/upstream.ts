@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Variables } from '../../app/config.ts';
 import { UnauthenticatedError } from '../../auth/authenticator.ts';
 import { readToken } from '../../auth/passthrough.ts';
+import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import { readInstrumentPage } from '../../upstream/instruments.ts';
@@ -29,7 +30,7 @@ export async function lookAtUpstream(variables: Variables): Promise<readonly Fin
     // Without a credential: the service refuses it, and so shows that it is there.
     response = await fetch(`${origin}/v1/banks`, {
       redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: clock.timeoutSignal(TIMEOUT_MS),
     });
     await response.body?.cancel();
   } catch (error) {
@@ -54,7 +55,7 @@ export async function lookAtUpstream(variables: Variables): Promise<readonly Fin
 
 function lookAtClock(date: string | null): readonly Finding[] {
   const found = new Findings('clock');
-  const skew = date === null ? Number.NaN : Date.now() - Date.parse(date);
+  const skew = date === null ? Number.NaN : clock.now() - Date.parse(date);
   if (Number.isNaN(skew)) {
     found.skipped('the service does not tell the time');
   } else if (Math.abs(skew) > SKEW_MS) {
@@ -137,7 +138,7 @@ function lookInside(variables: Variables, found: Findings): boolean {
     return false;
   }
   const { candidates, expiresAt } = readToken(token, claims);
-  if (expiresAt !== undefined && expiresAt <= Date.now()) {
+  if (expiresAt !== undefined && expiresAt <= clock.now()) {
     found.failure(`PASARELA_TOKEN ended at ${new Date(expiresAt).toISOString()}`, NEW_TOKEN);
     return false;
   }
@@ -171,7 +172,7 @@ export async function lookAtIdentity({
   const cure =
     'Correct AUTH_JWKS_URL: it is the jwks_uri of the provider, as its /.well-known/openid-configuration says.';
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await fetch(url, { signal: clock.timeoutSignal(TIMEOUT_MS) });
     const keys = KeySet.safeParse(await response.json().catch(() => undefined)).data?.keys;
     if (keys === undefined) found.failure(`${url} shows no key set (status ${response.status})`, cure);
     else found.ok(`${url} shows ${keys.length} keys`);

@@ -1,4 +1,5 @@
 import type { Variables } from '../../app/config.ts';
+import { clock } from '../../common/clock.ts';
 import { isLoopback } from '../../common/loopback.ts';
 import type { EventType } from '../../events/log.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
@@ -38,7 +39,7 @@ export async function lookAtAddress({ PUBLIC_URL, UPSTREAM_URL }: Variables): Pr
     const response = await fetch(`${PUBLIC_URL}/webhooks/doctor/CEP/unsigned`, {
       method: 'POST',
       redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: clock.timeoutSignal(TIMEOUT_MS),
     });
     await response.body?.cancel();
     if (response.status === 401) found.ok(`${PUBLIC_URL} leads to a gateway`);

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { clock, type Timer } from '../../common/clock.ts';
 import { SingleFlight } from '../../common/single-flight.ts';
 import { isUnbroken } from '../chain.ts';
 import { encodeCursor, type Place } from '../cursor.ts';
@@ -42,7 +42,7 @@ export class Feed implements Listener {
   /** Entries that arrived while the log was being read. */
   #pending: Entry[] = [];
   #readAgain = false;
-  #retry: NodeJS.Timeout | undefined;
+  #retry: Timer | undefined;
 
   constructor(clientId: string, source: Source, topics: EventTopics, owner: FeedOwner) {
     this.clientId = clientId;
@@ -67,7 +67,7 @@ export class Feed implements Listener {
     if (!this.#members.delete(member)) return;
     this.#owner.sized(-1);
     if (this.#members.size > 0) return;
-    clearTimeout(this.#retry);
+    clock.clearTimeout(this.#retry);
     this.#owner.idle();
   }
 
@@ -176,8 +176,8 @@ export class Feed implements Listener {
     this.settle().catch(() => {
       // The log cannot be read now, and nothing tells when it can be again: the connection that reads is not the one that
       // is subscribed. A doubt lasts until it is settled.
-      clearTimeout(this.#retry);
-      if (this.#members.size > 0) this.#retry = setTimeout(() => this.resync(), RETRY_MS).unref();
+      clock.clearTimeout(this.#retry);
+      if (this.#members.size > 0) this.#retry = clock.setTimeout(() => this.resync(), RETRY_MS).unref();
     });
   }
 
@@ -212,7 +212,7 @@ export class Feed implements Listener {
     for (const member of full) member.flow?.();
     if (slice.hasMore) {
       this.#readAgain = true;
-      await nextTurn();
+      await clock.immediate();
     }
   }
 

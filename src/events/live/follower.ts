@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { clock } from '../../common/clock.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
 import type { Place } from '../cursor.ts';
 import type { Entry } from '../entry.ts';
@@ -182,7 +182,7 @@ export class Follower extends PushStream<StoredEvent> implements Member {
       await this.#advance();
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
-      await pause(RETRY_MS, undefined, { ref: false });
+      await clock.sleep(RETRY_MS, { ref: false });
     }
   }
 

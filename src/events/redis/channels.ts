@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { inTime } from '../../redis/in-time.ts';
@@ -38,7 +39,7 @@ export class RedisChannels {
   #renewing = false;
   /** What is to be subscribed in the next round. */
   #next: 'nothing' | 'lost' | 'all' = 'nothing';
-  #retry: NodeJS.Timeout | undefined;
+  #retry: Timer | undefined;
   #failing = false;
 
   constructor(open: (events: SubscriberEvents) => Subscribers, logger: Logger, metrics: EventMetrics) {
@@ -89,7 +90,7 @@ export class RedisChannels {
   }
 
   stop(): void {
-    clearTimeout(this.#retry);
+    clock.clearTimeout(this.#retry);
     this.#subscriptions.clear();
     this.#subscribers.stop();
   }
@@ -116,10 +117,12 @@ export class RedisChannels {
 
   #renewLater(): void {
     if (this.#subscriptions.size === 0) return;
-    this.#retry ??= setTimeout(() => {
-      this.#retry = undefined;
-      this.#renew('lost');
-    }, RETRY_MS).unref();
+    this.#retry ??= clock
+      .setTimeout(() => {
+        this.#retry = undefined;
+        this.#renew('lost');
+      }, RETRY_MS)
+      .unref();
   }
 
   #renew(what: 'lost' | 'all'): void {

@@ -1,4 +1,5 @@
 import { Cluster } from 'ioredis';
+import { clock, type Timer } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
 import { connectRedis, connectRedisNode, type RedisClient } from '../../redis/connection.ts';
 import { DurableWrites } from '../../redis/durable-write.ts';
@@ -72,7 +73,7 @@ export class RedisLog extends LogReader implements RemoteLog {
   readonly #reader: RedisClient;
   readonly #writers: RedisWriters;
   readonly #publish: 'PUBLISH' | 'SPUBLISH';
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
 
   constructor(options: RedisLogOptions) {
     const { redisUrl, logger, metrics, now } = options;
@@ -104,7 +105,7 @@ export class RedisLog extends LogReader implements RemoteLog {
     this.#channels = channels;
     this.#reader = reader;
     this.#publish = reader instanceof Cluster ? 'SPUBLISH' : 'PUBLISH';
-    this.#timer = setInterval(() => {
+    this.#timer = clock.setInterval(() => {
       channels.check();
       void this.#writers.inspect();
     }, CHECK_EVERY_MS);
@@ -116,12 +117,12 @@ export class RedisLog extends LogReader implements RemoteLog {
     const ready = this.#connections().map(
       (connection) => new Promise((resolve) => connection.once('ready', resolve)),
     );
-    let timer: NodeJS.Timeout | undefined;
+    let timer: Timer | undefined;
     const enough = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, TIMEOUT_MS);
+      timer = clock.setTimeout(resolve, TIMEOUT_MS);
     });
     await Promise.race([Promise.all(ready), enough]);
-    clearTimeout(timer);
+    clock.clearTimeout(timer);
   }
 
   async append(clientId: string, event: NewEvent): Promise<Appended> {
@@ -172,11 +173,11 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   async health(): Promise<EventLogHealth> {
-    const began = performance.now();
+    const began = clock.monotonic();
     let milliseconds = READ_TIMEOUT_MS;
     const readable = inTime(this.#reader.ping(), READ_TIMEOUT_MS).then(
       () => {
-        milliseconds = performance.now() - began;
+        milliseconds = clock.monotonic() - began;
         return true;
       },
       () => false,
@@ -195,7 +196,7 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   override async stop(withinMs?: number): Promise<void> {
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     await super.stop(withinMs);
     this.#channels.stop();
     for (const connection of this.#connections()) connection.disconnect();

@@ -1,3 +1,4 @@
+import { clock } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type RedisWarning, redisWarnings } from './settings.ts';
@@ -23,7 +24,7 @@ export class SettingsWatch {
 
   /** By what Redis may lose what it has taken, as sentences for the operator; they are looked for again meanwhile. */
   get risks(): readonly string[] {
-    if (performance.now() - this.#lookedAt >= FRESH_FOR_MS) void this.look();
+    if (clock.monotonic() - this.#lookedAt >= FRESH_FOR_MS) void this.look();
     return this.#found.filter(({ isRisk }) => isRisk).map(({ text }) => text);
   }
 
@@ -36,7 +37,7 @@ export class SettingsWatch {
   }
 
   async #look(): Promise<void> {
-    this.#lookedAt = performance.now();
+    this.#lookedAt = clock.monotonic();
     // A Redis that is away tells nothing of its settings.
     if (this.#redis.status !== 'ready') return;
     const found = await redisWarnings(this.#redis, this.#url);

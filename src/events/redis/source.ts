@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { entropy } from '../../common/entropy.ts';
 import { SingleFlight } from '../../common/single-flight.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { inTime } from '../../redis/in-time.ts';
@@ -160,7 +160,7 @@ export class RedisSource implements Source {
     let key = this.#sealKeys.get(clientId);
     if (key === undefined || key !== current) {
       // A key that is there may be one that a failover is about to lose, with every cursor that it sealed.
-      const proposed = randomBytes(SEAL_KEY_BYTES).toString('base64url');
+      const proposed = entropy.bytes(SEAL_KEY_BYTES).toString('base64url');
       key = word((await this.#writers.run(SEAL_KEY, [meta], [proposed]))[0]);
       this.#sealKeys.set(clientId, key);
     }

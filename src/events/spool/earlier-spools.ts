@@ -9,6 +9,8 @@ import {
   statSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { clock } from '../../common/clock.ts';
+import { entropy } from '../../common/entropy.ts';
 
 /** A version that uses these files looks into every one of them each 10 s. It was missed three times by then, in milliseconds. */
 const SILENT_FOR_MS = 30_000;
@@ -37,11 +39,11 @@ export class EarlierSpools {
    * @param onBusy is called whenever a process of an earlier version has been noticed
    * @param now in milliseconds, by a clock that only goes forward
    */
-  constructor(dataDir: string, onBusy: () => void, now: () => number = () => performance.now()) {
+  constructor(dataDir: string, onBusy: () => void, now: () => number = () => clock.monotonic()) {
     this.#dataDir = dataDir;
     this.#now = now;
     this.#onBusy = onBusy;
-    const number = FIRST_BAIT + Math.floor(Math.random() * BAITS);
+    const number = FIRST_BAIT + Math.floor(entropy.random() * BAITS);
     this.#bait = join(dataDir, `spool-${number}.sqlite`);
   }
 

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { clock, type Timer } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
 import { type LogBounds, StoreUnavailableError } from '../errors.ts';
 import type {
@@ -50,7 +50,7 @@ export class SpooledLog implements EventLog {
   readonly #options: SpooledLogOptions;
   readonly #log: RemoteLog;
   readonly #stopping = new AbortController();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
   /** Own first; after it those that processes which ended have left. */
   #spools: Spool[] = [];
   #own: Spool | undefined;
@@ -66,7 +66,7 @@ export class SpooledLog implements EventLog {
     this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
     this.#ownSpool();
     this.#adopt();
-    this.#timer = setInterval(() => this.#adopt(), ADOPT_EVERY_MS);
+    this.#timer = clock.setInterval(() => this.#adopt(), ADOPT_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -139,7 +139,7 @@ export class SpooledLog implements EventLog {
   }
 
   async stop(withinMs?: number): Promise<void> {
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     this.#stopping.abort();
     await this.#log.stop(withinMs);
     await this.#draining;
@@ -237,7 +237,7 @@ export class SpooledLog implements EventLog {
         if (moved.every(Boolean)) {
           delay = RETRY_MS.first;
         } else {
-          await pause(delay, undefined, { signal, ref: false });
+          await clock.sleep(delay, { signal, ref: false });
           delay = Math.min(delay * 2, RETRY_MS.longest);
         }
       }
@@ -300,6 +300,6 @@ export class SpooledLog implements EventLog {
   }
 
   async #patiently(work: Promise<void>): Promise<void> {
-    await Promise.race([work, pause(PATIENCE_MS, undefined, { ref: false })]);
+    await Promise.race([work, clock.sleep(PATIENCE_MS, { ref: false })]);
   }
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { clock } from '../../common/clock.ts';
 import { transaction } from '../../common/sqlite-transaction.ts';
 
 interface Job {
@@ -23,7 +24,7 @@ export class SqliteBatch {
   run<T>(work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       let result: T;
-      if (this.#jobs.length === 0) setImmediate(() => this.#flush());
+      if (this.#jobs.length === 0) clock.setImmediate(() => this.#flush());
       this.#jobs.push({
         work: () => {
           result = work();

@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { entropy } from '../../common/entropy.ts';
 import { newEpoch, type Place } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
@@ -37,7 +37,7 @@ export class SqliteSource implements Source {
     if (life === undefined) database.prepare('INSERT INTO life VALUES (?)').run(this.epoch);
     database
       .prepare('INSERT OR IGNORE INTO seal (id, key) VALUES (1, ?)')
-      .run(randomBytes(SEAL_KEY_BYTES).toString('base64url'));
+      .run(entropy.bytes(SEAL_KEY_BYTES).toString('base64url'));
     this.#sealKey = Buffer.from(text(database.prepare('SELECT key FROM seal').get()?.['key']), 'base64url');
     this.#statements = {
       last: database.prepare(

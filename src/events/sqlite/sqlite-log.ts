@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { entropy } from '../../common/entropy.ts';
 import { RunningClock } from '../../common/running-clock.ts';
 import { transaction } from '../../common/sqlite-transaction.ts';
 import { encodeCursor } from '../cursor.ts';
@@ -62,7 +62,7 @@ export class SqliteLog extends LogReader implements EventLog {
   readonly #store: SqliteSource;
   readonly #clock: RunningClock;
   /** Names this opening of the file; no copy of the file can know it. */
-  readonly #run = randomBytes(6).toString('hex');
+  readonly #run = entropy.bytes(6).toString('hex');
   readonly #statements: Record<'find' | 'insert' | 'remember' | 'forget', StatementSync>;
   readonly #names: EventNames;
 

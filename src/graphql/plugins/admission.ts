@@ -1,5 +1,6 @@
 import { type ExecutionArgs, GraphQLError, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
+import { clock } from '../../common/clock.ts';
 import { FairQueue } from '../../common/fair-queue.ts';
 import { type Owner, Party, type Place } from '../../common/party.ts';
 import { preparedOperation } from './prepared-operation.ts';
@@ -70,7 +71,7 @@ export function useAdmission({
   let meanMs = 0;
 
   const leave = (admission: FairQueue, owner: Owner, start: number): void => {
-    meanMs += SMOOTHING * (performance.now() - start - meanMs);
+    meanMs += SMOOTHING * (clock.monotonic() - start - meanMs);
     admission.leave(owner);
   };
 
@@ -96,7 +97,7 @@ export function useAdmission({
       const admission = isMutation ? mutations : queries;
 
       const run = (given: ExecutionArgs): unknown => {
-        const start = performance.now();
+        const start = clock.monotonic();
         let result: unknown;
         try {
           result = executeFn(given);
@@ -110,11 +111,11 @@ export function useAdmission({
       };
 
       const wait = async (given: ExecutionArgs): Promise<unknown> => {
-        const leftMs = context.deadline - Date.now();
+        const leftMs = context.deadline - clock.now();
         const waitMs = leftMs - Math.min(NEEDED_MS, leftMs / 2);
         const entered = await enter(
           admission,
-          { owner, urgency: 'operations', deadline: Date.now() + waitMs },
+          { owner, urgency: 'operations', deadline: clock.now() + waitMs },
           context.signal,
         );
         return entered ? run(given) : refuse(admission, context);

@@ -1,4 +1,5 @@
 import type { ExecutionResult } from 'graphql';
+import { clock } from '../../common/clock.ts';
 import type { DeliveryMetrics } from '../../observability/metrics.ts';
 import { originOf } from '../executor/graphql-js.ts';
 
@@ -18,5 +19,5 @@ export function countDelivery(
   if (origin === undefined || readers === 0) return;
   metrics.delivered(origin.type, readers);
   const arrived = Date.parse(origin.receivedAt);
-  if (arrived >= since) metrics.lag(Date.now() - arrived);
+  if (arrived >= since) metrics.lag(clock.now() - arrived);
 }

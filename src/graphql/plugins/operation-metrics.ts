@@ -1,4 +1,5 @@
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { clock } from '../../common/clock.ts';
 import { preparedOperation } from './prepared-operation.ts';
 
 /**
@@ -15,19 +16,19 @@ export function useOperationMetrics(observe: OperationObserver): Plugin {
   return {
     onExecute({ args }) {
       const type = preparedOperation(args)?.type ?? 'query';
-      const start = performance.now();
+      const start = clock.monotonic();
       return {
         onExecuteDone({ result }) {
-          if (!isAsyncIterable(result)) observe(type, outcome(result), performance.now() - start);
+          if (!isAsyncIterable(result)) observe(type, outcome(result), clock.monotonic() - start);
         },
       };
     },
     onSubscribe() {
-      const start = performance.now();
+      const start = clock.monotonic();
       return {
         onSubscribeResult({ result }) {
           const reached = isAsyncIterable(result) ? 'ok' : outcome(result);
-          observe('subscription', reached, performance.now() - start);
+          observe('subscription', reached, clock.monotonic() - start);
         },
       };
     },

@@ -1,4 +1,5 @@
 import type { ExecutionResult } from 'graphql';
+import { clock, type Timer } from '../../common/clock.ts';
 import type { PushStream, Sink } from '../../common/push-stream.ts';
 import type { RoundMember, Rounds } from '../../common/rounds.ts';
 import type { DeliveryMetrics } from '../../observability/metrics.ts';
@@ -40,9 +41,9 @@ export class EventStreamBody
   readonly #results: PushStream<ExecutionResult>;
   readonly #connection: CuttableConnection;
   readonly #parts: BodyParts;
-  readonly #since = Date.now();
+  readonly #since = clock.now();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #ping: NodeJS.Timeout | undefined;
+  #ping: Timer | undefined;
   /** Called when the client has read what it was sent. */
   #read: (() => void) | undefined;
   /** Whether it is to be told where it stands: first as soon as it is live. */
@@ -69,7 +70,7 @@ export class EventStreamBody
     this.#waiters?.signal.addEventListener('abort', this.#leave);
     // Headers reach some clients only with the first byte of the body.
     controller.enqueue(PING);
-    this.#ping = setInterval(() => {
+    this.#ping = clock.setInterval(() => {
       if (this.#isRead) controller.enqueue(PING);
     }, PING_MS);
     this.#parts.rounds.add(this);
@@ -138,7 +139,7 @@ export class EventStreamBody
 
   #release(): void {
     this.#controller = undefined;
-    clearInterval(this.#ping);
+    clock.clearInterval(this.#ping);
     this.#parts.rounds.delete(this);
     this.#waiters?.signal.removeEventListener('abort', this.#leave);
   }

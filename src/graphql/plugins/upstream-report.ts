@@ -1,4 +1,5 @@
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { clock } from '../../common/clock.ts';
 
 /** One REST call beneath a result. */
 interface ReportedCall {
@@ -32,7 +33,7 @@ export interface ReportContext {
 export function useUpstreamReport(): Plugin<ReportContext> {
   return {
     onExecute({ args }) {
-      const start = performance.now();
+      const start = clock.monotonic();
       return {
         onExecuteDone({ result, setResult }) {
           if (isAsyncIterable(result) || !args.contextValue.showsCalls) return;

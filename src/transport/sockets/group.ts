@@ -1,4 +1,5 @@
 import type { ExecutionResult } from 'graphql';
+import { clock } from '../../common/clock.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
 import { countDelivery } from '../../graphql/plugins/deliveries.ts';
 import type { FanOutMetrics } from '../../observability/metrics.ts';
@@ -30,7 +31,7 @@ export class Group implements Sink<ExecutionResult> {
   /** Resolves with what there is instead of a stream; with undefined once there is one. */
   readonly opened: Promise<ExecutionResult | undefined>;
   readonly #metrics: FanOutMetrics;
-  readonly #since = Date.now();
+  readonly #since = clock.now();
   readonly #forget: () => void;
   readonly #members = new Set<GroupMember>();
   /** Those who want to know when it rests. */
@@ -78,7 +79,7 @@ export class Group implements Sink<ExecutionResult> {
   take(result: ExecutionResult): void {
     if (fellBehind(result)) for (const member of this.#members) member.drop();
     const payload = Buffer.from(JSON.stringify(result));
-    const now = Date.now();
+    const now = clock.now();
     let readers = 0;
     for (const member of this.#members) if (member.deliver(payload, now)) readers += 1;
     countDelivery(this.#metrics, result, readers, this.#since);

@@ -1,4 +1,5 @@
 import { WebSocket, type WebSocketServer } from 'ws';
+import { clock } from '../../common/clock.ts';
 
 /** How often each socket is pinged, and how long it may take to answer, in milliseconds. */
 const PING_MS = 12_000;
@@ -24,7 +25,7 @@ export function startHeartbeat(server: WebSocketServer): () => void {
     socket.on('pong', heard);
   });
   let tick = 0;
-  const timer = setInterval(() => {
+  const timer = clock.setInterval(() => {
     tick = (tick + 1) % PARTS;
     for (const socket of server.clients) {
       if (parts.get(socket) !== tick) continue;
@@ -38,5 +39,5 @@ export function startHeartbeat(server: WebSocketServer): () => void {
     }
   }, PING_MS / PARTS);
   timer.unref();
-  return () => clearInterval(timer);
+  return () => clock.clearInterval(timer);
 }

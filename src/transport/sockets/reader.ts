@@ -1,4 +1,5 @@
 import type { ExecutionResult } from 'graphql';
+import { clock } from '../../common/clock.ts';
 import type { Sink } from '../../common/push-stream.ts';
 import type { RoundMember, Rounds } from '../../common/rounds.ts';
 import { countDelivery } from '../../graphql/plugins/deliveries.ts';
@@ -60,7 +61,7 @@ export class Reader
   readonly #parts: ReaderParts;
   readonly #group: Group | undefined;
   #own: Results | undefined;
-  readonly #since = Date.now();
+  readonly #since = clock.now();
   #settle: ((step: IteratorResult<ExecutionResult, undefined>) => void) | undefined;
   #left = false;
   /** Whether it ends once what waits has been sent. */
@@ -110,7 +111,7 @@ export class Reader
     if (fellBehind(result)) return this.drop();
     // The socket is about to be closed, once what else it carries has been answered.
     if (hasCode(result, 'DRAINING')) return new Promise(() => undefined);
-    if (!this.#outlet.holds(Date.now())) return undefined;
+    if (!this.#outlet.holds(clock.now())) return undefined;
     this.#outlet.tells();
     countDelivery(this.#parts.metrics, result, 1, this.#since);
     return new Promise((resolve) => {
@@ -166,7 +167,7 @@ export class Reader
       if (this.#own === undefined) this.#group?.awaitRest(this);
       return;
     }
-    if (!this.#outlet.holds(Date.now())) return;
+    if (!this.#outlet.holds(clock.now())) return;
     this.#isOwedMark = false;
     if (this.#own !== undefined || this.#outlet.isDrained) {
       this.#outlet.mark(cursor);

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { clock } from '../../common/clock.ts';
 import type { Party } from '../../common/party.ts';
 import { type Flight, SingleFlight } from '../../common/single-flight.ts';
 import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
@@ -81,7 +82,7 @@ export function createCoalescer(now: () => number): Coalescer {
         joined();
         return got;
       } catch (error) {
-        if (asker.signal?.aborted || asker.deadline <= Date.now()) throw error;
+        if (asker.signal?.aborted || asker.deadline <= clock.now()) throw error;
         return begin(asked);
       }
     },

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { clock } from '../../common/clock.ts';
 import type { Party } from '../../common/party.ts';
 import { JsonReader, type ReadJson } from './json-reader.ts';
 
@@ -62,7 +63,7 @@ export function exchange(
     const reader = new JsonReader();
 
     const settle = (): void => {
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       unwatch();
     };
     const fail = (cause: Error): void => {
@@ -75,7 +76,7 @@ export function exchange(
       controller?.abort(reason);
       fail(reason);
     };
-    const timer = setTimeout(() => giveUp(new CallTimeout()), timeoutMs);
+    const timer = clock.setTimeout(() => giveUp(new CallTimeout()), timeoutMs);
     const unwatch = party.watch({ left: () => party.isGone && giveUp(new Error('The caller is gone.')) });
 
     const handler: Dispatcher.DispatchHandler = {

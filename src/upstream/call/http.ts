@@ -1,5 +1,6 @@
 import { Pool } from 'undici';
 import type { Attempt as AnyAttempt } from '../../common/attempt.ts';
+import { clock } from '../../common/clock.ts';
 import { FairQueue } from '../../common/fair-queue.ts';
 import type { Owner, Party } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
@@ -30,7 +31,7 @@ export interface UpstreamHttp {
 function parseRetryAfter(header: string | string[] | undefined): number | undefined {
   const value = Array.isArray(header) ? header[0] : header;
   if (value === undefined) return undefined;
-  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - clock.now();
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
@@ -167,7 +168,7 @@ export function createHttp(
       try {
         // Its turn may come in the very moment in which its time ends, or all leave: a payment is not sent then.
         if (party.isGone) return ended();
-        const leftMs = party.deadline - Date.now();
+        const leftMs = party.deadline - clock.now();
         if (leftMs <= 0) return late();
         const permit = breaker.admit(over, owner.group);
         if (permit === undefined) return { kind: 'failed', error: new SuspendedError() };

@@ -1,3 +1,5 @@
+import { clock } from '../../common/clock.ts';
+import { entropy } from '../../common/entropy.ts';
 import { type Owner, Party } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
 import { isDocumentedError } from './documented-error.ts';
@@ -179,7 +181,7 @@ export function createRest(options: RestOptions): Rest {
 
   async function once(route: string, request: Call): Promise<Attempt> {
     const { party } = request;
-    if (!party.isGone && party.deadline <= Date.now()) {
+    if (!party.isGone && party.deadline <= clock.now()) {
       return {
         kind: 'failed',
         error: new UpstreamError('UPSTREAM_TIMEOUT', 'The time of the operation was over before the call.', {
@@ -187,7 +189,7 @@ export function createRest(options: RestOptions): Rest {
         }),
       };
     }
-    const start = performance.now();
+    const start = clock.monotonic();
     const attempt = await http.send({ over: options.over, ...request, timeoutMs });
     onCall?.({
       method: request.method,
@@ -195,7 +197,7 @@ export function createRest(options: RestOptions): Rest {
       path: request.path,
       cached: false,
       status: attempt.kind === 'answered' ? attempt.status : null,
-      milliseconds: performance.now() - start,
+      milliseconds: clock.monotonic() - start,
       startedAt: start,
     });
     return attempt;
@@ -224,7 +226,7 @@ export function createRest(options: RestOptions): Rest {
         }
         return attempt.body;
       }
-      const delay = retryDelay(attempt, tries, party.deadline - Date.now(), Math.random());
+      const delay = retryDelay(attempt, tries, party.deadline - clock.now(), entropy.random());
       if (delay !== undefined) await party.pause(delay);
       if (delay === undefined || party.isGone) {
         throw attempt.kind === 'failed' ? attempt.error : errorOfAnswer(attempt);
@@ -242,7 +244,7 @@ export function createRest(options: RestOptions): Rest {
         cached: true,
         status: null,
         milliseconds: 0,
-        startedAt: performance.now(),
+        startedAt: clock.monotonic(),
       }),
     async get(route, { params = {}, query = {} } = {}) {
       const path = expandPath(route, { clientId, ...params }, query);
@@ -284,7 +286,7 @@ export function createRest(options: RestOptions): Rest {
       const onCall = isReported ? own : onDetachedCall;
       return createRest({ ...others, party, ...(onCall === undefined ? {} : { onCall }) });
     },
-    keep: (work, ms) => work.keep({ ...place, urgency: 'streams', deadline: Date.now() + ms }),
+    keep: (work, ms) => work.keep({ ...place, urgency: 'streams', deadline: clock.now() + ms }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { clock, type Timer } from '../../common/clock.ts';
 import { Party, type Place } from '../../common/party.ts';
 import { UpstreamError } from './errors.ts';
 
@@ -63,12 +64,12 @@ export class SharedWork<T> {
         reject(left());
         return;
       }
-      let timer: NodeJS.Timeout | undefined;
+      let timer: Timer | undefined;
       let isThere = true;
       const own = this.#party.join(place);
       const leave = (): void => {
         isThere = false;
-        clearTimeout(timer);
+        clock.clearTimeout(timer);
         signal?.removeEventListener('abort', abort);
         this.#party.leave(own);
       };
@@ -81,7 +82,7 @@ export class SharedWork<T> {
         reject(new UpstreamError('UPSTREAM_TIMEOUT', message, { dispatched: false }));
       };
       const setTimer = (): void => {
-        if (isThere) timer = setTimeout(late, place.deadline - Date.now());
+        if (isThere) timer = clock.setTimeout(late, place.deadline - clock.now());
       };
       signal?.addEventListener('abort', abort, { once: true });
       if (this.#party.places.size === 1) this.#setTimer = setTimer;

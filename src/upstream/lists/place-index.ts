@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import { entropy } from '../../common/entropy.ts';
 
 /** Part of a table's slots that may be taken before it grows. */
 const LOAD = 0.7;
@@ -7,8 +7,8 @@ const MIN_CAPACITY = 16;
 const UINT32 = 2 ** 32;
 
 /** Chosen at start, so that nobody can make up values that collide. */
-const SEED_HIGH = randomInt(1, UINT32);
-const SEED_LOW = randomInt(1, UINT32);
+const SEED_HIGH = entropy.bytes(4).readUInt32LE() | 1;
+const SEED_LOW = entropy.bytes(4).readUInt32LE() | 1;
 
 /** The halves of the hash of the value that was hashed last. Two variables cost less than a pair made for each value. */
 let hashHigh = 0;

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../call/errors.ts';
 import type { Rest } from '../call/rest.ts';
 import { invalidList } from './list.ts';
@@ -199,7 +199,7 @@ class Pass<T extends object> {
         return slice;
       } catch (error) {
         if (tries === PAGE_TRIES || !isPassing(error)) throw error;
-        await sleep(error.retryAfterMs ?? PAGE_DELAY_MS * tries);
+        await clock.sleep(error.retryAfterMs ?? PAGE_DELAY_MS * tries);
       }
     }
   }
