@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import type { Authorize, Rest } from '../upstream/call/rest.ts';
+import type { Authorize } from '../upstream/call/credential.ts';
+import type { Rest } from '../upstream/call/rest.ts';
 import type { Asker } from '../upstream/call/shared-work.ts';
 import type { Caller } from './caller.ts';
 

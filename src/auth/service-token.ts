@@ -1,5 +1,5 @@
+import type { Authorize } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
-import type { Authorize } from '../upstream/call/rest.ts';
 
 /** An access token of the upstream, as the gateway holds it. Times are milliseconds since the epoch. */
 export interface ServiceToken {

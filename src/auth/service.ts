@@ -1,8 +1,9 @@
 import { decodeJwt } from 'jose/jwt/decode';
 import { clock } from '../common/clock.ts';
 import type { Secret } from '../common/secret.ts';
-import { UpstreamError } from '../upstream/call/errors.ts';
-import { errorOfAnswer, fixedCredential, type Rest } from '../upstream/call/rest.ts';
+import { fixedCredential } from '../upstream/call/credential.ts';
+import { errorOfAnswer, UpstreamError } from '../upstream/call/errors.ts';
+import type { Rest } from '../upstream/call/rest.ts';
 import { toRfc3339 } from '../upstream/call/timestamps.ts';
 import { type CredentialToken, isCredentialToken, issueCredentialToken } from '../upstream/credentials.ts';
 import type { Authenticator, RestFor } from './authenticator.ts';

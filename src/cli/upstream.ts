@@ -8,9 +8,10 @@ import { entropy } from '../common/entropy.ts';
 import { silentLogger } from '../common/logger.ts';
 import type { Owner } from '../common/party.ts';
 import { createBreaker } from '../upstream/call/breaker.ts';
+import type { Authorize } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { createHttp } from '../upstream/call/http.ts';
-import { type Authorize, createRest, type Rest } from '../upstream/call/rest.ts';
+import { createRest, type Rest } from '../upstream/call/rest.ts';
 import { CommandError } from './command.ts';
 
 /** Whose calls a command makes: it has no neighbours. */

@@ -1,8 +1,9 @@
 import { readEnvironment, type Variables } from '../app/config.ts';
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import { ingressToken, ingressUrl, maskIngressUrl } from '../ingress/addresses.ts';
+import { errorOfAnswer } from '../upstream/call/errors.ts';
 import type { Attempt } from '../upstream/call/http.ts';
-import { errorOfAnswer, type Rest } from '../upstream/call/rest.ts';
+import type { Rest } from '../upstream/call/rest.ts';
 import { createWebhook, deleteWebhook, readWebhooks, updateWebhook } from '../upstream/webhooks.ts';
 import {
   type Command,

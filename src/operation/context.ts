@@ -14,15 +14,9 @@ import type { EventLog, EventType } from '../events/log.ts';
 import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
 import type { Money } from '../money/execute.ts';
 import type { Coalescer } from '../upstream/call/coalesce.ts';
+import { type Authorize, fixedCredential } from '../upstream/call/credential.ts';
 import type { UpstreamHttp } from '../upstream/call/http.ts';
-import {
-  type Authorize,
-  type CallRecord,
-  createRest,
-  fixedCredential,
-  type Rest,
-  type RestOptions,
-} from '../upstream/call/rest.ts';
+import { type CallRecord, createRest, type Rest, type RestOptions } from '../upstream/call/rest.ts';
 import type { Asker } from '../upstream/call/shared-work.ts';
 import type { ClientLists } from '../upstream/lists/client-lists.ts';
 import type { Patience } from '../upstream/session/patience.ts';

@@ -1,8 +1,7 @@
 import { verdictOf } from '../common/attempt.ts';
 import { isDocumentedError } from '../upstream/call/documented-error.ts';
-import { readRefusal, UpstreamError } from '../upstream/call/errors.ts';
+import { errorOfAnswer, readRefusal, UpstreamError } from '../upstream/call/errors.ts';
 import type { Attempt } from '../upstream/call/http.ts';
-import { errorOfAnswer } from '../upstream/call/rest.ts';
 import { OutcomeUnknown } from './errors.ts';
 import { type RefusalRules, refusalError } from './refusal.ts';
 

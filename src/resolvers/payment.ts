@@ -3,9 +3,9 @@ import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../mone
 import { upstreamIdempotencyKey } from '../money/idempotency-key.ts';
 import { PaymentsHeldError, StoreUnavailableError } from '../money/record.ts';
 import type { Context } from '../operation/context.ts';
+import type { MayRenew } from '../upstream/call/credential.ts';
 import { isDocumentedError } from '../upstream/call/documented-error.ts';
-import { readRefusal, UpstreamError } from '../upstream/call/errors.ts';
-import { errorOfAnswer, type MayRenew } from '../upstream/call/rest.ts';
+import { errorOfAnswer, readRefusal, UpstreamError } from '../upstream/call/errors.ts';
 import {
   isTransaction,
   sendInternalTransaction,

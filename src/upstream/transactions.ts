@@ -1,11 +1,12 @@
 import DataLoader from 'dataloader';
 import { toAmount } from '../common/amounts.ts';
 import type { Audit } from './audit.ts';
+import type { MayRenew } from './call/credential.ts';
 import { UpstreamError } from './call/errors.ts';
 import type { Attempt } from './call/http.ts';
 import { identified, isObject, type Optional, present } from './call/json.ts';
 import { isId } from './call/path.ts';
-import type { MayRenew, Rest, RestChanges } from './call/rest.ts';
+import type { Rest, RestChanges } from './call/rest.ts';
 import type { CustomerScope } from './customer-scope.ts';
 import type { InstrumentDetail, InstrumentLoader } from './instruments.ts';
 

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CircuitBreaker, createBreaker } from '../../src/upstream/call/breaker.ts';
+import { fixedCredential } from '../../src/upstream/call/credential.ts';
 import { createHttp, type HttpOptions, type UpstreamHttp } from '../../src/upstream/call/http.ts';
-import { createRest, fixedCredential, type Rest, type RestOptions } from '../../src/upstream/call/rest.ts';
+import { createRest, type Rest, type RestOptions } from '../../src/upstream/call/rest.ts';
 
 export interface Upstream extends AsyncDisposable {
   readonly url: string;

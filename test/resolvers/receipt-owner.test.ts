@@ -5,8 +5,7 @@ import type { UnattributedReason } from '../../src/events/metrics.ts';
 import { ownerOfReceipts } from '../../src/operation/caller-keys.ts';
 import { LogReadingError } from '../../src/resolvers/errors.ts';
 import { createReceiptOwner, type FindOwner } from '../../src/resolvers/receipt-owner.ts';
-import { UpstreamError } from '../../src/upstream/call/errors.ts';
-import { errorOfAnswer } from '../../src/upstream/call/rest.ts';
+import { errorOfAnswer, UpstreamError } from '../../src/upstream/call/errors.ts';
 import { Patience } from '../../src/upstream/session/patience.ts';
 
 const CLIENT = randomUUID();

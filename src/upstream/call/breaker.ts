@@ -14,17 +14,17 @@ const MAX_CALLERS = 10_000;
  * What a call says of the service: it answered; it failed for this caller (502, 503, 504, or no answer in the time that it was
  * promised); or it could not be reached, which is so for everybody.
  */
-export type CallOutcome = 'answered' | 'failed' | 'unreachable';
+export type ServiceSign = 'answered' | 'failed' | 'unreachable';
 
 /** A call that may be made now. */
 interface Permit {
   /**
    * Called once, when it is over.
    *
-   * @param outcome undefined where it says nothing: its callers have left, it had less than its time, or its answer could not be
+   * @param sign undefined where it says nothing: its callers have left, it had less than its time, or its answer could not be
    * read.
    */
-  settle(outcome: CallOutcome | undefined): void;
+  end(sign: ServiceSign | undefined): void;
 }
 
 /**
@@ -97,7 +97,7 @@ class Circuits {
   }
 
   admit(caller: string): Permit | undefined {
-    const permit: Permit = { settle: (outcome) => this.#settle(caller, permit, outcome) };
+    const permit: Permit = { end: (sign) => this.#end(caller, permit, sign) };
     if (!this.#everybody.admits(this.#now(), permit)) return undefined;
     const circuit = this.#own.size === 0 ? undefined : this.#own.get(caller);
     if (circuit === undefined || circuit.admits(this.#now(), permit)) return permit;
@@ -105,20 +105,20 @@ class Circuits {
     return undefined;
   }
 
-  #settle(caller: string, permit: Permit, outcome: CallOutcome | undefined): void {
-    if (outcome === undefined) {
+  #end(caller: string, permit: Permit, sign: ServiceSign | undefined): void {
+    if (sign === undefined) {
       this.#everybody.release(permit);
       this.#own.get(caller)?.release(permit);
       return;
     }
-    if (outcome === 'answered') {
+    if (sign === 'answered') {
       this.#everybody.succeed();
       this.#failing.clear();
       if (this.#own.size > 0) this.#own.delete(caller);
       return;
     }
     if (this.#failing.size < CALLERS_TO_OPEN) this.#failing.add(caller);
-    const isEverybodys = outcome === 'unreachable' || this.#failing.size >= CALLERS_TO_OPEN;
+    const isEverybodys = sign === 'unreachable' || this.#failing.size >= CALLERS_TO_OPEN;
     if (isEverybodys) this.#everybody.fail(this.#now(), permit);
     else this.#everybody.release(permit);
     this.#circuitOf(caller).fail(this.#now(), permit);

@@ -1,3 +1,5 @@
+import type { Answered } from '../../common/attempt.ts';
+
 /** Why the REST service could not be asked, or what it answered that is no answer. Each code is a public one (docs/graph.md, "Error codes"). */
 export type UpstreamErrorCode =
   | 'UPSTREAM_TIMEOUT'
@@ -99,4 +101,35 @@ export function readRefusal(httpStatus: number, body: unknown): Refusal {
     code: integer(root['code']),
     details,
   };
+}
+
+/** The error for an answer that is not a 2xx, by its status alone. */
+export function errorOfAnswer(answer: Answered): UpstreamError {
+  const { status } = answer;
+  const refusal = readRefusal(status, answer.body);
+  if (status === 401) {
+    return new UpstreamError('UNAUTHENTICATED', 'The service does not accept this access token.', {
+      refusal,
+    });
+  }
+  if (status === 403) {
+    return new UpstreamError('FORBIDDEN', 'The service does not allow this to the access token.', {
+      refusal,
+    });
+  }
+  if (status === 429) {
+    return new UpstreamError('UPSTREAM_RATE_LIMITED', 'The service asks for fewer calls.', {
+      refusal,
+      ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
+    });
+  }
+  if (status >= 400 && status < 500) {
+    return new UpstreamError('REFUSED', refusal.detail ?? `The service refused with status ${status}.`, {
+      refusal,
+    });
+  }
+  if (status >= 500) {
+    return new UpstreamError('UPSTREAM_UNAVAILABLE', `The service failed with status ${status}.`);
+  }
+  return new UpstreamError('UPSTREAM_INVALID', `The service answered with the unexpected status ${status}.`);
 }

@@ -38,7 +38,7 @@ export interface RawAnswer {
 export class CallTimeout extends Error {}
 
 /** No whole answer came. */
-export interface NoAnswer {
+export interface FailedExchange {
   readonly cause: Error;
   /** False when no byte of the request has left: there was no connection that could carry it, or not in time. */
   readonly dispatched: boolean;
@@ -53,7 +53,7 @@ export function exchange(
   dispatcher: Dispatcher,
   request: Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'party'>,
   timeoutMs: number,
-): Promise<RawAnswer | NoAnswer> {
+): Promise<RawAnswer | FailedExchange> {
   const { party } = request;
   return new Promise((resolve) => {
     let controller: Dispatcher.DispatchController | undefined;
@@ -62,12 +62,12 @@ export function exchange(
     let headers: RawAnswer['headers'] = {};
     const reader = new JsonReader();
 
-    const settle = (): void => {
+    const stopWatching = (): void => {
       clock.clearTimeout(timer);
       unwatch();
     };
     const fail = (cause: Error): void => {
-      settle();
+      stopWatching();
       // undici starts a request right before it writes it to a connection that stands.
       resolve({ cause, dispatched: controller !== undefined });
     };
@@ -92,7 +92,7 @@ export function exchange(
         reader.push(chunk);
       },
       onResponseEnd() {
-        settle();
+        stopWatching();
         resolve({ status, headers, read: () => reader.end() });
       },
       onResponseError(_controller, error) {

@@ -4,9 +4,15 @@ import { clock } from '../../common/clock.ts';
 import { FairQueue } from '../../common/fair-queue.ts';
 import type { Owner, Party } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
-import type { CallOutcome, CircuitBreaker } from './breaker.ts';
+import type { CircuitBreaker, ServiceSign } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
-import { CallTimeout, type Connections, exchange, type HttpRequest, type NoAnswer } from './exchange.ts';
+import {
+  CallTimeout,
+  type Connections,
+  exchange,
+  type FailedExchange,
+  type HttpRequest,
+} from './exchange.ts';
 
 const CONNECTIONS: Readonly<Record<Connections, number>> = { reads: 128, money: 32, probes: 96 };
 /**
@@ -35,7 +41,11 @@ function parseRetryAfter(header: string | string[] | undefined): number | undefi
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 
-function describe({ cause, dispatched }: NoAnswer, timeoutMs: number, maxAnswerBytes: number): UpstreamError {
+function describe(
+  { cause, dispatched }: FailedExchange,
+  timeoutMs: number,
+  maxAnswerBytes: number,
+): UpstreamError {
   if (cause instanceof CallTimeout) {
     return new UpstreamError('UPSTREAM_TIMEOUT', `The service did not answer within ${timeoutMs} ms.`, {
       cause,
@@ -72,7 +82,7 @@ function describe({ cause, dispatched }: NoAnswer, timeoutMs: number, maxAnswerB
  *
  * @param isCut whether it had less than the time that the service is promised.
  */
-function outcomeOf(attempt: Attempt, isCut: boolean): CallOutcome | undefined {
+function signOf(attempt: Attempt, isCut: boolean): ServiceSign | undefined {
   if (attempt.kind === 'answered') {
     return [502, 503, 504].includes(attempt.status) ? 'failed' : 'answered';
   }
@@ -87,8 +97,9 @@ const notSent = (code: 'UPSTREAM_TIMEOUT' | 'UPSTREAM_UNAVAILABLE', message: str
   error: new UpstreamError(code, message, { dispatched: false }),
 });
 
-const ended = (): Attempt => notSent('UPSTREAM_UNAVAILABLE', 'The operation ended before the call was made.');
-const late = (): Attempt =>
+const abandoned = (): Attempt =>
+  notSent('UPSTREAM_UNAVAILABLE', 'The operation ended before the call was made.');
+const expired = (): Attempt =>
   notSent('UPSTREAM_TIMEOUT', "The time of the operation was over before it was the call's turn.");
 
 export interface HttpOptions {
@@ -103,6 +114,12 @@ export interface HttpOptions {
   readonly turns?: Turns | undefined;
 }
 
+/** The connections of one kind, and the queue of calls that wait for one of them. */
+interface Lane {
+  readonly pool: Pool;
+  readonly queue: FairQueue;
+}
+
 /**
  * Opens the pools. Redirects are not followed (a 3xx is an answer like any other), answers are read up to a length, and
  * each request has one deadline for all of it. Calls wait for their turn fairly between callers.
@@ -110,43 +127,86 @@ export interface HttpOptions {
  * @param origin scheme, host and port of the REST service, with no path.
  * @param breaker fails requests at once while the service keeps failing.
  */
-export function createHttp(
-  origin: string,
-  breaker: CircuitBreaker,
-  { connectTimeoutMs, maxAnswerBytes, callsPerCaller, onWaiting, turns }: HttpOptions,
-): UpstreamHttp {
-  const told = (): void =>
-    onWaiting?.(Object.values(connections).reduce((sum, { queue }) => sum + queue.waiting, 0));
-  const open = (kind: Connections, perCaller = callsPerCaller) => ({
-    pool: new Pool(origin, {
-      connections: CONNECTIONS[kind],
-      pipelining: 1,
-      maxResponseSize: maxAnswerBytes,
-      connect: { timeout: connectTimeoutMs },
-      // The one deadline of the call is ours; undici's own would report the same thing under other names.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    }),
-    queue: new FairQueue({
-      total: CONNECTIONS[kind],
-      perCaller,
-      perGroup: Math.max(perCaller, CONNECTIONS[kind] / 2),
-      onWaiting: told,
-    }),
-  });
-  const connections = {
-    reads: open('reads'),
-    money: open('money'),
-    probes: open('probes', PROBES_PER_ADDRESS),
-  };
+export const createHttp = (origin: string, breaker: CircuitBreaker, options: HttpOptions): UpstreamHttp =>
+  new Pools(origin, breaker, options);
 
-  async function attempt(
-    pool: Pool,
-    request: HttpRequest,
-    owner: Owner,
-    timeoutMs: number,
-  ): Promise<Attempt> {
+class Pools implements UpstreamHttp {
+  readonly #breaker: CircuitBreaker;
+  readonly #options: HttpOptions;
+  readonly #lanes: Readonly<Record<Connections, Lane>>;
+
+  constructor(origin: string, breaker: CircuitBreaker, options: HttpOptions) {
+    this.#breaker = breaker;
+    this.#options = options;
+    this.#lanes = {
+      reads: this.#open(origin, 'reads', options.callsPerCaller),
+      money: this.#open(origin, 'money', options.callsPerCaller),
+      probes: this.#open(origin, 'probes', PROBES_PER_ADDRESS),
+    };
+  }
+
+  #open(origin: string, kind: Connections, perCaller: number): Lane {
+    const { connectTimeoutMs, maxAnswerBytes, onWaiting } = this.#options;
+    const countWaiting = () => Object.values(this.#lanes).reduce((sum, { queue }) => sum + queue.waiting, 0);
+    return {
+      pool: new Pool(origin, {
+        connections: CONNECTIONS[kind],
+        pipelining: 1,
+        maxResponseSize: maxAnswerBytes,
+        connect: { timeout: connectTimeoutMs },
+        // The one deadline of the call is ours; undici's own would report the same thing under other names.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      }),
+      queue: new FairQueue({
+        total: CONNECTIONS[kind],
+        perCaller,
+        perGroup: Math.max(perCaller, CONNECTIONS[kind] / 2),
+        onWaiting: () => onWaiting?.(countWaiting()),
+      }),
+    };
+  }
+
+  async send(request: HttpRequest): Promise<Attempt> {
+    const { party, over = 'reads' } = request;
+    const { pool, queue } = this.#lanes[over];
+    if (party.isGone) return abandoned();
+    const owner = firstIn(queue, party) ?? (await queue.enter(party));
+    if (owner === undefined) return party.isGone ? abandoned() : expired();
+    try {
+      // Its turn may come in the very moment in which its time ends, or all leave: a payment is not sent then.
+      if (party.isGone) return abandoned();
+      const leftMs = party.deadline - clock.now();
+      if (leftMs <= 0) return expired();
+      return await this.#sendIfAdmitted(pool, request, owner, leftMs);
+    } finally {
+      queue.leave(owner);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#lanes).map(({ pool }) => pool.destroy()));
+  }
+
+  async #sendIfAdmitted(pool: Pool, request: HttpRequest, owner: Owner, leftMs: number): Promise<Attempt> {
+    const permit = this.#breaker.admit(request.over ?? 'reads', owner.group);
+    if (permit === undefined) return { kind: 'failed', error: new SuspendedError() };
+    let sign: ServiceSign | undefined;
+    try {
+      const attempt = await this.#attempt(pool, request, owner, Math.min(request.timeoutMs, leftMs));
+      // A call that its callers gave up says nothing.
+      if (attempt.kind === 'answered' || !request.party.isGone) {
+        sign = signOf(attempt, leftMs < request.timeoutMs);
+      }
+      return attempt;
+    } finally {
+      permit.end(sign);
+    }
+  }
+
+  async #attempt(pool: Pool, request: HttpRequest, owner: Owner, timeoutMs: number): Promise<Attempt> {
     const { party, over } = request;
+    const { turns, maxAnswerBytes } = this.#options;
     const came = await exchange(pool, request, timeoutMs);
     if ('dispatched' in came) return { kind: 'failed', error: describe(came, timeoutMs, maxAnswerBytes) };
     // Reading it, and what its reader makes of it, may be as much work as all else together.
@@ -157,39 +217,6 @@ export function createHttp(
     const retryAfterMs = parseRetryAfter(headers['retry-after']);
     return { kind: 'answered', status, body, text, retryAfterMs };
   }
-
-  return {
-    async send(request) {
-      const { party, over = 'reads' } = request;
-      const { pool, queue } = connections[over];
-      if (party.isGone) return ended();
-      const owner = firstIn(queue, party) ?? (await queue.enter(party));
-      if (owner === undefined) return party.isGone ? ended() : late();
-      try {
-        // Its turn may come in the very moment in which its time ends, or all leave: a payment is not sent then.
-        if (party.isGone) return ended();
-        const leftMs = party.deadline - clock.now();
-        if (leftMs <= 0) return late();
-        const permit = breaker.admit(over, owner.group);
-        if (permit === undefined) return { kind: 'failed', error: new SuspendedError() };
-        let outcome: CallOutcome | undefined;
-        try {
-          const made = await attempt(pool, request, owner, Math.min(request.timeoutMs, leftMs));
-          // What was given up says nothing.
-          if (made.kind === 'answered' || !party.isGone)
-            outcome = outcomeOf(made, leftMs < request.timeoutMs);
-          return made;
-        } finally {
-          permit.settle(outcome);
-        }
-      } finally {
-        queue.leave(owner);
-      }
-    },
-    async close() {
-      await Promise.all(Object.values(connections).map(({ pool }) => pool.destroy()));
-    },
-  };
 }
 
 /** The first of a party for whom there is a place at once. */

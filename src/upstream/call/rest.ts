@@ -1,17 +1,37 @@
 import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
-import { type Owner, Party } from '../../common/party.ts';
+import { type Owner, Party, type Place } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
+import { type Authorize, type Credential, type MayRenew, underCredential } from './credential.ts';
 import { isDocumentedError } from './documented-error.ts';
-import { readRefusal, UpstreamError } from './errors.ts';
+import { errorOfAnswer, UpstreamError } from './errors.ts';
 import type { Connections, HttpRequest } from './exchange.ts';
-import type { Answered, Attempt, UpstreamHttp } from './http.ts';
+import type { Attempt, UpstreamHttp } from './http.ts';
 import { expandPath } from './path.ts';
 import { retryDelay } from './retry.ts';
 import type { Asker, SharedWork } from './shared-work.ts';
 
-type Query = Readonly<Record<string, string | number | undefined>>;
+/** The query parameters of a GET; those of `undefined` are left out. */
+export type Query = Readonly<Record<string, string | number | undefined>>;
 type Params = Readonly<Record<string, string>>;
+type ChangeMethod = 'POST' | 'PATCH' | 'DELETE';
+
+interface ReadOptions {
+  readonly params?: Params;
+  readonly query?: Query;
+}
+
+interface ChangeOptions {
+  readonly params?: Params;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How the request may be given up; money is sent without one. */
+  readonly signal?: AbortSignal;
+  /** Over which connections; those of all calls of this caller where nothing is said. */
+  readonly over?: Connections;
+  /** Where nothing is said, only after the service's own word that it has done nothing: others do not know what it did. */
+  readonly mayRenew?: MayRenew;
+}
 
 /** One REST call as it went, for `extensions.upstream` and for metrics. */
 export interface CallRecord {
@@ -29,27 +49,6 @@ export interface CallRecord {
   readonly cached: boolean;
 }
 
-/** Headers that say who is calling: `authorization`, or `x-api-key` for the bootstrap alone. */
-export type Credential = Readonly<Record<string, string>>;
-
-/**
- * Where a call gets its credential from.
- *
- * @param refused one that the service has just answered with 401.
- * @returns the credential to use; in place of a refused one undefined, where there is no other.
- * @throws UpstreamError when there should be one and cannot be had. Nothing has been sent then.
- */
-export type Authorize = (refused?: Credential) => Promise<Credential | undefined>;
-
-/** For a credential that the gateway cannot renew: its caller gets the 401. */
-export const fixedCredential =
-  (credential: Credential): Authorize =>
-  async (refused) =>
-    refused === undefined ? credential : undefined;
-
-/** Whether a request that was answered with this 401 may leave once more with another credential. */
-export type MayRenew = (refused: Answered) => boolean;
-
 /** What changes something in the REST service. Reads have their own ways, which know who may see what (session.ts). */
 export type RestChanges = Pick<Rest, 'clientId' | 'send'>;
 
@@ -63,28 +62,14 @@ export interface Rest {
    * @returns the parsed body of a 2xx.
    * @throws UpstreamError for anything else; a 404 has the code `REFUSED` and `refusal.httpStatus` 404.
    */
-  get(route: string, options?: { params?: Params; query?: Query }): Promise<unknown>;
+  get(route: string, options?: ReadOptions): Promise<unknown>;
   /** Records that a GET without parameters was not made, as its answer is known from an earlier operation. */
   served(route: string): void;
   /**
    * A POST, PATCH or DELETE, sent once; once more with another credential after a 401 that `mayRenew` allows. Never throws but for
    * a malformed id.
    */
-  send(
-    method: 'POST' | 'PATCH' | 'DELETE',
-    route: string,
-    options?: {
-      params?: Params;
-      body?: string;
-      headers?: Readonly<Record<string, string>>;
-      /** How the request may be given up; money is sent without one. */
-      signal?: AbortSignal;
-      /** Over which connections; those of all calls of this caller where nothing is said. */
-      over?: Connections;
-      /** Where nothing is said, only after the service's own word that it has done nothing: others do not know what it did. */
-      mayRenew?: MayRenew;
-    },
-  ): Promise<Attempt>;
+  send(method: ChangeMethod, route: string, options?: ChangeOptions): Promise<Attempt>;
   /**
    * Waits for something that other operations may wait for too, in the time that this one has.
    *
@@ -134,92 +119,83 @@ export interface RestOptions {
 
 type Call = Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'party' | 'over'>;
 
-/** How often one call may be repeated with a fresher credential: another process may have renewed it meanwhile. */
-const MAX_RENEWALS = 2;
-
-const isRefusedCredential = (attempt: Attempt): attempt is Answered =>
-  attempt.kind === 'answered' && attempt.status === 401;
-
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
-/** The error for an answer that is not a 2xx, by its status alone. */
-export function errorOfAnswer(answer: Answered): UpstreamError {
-  const { status } = answer;
-  const refusal = readRefusal(status, answer.body);
-  if (status === 401) {
-    return new UpstreamError('UNAUTHENTICATED', 'The service does not accept this access token.', {
-      refusal,
-    });
-  }
-  if (status === 403) {
-    return new UpstreamError('FORBIDDEN', 'The service does not allow this to the access token.', {
-      refusal,
-    });
-  }
-  if (status === 429) {
-    return new UpstreamError('UPSTREAM_RATE_LIMITED', 'The service asks for fewer calls.', {
-      refusal,
-      ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
-    });
-  }
-  if (status >= 400 && status < 500) {
-    return new UpstreamError('REFUSED', refusal.detail ?? `The service refused with status ${status}.`, {
-      refusal,
-    });
-  }
-  if (status >= 500) {
-    return new UpstreamError('UPSTREAM_UNAVAILABLE', `The service failed with status ${status}.`);
-  }
-  return new UpstreamError('UPSTREAM_INVALID', `The service answered with the unexpected status ${status}.`);
-}
-
 /** Binds the pool to one caller and one operation. */
-export function createRest(options: RestOptions): Rest {
-  const { http, clientId, timeoutMs, deadline, onCall } = options;
-  const place = { owner: options.owner, urgency: options.urgency ?? 'operations', deadline };
-  const asker: Asker = { ...place, signal: options.signal };
+export const createRest = (options: RestOptions): Rest => new CallerRest(options);
 
-  async function once(route: string, request: Call): Promise<Attempt> {
-    const { party } = request;
-    if (!party.isGone && party.deadline <= clock.now()) {
-      return {
-        kind: 'failed',
-        error: new UpstreamError('UPSTREAM_TIMEOUT', 'The time of the operation was over before the call.', {
-          dispatched: false,
-        }),
-      };
-    }
-    const start = clock.monotonic();
-    const attempt = await http.send({ over: options.over, ...request, timeoutMs });
-    onCall?.({
-      method: request.method,
-      route,
-      path: request.path,
-      cached: false,
-      status: attempt.kind === 'answered' ? attempt.status : null,
-      milliseconds: clock.monotonic() - start,
-      startedAt: start,
-    });
-    return attempt;
+class CallerRest implements Rest {
+  readonly clientId: string;
+  readonly #options: RestOptions;
+  readonly #place: Place;
+
+  constructor(options: RestOptions) {
+    const { owner, urgency = 'operations', deadline } = options;
+    this.clientId = options.clientId;
+    this.#options = options;
+    this.#place = { owner, urgency, deadline };
   }
 
-  /** One call under the credential of the moment. Throws what `authorize` throws. */
-  async function authorized(route: string, request: Call, mayRenew?: MayRenew): Promise<Attempt> {
-    let credential = await options.authorize();
-    for (let renewals = 0; ; renewals += 1) {
-      const attempt = await once(route, { ...request, headers: { ...request.headers, ...credential } });
-      if (!isRefusedCredential(attempt) || renewals === MAX_RENEWALS) return attempt;
-      if (mayRenew?.(attempt) === false) return attempt;
-      credential = await options.authorize(credential);
-      if (credential === undefined) return attempt;
+  get #asker(): Asker {
+    return { ...this.#place, signal: this.#options.signal };
+  }
+
+  served(route: string): void {
+    const startedAt = clock.monotonic();
+    this.#note('GET', route, route, { cached: true, status: null, milliseconds: 0, startedAt });
+  }
+
+  async get(route: string, { params = {}, query = {} }: ReadOptions = {}): Promise<unknown> {
+    const path = expandPath(route, { clientId: this.clientId, ...params }, query);
+    const { coalesce, party } = this.#options;
+    const read = (waiting: Party) => this.#read(route, path, waiting);
+    if (coalesce !== undefined) return coalesce({ route, path }, this.#asker, read);
+    return party === undefined ? withParty(this.#asker, read) : read(party);
+  }
+
+  async send(method: ChangeMethod, route: string, options: ChangeOptions = {}): Promise<Attempt> {
+    const { params = {}, body, headers = {}, signal, over, mayRenew = isDocumentedError } = options;
+    const path = expandPath(route, { clientId: this.clientId, ...params });
+    const request = {
+      method,
+      path,
+      headers: {
+        ...this.#options.headers,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body }),
+      ...(over === undefined ? {} : { over }),
+    };
+    try {
+      return await withParty({ ...this.#place, signal }, (party) =>
+        this.#authorized(route, { ...request, party }, mayRenew),
+      );
+    } catch (error) {
+      if (error instanceof UpstreamError) return { kind: 'failed', error };
+      throw error;
     }
+  }
+
+  within<T>(work: SharedWork<T>, message: string): Promise<T> {
+    return work.wait(this.#asker, message);
+  }
+
+  sharedBy(party: Party, isReported: boolean): Rest {
+    const { signal: _signal, coalesce: _coalesce, onCall: own, onDetachedCall, ...others } = this.#options;
+    const onCall = isReported ? own : onDetachedCall;
+    return new CallerRest({ ...others, party, ...(onCall === undefined ? {} : { onCall }) });
+  }
+
+  keep(work: Pick<SharedWork<unknown>, 'keep'>, ms: number): void {
+    work.keep({ ...this.#place, urgency: 'streams', deadline: clock.now() + ms });
   }
 
   /** One GET, repeated where that may help, while somebody waits for it. */
-  async function read(route: string, path: string, party: Party): Promise<unknown> {
-    const request = { method: 'GET' as const, path, headers: options.headers, party };
+  async #read(route: string, path: string, party: Party): Promise<unknown> {
+    const request = { method: 'GET' as const, path, headers: this.#options.headers, party };
     for (let tries = 1; ; tries += 1) {
-      const attempt = await authorized(route, request);
+      const attempt = await this.#authorized(route, request);
       if (attempt.kind === 'answered' && isSuccess(attempt.status)) {
         if (attempt.body === undefined) {
           throw new UpstreamError('UPSTREAM_INVALID', `The service's answer to GET ${route} is not JSON.`);
@@ -234,60 +210,39 @@ export function createRest(options: RestOptions): Rest {
     }
   }
 
-  return {
-    clientId,
-    served: (route) =>
-      onCall?.({
-        method: 'GET',
-        route,
-        path: route,
-        cached: true,
-        status: null,
-        milliseconds: 0,
-        startedAt: clock.monotonic(),
-      }),
-    async get(route, { params = {}, query = {} } = {}) {
-      const path = expandPath(route, { clientId, ...params }, query);
-      const { coalesce, party } = options;
-      if (coalesce !== undefined) return coalesce({ route, path }, asker, (all) => read(route, path, all));
-      return party === undefined
-        ? withParty(asker, (own) => read(route, path, own))
-        : read(route, path, party);
-    },
-    async send(
-      method,
-      route,
-      { params = {}, body, headers = {}, signal, over, mayRenew = isDocumentedError } = {},
-    ) {
-      const path = expandPath(route, { clientId, ...params });
-      try {
-        const request = {
-          method,
-          path,
-          headers: {
-            ...options.headers,
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-            ...headers,
-          },
-          ...(body === undefined ? {} : { body }),
-          ...(over === undefined ? {} : { over }),
-        };
-        return await withParty({ ...place, signal }, (party) =>
-          authorized(route, { ...request, party }, mayRenew),
-        );
-      } catch (error) {
-        if (error instanceof UpstreamError) return { kind: 'failed', error };
-        throw error;
-      }
-    },
-    within: (work, message) => work.wait(asker, message),
-    sharedBy(party, isReported) {
-      const { signal: _signal, coalesce: _coalesce, onCall: own, onDetachedCall, ...others } = options;
-      const onCall = isReported ? own : onDetachedCall;
-      return createRest({ ...others, party, ...(onCall === undefined ? {} : { onCall }) });
-    },
-    keep: (work, ms) => work.keep({ ...place, urgency: 'streams', deadline: clock.now() + ms }),
-  };
+  #authorized(route: string, request: Call, mayRenew?: MayRenew): Promise<Attempt> {
+    const once = (credential: Credential | undefined) =>
+      this.#once(route, { ...request, headers: { ...request.headers, ...credential } });
+    return underCredential(this.#options.authorize, once, mayRenew);
+  }
+
+  async #once(route: string, request: Call): Promise<Attempt> {
+    const { party, method, path } = request;
+    const { http, over, timeoutMs } = this.#options;
+    if (!party.isGone && party.deadline <= clock.now()) {
+      return {
+        kind: 'failed',
+        error: new UpstreamError('UPSTREAM_TIMEOUT', 'The time of the operation was over before the call.', {
+          dispatched: false,
+        }),
+      };
+    }
+    const startedAt = clock.monotonic();
+    const attempt = await http.send({ over, ...request, timeoutMs });
+    const status = attempt.kind === 'answered' ? attempt.status : null;
+    const milliseconds = clock.monotonic() - startedAt;
+    this.#note(method, route, path, { cached: false, status, milliseconds, startedAt });
+    return attempt;
+  }
+
+  #note(
+    method: string,
+    route: string,
+    path: string,
+    call: Omit<CallRecord, 'method' | 'route' | 'path'>,
+  ): void {
+    this.#options.onCall?.({ method, route, path, ...call });
+  }
 }
 
 /** Calls for one who asks alone, and may leave. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { Party } from '../../../src/common/party.ts';
-import { type CallOutcome, createBreaker } from '../../../src/upstream/call/breaker.ts';
+import { createBreaker, type ServiceSign } from '../../../src/upstream/call/breaker.ts';
 import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -18,9 +18,9 @@ function startBreaker() {
     },
     admits: (caller: string) => breaker.admit('reads', caller) !== undefined,
     /** One call from beginning to end. */
-    call: (caller: string, outcome: CallOutcome) => breaker.admit('reads', caller)?.settle(outcome),
-    fail(caller: string, times = TO_OPEN, outcome: CallOutcome = 'failed') {
-      for (let failure = 0; failure < times; failure += 1) this.call(caller, outcome);
+    call: (caller: string, sign: ServiceSign) => breaker.admit('reads', caller)?.end(sign),
+    fail(caller: string, times = TO_OPEN, sign: ServiceSign = 'failed') {
+      for (let failure = 0; failure < times; failure += 1) this.call(caller, sign);
     },
   };
 }
@@ -38,10 +38,10 @@ describe('the circuit breaker', () => {
     const probe = breaker.admit('reads', 'one');
     expect(probe).toBeDefined();
     expect(admits('one')).toBe(false);
-    probe?.settle('failed');
+    probe?.end('failed');
     expect(admits('one')).toBe(false);
     pass(2_000);
-    breaker.admit('reads', 'one')?.settle('answered');
+    breaker.admit('reads', 'one')?.end('answered');
     expect(breaker.isOpen()).toBe(false);
     expect(admits('one')).toBe(true);
   });
@@ -69,7 +69,7 @@ describe('the circuit breaker', () => {
         const probe = started.breaker.admit('reads', next);
         expect(probe).toBeDefined();
         expect(started.admits(next)).toBe(false);
-        probe?.settle(undefined);
+        probe?.end(undefined);
       }
       expect(started.breaker.admit('reads', next)).toBeDefined();
     },
@@ -82,7 +82,7 @@ describe('the circuit breaker', () => {
     started.call('another', 'failed');
     const next = started.breaker.admit('reads', 'a third');
     expect(next).toBeDefined();
-    next?.settle('answered');
+    next?.end('answered');
     expect(started.admits('another')).toBe(true);
   });
 
@@ -92,8 +92,8 @@ describe('the circuit breaker', () => {
     started.fail('one');
     started.pass(2_000);
     expect(started.admits('one')).toBe(true);
-    older[0]?.settle(undefined);
-    older[1]?.settle('failed');
+    older[0]?.end(undefined);
+    older[1]?.end('failed');
     expect(started.admits('one')).toBe(false);
   });
 
@@ -102,7 +102,7 @@ describe('the circuit breaker', () => {
     const older = Array.from({ length: TO_OPEN }, () => started.breaker.admit('reads', 'one'));
     started.fail('two', TO_OPEN, 'unreachable');
     started.pass(1_500);
-    for (const permit of older) permit?.settle('failed');
+    for (const permit of older) permit?.end('failed');
     started.pass(500);
     // Everybody's time is over, that of its own is not.
     expect(started.admits('one')).toBe(false);
