@@ -12,7 +12,7 @@ import { retryDelay } from './retry.ts';
 import type { Asker, SharedWork } from './shared-work.ts';
 
 /** The query parameters of a GET; those of `undefined` are left out. */
-export type Query = Readonly<Record<string, string | number | undefined>>;
+type Query = Readonly<Record<string, string | number | undefined>>;
 type Params = Readonly<Record<string, string>>;
 type ChangeMethod = 'POST' | 'PATCH' | 'DELETE';
 
