@@ -1,5 +1,5 @@
 import { isOwnHost, type Sandbox, startSandbox } from '#sandbox';
-import type { IngressAddresses } from '../operation/context.ts';
+import type { IngressAddresses } from '../operation/services.ts';
 import { registerWebhooks } from './register-webhooks.ts';
 
 export interface DemoOptions {

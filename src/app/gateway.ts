@@ -26,7 +26,9 @@ import { openMoney } from '../money/open.ts';
 import { createMetrics, type Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
 import { CallerKeys } from '../operation/caller-keys.ts';
-import { createContextFactory, type Incoming, type IngressAddresses } from '../operation/context.ts';
+import { createContextFactory } from '../operation/context.ts';
+import type { Incoming } from '../operation/incoming.ts';
+import type { IngressAddresses, Services } from '../operation/services.ts';
 import { eventNames } from '../resolvers/event-names.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
 import { createReceiptOwner } from '../resolvers/receipt-owner.ts';
@@ -238,30 +240,35 @@ export function buildServer(
       },
     });
     const callerKeys = new CallerKeys();
+    const services: Services = {
+      logger,
+      money,
+      ingress: addresses,
+      receiptOwner,
+      polls: new Polls(clock, config.pollsPerSecond),
+      refusedKeys: createRefusedKeys(),
+      utcOffset: config.upstreamUtcOffset,
+      clock,
+    };
     const createContext = createContextFactory({
       http,
       auth,
       banks: createBankCache(config.bankFieldNames, BANKS_TTL_MS, monotonic),
       lists,
       listsMaxAgeMs: config.listsMaxAgeMs,
+      utcOffset: config.upstreamUtcOffset,
       maxItems: config.limits.cost,
       now: monotonic,
       turns,
       events,
-      money,
-      ingress: addresses,
-      logger,
+      services,
       upstreamTimeoutMs: config.upstreamTimeoutMs,
       operationTimeoutMs: config.operationTimeoutMs,
-      utcOffset: config.upstreamUtcOffset,
       reads,
-      refusedKeys: createRefusedKeys(),
       keyGuesses: new Guesses(KEY_GUESSES),
       callerKeys,
       onInvalidate: shared.forget,
-      receiptOwner,
       clock,
-      polls: new Polls(clock, config.pollsPerSecond),
       onCall: tracing === undefined ? metrics.upstreamCall : countedAndTraced(metrics, tracing),
     });
     const drain = createDrain();
@@ -288,7 +295,7 @@ export function buildServer(
       callerKeys,
       addressOf: nearestAddress,
       verifiesItself: auth.verifiesItself,
-      identify: async (brought) => createContext(brought).identify(),
+      identify: async (brought) => createContext(brought).identity.identify(),
     });
     const serveGraph = createGraphHttp(graph, config, { logger, shared }, requests);
 
@@ -378,7 +385,7 @@ export function buildServer(
       addressOf: nearestAddress,
       turns,
       laneOf: (authorization, address) => callerKeys.laneOf(authorization, address),
-      identify: async (incoming, again) => createContext(incoming, 'streams').identify(again),
+      identify: async (incoming, again) => createContext(incoming, 'streams').identity.identify(again),
       isRefusal,
       clock,
       onTold: shared.forget,

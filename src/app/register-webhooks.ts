@@ -1,5 +1,5 @@
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
-import type { IngressAddresses } from '../operation/context.ts';
+import type { IngressAddresses } from '../operation/services.ts';
 
 /** Where a sandbox is, and one of its clients. */
 export interface SandboxAccess {

@@ -29,7 +29,7 @@ export interface AccountBy {
  * @throws BadInputError for a malformed id.
  */
 export function account(by: AccountBy, context: Context): MaybePromise<Account | null> {
-  const { accounts } = context.session;
+  const { accounts } = context.reads.session;
   if (by.id != null) return accounts.find('id', argumentId('by.id', 'uuid', by.id));
   if (by.instrumentId != null) {
     return accounts.find('instrumentId', argumentId('by.instrumentId', 'id', by.instrumentId));
@@ -81,7 +81,7 @@ export async function createPrivateAccount(
   context: Context,
 ): Promise<{ readonly account: Account }> {
   const uuid = (field: keyof CreatePrivateAccountInput) => inputId(['input', field], 'uuid', input[field]);
-  const { rest, clientId } = context.session;
+  const { rest, clientId } = context.reads.session;
   const attempt = await upstream.createPrivateAccount(rest, {
     bank_id: uuid('bankId'),
     owner_id: uuid('ownerId'),
@@ -89,7 +89,7 @@ export async function createPrivateAccount(
     client_id: clientId,
     account_id: uuid('accountId'),
   });
-  context.forgetReads();
+  context.reads.forget();
   return { account: successOf(attempt, readAccount, ACCOUNT_RULES) };
 }
 
@@ -103,7 +103,7 @@ export async function createCustomerPrivateAccount(
     return value == null ? undefined : inputId(['input', field], 'uuid', value);
   };
   const [bankId, ownerId, adapterId] = [uuid('bankId'), uuid('ownerId'), uuid('clientBankAdapterId')];
-  const { rest, clientId } = context.session;
+  const { rest, clientId } = context.reads.session;
   const attempt = await upstream.createCustomerPrivateAccount(
     rest,
     inputId(['input', 'customerId'], 'uuid', input.customerId),
@@ -114,6 +114,6 @@ export async function createCustomerPrivateAccount(
       ...(ownerId === undefined ? {} : { owner_id: ownerId }),
     },
   );
-  context.forgetReads();
+  context.reads.forget();
   return { account: successOf(attempt, readAccount, ACCOUNT_RULES) };
 }

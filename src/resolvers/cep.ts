@@ -8,7 +8,7 @@ const status = openEnum('CepStatus', ['PENDING', 'DELAYED', 'COMPLETED', 'FAILED
 
 /** The transient INITIALIZED is PENDING, as the spec asks of clients (docs/upstream-api.md, "dataCep.status"). */
 export const cepStatus = (raw: unknown, context: Context): ReturnType<typeof status> =>
-  status(raw === 'INITIALIZED' ? 'PENDING' : raw, context.logger);
+  status(raw === 'INITIALIZED' ? 'PENDING' : raw, context.services.logger);
 
 /** Whether a receipt in this state can no longer change. */
 export const isFinal = (raw: string): boolean => raw === 'COMPLETED' || raw === 'FAILED';

@@ -18,13 +18,13 @@ export class Client {
 }
 
 /** The client that the caller acts for, which is the client of everything that it can see. */
-export const client = (context: Context): Client => new Client(context.caller.clientId);
+export const client = (context: Context): Client => new Client(context.identity.caller.clientId);
 
 export const clientAccounts = (args: PageArgs, context: Context): Promise<Page<Account>> =>
-  windowPage('accounts', context.session.accounts, args, context);
+  windowPage('accounts', context.reads.session.accounts, args, context);
 
 export const clientCustomers = (args: PageArgs, context: Context): Promise<Page<Customer>> =>
-  windowPage('customers', context.session.customers, args, context);
+  windowPage('customers', context.reads.session.customers, args, context);
 
 /** One window of a list of the client's. */
 async function windowPage<T>(
@@ -33,16 +33,19 @@ async function windowPage<T>(
   args: PageArgs,
   context: Context,
 ): Promise<Page<T>> {
-  const page = readPage(listOf(context, `Client ${field}`), args, (offset, limit) =>
+  const page = readPage(listOf(context.identity, `Client ${field}`), args, (offset, limit) =>
     list.window(offset, limit),
   );
   // Rows that come after what they look up need no promise each.
-  const [read] = await Promise.all([page, context.prefetched]);
-  return counted(read, context);
+  const [read] = await Promise.all([page, context.reads.prefetched]);
+  return counted(read, context.budget);
 }
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>
-  counted(pageOf(listOf(context, 'Client webhooks'), await context.session.webhooks.all(), args), context);
+  counted(
+    pageOf(listOf(context.identity, 'Client webhooks'), await context.reads.session.webhooks.all(), args),
+    context.budget,
+  );
 
 /** Instruments of the client and all its customers, or of one customer. */
 export function clientInstruments(

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import type { Context } from '../operation/context.ts';
+import type { Budget } from '../operation/budget.ts';
+import type { Identity } from '../operation/identity.ts';
 import { BadInputError, PageCursorError, TooManyItemsError } from './errors.ts';
 
 export const DEFAULT_PAGE = 50;
@@ -39,7 +40,7 @@ export interface PageInfo {
  *
  * @param path the field that shows it with the ids that it depends on, such as `Customer <id> accounts`.
  */
-export const listOf = ({ caller }: Pick<Context, 'caller'>, path: string): string =>
+export const listOf = ({ caller }: Pick<Identity, 'caller'>, path: string): string =>
   `${caller.clientId} ${caller.customerId ?? ''} ${path}`.toLowerCase();
 
 /** Characters of the digest that stands for a list in a cursor: 66 bits, which no two lists of a client share. */
@@ -133,14 +134,17 @@ export async function readPage<T>(
   return { list, nodes: end.items, offset: start, totalCount: end.total };
 }
 
+/** What of a budget pages are counted by. */
+export type ItemBudget = Pick<Budget, 'countItems' | 'maxItems'>;
+
 /**
  * Counts the items of a page as part of the operation's answer.
  *
  * @throws TooManyItemsError when they are more than the answer may hold: what pages hold that nobody has sized is known
  * only here.
  */
-export function counted<T>(page: Page<T>, context: Context): Page<T> {
-  if (context.countItems(page.nodes.length) > context.maxItems) throw new TooManyItemsError(context.maxItems);
+export function counted<T extends { readonly nodes: readonly unknown[] }>(page: T, budget: ItemBudget): T {
+  if (budget.countItems(page.nodes.length) > budget.maxItems) throw new TooManyItemsError(budget.maxItems);
   return page;
 }
 

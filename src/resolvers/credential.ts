@@ -46,7 +46,8 @@ async function underOwnKey<T>(
   told: Told,
   ask: (rest: Rest) => Promise<T>,
 ): Promise<T> {
-  const { apiKey, address, refusedKeys } = context;
+  const { apiKey, address } = context.identity;
+  const { refusedKeys } = context.services;
   if (apiKey === undefined) throw new ApiKeyRequiredError();
   if (asked.has(context)) throw new OneBootstrapFieldError();
   asked.add(context);
@@ -55,7 +56,7 @@ async function underOwnKey<T>(
   if (refused === 'pair') throw told.remembered();
   if (refused === 'address') throw new TooManyRefusalsError();
   try {
-    return await ask(context.bootstrapRest(apiKey, presented.clientId));
+    return await ask(context.reads.underKey(apiKey, presented.clientId));
   } catch (error) {
     const isRefused =
       error instanceof UpstreamError && (error.code === 'UNAUTHENTICATED' || error.code === 'FORBIDDEN');

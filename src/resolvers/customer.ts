@@ -16,7 +16,7 @@ export const validationStatus = openEnum('CustomerValidationStatus', ['PENDING',
 
 /** @throws BadInputError for an id that is no UUID. */
 export const customer = (id: string, context: Context): MaybePromise<Customer | null> =>
-  context.session.customers.find('id', argumentId('id', 'uuid', id));
+  context.reads.session.customers.find('id', argumentId('id', 'uuid', id));
 
 /** The customer of something that may name one. */
 export function customerOf(
@@ -24,7 +24,7 @@ export function customerOf(
   context: Context,
 ): MaybePromise<Customer | null> {
   const id = textOf(holder.customerId, 'customerId');
-  return id === null ? null : context.session.customers.find('id', id);
+  return id === null ? null : context.reads.session.customers.find('id', id);
 }
 
 /** The accounts that the upstream lists with this customer as their owner. */
@@ -33,9 +33,9 @@ export function customerAccounts(
   args: PageArgs,
   context: Context,
 ): MaybePromise<Page<Account>> {
-  const accounts = context.session.accounts.where('ownerId', parent.id);
-  const list = listOf(context, `Customer ${parent.id} accounts`);
-  const page = (all: readonly Account[]) => counted(pageOf(list, all, args), context);
+  const accounts = context.reads.session.accounts.where('ownerId', parent.id);
+  const list = listOf(context.identity, `Customer ${parent.id} accounts`);
+  const page = (all: readonly Account[]) => counted(pageOf(list, all, args), context.budget);
   return accounts instanceof Promise ? accounts.then(page) : page(accounts);
 }
 

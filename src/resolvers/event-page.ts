@@ -1,16 +1,14 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventType } from '../events/log.ts';
-import type { EventReads } from '../events/sealed-reads.ts';
-import type { Context } from '../operation/context.ts';
 import { present } from '../upstream/call/json.ts';
 import { isId, isUuid } from '../upstream/call/path.ts';
 import type { TransactionLoader } from '../upstream/transactions.ts';
-import { type PageInfo, pageSize } from './connection.ts';
-import { BadInputError, TooManyItemsError } from './errors.ts';
+import { counted, type ItemBudget, type PageInfo, pageSize } from './connection.ts';
+import { BadInputError } from './errors.ts';
 import type { Event } from './event.ts';
 import { fits, type SearchArgs, searchOf } from './event-search.ts';
 import { argumentId } from './ids.ts';
-import { type Found, PageSearch } from './page-search.ts';
+import { type Found, PageSearch, type SearchContext } from './page-search.ts';
 import { createVisibility, type Viewer } from './visibility.ts';
 
 export interface EventFilter {
@@ -57,16 +55,16 @@ export function eventFilter(
 }
 
 /** What of an operation's context a page needs. */
-type Reader = Viewer & Pick<Context, 'reading'> & { readonly events: EventReads };
+type Reader = Viewer & SearchContext;
 
 /**
  * What else a page needs: to know by which id a receipt's messages name a transaction, and to count what the operation's answer
  * holds.
  */
-type Searcher = Reader &
-  Pick<Context, 'countItems' | 'maxItems'> & {
-    readonly session: { readonly transactions: Pick<TransactionLoader, 'get'> };
-  };
+type Searcher = Reader & {
+  readonly budget: ItemBudget;
+  readonly reads: { readonly session: { readonly transactions: Pick<TransactionLoader, 'get'> } };
+};
 
 /**
  * A page of the retained log: onwards from `after`, or back from `before`.
@@ -75,7 +73,7 @@ type Searcher = Reader &
  * transaction, and fails; TooManyItemsError where the operation's answer holds more than it may.
  */
 export async function eventPage(args: EventPageArgs, context: Searcher): Promise<EventPage> {
-  return counted(await searched(args, context), context);
+  return counted(await searched(args, context), context.budget);
 }
 
 /**
@@ -101,15 +99,10 @@ export async function creditsTo(clabe: string, window: EventWindow, context: Sea
       endCursor: startCursor,
     },
   };
-  return counted(turned, context);
+  return counted(turned, context.budget);
 }
 
 const CREDITS: readonly EventType[] = ['MONEY_IN'];
-
-function counted(page: EventPage, context: Searcher): EventPage {
-  if (context.countItems(page.nodes.length) > context.maxItems) throw new TooManyItemsError(context.maxItems);
-  return page;
-}
 
 async function searched(args: EventPageArgs, context: Searcher): Promise<EventPage> {
   const page = await pageOfLog(args, context);
@@ -124,7 +117,7 @@ async function searched(args: EventPageArgs, context: Searcher): Promise<EventPa
 async function validationOf(
   transactionId: string,
   { types }: EventPageArgs,
-  { session }: Searcher,
+  { reads: { session } }: Searcher,
 ): Promise<string | null> {
   if (!isUuid(transactionId) || types?.includes('CEP') === false) return null;
   const transaction = await session.transactions.get(transactionId);
@@ -142,8 +135,8 @@ async function pageOfLog(args: EventPageArgs, context: Reader): Promise<EventPag
   if (isBack && (args.first != null || args.after != null)) {
     throw bothWays();
   }
-  const isWanted = eventFilter(args, context, () => context.reading.mayAskOwner());
-  const search = searchOf(args, context.caller.customerId);
+  const isWanted = eventFilter(args, context, () => context.budget.log.mayAskOwner());
+  const search = searchOf(args, context.identity.caller.customerId);
   const isFitting = fits(search ?? {}, args);
   const asked = {
     isBack,
@@ -162,7 +155,8 @@ async function pageOfLog(args: EventPageArgs, context: Reader): Promise<EventPag
  * since then was received: the time of another event would tell how many events the client has.
  */
 export async function reachesBackTo(context: Reader): Promise<string | null> {
-  const { events, caller } = context;
+  const { events } = context.reads;
+  const { caller } = context.identity;
   const wholeSince = await events.wholeSince(caller.clientId);
   if (wholeSince === null) return null;
   const receivedFrom = new Date(wholeSince).toISOString();

@@ -164,7 +164,7 @@ export function decodeEvent(stored: StoredEvent): Event {
  */
 export function cepTransaction(event: CepEvent, context: Context): MaybePromise<Transaction | null> {
   return event.bodyId !== null && isUuid(event.bodyId)
-    ? context.session.transactions.get(event.bodyId)
+    ? context.reads.session.transactions.get(event.bodyId)
     : null;
 }
 
@@ -174,19 +174,19 @@ export const moneyInTransaction = (
   context: Context,
 ): MaybePromise<Transaction | null> =>
   event.transactionId !== null && isUuid(event.transactionId)
-    ? context.session.transactions.get(event.transactionId)
+    ? context.reads.session.transactions.get(event.transactionId)
     : null;
 
 /** The account that a credit has gone to, among those that the caller may see. */
 export const moneyInAccount = (
   { beneficiary }: MoneyInEvent,
-  { session }: Context,
+  { reads }: Context,
 ): MaybePromise<Account | null> =>
-  beneficiary.account === null ? null : session.accounts.find('clabeNumber', beneficiary.account);
+  beneficiary.account === null ? null : reads.session.accounts.find('clabeNumber', beneficiary.account);
 
 /** The bank of the catalog that has the code of the payer's institution. The code of an internal credit is of no catalog. */
 export const payerBank = (
   { payerInstitution }: MoneyInEvent,
-  { session }: Context,
+  { reads }: Context,
 ): MaybePromise<Bank | null> =>
-  payerInstitution === null ? null : session.banks.find('institutionCode', payerInstitution);
+  payerInstitution === null ? null : reads.session.banks.find('institutionCode', payerInstitution);

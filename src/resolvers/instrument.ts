@@ -11,7 +11,7 @@ import { invalid, namedId, partOf } from './values.ts';
 
 /** @throws BadInputError for an id that cannot be one. */
 export const instrument = (id: string, context: Context): Promise<Instrument | null> =>
-  context.session.instruments.get(argumentId('id', 'id', id));
+  context.reads.session.instruments.get(argumentId('id', 'id', id));
 
 /** The instrument of something that may name one. */
 export function instrumentOf(
@@ -19,7 +19,7 @@ export function instrumentOf(
   context: Context,
 ): MaybePromise<Instrument | null> {
   const id = namedId(holder.instrumentId, 'instrumentId');
-  return id === null ? null : context.session.instruments.get(id);
+  return id === null ? null : context.reads.session.instruments.get(id);
 }
 
 /**
@@ -29,7 +29,7 @@ export function instrumentOf(
 export async function currentInstrument(id: unknown, context: Context): Promise<Instrument | null> {
   if (!isId(id)) return null;
   try {
-    return await context.session.instruments.get(id);
+    return await context.reads.session.instruments.get(id);
   } catch (error) {
     if (error instanceof UpstreamError && error.code === 'FORBIDDEN') return null;
     throw error;
@@ -47,17 +47,17 @@ export async function instrumentPage(
   context: Context,
   customerId?: string,
 ): Promise<Page<Instrument>> {
-  const page = readPage(listOf(context, path), args, (offset, limit) =>
-    context.session.instruments.window(offset, limit, customerId),
+  const page = readPage(listOf(context.identity, path), args, (offset, limit) =>
+    context.reads.session.instruments.window(offset, limit, customerId),
   );
   // Rows that come after what they look up need no promise each.
-  const [read] = await Promise.all([page, context.prefetched]);
-  return counted(read, context);
+  const [read] = await Promise.all([page, context.reads.prefetched]);
+  return counted(read, context.budget);
 }
 
 /** The account behind an instrument: the one that names it (docs/assumptions.md, "internal instruments"). */
 export const accountOf = (parent: Instrument, context: Context): MaybePromise<Account | null> =>
-  context.session.accounts.find('instrumentId', parent.id);
+  context.reads.session.accounts.find('instrumentId', parent.id);
 
 /** Card or CLABE, told by the number that is there; null when it is of a form not documented. */
 export function detailForm(detail: InstrumentDetail): 'CardDetail' | 'ClabeDetail' | null {

@@ -31,18 +31,19 @@ interface Noun {
 const NOUNS = {
   Client: {
     idForm: 'uuid',
-    find: (id, { caller }) => (caller.clientId === id ? new Client(id) : null),
+    find: (id, { identity }) => (identity.caller.clientId === id ? new Client(id) : null),
   },
   Payment: {
     idForm: 'id',
-    find: (id, context) => (context.caller.scopes.has('payments:read') ? paymentById(id, context) : null),
+    find: (id, context) =>
+      context.identity.caller.scopes.has('payments:read') ? paymentById(id, context) : null,
   },
-  Bank: { idForm: 'uuid', find: (id, { session }) => session.banks.find('id', id) },
-  Customer: { idForm: 'uuid', find: (id, { session }) => session.customers.find('id', id) },
-  Account: { idForm: 'uuid', find: (id, { session }) => session.accounts.find('id', id) },
-  Instrument: { idForm: 'id', find: (id, { session }) => session.instruments.get(id) },
-  Transaction: { idForm: 'uuid', find: (id, { session }) => session.transactions.get(id) },
-  Webhook: { idForm: 'id', find: (id, { session }) => session.webhooks.find('id', id) },
+  Bank: { idForm: 'uuid', find: (id, { reads }) => reads.session.banks.find('id', id) },
+  Customer: { idForm: 'uuid', find: (id, { reads }) => reads.session.customers.find('id', id) },
+  Account: { idForm: 'uuid', find: (id, { reads }) => reads.session.accounts.find('id', id) },
+  Instrument: { idForm: 'id', find: (id, { reads }) => reads.session.instruments.get(id) },
+  Transaction: { idForm: 'uuid', find: (id, { reads }) => reads.session.transactions.get(id) },
+  Webhook: { idForm: 'id', find: (id, { reads }) => reads.session.webhooks.find('id', id) },
 } as const satisfies Readonly<Record<string, Noun>>;
 
 export type NodeTypeName = keyof typeof NOUNS;

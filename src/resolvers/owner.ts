@@ -14,6 +14,6 @@ export function ownerOf(
 ): MaybePromise<Owner | null> {
   const id = textOf(holder.ownerId, 'ownerId');
   if (id === null) return null;
-  const { session } = context;
+  const { session } = context.reads;
   return id === session.clientId ? new Client(id) : session.customers.find('id', id);
 }

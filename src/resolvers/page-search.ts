@@ -1,7 +1,8 @@
+import type { Caller } from '../auth/caller.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventSearch, StoredEvent } from '../events/log.ts';
 import type { EventReads, LogScan } from '../events/sealed-reads.ts';
-import type { Context } from '../operation/context.ts';
+import type { Budget } from '../operation/budget.ts';
 import { LogReadingError } from './errors.ts';
 import { decodeEvent, type Event } from './event.ts';
 
@@ -35,10 +36,11 @@ export interface Found {
 }
 
 /** What of an operation's context a search needs. */
-export type SearchContext = Pick<Context, 'reading'> & {
-  readonly caller: Pick<Context['caller'], 'clientId' | 'customerId'>;
-  readonly events: EventReads;
-};
+export interface SearchContext {
+  readonly identity: { readonly caller: Pick<Caller, 'clientId' | 'customerId'> };
+  readonly budget: Pick<Budget, 'log'>;
+  readonly reads: { readonly events: EventReads };
+}
 
 /**
  * Reads the log for one page. A caller who sees all of it gets what was found within the bounds of a page and of the operation,
@@ -56,12 +58,14 @@ export class PageSearch {
   constructor(wanted: Wanted, context: SearchContext) {
     this.#wanted = wanted;
     this.#context = context;
-    this.#isNarrowed = context.caller.customerId !== undefined;
+    this.#isNarrowed = context.identity.caller.customerId !== undefined;
   }
 
   /** @throws LogReadingError where the operation may read no more, and there is nothing to show for it. */
   async run(): Promise<Found> {
-    const { events, caller, reading } = this.#context;
+    const { events } = this.#context.reads;
+    const { caller } = this.#context.identity;
+    const reading = this.#context.budget.log;
     const { size, from, search } = this.#wanted;
     // By name a narrowed caller's own events are found without those of others.
     if (this.#isNarrowed && search?.name === undefined && !reading.beginWholeRead()) {
@@ -80,7 +84,8 @@ export class PageSearch {
 
   /** The next batch; undefined where no more may be read. */
   async #readBatch(scan: LogScan): Promise<Awaited<ReturnType<LogScan['readAfter']>> | undefined> {
-    const { caller, reading } = this.#context;
+    const { caller } = this.#context.identity;
+    const reading = this.#context.budget.log;
     const { isBack, isFiltered, size, search } = this.#wanted;
     if (reading.isOver) return undefined;
     // Of what has the name most is wanted: a hundred look-ups at once take no more of the budget than they read.
@@ -99,7 +104,7 @@ export class PageSearch {
   /** Looks through a batch until one event more is found than the page holds. Returns whether the time was enough. */
   async #look(batch: readonly StoredEvent[]): Promise<'late' | 'in time'> {
     const { matches, size } = this.#wanted;
-    const { reading } = this.#context;
+    const reading = this.#context.budget.log;
     for (let next = 0; next < batch.length && this.#found.length <= size; ) {
       const asked: { readonly event: Event; readonly verdict: MaybePromise<boolean> }[] = [];
       let waiting = 0;
@@ -133,7 +138,7 @@ export class PageSearch {
 
   /** No more may be read. What has been looked through need not be again: the page ends where reading ended. */
   #stopped(scan: LogScan): Found {
-    const { signal } = this.#context.reading;
+    const { signal } = this.#context.budget.log;
     signal.throwIfAborted();
     if (this.#isNarrowed || this.#position === this.#wanted.from) {
       throw new LogReadingError('reading the event log takes longer than it may');

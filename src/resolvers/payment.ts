@@ -58,9 +58,9 @@ export const renewal =
 
 /** Sends an outbound SPEI transfer, at most once for its key. */
 export function createMoneyOut(input: TransferInput, context: Context): Promise<Paid> {
-  const { clientId, customerId } = context.caller;
+  const { clientId, customerId } = context.identity.caller;
   const payment = transfer('createMoneyOut', clientId, input);
-  const { rest } = context.session;
+  const { rest } = context.reads.session;
   return pay('createMoneyOut', payment, context, input, input.amount, (body, mayRenew, namedAfter) => {
     const key = upstreamIdempotencyKey({ clientId, customerId, key: payment.key }, namedAfter);
     return sendMoneyOut(rest, body, key, mayRenew);
@@ -69,8 +69,8 @@ export function createMoneyOut(input: TransferInput, context: Context): Promise<
 
 /** Moves money between two internal instruments, at most once for its key. */
 export function createInternalTransaction(input: TransferInput, context: Context): Promise<Paid> {
-  const payment = transfer('createInternalTransaction', context.caller.clientId, input);
-  const { rest } = context.session;
+  const payment = transfer('createInternalTransaction', context.identity.caller.clientId, input);
+  const { rest } = context.reads.session;
   return pay('createInternalTransaction', payment, context, input, input.amount, (body, mayRenew) =>
     sendInternalTransaction(rest, body, mayRenew),
   );
@@ -78,8 +78,8 @@ export function createInternalTransaction(input: TransferInput, context: Context
 
 /** Sends 0.01 MXN to learn who owns a CLABE, at most once for its key. */
 export function createPennyValidation(input: PennyValidationInput, context: Context): Promise<Paid> {
-  const payment = pennyValidation(context.caller.clientId, input);
-  const { rest } = context.session;
+  const payment = pennyValidation(context.identity.caller.clientId, input);
+  const { rest } = context.reads.session;
   return pay('createPennyValidation', payment, context, input, PENNY, (body, mayRenew) =>
     sendPennyValidation(rest, body, mayRenew),
   );
@@ -93,7 +93,7 @@ async function pay(
   amount: string,
   send: (body: string, mayRenew: MayRenew, namedAfter: string | undefined) => Promise<Attempt>,
 ): Promise<Paid> {
-  const { clientId } = context.caller;
+  const { clientId } = context.identity.caller;
   const { sourceInstrumentId, destinationInstrumentId } = input;
   const ordered = { mutation, clientId, amount, sourceInstrumentId, destinationInstrumentId };
   const calls: MoneyCalls = {
@@ -109,7 +109,10 @@ async function pay(
 }
 
 /** What every order says of itself. */
-export const intentOf = ({ key, inputHash, body, shown }: Payment, { caller, requestedBy }: Context) => ({
+export const intentOf = (
+  { key, inputHash, body, shown }: Payment,
+  { identity: { caller, requestedBy } }: Context,
+) => ({
   clientId: caller.clientId,
   customerId: caller.customerId,
   keyOwner: caller.keyOwner,
@@ -133,9 +136,9 @@ export async function execute(
   context: Context,
   rules: RefusalRules,
 ): Promise<{ readonly answer: UpstreamAnswer; readonly replayed: boolean }> {
-  const { deadline, signal } = context;
-  const result = await context.money.execute(order, { deadline, signal }).catch(recordUnreachable);
-  context.forgetReads();
+  const { deadline, signal } = context.budget;
+  const result = await context.services.money.execute(order, { deadline, signal }).catch(recordUnreachable);
+  context.reads.forget();
   if (result.kind === 'done') return result;
   throw errorOf(result, order, rules);
 }

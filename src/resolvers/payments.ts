@@ -3,6 +3,7 @@ import { openCursor, sealCursor } from '../events/seal.ts';
 import type { Payments, RecordedPayment } from '../money/payments.ts';
 import { PAYMENT_CLASSES, type PaymentPlace, StoreUnavailableError } from '../money/record.ts';
 import type { Context } from '../operation/context.ts';
+import type { Identity } from '../operation/identity.ts';
 import { type PageInfo, pageSize } from './connection.ts';
 import { BadInputError, PageCursorError, PaymentRecordError, TooManyItemsError } from './errors.ts';
 import { instantOf } from './instants.ts';
@@ -33,14 +34,20 @@ export interface PaymentsPage {
 }
 
 /** What of an operation's context reading payments needs. */
-type Reader = Pick<Context, 'caller'> & { readonly money: { readonly payments: Payments } };
+interface Reader {
+  readonly identity: Pick<Identity, 'caller'>;
+  readonly services: { readonly money: { readonly payments: Payments } };
+}
 
 /**
  * The intent that the caller has named by this key; null where it has not used it.
  *
  * @throws BadInputError for a key under which a version before has paid, which kept too little to show.
  */
-export async function paymentByKey(key: string, { caller, money }: Reader): Promise<Payment | null> {
+export async function paymentByKey(
+  key: string,
+  { identity: { caller }, services: { money } }: Reader,
+): Promise<Payment | null> {
   const { clientId, customerId, keyOwner } = caller;
   const found = await reading(money.payments.byKey({ clientId, customerId, keyOwner, key }));
   if (found === undefined) return null;
@@ -52,12 +59,18 @@ export async function paymentByKey(key: string, { caller, money }: Reader): Prom
 }
 
 /** The payment of this id; null where the caller has none. */
-export async function paymentById(id: string, { caller, money }: Reader): Promise<Payment | null> {
+export async function paymentById(
+  id: string,
+  { identity: { caller }, services: { money } }: Reader,
+): Promise<Payment | null> {
   return shown(await reading(money.payments.byId(caller, id)));
 }
 
 /** The payment that a transaction came from; null where it was not made through this graph, or is kept no longer. */
-export async function paymentByTransaction(id: string, { caller, money }: Reader): Promise<Payment | null> {
+export async function paymentByTransaction(
+  id: string,
+  { identity: { caller }, services: { money } }: Reader,
+): Promise<Payment | null> {
   return shown(await reading(money.payments.byTransaction(caller, id)));
 }
 
@@ -67,8 +80,8 @@ export async function paymentByTransaction(id: string, { caller, money }: Reader
  * @throws BadInputError for arguments that name nothing; PageCursorError for a cursor of another list.
  */
 export async function paymentsPage(args: PaymentsArgs, context: Context): Promise<PaymentsPage> {
-  const { caller, money } = context;
-  const { clientId, customerId } = caller;
+  const { money } = context.services;
+  const { clientId, customerId } = context.identity.caller;
   const isBack = args.last != null || args.before != null;
   if (isBack && (args.first != null || args.after != null)) {
     throw new BadInputError('Use "first" with "after", or "last" with "before": not both.');
@@ -95,7 +108,8 @@ export async function paymentsPage(args: PaymentsArgs, context: Context): Promis
       (record) => states === undefined || states.includes(stateOf(record)),
     ),
   );
-  if (context.countItems(payments.length) > context.maxItems) throw new TooManyItemsError(context.maxItems);
+  if (context.budget.countItems(payments.length) > context.budget.maxItems)
+    throw new TooManyItemsError(context.budget.maxItems);
   const nodes = payments.map(shown).filter((payment) => payment !== null);
   const edges = (isBack ? nodes.toReversed() : nodes).map((node) => ({
     node,
@@ -129,7 +143,7 @@ interface Cursors {
 }
 
 /** Sealed for everybody: a place holds the hash of a key. The seal is the client's, or the customer's for whom it is narrowed. */
-async function cursorsOf({ caller, money }: Reader): Promise<Cursors> {
+async function cursorsOf({ identity: { caller }, services: { money } }: Reader): Promise<Cursors> {
   const { clientId, customerId = '' } = caller;
   const key = await reading(money.payments.sealKey(clientId));
   const holder = { key, clientId, customerId: `payments ${customerId}` };

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { clock } from '../common/clock.ts';
 import type { Party } from '../common/party.ts';
 import type { UnattributedReason } from '../events/metrics.ts';
-import type { ReceiptOwner, ReceiptReader } from '../operation/context.ts';
+import type { ReceiptOwner, ReceiptReader } from '../operation/services.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { isUuid } from '../upstream/call/path.ts';
 import { SharedWork } from '../upstream/call/shared-work.ts';

@@ -43,10 +43,10 @@ function whyNot(original: Transaction, input: RefundInput): UserError | undefine
 
 /** Returns a received SPEI credit in full, at most once for its key. */
 export async function refundTransaction(input: RefundInput, context: Context): Promise<Refunded> {
-  const { rest } = context.session;
+  const { rest } = context.reads.session;
   const payment = refund(input);
   const { transactionId } = input;
-  const { clientId } = context.caller;
+  const { clientId } = context.identity.caller;
   const mutation = 'refundTransaction';
   let amount = input.as.amount?.amount;
   const calls: RefundCalls = {
@@ -79,8 +79,8 @@ async function readOriginal(input: RefundInput, context: Context): Promise<Attem
   });
   try {
     // Afresh, and only as far as the caller may see.
-    context.forgetReads();
-    const original = await context.session.original(input.transactionId);
+    context.reads.forget();
+    const original = await context.reads.session.original(input.transactionId);
     if (original === null) {
       return refused(
         new NotFoundError('NOT_FOUND', 'There is no transaction of this id.', {

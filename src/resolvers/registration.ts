@@ -76,9 +76,9 @@ export async function registerInstrument(
   input: RegisterInstrumentInput,
   context: Context,
 ): Promise<{ readonly instrument: Instrument }> {
-  const { rest, clientId } = context.session;
+  const { rest, clientId } = context.reads.session;
   // What a caller narrowed to a customer registers is that customer's.
-  const customerId = input.customerId ?? context.caller.customerId;
+  const customerId = input.customerId ?? context.identity.caller.customerId;
   const body: InstrumentBody = {
     source_bank_id: inputId(['input', 'sourceBankId'], 'uuid', input.sourceBankId),
     client_id: clientId,
@@ -91,6 +91,6 @@ export async function registerInstrument(
     ...receiverBody(input.receiver),
   };
   const attempt = await register(rest, body);
-  context.forgetReads();
+  context.reads.forget();
   return { instrument: successOf(attempt, readInstrument, RULES) };
 }

@@ -17,27 +17,27 @@ export class TransactionSource implements StatusSource {
 
   /** A transaction is the same for all who may read it, and each of them has; who may, is asked again where it is shown. */
   get pollKey(): string {
-    return `transaction ${this.context.caller.clientId} ${this.transactionId.toLowerCase()}`;
+    return `transaction ${this.context.identity.caller.clientId} ${this.transactionId.toLowerCase()}`;
   }
 
   get pollOwner(): string {
-    return this.context.owner.group;
+    return this.context.identity.owner.group;
   }
 
   /** A caller that is narrowed must have been told by the upstream that the transaction is its own. */
   get seesMessages(): boolean {
-    return this.context.caller.customerId === undefined;
+    return this.context.identity.caller.customerId === undefined;
   }
 
   watch(topics: readonly string[], watcher: Watcher): Promise<EventWatch> {
-    const { events, caller } = this.context;
-    return events.watch(caller.clientId, topics, watcher);
+    const { reads, identity } = this.context;
+    return reads.events.watch(identity.caller.clientId, topics, watcher);
   }
 
   /** @throws UpstreamError also for an answer that tells no state: it is not taken for a change. */
   async read(): Promise<Transaction | null> {
-    this.context.renewSession();
-    const transaction = await this.context.session.transactions.get(this.transactionId);
+    this.context.reads.renew();
+    const transaction = await this.context.reads.session.transactions.get(this.transactionId);
     const status: unknown = transaction?.transactionStatus;
     if (transaction !== null && typeof status !== 'string') {
       throw new UpstreamError('UPSTREAM_INVALID', 'The service sent a transaction without its status.');
@@ -46,25 +46,25 @@ export class TransactionSource implements StatusSource {
   }
 
   sees(transaction: Transaction | null): MaybePromise<boolean> {
-    if (this.context.caller.customerId === undefined) return true;
+    if (this.context.identity.caller.customerId === undefined) return true;
     return transaction === null ? false : this.#owns(transaction);
   }
 
   async #owns(transaction: Transaction): Promise<boolean> {
-    this.context.renewSession();
-    return this.context.session.transactions.owns(transaction);
+    this.context.reads.renew();
+    return this.context.reads.session.transactions.owns(transaction);
   }
 
   renew(): void {
-    this.context.renewSession();
+    this.context.reads.renew();
   }
 
   idle(): void {
-    this.context.endSession();
+    this.context.reads.end();
   }
 
   readFailed(error: UpstreamError): void {
-    this.context.logger.warn(
+    this.context.services.logger.warn(
       { err: error },
       'A transaction that is followed could not be read; it is read again later.',
     );
@@ -74,13 +74,13 @@ export class TransactionSource implements StatusSource {
 /** A receipt as the caller of an operation reaches it: a caller that is narrowed must have paid for it. */
 export class ReceiptSource extends TransactionSource {
   override get pollKey(): string {
-    const { clientId, customerId = '' } = this.context.caller;
+    const { clientId, customerId = '' } = this.context.identity.caller;
     return `receipt ${clientId} ${customerId} ${this.transactionId.toLowerCase()}`;
   }
 
   override async read(): Promise<Transaction | null> {
-    this.context.renewSession();
-    const { transactions } = this.context.session;
+    this.context.reads.renew();
+    const { transactions } = this.context.reads.session;
     const { source } = await transactions.sides(this.transactionId);
     return source ? transactions.get(this.transactionId) : null;
   }

@@ -39,12 +39,15 @@ async function follow<T extends Event>(
 ): Promise<PushStream<T>> {
   // A client that comes back over SSE repeats its first request, and says in a header how far it got since.
   const from = context.startsNow ? undefined : (context.lastEventId ?? after ?? undefined);
-  const source = await context.events.follow(context.caller.clientId, { after: from, ...waiting });
+  const source = await context.reads.events.follow(context.identity.caller.clientId, {
+    after: from,
+    ...waiting,
+  });
   return new MappedStream(source, (stored) => {
     const selected = select(decodeEvent(stored));
     if (selected === undefined) return undefined;
     const shown = (is: boolean): T | undefined => {
-      if (is) context.renewSession();
+      if (is) context.reads.renew();
       return is ? selected : undefined;
     };
     const matching = matches(selected);
@@ -61,7 +64,7 @@ export function followEvents(
   context: Context,
 ): Promise<PushStream<Event>> {
   const matches = eventFilter(args, context);
-  const { customerId } = context.caller;
+  const { customerId } = context.identity.caller;
   const types = args.types ?? undefined;
   if (customerId === undefined) {
     const topics = types?.map(typeTopic);
@@ -75,7 +78,7 @@ export function followEvents(
 /** Credits as they arrive, of one owner, to one CLABE, or of all. */
 export function followMoneyIn(args: CreditFilter, context: Context): Promise<PushStream<MoneyInEvent>> {
   const matches = eventFilter(args, context);
-  const topics = [creditTopic(args, context.caller.customerId)];
+  const topics = [creditTopic(args, context.identity.caller.customerId)];
   const { clabe } = args;
   return follow(
     args.after,
@@ -102,7 +105,7 @@ function creditTopic({ ownerId, clabe }: CreditFilter, customerId: string | unde
 export function followCep(id: string, context: Context): PushStream<CepUpdate> {
   const transactionId = argumentId('transactionId', 'uuid', id);
   const source = new ReceiptSource(transactionId, context);
-  return new StatusWatch(source, new Receipt(transactionId), context.polls);
+  return new StatusWatch(source, new Receipt(transactionId), context.services.polls);
 }
 
 /**
@@ -113,5 +116,5 @@ export function followCep(id: string, context: Context): PushStream<CepUpdate> {
 export function followTransaction(id: string, context: Context): PushStream<TransactionUpdate> {
   const transactionId = argumentId('transactionId', 'uuid', id);
   const source = new TransactionSource(transactionId, context);
-  return new StatusWatch(source, new TransactionStates(transactionId), context.polls);
+  return new StatusWatch(source, new TransactionStates(transactionId), context.services.polls);
 }

@@ -1,7 +1,7 @@
 import type { EventType, StoredEvent } from '../events/log.ts';
 import type { EventTopics } from '../events/topics.ts';
 import { ownerOfReceipts } from '../operation/caller-keys.ts';
-import type { ReceiptOwner } from '../operation/context.ts';
+import type { ReceiptOwner } from '../operation/services.ts';
 import { Patience } from '../upstream/session/patience.ts';
 import { decodeEvent } from './event.ts';
 import { namedIds } from './named-ids.ts';

@@ -51,13 +51,13 @@ export function transaction(
   for (const name of ['status', 'trackingId', 'category'] as const) {
     if (match?.[name] === '') throw new BadInputError(`Argument "match.${name}" must not be empty.`);
   }
-  return context.session.transactions.get(argumentId('id', 'uuid', id), match ?? undefined);
+  return context.reads.session.transactions.get(argumentId('id', 'uuid', id), match ?? undefined);
 }
 
 /** The transaction that something names; null when it names none. */
 export function transactionOf(id: Optional, context: Context): MaybePromise<Transaction | null> {
   const named = namedId(id, 'transactionId');
-  return named === null ? null : context.session.transactions.get(named);
+  return named === null ? null : context.reads.session.transactions.get(named);
 }
 
 /** A reference whose structure the spec does not show: a text as it is, anything else as its JSON. */

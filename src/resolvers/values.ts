@@ -65,4 +65,4 @@ export function timestamp(value: Optional, name: string, utcOffset: string): str
 export const when =
   <Key extends string>(key: Key) =>
   (parent: Holding<Key>, _args: object, context: Context): string | null =>
-    timestamp(parent[key], key, context.utcOffset);
+    timestamp(parent[key], key, context.services.utcOffset);

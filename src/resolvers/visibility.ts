@@ -1,14 +1,18 @@
+import type { Caller } from '../auth/caller.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
+import type { Budget } from '../operation/budget.ts';
 import { ownerOfReceipts } from '../operation/caller-keys.ts';
-import type { Context } from '../operation/context.ts';
+import type { Services } from '../operation/services.ts';
 import { customerScope } from '../upstream/customer-scope.ts';
 import { Patience } from '../upstream/session/patience.ts';
 import type { Event } from './event.ts';
 
 /** What of an operation's context the filter needs. */
-export type Viewer = Pick<Context, 'receiptOwner' | 'signal'> & {
-  readonly caller: Pick<Context['caller'], 'clientId' | 'customerId'>;
-};
+export interface Viewer {
+  readonly identity: { readonly caller: Pick<Caller, 'clientId' | 'customerId'> };
+  readonly budget: Pick<Budget, 'signal'>;
+  readonly services: Pick<Services, 'receiptOwner'>;
+}
 
 /**
  * Makes the filter of what a caller may see, of events replayed or live: narrowed to a customer, it sees credits to that
@@ -21,7 +25,7 @@ export function createVisibility(
   context: Viewer,
   mayAsk?: () => boolean,
 ): (event: Event) => MaybePromise<boolean> {
-  const { clientId, customerId } = context.caller;
+  const { clientId, customerId } = context.identity.caller;
   const view = customerScope(customerId);
   if (view.wholeClient) return () => true;
   const reader = { patience: new Patience(), owner: ownerOfReceipts(clientId, customerId), mayAsk };
@@ -29,7 +33,7 @@ export function createVisibility(
     if (event.type === 'MONEY_IN') return view.owner(event.ownerId);
     if (event.type !== 'CEP') return false;
     // Nobody waits for the rest of a page whose reader has gone.
-    context.signal.throwIfAborted();
-    return context.receiptOwner(clientId, event, reader).then((owner) => view.owner(owner));
+    context.budget.signal.throwIfAborted();
+    return context.services.receiptOwner(clientId, event, reader).then((owner) => view.owner(owner));
   };
 }

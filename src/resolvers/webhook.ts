@@ -15,7 +15,7 @@ export const webhookStatus = openEnum('WebhookStatus', ['ACTIVE', 'INACTIVE']);
 
 /** @throws BadInputError for an id that cannot be one. */
 export const webhook = (id: string, context: Context): MaybePromise<Webhook | null> =>
-  context.session.webhooks.find('id', argumentId('id', 'id', id));
+  context.reads.session.webhooks.find('id', argumentId('id', 'id', id));
 
 /**
  * Address of a webhook, which is always there (docs/upstream-api.md, "Webhook").
@@ -73,8 +73,9 @@ const invalid = (field: readonly string[], message: string): ValidationError =>
  * The registration's body. Where the webhook feeds the gateway, its token is the one that the ingress can check: another
  * would have every delivery refused.
  */
-function registration(input: CreateWebhookInput, { ingress, session }: Context): WebhookBody {
-  const { clientId } = session;
+function registration(input: CreateWebhookInput, { services, reads }: Context): WebhookBody {
+  const { ingress } = services;
+  const { clientId } = reads.session;
   const token = filled(['input', 'token'], input.token);
   const authType = filled(['input', 'authType'], input.authType);
   const url = input.url ?? ingress.url(clientId, input.type);
@@ -106,8 +107,8 @@ async function create(
   context: Context,
 ): Promise<CreatedWebhook> {
   const body = registration(input, context);
-  const attempt = await send(context.session.rest, body);
-  context.forgetReads();
+  const attempt = await send(context.reads.session.rest, body);
+  context.reads.forget();
   return { webhook: successOf(attempt, readWebhook, CREATE_RULES), token: body.token };
 }
 
@@ -148,16 +149,19 @@ export async function updateWebhook(
   context: Context,
 ): Promise<{ readonly id: string }> {
   const id = inputId(['input', 'id'], 'id', input.id);
-  const attempt = await upstream.updateWebhook(context.session.rest, id, changesOf(input));
-  context.forgetReads();
+  const attempt = await upstream.updateWebhook(context.reads.session.rest, id, changesOf(input));
+  context.reads.forget();
   successOf(attempt, anyBody, CHANGE_RULES);
   return { id };
 }
 
 /** Deletes a webhook softly (docs/upstream-api.md, endpoint 18). Sent once. */
 export async function deleteWebhook(id: string, context: Context): Promise<{ readonly id: string }> {
-  const attempt = await upstream.deleteWebhook(context.session.rest, inputId(['input', 'id'], 'id', id));
-  context.forgetReads();
+  const attempt = await upstream.deleteWebhook(
+    context.reads.session.rest,
+    inputId(['input', 'id'], 'id', id),
+  );
+  context.reads.forget();
   successOf(attempt, anyBody, CHANGE_RULES);
   return { id };
 }

@@ -69,7 +69,7 @@ type Resolve<P, A, R> = (parent: P, args: A, context: Context) => R;
 const behind =
   <P, A, R>(scope: Scope, resolve: Resolve<P, A, R>): Resolve<P, A, R> =>
   (parent, args, context) => {
-    if (!context.caller.scopes.has(scope)) throw lacksScope(scope);
+    if (!context.identity.caller.scopes.has(scope)) throw lacksScope(scope);
     return resolve(parent, args, context);
   };
 
@@ -80,7 +80,7 @@ const behind =
  */
 export const intoPayments = <P, A, R>(resolve: (parent: P, args: A, context: Context) => R) =>
   intoGraph((parent: P, args: A, context) => {
-    if (!context.caller.scopes.has(PAYMENTS)) throw lacksScope(PAYMENTS);
+    if (!context.identity.caller.scopes.has(PAYMENTS)) throw lacksScope(PAYMENTS);
     return resolve(parent, args, context);
   });
 
@@ -101,12 +101,12 @@ export const builder = new SchemaBuilder<GraphTypes>({
     authorizeOnSubscribe: true,
     authScopes: (context) => ({
       scope: (name) => {
-        const caller = context.identify();
+        const caller = context.identity.identify();
         return caller instanceof Promise
           ? caller.then(({ scopes }) => scopes.has(name))
           : caller.scopes.has(name);
       },
-      apiKey: () => context.servesBootstrap && context.apiKey !== undefined,
+      apiKey: () => context.identity.servesBootstrap && context.identity.apiKey !== undefined,
     }),
     unauthorizedError: (_parent, context, _info, { failure }) => refusalOf(failure, context),
   },
@@ -118,7 +118,7 @@ export const builder = new SchemaBuilder<GraphTypes>({
  */
 export const forgetRights = (context: Context): void => RequestCache.clearForContext(context);
 
-function refusalOf(failure: AuthFailure, { servesBootstrap }: Context): Error {
+function refusalOf(failure: AuthFailure, { identity: { servesBootstrap } }: Context): Error {
   let missing: AuthFailure | undefined = failure;
   while (missing !== undefined && 'failures' in missing) missing = missing.failures[0];
   if (missing === undefined || !('parameter' in missing) || missing.scope === 'apiKey') {

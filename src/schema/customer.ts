@@ -72,7 +72,8 @@ CustomerType.implement({
       type: CustomerValidationStatusType,
       nullable: false,
       description: 'State of the KYB checks.',
-      resolve: (parent, _args, { logger }) => validationStatus(parent.customerValidationStatus, logger),
+      resolve: (parent, _args, { services }) =>
+        validationStatus(parent.customerValidationStatus, services.logger),
     }),
     rawValidationStatus: t.exposeString('customerValidationStatus', {
       nullable: false,

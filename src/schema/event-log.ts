@@ -100,7 +100,7 @@ builder.queryFields((t) => ({
     authScopes: ENTERS_LOG,
     description:
       'Where the event log ends now: start a subscription here, so that nothing is missed before its first event. Null where the log cannot be read.',
-    resolve: (_root, _args, { events, caller }) => events.head(caller.clientId),
+    resolve: (_root, _args, { reads, identity }) => reads.events.head(identity.caller.clientId),
   }),
 }));
 

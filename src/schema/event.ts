@@ -97,7 +97,7 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
       nullable: false,
       description: '`SPEI_CREDIT` from outside, `INT_CREDIT` from another internal instrument.',
       extensions: ofParent,
-      resolve: (event, _args, { logger }) => transactionSubCategory(event.subCategory, logger),
+      resolve: (event, _args, { services }) => transactionSubCategory(event.subCategory, services.logger),
     }),
     rawSubCategory: t.exposeString('subCategory', {
       extensions: ofParent,

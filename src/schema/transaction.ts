@@ -133,7 +133,7 @@ TransactionType.implement({
       type: TransactionStatusType,
       nullable: false,
       description: 'How far along it is.',
-      resolve: (parent, _args, { logger }) => transactionStatus(parent.transactionStatus, logger),
+      resolve: (parent, _args, { services }) => transactionStatus(parent.transactionStatus, services.logger),
     }),
     rawStatus: t.exposeString('transactionStatus', {
       nullable: false,
@@ -143,7 +143,7 @@ TransactionType.implement({
       type: TransactionCategoryType,
       nullable: false,
       description: 'Kind of movement.',
-      resolve: (parent, _args, { logger }) => transactionCategory(parent.category, logger),
+      resolve: (parent, _args, { services }) => transactionCategory(parent.category, services.logger),
     }),
     rawCategory: t.exposeString('category', {
       nullable: false,
@@ -153,7 +153,7 @@ TransactionType.implement({
       type: TransactionSubCategoryType,
       nullable: false,
       description: 'Kind and direction of the movement.',
-      resolve: (parent, _args, { logger }) => transactionSubCategory(parent.subCategory, logger),
+      resolve: (parent, _args, { services }) => transactionSubCategory(parent.subCategory, services.logger),
     }),
     rawSubCategory: t.exposeString('subCategory', {
       nullable: false,

@@ -38,13 +38,13 @@ WebhookType.implement({
       nullable: false,
       description:
         "Address of the receiver. The signature of the gateway's own ingress is masked: it is all that is needed to post events.",
-      resolve: (parent, _args, { ingress }) => ingress.mask(webhookUrl(parent)),
+      resolve: (parent, _args, { services }) => services.ingress.mask(webhookUrl(parent)),
     }),
     type: t.field({
       type: WebhookKindType,
       nullable: false,
       description: 'What it is told of.',
-      resolve: (parent, _args, { logger }) => webhookType(parent.webhookType, logger),
+      resolve: (parent, _args, { services }) => webhookType(parent.webhookType, services.logger),
     }),
     rawType: t.exposeString('webhookType', {
       nullable: false,
@@ -54,7 +54,7 @@ WebhookType.implement({
       type: WebhookStatusType,
       nullable: false,
       description: 'Its state.',
-      resolve: (parent, _args, { logger }) => webhookStatus(parent.webhookStatus, logger),
+      resolve: (parent, _args, { services }) => webhookStatus(parent.webhookStatus, services.logger),
     }),
     rawStatus: t.exposeString('webhookStatus', {
       nullable: false,
@@ -68,7 +68,7 @@ WebhookType.implement({
       nullable: false,
       description:
         "True when deliveries to this webhook reach the gateway's own ingress, and so its subscriptions.",
-      resolve: (parent, _args, { ingress }) => ingress.feeds(webhookUrl(parent)),
+      resolve: (parent, _args, { services }) => services.ingress.feeds(webhookUrl(parent)),
     }),
     createdAt: t.field({
       type: 'DateTime',

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { entropy } from '../common/entropy.ts';
 import { Waiters } from '../common/waiters.ts';
-import type { Incoming } from '../operation/context.ts';
+import type { Incoming } from '../operation/incoming.ts';
 
 const REQUEST_ID = /^[\w-]{8,64}$/;
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Turns } from '../common/turns.ts';
 import { type CallerKeys, laneOfAddress } from '../operation/caller-keys.ts';
-import type { Incoming } from '../operation/context.ts';
+import type { Incoming } from '../operation/incoming.ts';
 
 /** Whose a request is, for its share of what bodies may take. */
 interface Sender {

@@ -25,7 +25,7 @@ import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
 import type { Graph } from '../graphql/yoga.ts';
 import type { FanOutMetrics } from '../observability/metrics.ts';
 import { laneOfAddress } from '../operation/caller-keys.ts';
-import type { Incoming } from '../operation/context.ts';
+import type { Incoming } from '../operation/incoming.ts';
 import { STREAM_REFUSALS, streamOwner } from '../operation/streams.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut } from './sockets/fan-out.ts';

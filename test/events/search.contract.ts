@@ -145,17 +145,23 @@ export function describeSearch(name: string, open: (options: SearchedOptions) =>
     });
 
     /** The context of another operation. */
-    const anew = <T extends object>(context: T) => ({ ...context, reading: unhurried() });
+    const anew = <T extends { readonly budget: object }>(context: T) => ({
+      ...context,
+      budget: { ...context.budget, log: unhurried() },
+    });
     const contextOf = (events: EventReads, clientId: string, customerId?: string) => ({
-      events,
-      caller: { clientId, customerId },
-      signal: new AbortController().signal,
-      reading: unhurried(),
-      countItems: () => 0,
-      maxItems: 100,
-      session: { transactions: { get: async () => null } },
-      receiptOwner: async (_client: string, event: { readonly bodyId: string | null }) =>
-        ownerOfReceipt(event),
+      identity: { caller: { clientId, customerId } },
+      reads: { events, session: { transactions: { get: async () => null } } },
+      budget: {
+        signal: new AbortController().signal,
+        log: unhurried(),
+        countItems: () => 0,
+        maxItems: 100,
+      },
+      services: {
+        receiptOwner: async (_client: string, event: { readonly bodyId: string | null }) =>
+          ownerOfReceipt(event),
+      },
     });
     const readAll = async (log: EventReads, clientId: string): Promise<StoredEvent[]> => {
       const events: StoredEvent[] = [];

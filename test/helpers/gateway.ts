@@ -6,7 +6,7 @@ import { buildServer, type ServerConfig } from '../../src/app/gateway.ts';
 import type { Clock } from '../../src/auth/credential-expiry.ts';
 import type { Logger } from '../../src/common/logger.ts';
 import type { EventType } from '../../src/events/log.ts';
-import type { IngressAddresses } from '../../src/operation/context.ts';
+import type { IngressAddresses } from '../../src/operation/services.ts';
 import { gatewayConfig } from './gateway-config.ts';
 
 /** A result as a client reads it. `data` is left open: each test knows what it asked for. */

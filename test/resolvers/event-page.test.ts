@@ -59,15 +59,21 @@ function reading(deadline = Date.now() + 60_000) {
 /** A page; credits are told apart without the service. */
 const page = (args: EventPageArgs, how: { readonly narrowed: boolean; readonly reading: LogReading }) =>
   eventPage(args, {
-    events: how.narrowed ? sealedReads(log, customerId) : log,
-    caller: { clientId, customerId: how.narrowed ? customerId : undefined },
-    signal: new AbortController().signal,
-    reading: how.reading,
-    countItems: () => 0,
-    maxItems: 100,
-    session: { transactions: { get: async () => null } },
-    receiptOwner: () => {
-      throw new Error('a credit names its owner');
+    identity: { caller: { clientId, customerId: how.narrowed ? customerId : undefined } },
+    reads: {
+      events: how.narrowed ? sealedReads(log, customerId) : log,
+      session: { transactions: { get: async () => null } },
+    },
+    budget: {
+      signal: new AbortController().signal,
+      log: how.reading,
+      countItems: () => 0,
+      maxItems: 100,
+    },
+    services: {
+      receiptOwner: () => {
+        throw new Error('a credit names its owner');
+      },
     },
   });
 

@@ -152,11 +152,13 @@ describe('a STATUS_UPDATE message', () => {
 describe('a filter of events', () => {
   /** Somebody who may see everything, so that nothing needs to be read. */
   const wholeClient: Viewer = {
-    caller: { clientId: OWNER, customerId: undefined },
-    receiptOwner() {
-      throw new Error('nothing is read');
+    identity: { caller: { clientId: OWNER, customerId: undefined } },
+    services: {
+      receiptOwner() {
+        throw new Error('nothing is read');
+      },
     },
-    signal: new AbortController().signal,
+    budget: { signal: new AbortController().signal },
   };
   const moneyIn = decodeEvent(stored('MONEY_IN', credit));
   const update = decodeEvent(stored('STATUS_UPDATE', {}));

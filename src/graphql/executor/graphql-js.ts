@@ -10,6 +10,8 @@ import {
 } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { MappedStream, PushStream } from '../../common/push-stream.ts';
+import type { Budget } from '../../operation/budget.ts';
+import type { Reads } from '../../operation/reads.ts';
 import type { IdentifiedContext } from '../plugins/prepared-operation.ts';
 import { createPlannedExecution } from './planned-queries.ts';
 
@@ -44,8 +46,8 @@ export function useGraphQLJs({ hideSuggestions }: GraphQLJsOptions): Plugin {
   // The type of a context is told to plugins, and not to what executes.
   const executePlanned = createPlannedExecution(
     execute,
-    (context) => (context as IdentifiedContext).isIdentified,
-    (context) => (context as CountingContext).recount(),
+    (context) => (context as IdentifiedContext).identity.isIdentified,
+    (context) => (context as CountingContext).budget.recount(),
   );
   const bounds = { hideSuggestions, options: { maxCoercionErrors: MAX_ERRORS } };
   return {
@@ -69,14 +71,12 @@ type MaybePromise<T> = T | Promise<T>;
 
 /** What this plugin needs of the context of an operation that is executed a second time. */
 interface CountingContext {
-  /** Nothing counts that has been counted so far. */
-  recount(): void;
+  readonly budget: Pick<Budget, 'recount'>;
 }
 
 /** What this plugin needs of a stream's context. */
 interface StreamContext {
-  /** Nothing is left to do until the next event. */
-  endSession(): void;
+  readonly reads: Pick<Reads, 'end'>;
 }
 
 /** graphql-js' own `subscribe`, but for streams that push, and for the event that each result carries. */
@@ -98,7 +98,7 @@ function executionOf(args: ExecutionArgs): (rootValue: unknown) => MaybePromise<
     if (!('schema' in validated)) return { errors: validated };
     const origin = eventOf(rootValue);
     const made = (result: ExecutionResult): ExecutionResult => {
-      context.endSession();
+      context.reads.end();
       return origin === undefined ? result : Object.assign(result, { [ORIGIN]: origin });
     };
     const result = executeSubscriptionEvent({ ...validated, rootValue });

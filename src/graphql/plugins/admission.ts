@@ -3,17 +3,15 @@ import { isPromise, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
 import { FairQueue } from '../../common/fair-queue.ts';
 import { type Owner, Party, type Place } from '../../common/party.ts';
+import type { Budget } from '../../operation/budget.ts';
+import type { Identity } from '../../operation/identity.ts';
 import { preparedOperation } from './prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 interface AdmittedContext {
-  /** Whose operation it is: each has its share of what can be under way at once. */
-  readonly owner: Owner;
-  readonly signal: AbortSignal;
-  /** When the operation must be over, in milliseconds since the epoch. */
-  readonly deadline: number;
-  /** Whether it came over a socket, where there is no status of HTTP to answer with. */
-  readonly endsWithSocket: boolean;
+  /** Whose operation it is: each has its share of what can be under way at once. Over a socket there is no status of HTTP. */
+  readonly identity: Pick<Identity, 'owner' | 'endsWithSocket'>;
+  readonly budget: Pick<Budget, 'signal' | 'deadline'>;
 }
 
 export interface AdmissionOptions {
@@ -75,7 +73,7 @@ export function useAdmission({
     admission.leave(owner);
   };
 
-  const refuse = (admission: FairQueue, { owner, endsWithSocket }: AdmittedContext) => {
+  const refuse = (admission: FairQueue, { identity: { owner, endsWithSocket } }: AdmittedContext) => {
     onRefused();
     const turns = Math.ceil((admission.waitingOf(owner) + 1) / perCaller);
     const retryAfterMs = Math.round(Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, turns * meanMs)));
@@ -92,7 +90,7 @@ export function useAdmission({
   return {
     onExecute({ args, executeFn, setExecuteFn }) {
       const context = args.contextValue;
-      const { owner } = context;
+      const { owner } = context.identity;
       const isMutation = preparedOperation(args)?.type === OperationTypeNode.MUTATION;
       const admission = isMutation ? mutations : queries;
 
@@ -111,12 +109,12 @@ export function useAdmission({
       };
 
       const wait = async (given: ExecutionArgs): Promise<unknown> => {
-        const leftMs = context.deadline - clock.now();
+        const leftMs = context.budget.deadline - clock.now();
         const waitMs = leftMs - Math.min(NEEDED_MS, leftMs / 2);
         const entered = await enter(
           admission,
           { owner, urgency: 'operations', deadline: clock.now() + waitMs },
-          context.signal,
+          context.budget.signal,
         );
         return entered ? run(given) : refuse(admission, context);
       };

@@ -1,12 +1,10 @@
 import type { Plugin } from 'graphql-yoga';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
+import type { Identity } from '../../operation/identity.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface ExpiringContext {
-  /** Whether the socket that carries the operation ends when the credential does, and the operation with it. */
-  readonly endsWithSocket: boolean;
-  /** Resolves with the reason when the caller's credential holds no longer; undefined once the signal is aborted. */
-  untilExpiry(signal: AbortSignal): Promise<Error | undefined>;
+  readonly identity: Pick<Identity, 'endsWithSocket' | 'untilExpiry'>;
 }
 
 /**
@@ -17,11 +15,11 @@ export function useCredentialExpiry(): Plugin<ExpiringContext> {
   return {
     onSubscribe({ args }) {
       const context = args.contextValue;
-      if (context.endsWithSocket) return {};
+      if (context.identity.endsWithSocket) return {};
       return {
         onSubscribeResult({ result, setResult }) {
           if (!(result instanceof PushStream)) return;
-          setResult(new EndingStream(result, (signal) => context.untilExpiry(signal)));
+          setResult(new EndingStream(result, (signal) => context.identity.untilExpiry(signal)));
         },
       };
     },

@@ -159,7 +159,7 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
       if (learn === undefined) return undefined;
       return {
         onExecuteDone() {
-          if (args.contextValue.isIdentified) learn();
+          if (args.contextValue.identity.isIdentified) learn();
         },
       };
     },

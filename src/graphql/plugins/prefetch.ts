@@ -14,7 +14,7 @@ import { type PreparedOperation, preparedOperation } from './prepared-operation.
 
 /** What this plugin needs of an operation's context. */
 export interface PrefetchContext {
-  prefetch(lists: readonly string[]): void;
+  readonly reads: { prefetch(lists: readonly string[]): void };
 }
 
 /**
@@ -26,7 +26,8 @@ export function usePrefetch(): Plugin<PrefetchContext> {
   return {
     onExecute({ args }) {
       const operation = preparedOperation(args);
-      if (operation?.type === OperationTypeNode.QUERY) args.contextValue.prefetch(operation.derived(listsOf));
+      if (operation?.type === OperationTypeNode.QUERY)
+        args.contextValue.reads.prefetch(operation.derived(listsOf));
     },
   };
 }

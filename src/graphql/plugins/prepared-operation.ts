@@ -9,6 +9,7 @@ import {
 } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
+import type { Identity } from '../../operation/identity.ts';
 
 /** One operation of a document, with all that follows from the two of them, each thing derived once. */
 export class PreparedOperation {
@@ -116,7 +117,13 @@ export const preparedOperation = (args: {
 /** What is needed of an operation's context here. */
 export interface IdentifiedContext {
   /** Whether the caller has been identified so far. */
-  readonly isIdentified: boolean;
+  readonly identity: Pick<Identity, 'isIdentified'>;
+}
+
+/** What is known before the operation's context is made. */
+interface InitialContext {
+  /** Whether the caller has been identified before. */
+  readonly isIdentified?: boolean;
 }
 
 /**
@@ -130,7 +137,7 @@ export interface IdentifiedContext {
  */
 export function usePreparedOperations(
   maxBytes: number,
-): Plugin<IdentifiedContext, Partial<IdentifiedContext>> {
+): Plugin<IdentifiedContext & InitialContext, InitialContext> {
   const kept = new LRUCache<string, PreparedDocument>({
     maxSize: maxBytes,
     sizeCalculation: (document) => document.bytes,
@@ -166,7 +173,7 @@ export function usePreparedOperations(
     onExecute({ args }) {
       return {
         onExecuteDone() {
-          if (args.contextValue.isIdentified) keep(preparedDocument(args.schema, args.document));
+          if (args.contextValue.identity.isIdentified) keep(preparedDocument(args.schema, args.document));
         },
       };
     },

@@ -3,22 +3,18 @@ import { isPromise, type Plugin } from 'graphql-yoga';
 import type { MaybePromise } from '../../common/maybe-promise.ts';
 import { type Flight, SingleFlight } from '../../common/single-flight.ts';
 import type { Waiters } from '../../common/waiters.ts';
+import type { Report } from '../../operation/report.ts';
 import { preparedOperation } from './prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 interface SharingContext {
-  /** All that tells who is calling. Operations with the same are one caller's. */
-  readonly credential: string;
-  /** Who waits for the operation; undefined where it is not told when somebody leaves. */
-  readonly waiters: Waiters | undefined;
-  /** Finds out who is calling; rejects when that is nobody. What the caller may be told depends on it. */
-  identify(): MaybePromise<unknown>;
-  /** The REST calls made so far. */
-  readonly calls: readonly object[];
-  /** Those that other operations made for it. */
-  readonly sharedCalls: readonly object[];
-  /** Told of the calls of the operation whose result is shared. */
-  shareCalls(calls: readonly object[]): void;
+  readonly identity: {
+    readonly credential: string;
+    /** Finds out who is calling; rejects when that is nobody. What the caller may be told depends on it. */
+    identify(): MaybePromise<unknown>;
+  };
+  readonly budget: { readonly waiters: Waiters | undefined };
+  readonly report: Pick<Report, 'calls' | 'sharedCalls' | 'share'>;
 }
 
 export interface QueryDeduplication {
@@ -63,7 +59,7 @@ export function createQueryDeduplication(
     key: string,
     execution: Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
-    const { details } = flights.begin(owner.credential, key, execution, { owner, shared: false });
+    const { details } = flights.begin(owner.identity.credential, key, execution, { owner, shared: false });
     return execution.then((result) => {
       if (details.shared) written.set(result, {});
       return result;
@@ -75,23 +71,23 @@ export function createQueryDeduplication(
     { result, details }: Flight<ExecutionResult, Asked>,
     executeAlone: () => unknown,
   ): unknown {
-    const { waiters } = details.owner;
+    const { waiters } = details.owner.budget;
     details.shared = true;
     // It waits from now on: the first caller may leave while this one is being identified.
     waiters?.add();
     const leaving = new AbortController();
     const leave = (): void => waiters?.remove();
-    context.waiters?.signal.addEventListener('abort', leave, { once: true, signal: leaving.signal });
+    context.budget.waiters?.signal.addEventListener('abort', leave, { once: true, signal: leaving.signal });
     const share = async (): Promise<ExecutionResult> => {
       const shared = await result;
-      context.shareCalls([...details.owner.calls, ...details.owner.sharedCalls]);
+      context.report.share([...details.owner.report.calls, ...details.owner.report.sharedCalls]);
       return shared;
     };
-    const identified = context.identify();
+    const identified = context.identity.identify();
     if (!isPromise(identified)) return share();
     return identified.then(share, () => {
       leaving.abort();
-      if (context.waiters?.isGone !== true) leave();
+      if (context.budget.waiters?.isGone !== true) leave();
       return executeAlone();
     });
   }
@@ -103,14 +99,14 @@ export function createQueryDeduplication(
         const operation = preparedOperation(args);
         if (operation === undefined) return undefined;
         if (operation.type === OperationTypeNode.MUTATION) {
-          forget(context.credential);
-          return { onExecuteDone: () => forget(context.credential) };
+          forget(context.identity.credential);
+          return { onExecuteDone: () => forget(context.identity.credential) };
         }
         const key = () => `${operation.id} ${JSON.stringify(args.variableValues)}`;
         setExecuteFn((given) => {
           // Most queries come while nothing is under way, and some end at once: neither needs a key.
-          const flight = flights.isIdle ? undefined : flights.underWay(context.credential, key());
-          if (flight === undefined || flight.details.owner.waiters?.isGone === true) {
+          const flight = flights.isIdle ? undefined : flights.underWay(context.identity.credential, key());
+          if (flight === undefined || flight.details.owner.budget.waiters?.isGone === true) {
             const result = executeFn(given);
             return isPromise(result) ? register(context, key(), result) : result;
           }

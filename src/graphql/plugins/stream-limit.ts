@@ -1,13 +1,15 @@
 import { type ExecutionArgs, GraphQLError } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { sizeOf } from '../../common/size.ts';
+import type { Budget } from '../../operation/budget.ts';
+import type { Identity } from '../../operation/identity.ts';
 import { type Kept, STREAM_REFUSALS, type StreamRefusal } from '../../operation/streams.ts';
 import { preparedDocument } from './prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface CountedContext {
-  /** Counts a stream that is about to begin, or says why it may not. One over a socket is counted with its socket. */
-  openStream(kept: Kept): StreamRefusal | undefined;
+  readonly identity: Pick<Identity, 'caller'>;
+  readonly budget: Pick<Budget, 'openStream'>;
 }
 
 /** Refuses a stream where too many are open already. Must stand before the plugin that gives errors their public form. */
@@ -17,7 +19,8 @@ export function useStreamLimit(): Plugin<CountedContext> {
       return {
         onSubscribeResult({ result, setResult }) {
           if (!isAsyncIterable(result)) return;
-          const refusal = args.contextValue.openStream(keptOf(args));
+          const { identity, budget } = args.contextValue;
+          const refusal = budget.openStream(identity.caller, keptOf(args));
           if (refusal === undefined) return;
           void result[Symbol.asyncIterator]().return?.();
           setResult({ errors: [refusedStream(refusal)] });

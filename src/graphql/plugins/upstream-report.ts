@@ -1,5 +1,7 @@
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
+import type { Identity } from '../../operation/identity.ts';
+import type { Report } from '../../operation/report.ts';
 
 /** One REST call beneath a result. */
 interface ReportedCall {
@@ -15,13 +17,9 @@ interface ReportedCall {
 
 /** What this plugin needs of an operation's context. */
 export interface ReportContext {
-  readonly calls: readonly ReportedCall[];
   /** Whether the caller may know of them: a status alone tells an id of somebody else from one that nobody has. */
-  readonly showsCalls: boolean;
-  /** Calls of another operation whose result this one shares. */
-  readonly sharedCalls: readonly ReportedCall[];
-  /** How many look-ups each list's route has answered. */
-  lookUps(): ReadonlyMap<string, number>;
+  readonly identity: Pick<Identity, 'seesCalls'>;
+  readonly report: Pick<Report, 'calls' | 'sharedCalls' | 'lookUps'>;
 }
 
 /**
@@ -36,9 +34,9 @@ export function useUpstreamReport(): Plugin<ReportContext> {
       const start = clock.monotonic();
       return {
         onExecuteDone({ result, setResult }) {
-          if (isAsyncIterable(result) || !args.contextValue.showsCalls) return;
-          const { calls, sharedCalls } = args.contextValue;
-          const lookUps = args.contextValue.lookUps();
+          if (isAsyncIterable(result) || !args.contextValue.identity.seesCalls) return;
+          const { calls, sharedCalls } = args.contextValue.report;
+          const lookUps = args.contextValue.report.lookUps();
           const reported = (coalesced: boolean) => (call: ReportedCall) => ({
             method: call.method,
             route: call.route,

@@ -77,8 +77,10 @@ async function interpretations(
   );
   const document = parse(text);
   const contextValue = {
-    identify: async () => ({ scopes: new Set(['graph:read']) }),
-    caller: { clientId: 'x' },
+    identity: {
+      identify: async () => ({ scopes: new Set(['graph:read']) }),
+      caller: { clientId: 'x' },
+    },
   };
   for (let time = 0; time < times; time += 1) {
     await run({ schema, document, contextValue, variableValues: variablesOf(time) });

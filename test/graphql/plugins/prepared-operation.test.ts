@@ -10,6 +10,7 @@ import { startGateway } from '../../helpers/gateway.ts';
 
 interface Caller {
   readonly isIdentified: boolean;
+  readonly identity: { readonly isIdentified: boolean };
 }
 
 const schema = createSchema<Caller>({
@@ -44,7 +45,7 @@ function counting() {
   const ask = async (query: string, isIdentified: boolean): Promise<string[]> => {
     made.length = 0;
     const url = `http://x/graphql?${new URLSearchParams({ query })}`;
-    await (await yoga.fetch(url, {}, { isIdentified })).json();
+    await (await yoga.fetch(url, {}, { isIdentified, identity: { isIdentified } })).json();
     return [...made];
   };
   return ask;

@@ -5,6 +5,7 @@ import {
   createQueryDeduplication,
   type QueryDeduplication,
 } from '../../../src/graphql/plugins/query-deduplication.ts';
+import { Report } from '../../../src/operation/report.ts';
 import { until } from '../../helpers/until.ts';
 
 interface Asking {
@@ -48,12 +49,9 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
     operationName,
     variableValues: asking.variables,
     contextValue: {
-      credential: asking.credential ?? 'one',
-      waiters: asking.waiters,
-      identify: asking.identify ?? (() => ({})),
-      calls: [],
-      sharedCalls: [],
-      shareCalls: () => undefined,
+      identity: { credential: asking.credential ?? 'one', identify: asking.identify ?? (() => ({})) },
+      budget: { waiters: asking.waiters },
+      report: new Report(),
     },
   };
   const setExecuteFn = (fn: typeof run): void => {

@@ -1,0 +1,63 @@
+import type { Owner } from '../common/party.ts';
+import type { Urgency } from '../common/turns.ts';
+import type { Authorize } from '../upstream/call/credential.ts';
+import type { UpstreamHttp } from '../upstream/call/http.ts';
+import { type CallRecord, createRest, type Rest, type RestOptions } from '../upstream/call/rest.ts';
+import type { Budget } from './budget.ts';
+import type { Report } from './report.ts';
+
+export interface CallsOptions {
+  readonly http: UpstreamHttp;
+  readonly upstreamTimeoutMs: number;
+  readonly onCall: (call: CallRecord) => void;
+}
+
+/** How an operation makes its REST calls, where that is not the same for all of them. */
+export interface RestWays extends Pick<RestOptions, 'coalesce' | 'over'> {
+  readonly signal?: AbortSignal | undefined;
+  readonly urgency?: Urgency;
+}
+
+/** Makes what one operation calls the REST service with: every call carries its id and its deadline, and is reported. */
+export class Calls {
+  readonly #options: CallsOptions;
+  readonly #requestId: string;
+  readonly #urgency: Urgency;
+  readonly #budget: Budget;
+  readonly #report: Report;
+
+  constructor(options: CallsOptions, requestId: string, urgency: Urgency, budget: Budget, report: Report) {
+    this.#options = options;
+    this.#requestId = requestId;
+    this.#urgency = urgency;
+    this.#budget = budget;
+    this.#report = report;
+  }
+
+  /** @param owner whose the calls are, for a fair share of what can be under way. */
+  rest(
+    clientId: string,
+    owner: Owner,
+    authorize: Authorize,
+    { signal, coalesce, over, urgency = this.#urgency }: RestWays,
+  ): Rest {
+    return createRest({
+      http: this.#options.http,
+      clientId,
+      owner,
+      authorize,
+      headers: { 'x-request-id': this.#requestId, accept: 'application/json' },
+      timeoutMs: this.#options.upstreamTimeoutMs,
+      deadline: this.#budget.deadline,
+      over,
+      urgency,
+      ...(signal === undefined ? {} : { signal }),
+      ...(coalesce === undefined ? {} : { coalesce }),
+      onCall: (call) => {
+        this.#report.add(call);
+        if (!call.cached) this.#options.onCall(call);
+      },
+      onDetachedCall: this.#options.onCall,
+    });
+  }
+}

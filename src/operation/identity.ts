@@ -1,0 +1,191 @@
+import { hash } from 'node:crypto';
+import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
+import type { Caller } from '../auth/caller.ts';
+import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
+import type { MaybePromise } from '../common/maybe-promise.ts';
+import type { Owner } from '../common/party.ts';
+import type { Urgency } from '../common/turns.ts';
+import type { Authorize } from '../upstream/call/credential.ts';
+import type { Budget } from './budget.ts';
+import { type CallerKeys, laneOfAddress, ownerOf, ownerOfAddress, tokenOf } from './caller-keys.ts';
+import type { Calls } from './calls.ts';
+import type { Incoming } from './incoming.ts';
+
+export interface IdentityOptions {
+  readonly auth: Authenticator;
+  readonly callerKeys: CallerKeys;
+  readonly clock: Clock;
+}
+
+/** Characters of a subject that is recorded as it is. */
+const MAX_SUBJECT = 128;
+
+/** Who is calling, asked of the upstream at most once per operation. */
+export class Identity {
+  /** The caller's own `x-api-key`, for the two bootstrap fields alone. */
+  readonly apiKey: string | undefined;
+  /** The caller's bearer token; undefined where it brought none. */
+  readonly token: string | undefined;
+  readonly #options: IdentityOptions;
+  readonly #incoming: Incoming;
+  readonly #urgency: Urgency;
+  readonly #budget: Budget;
+  readonly #calls: Calls;
+  #identified: MaybePromise<Caller> | undefined;
+  #caller: Caller | undefined;
+  #owner: Owner | undefined;
+
+  constructor(options: IdentityOptions, incoming: Incoming, urgency: Urgency, budget: Budget, calls: Calls) {
+    this.apiKey = incoming.apiKey;
+    this.token = tokenOf(incoming.authorization);
+    this.#options = options;
+    this.#incoming = incoming;
+    this.#urgency = urgency;
+    this.#budget = budget;
+    this.#calls = calls;
+  }
+
+  /**
+   * Finds out who is calling; no promise when that is known already. Rejects with an error of code `UNAUTHENTICATED`. Root
+   * fields ask through their auth scope, so that below them the caller is there.
+   *
+   * @param again true to ask again, whatever was found before.
+   */
+  identify(again = false): MaybePromise<Caller> {
+    if (again) this.#identified = undefined;
+    this.#identified ??= this.#incoming.caller ?? this.#ask(again);
+    if (this.#identified instanceof Promise) return this.#identified.then((caller) => this.#know(caller));
+    return this.#know(this.#identified);
+  }
+
+  /** Whether a root field has asked for the caller, and somebody it is. */
+  get isIdentified(): boolean {
+    return this.#caller !== undefined;
+  }
+
+  /** The identified caller. Throws when no root field has asked for it. */
+  get caller(): Caller {
+    if (this.#caller === undefined) throw new Error('The caller is used before it is identified.');
+    return this.#caller;
+  }
+
+  /** Whose operation it is, for a fair share of what can be done at once: a verified caller, else the peer. */
+  get owner(): Owner {
+    // A credential counts once it has been verified: a stranger could make up as many as it likes.
+    this.#owner ??= this.token === undefined ? undefined : this.#options.callerKeys.find(this.token)?.owner;
+    return this.#owner ?? ownerOfAddress(this.address);
+  }
+
+  /** The lane in which the operation takes turns. */
+  get lane(): string {
+    const known = this.token === undefined ? undefined : this.#options.callerKeys.find(this.token);
+    return known?.lane ?? laneOfAddress(this.address);
+  }
+
+  /** All that tells who is calling. Operations with the same are one caller's. */
+  get credential(): string {
+    const { authorization = '', apiKey } = this.#incoming;
+    return apiKey === undefined ? authorization : `${authorization} ${apiKey}`;
+  }
+
+  /** The same for all whom the REST service takes for one. */
+  get upstreamIdentity(): string {
+    return this.#options.auth.upstreamIdentity(this.credential);
+  }
+
+  /** Who asks, for the record of payments: the subject of the caller's token, or a digest of its credential. Throws like `caller`. */
+  get requestedBy(): string {
+    const { subject } = this.caller;
+    if (subject !== undefined && subject.length <= MAX_SUBJECT) return subject;
+    return `sha256:${hash('sha256', subject ?? this.token ?? '', 'base64url')}`;
+  }
+
+  /** The network address that the request came from; undefined where it is not known. */
+  get address(): string | undefined {
+    return this.#incoming.addressOf?.();
+  }
+
+  /** Whether the two bootstrap fields are served at all: not where the gateway holds the credentials. */
+  get servesBootstrap(): boolean {
+    return this.#options.auth.servesBootstrap;
+  }
+
+  /** Whether the caller may be told of REST calls: not one narrowed to a customer, who sees a part of what they read. */
+  get seesCalls(): boolean {
+    // Where the gateway holds the credentials, who is not identified may be a caller narrowed to a customer.
+    return this.#caller === undefined ? this.servesBootstrap : this.#caller.customerId === undefined;
+  }
+
+  /** What calls in the caller's name carry. */
+  get authorize(): Authorize {
+    return this.#options.auth.authorize(this.token ?? '');
+  }
+
+  /** Whether the socket that carries the operation is closed when the credential ends. */
+  get endsWithSocket(): boolean {
+    return this.#incoming.closeSocket !== undefined;
+  }
+
+  /** @throws UnauthenticatedError when the caller's credential has ended; the socket that it came over is closed. */
+  assertHolds(): void {
+    try {
+      assertHolds(this.caller, this.#options.clock.now());
+    } catch (error) {
+      this.#incoming.closeSocket?.();
+      throw error;
+    }
+  }
+
+  /**
+   * Resolves with the reason when the caller's credential holds no longer; undefined once the signal is aborted. Rejects
+   * when the caller cannot be identified to begin with.
+   */
+  async untilExpiry(until: AbortSignal): Promise<Error | undefined> {
+    const again = () => {
+      this.#budget.extend();
+      return this.#ask(true);
+    };
+    return untilExpiry(await this.identify(), again, this.#options.clock, until);
+  }
+
+  #know(caller: Caller): Caller {
+    this.#caller = caller;
+    if (this.#owner === undefined) {
+      // Without a token it is a stream of several callers who may see the same.
+      this.#owner =
+        this.token === undefined
+          ? ownerOf(caller, '')
+          : this.#options.callerKeys.note(this.token, caller).owner;
+    }
+    return caller;
+  }
+
+  #ask(fresh: boolean): MaybePromise<Caller> {
+    if (this.token === undefined) {
+      return Promise.reject(
+        new UnauthenticatedError(
+          this.#incoming.authorization === undefined
+            ? 'An access token is needed: Authorization: Bearer <token>; over WebSocket, connectionParams.authorization.'
+            : 'Authorization must have the form: Bearer <token>.',
+        ),
+      );
+    }
+    const restFor = (clientId: string, authorize: Authorize) =>
+      this.#calls.rest(clientId, this.owner, authorize, { over: 'probes' });
+    const { auth, callerKeys } = this.#options;
+    const asker = {
+      owner: this.owner,
+      urgency: this.#urgency,
+      deadline: this.#budget.deadline,
+      signal: this.#budget.waiters?.signal,
+    };
+    const isKnown = callerKeys.find(this.token) !== undefined;
+    return auth.identify(
+      this.token,
+      restFor,
+      fresh,
+      asker,
+      isKnown ? undefined : laneOfAddress(this.address),
+    );
+  }
+}

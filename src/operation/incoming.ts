@@ -1,0 +1,28 @@
+import type { Caller } from '../auth/caller.ts';
+import type { Waiters } from '../common/waiters.ts';
+import type { Kept, StreamOwner, StreamRefusal } from './streams.ts';
+
+/** What a request brings, whichever transport it came over. */
+export interface Incoming {
+  /**
+   * Who is calling, where that is known: a stream for several credentials whose callers may see the same. It has none of
+   * these credentials, so that what it reads of the REST service under a caller's own token is refused.
+   */
+  readonly caller?: Caller | undefined;
+  /** The header `Last-Event-ID` of a stream that is taken up again (WHATWG HTML, 9.2); a cursor. */
+  readonly lastEventId: string | undefined;
+  /** Whether a stream is to begin with what comes, whatever its `after` says: it is shared by those who ask for that. */
+  readonly startsNow?: boolean | undefined;
+  readonly requestId: string;
+  /** The value of `Authorization`, from the header or from `connectionParams`. */
+  readonly authorization: string | undefined;
+  readonly apiKey: string | undefined;
+  /** Who waits for the result; undefined where it is not told when they are gone. */
+  readonly waiters: Waiters | undefined;
+  /** The network address that it came from; undefined where it is not known. */
+  readonly addressOf?: (() => string | undefined) | undefined;
+  /** Counts a stream of a caller, or says why it may not begin. Undefined where the socket is counted. */
+  readonly openStream?: ((owner: StreamOwner, kept: Kept) => StreamRefusal | undefined) | undefined;
+  /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
+  readonly closeSocket: (() => void) | undefined;
+}

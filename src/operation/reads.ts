@@ -1,0 +1,163 @@
+import type { Authenticator } from '../auth/authenticator.ts';
+import { type Guesses, guessing } from '../auth/guesses.ts';
+import { clock } from '../common/clock.ts';
+import type { Party } from '../common/party.ts';
+import type { EventLog } from '../events/log.ts';
+import { type EventReads, sealedReads } from '../events/sealed-reads.ts';
+import type { Coalescer } from '../upstream/call/coalesce.ts';
+import { fixedCredential } from '../upstream/call/credential.ts';
+import type { CallRecord, Rest } from '../upstream/call/rest.ts';
+import type { Asker } from '../upstream/call/shared-work.ts';
+import type { ClientLists } from '../upstream/lists/client-lists.ts';
+import {
+  type BankCache,
+  CLIENT_LISTS,
+  createSession,
+  type PrefetchList,
+  type Session,
+} from '../upstream/session/session.ts';
+import type { Budget } from './budget.ts';
+import { laneOfAddress } from './caller-keys.ts';
+import type { Calls } from './calls.ts';
+import type { Identity } from './identity.ts';
+import type { Report } from './report.ts';
+
+export interface ReadsOptions {
+  readonly auth: Authenticator;
+  readonly banks: BankCache;
+  readonly lists: ClientLists;
+  readonly listsMaxAgeMs: number;
+  /** Offset of upstream timestamps that carry none, such as `-06:00`. */
+  readonly utcOffset: string;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+  readonly events: EventLog;
+  readonly reads: Coalescer;
+  readonly keyGuesses: Guesses;
+  /** Called with a caller's credential when it has changed something, and before it is told of an event. */
+  readonly onInvalidate: (credential: string) => void;
+}
+
+/** What the caller of one operation may read, and what the operation has read. */
+export class Reads {
+  readonly #options: ReadsOptions;
+  readonly #identity: Identity;
+  readonly #budget: Budget;
+  readonly #report: Report;
+  readonly #calls: Calls;
+  #wanted: readonly PrefetchList[] = [];
+  #arrivals: Promise<unknown> | undefined;
+  #session: Session | undefined;
+
+  constructor(options: ReadsOptions, identity: Identity, budget: Budget, report: Report, calls: Calls) {
+    this.#options = options;
+    this.#identity = identity;
+    this.#budget = budget;
+    this.#report = report;
+    this.#calls = calls;
+  }
+
+  /** The caller's view of the REST service, with the loaders of this operation. Throws where nobody is identified. */
+  get session(): Session {
+    const { caller } = this.#identity;
+    if (this.#session === undefined) {
+      this.#session = this.#begin();
+      this.#report.count(this.#session);
+      // Relations that the caller may not follow read nothing.
+      const mayRead = caller.scopes.has('graph:read');
+      if (mayRead && this.#wanted.length > 0) this.#arrivals = this.#session.prefetch(this.#wanted);
+    }
+    return this.#session;
+  }
+
+  /** The log as the caller may read it. Throws where nobody is identified. */
+  get events(): EventReads {
+    const { customerId } = this.#identity.caller;
+    return customerId === undefined ? this.#options.events : sealedReads(this.#options.events, customerId);
+  }
+
+  /** Names lists that the operation is going to need, before anything is read: they are read beside its first call. */
+  prefetch(lists: readonly PrefetchList[]): void {
+    this.#wanted = lists;
+  }
+
+  /** Resolves once the lists prefetched have arrived, or failed: look-ups in them need no promise then. */
+  get prefetched(): Promise<unknown> | undefined {
+    return this.#arrivals;
+  }
+
+  /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
+  underKey(key: string, clientId: string): Rest {
+    const { owner, address } = this.#identity;
+    const signal = this.#budget.waiters?.signal;
+    const authorize = fixedCredential({ 'x-api-key': key });
+    const rest = this.#calls.rest(clientId, owner, authorize, { signal, over: 'probes' });
+    return guessing(rest, this.#options.keyGuesses, laneOfAddress(address));
+  }
+
+  /**
+   * Drops what the loaders remember, and gives the calls to come a deadline of their own: before each event of a stream.
+   *
+   * @throws UnauthenticatedError when the caller's credential has ended meanwhile: nothing is delivered any more.
+   */
+  renew(): void {
+    this.#identity.assertHolds();
+    this.#options.onInvalidate(this.#identity.credential);
+    this.#budget.recount();
+    this.#budget.extend();
+    this.end();
+  }
+
+  /** Lets go of what the loaders remember: nothing is left to do until the next event. */
+  end(): void {
+    this.#session = undefined;
+    this.#arrivals = undefined;
+    this.#report.clear();
+  }
+
+  /** Drops what the loaders remember in the midst of an operation: after a call that has changed something. */
+  forget(): void {
+    this.#options.onInvalidate(this.#identity.credential);
+    this.#options.lists.doubt(this.#identity.caller.clientId);
+    this.#session = undefined;
+  }
+
+  #begin(): Session {
+    const { caller, owner, authorize } = this.#identity;
+    const { clientId, customerId } = caller;
+    const signal = this.#budget.waiters?.signal;
+    const rest = this.#calls.rest(clientId, owner, authorize, {
+      signal,
+      coalesce: (call, asker, read) => this.#read(call, asker, read),
+    });
+    // What a payment has to read first waits in nobody's queue of reads, and is what the service says now.
+    const beforePayments = () =>
+      this.#calls.rest(clientId, owner, authorize, { signal, over: 'money', urgency: 'money' });
+    return createSession(rest, beforePayments, customerId, this.#options);
+  }
+
+  /** A read that another operation of the same caller has begun serves this one too. */
+  #read(
+    call: Pick<CallRecord, 'route' | 'path'>,
+    asker: Asker,
+    read: (party: Party) => Promise<unknown>,
+  ): Promise<unknown> {
+    const start = clock.monotonic();
+    const { auth, reads, listsMaxAgeMs } = this.#options;
+    const joined = () => {
+      const milliseconds = clock.monotonic() - start;
+      this.#report.addShared({
+        method: 'GET',
+        ...call,
+        status: 200,
+        milliseconds,
+        startedAt: start,
+        cached: false,
+      });
+    };
+    // Where all callers are one to the service, each sees its part of a list that was read a moment ago for another.
+    const keptMs = auth.sharesIdentity && CLIENT_LISTS.has(call.route) ? listsMaxAgeMs : 0;
+    const caller = this.#identity.upstreamIdentity;
+    return reads.read({ caller, path: call.path, asker, read, joined, keptMs });
+  }
+}

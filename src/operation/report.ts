@@ -1,0 +1,65 @@
+import type { CallRecord } from '../upstream/call/rest.ts';
+
+/** Who counts the look-ups that each list's route has answered. */
+interface CountsLookUps {
+  lookUps(): Iterable<readonly [route: string, count: number]>;
+}
+
+/** What is reported of one operation: the REST calls beneath its answer. */
+export class Report {
+  #calls: CallRecord[] = [];
+  #sharedCalls: readonly CallRecord[] = [];
+  /** Look-ups of sessions that have been let go of since. */
+  #lookUps: Map<string, number> | undefined;
+  #session: CountsLookUps | undefined;
+
+  /** The REST calls made so far, in the order in which they were answered. */
+  get calls(): readonly CallRecord[] {
+    return this.#calls;
+  }
+
+  /** Calls of other operations whose answers this one shares. */
+  get sharedCalls(): readonly CallRecord[] {
+    return this.#sharedCalls;
+  }
+
+  /** A call was answered. */
+  add(call: CallRecord): void {
+    this.#calls.push(call);
+  }
+
+  /** A call that another operation had made answered this one too. */
+  addShared(call: CallRecord): void {
+    this.#sharedCalls = [...this.#sharedCalls, call];
+  }
+
+  /** The whole result is that of another operation, which made these calls. */
+  share(calls: readonly CallRecord[]): void {
+    this.#sharedCalls = calls;
+  }
+
+  /** Counts the look-ups of a session from now on. Those of the session before stay counted. */
+  count(session: CountsLookUps): void {
+    this.#lookUps = this.#session === undefined ? this.#lookUps : this.#sum();
+    this.#session = session;
+  }
+
+  /** How many look-ups each list's route has answered so far. */
+  lookUps(): ReadonlyMap<string, number> {
+    return this.#sum();
+  }
+
+  /** Begins anew: nothing that was made for the event before is reported of the next. */
+  clear(): void {
+    if (this.#calls.length > 0) this.#calls = [];
+    this.#lookUps = undefined;
+    this.#session = undefined;
+  }
+
+  #sum(): Map<string, number> {
+    const sum = new Map(this.#lookUps);
+    for (const [route, count] of this.#session?.lookUps() ?? [])
+      sum.set(route, (sum.get(route) ?? 0) + count);
+    return sum;
+  }
+}
