@@ -1,8 +1,8 @@
-import type { Caller } from '../auth/caller.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { EventSearch, StoredEvent } from '../events/log.ts';
 import type { EventReads, LogScan } from '../events/sealed-reads.ts';
 import type { Budget } from '../operation/budget.ts';
+import type { Identity } from '../operation/identity.ts';
 import { LogReadingError } from './errors.ts';
 import { decodeEvent, type Event } from './event.ts';
 
@@ -37,7 +37,7 @@ export interface Found {
 
 /** What of an operation's context a search needs. */
 export interface SearchContext {
-  readonly identity: { readonly caller: Pick<Caller, 'clientId' | 'customerId'> };
+  readonly identity: { readonly caller: Pick<Identity['caller'], 'clientId' | 'customerId'> };
   readonly budget: Pick<Budget, 'log'>;
   readonly reads: { readonly events: EventReads };
 }

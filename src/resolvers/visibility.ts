@@ -1,7 +1,7 @@
-import type { Caller } from '../auth/caller.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Budget } from '../operation/budget.ts';
 import { ownerOfReceipts } from '../operation/caller-keys.ts';
+import type { Identity } from '../operation/identity.ts';
 import type { Services } from '../operation/services.ts';
 import { customerScope } from '../upstream/customer-scope.ts';
 import { Patience } from '../upstream/session/patience.ts';
@@ -9,7 +9,7 @@ import type { Event } from './event.ts';
 
 /** What of an operation's context the filter needs. */
 export interface Viewer {
-  readonly identity: { readonly caller: Pick<Caller, 'clientId' | 'customerId'> };
+  readonly identity: { readonly caller: Pick<Identity['caller'], 'clientId' | 'customerId'> };
   readonly budget: Pick<Budget, 'signal'>;
   readonly services: Pick<Services, 'receiptOwner'>;
 }

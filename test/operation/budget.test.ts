@@ -1,0 +1,67 @@
+import { expect, it } from 'vitest';
+import { SCOPES } from '../../src/auth/caller.ts';
+import { Waiters } from '../../src/common/waiters.ts';
+import { Budget } from '../../src/operation/budget.ts';
+import type { Incoming } from '../../src/operation/incoming.ts';
+
+const OPTIONS = { operationTimeoutMs: 60_000, maxItems: 5 };
+const KEPT = { bytes: 1, document: {}, documentBytes: 1 };
+
+const budgetOf = (incoming: Partial<Incoming> = {}): Budget =>
+  new Budget(OPTIONS, { waiters: undefined, ...incoming }, () => undefined);
+
+it('sums the items of all pages, and begins anew where an operation is executed a second time', () => {
+  const budget = budgetOf();
+  expect([budget.countItems(2), budget.countItems(3)]).toEqual([2, 5]);
+  budget.recount();
+  expect(budget.countItems(4)).toBe(4);
+});
+
+it('gives an operation that is executed a second time the whole of what it may read of the log', () => {
+  const budget = budgetOf();
+  const first = budget.log;
+  expect(first.take(1_000_000)).toBeGreaterThan(0);
+  expect(budget.log.take(1)).toBe(0);
+  budget.recount();
+  expect(budget.log.take(1)).toBe(1);
+});
+
+it('moves the deadline on for the next event of a stream, for what it reads of the log too', () => {
+  const budget = new Budget({ ...OPTIONS, operationTimeoutMs: 0 }, { waiters: undefined }, () => undefined);
+  const { deadline, log } = budget;
+  expect(log.isOver).toBe(true);
+  budget.extend();
+  expect(budget.deadline).toBeGreaterThanOrEqual(deadline);
+  expect(budget.log).toBe(log);
+});
+
+it('aborts when nobody waits any more, and never where that is not told', () => {
+  const waiters = new Waiters();
+  const budget = budgetOf({ waiters });
+  const { signal } = budget;
+  expect(signal.aborted).toBe(false);
+  waiters.remove();
+  expect(signal.aborted).toBe(true);
+  expect(budgetOf().signal.aborted).toBe(false);
+});
+
+it('counts a stream as its caller’s, and passes on why one may not begin', () => {
+  const counted: unknown[] = [];
+  const budget = budgetOf({
+    openStream: (owner, kept) => {
+      counted.push(owner, kept);
+      return 'caller-full';
+    },
+  });
+  const caller = {
+    clientId: 'c',
+    customerId: undefined,
+    subject: 'alma',
+    keyOwner: undefined,
+    scopes: SCOPES,
+    expiresAt: undefined,
+  };
+  expect(budget.openStream(caller, KEPT)).toBe('caller-full');
+  expect(counted).toEqual([{ caller: ' alma', clientId: 'c' }, KEPT]);
+  expect(budgetOf().openStream(caller, KEPT)).toBeUndefined();
+});

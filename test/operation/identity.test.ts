@@ -1,0 +1,134 @@
+import { expect, it } from 'vitest';
+import { type Authenticator, UnauthenticatedError } from '../../src/auth/authenticator.ts';
+import { type Caller, SCOPES } from '../../src/auth/caller.ts';
+import { systemClock } from '../../src/auth/credential-expiry.ts';
+import { Budget } from '../../src/operation/budget.ts';
+import { CallerKeys } from '../../src/operation/caller-keys.ts';
+import { Calls } from '../../src/operation/calls.ts';
+import { Identity } from '../../src/operation/identity.ts';
+import type { Incoming } from '../../src/operation/incoming.ts';
+import { Report } from '../../src/operation/report.ts';
+
+const ALMA: Caller = {
+  clientId: 'c1',
+  customerId: undefined,
+  subject: 'alma',
+  keyOwner: undefined,
+  scopes: SCOPES,
+  expiresAt: undefined,
+};
+
+const BROUGHT: Incoming = {
+  requestId: 'r1',
+  authorization: 'Bearer t1',
+  apiKey: undefined,
+  lastEventId: undefined,
+  waiters: undefined,
+  addressOf: () => '192.0.2.1',
+  closeSocket: undefined,
+};
+
+/** Whom a token stands for, and how often that was asked. */
+function operation(given: { incoming?: Partial<Incoming>; caller?: Caller; servesBootstrap?: boolean } = {}) {
+  const { incoming = {}, caller = ALMA, servesBootstrap = true } = given;
+  const asked: { readonly fresh: boolean; readonly stranger: string | undefined }[] = [];
+  const auth: Authenticator = {
+    async identify(_token, _restFor, fresh, _asker, stranger) {
+      asked.push({ fresh, stranger });
+      return caller;
+    },
+    authorize: () => async () => undefined,
+    upstreamIdentity: (credential) => credential,
+    sharesIdentity: false,
+    verifiesItself: true,
+    servesBootstrap,
+    async stop() {},
+  };
+  const callerKeys = new CallerKeys();
+  const budget = new Budget({ operationTimeoutMs: 60_000, maxItems: 1 }, BROUGHT, () => undefined);
+  // Who is calling is known here without a REST call.
+  const callsOptions = { http: undefined as never, upstreamTimeoutMs: 1, onCall: () => undefined };
+  const calls = new Calls(callsOptions, 'r1', 'operations', budget, new Report());
+  const options = { auth, callerKeys, clock: systemClock };
+  const identity = new Identity(options, { ...BROUGHT, ...incoming }, 'operations', budget, calls);
+  return { identity, asked, callerKeys, budget };
+}
+
+it('asks once who is calling, and again only where it is to', async () => {
+  const { identity, asked } = operation();
+  expect(identity.isIdentified).toBe(false);
+  expect(() => identity.caller).toThrow('before it is identified');
+  expect(await identity.identify()).toBe(ALMA);
+  expect(await identity.identify()).toBe(ALMA);
+  expect(identity.caller).toBe(ALMA);
+  expect(asked).toEqual([{ fresh: false, stranger: 'address 192.0.2.1' }]);
+  await identity.identify(true);
+  // Its token was verified by now: it counts for no address any more.
+  expect(asked).toHaveLength(2);
+  expect(asked[1]).toEqual({ fresh: true, stranger: undefined });
+});
+
+it('counts as its address’s until its credential is verified, and then as its caller’s', async () => {
+  const { identity } = operation();
+  expect(identity.owner.caller).toBe('address 192.0.2.1');
+  expect(identity.lane).toBe('address 192.0.2.1');
+  await identity.identify();
+  expect(identity.owner.caller).toBe('subject alma');
+  expect(identity.lane).toBe('subject alma');
+});
+
+it.each([
+  [undefined, 'An access token is needed'],
+  ['Basic YTpi', 'must have the form'],
+])('refuses who brings no bearer token: %s', async (authorization, message) => {
+  const { identity, asked } = operation({ incoming: { authorization } });
+  await expect(identity.identify()).rejects.toThrow(UnauthenticatedError);
+  await expect(identity.identify()).rejects.toThrow(message);
+  expect(asked).toEqual([]);
+});
+
+it('asks nobody where the caller is known already', async () => {
+  const { identity, asked } = operation({ incoming: { caller: ALMA, authorization: undefined } });
+  expect(await identity.identify()).toBe(ALMA);
+  expect(asked).toEqual([]);
+});
+
+it('tells who is narrowed to a customer of no REST calls, nor who may be', async () => {
+  const whole = operation();
+  expect(whole.identity.seesCalls).toBe(true);
+  const held = operation({ servesBootstrap: false });
+  expect(held.identity.seesCalls).toBe(false);
+  await held.identity.identify();
+  expect(held.identity.seesCalls).toBe(true);
+  const narrowed = operation({ caller: { ...ALMA, customerId: 'k1' } });
+  await narrowed.identity.identify();
+  expect(narrowed.identity.seesCalls).toBe(false);
+});
+
+it('records the subject as it is, and what has none or a long one by its digest', async () => {
+  const named = operation();
+  await named.identity.identify();
+  expect(named.identity.requestedBy).toBe('alma');
+  for (const subject of [undefined, 'x'.repeat(129)]) {
+    const { identity } = operation({ caller: { ...ALMA, subject } });
+    await identity.identify();
+    expect(identity.requestedBy).toMatch(/^sha256:[\w-]{43}$/);
+  }
+});
+
+it('closes the socket of a credential that has ended', async () => {
+  let closed = 0;
+  const incoming = {
+    closeSocket: () => {
+      closed += 1;
+    },
+  };
+  const lasting = operation({ incoming });
+  await lasting.identity.identify();
+  lasting.identity.assertHolds();
+  expect(closed).toBe(0);
+  const over = operation({ incoming, caller: { ...ALMA, expiresAt: 1 } });
+  await over.identity.identify();
+  expect(() => over.identity.assertHolds()).toThrow(UnauthenticatedError);
+  expect(closed).toBe(1);
+});

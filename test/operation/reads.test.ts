@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
+import type { Authenticator } from '../../src/auth/authenticator.ts';
+import { type Caller, SCOPES, type Scope } from '../../src/auth/caller.ts';
+import { systemClock } from '../../src/auth/credential-expiry.ts';
+import { Guesses, KEY_GUESSES } from '../../src/auth/guesses.ts';
+import { Turns } from '../../src/common/turns.ts';
+import type { EventLog } from '../../src/events/log.ts';
+import { CallerKeys } from '../../src/operation/caller-keys.ts';
+import { type Context, createContextFactory } from '../../src/operation/context.ts';
+import type { Services } from '../../src/operation/services.ts';
+import { BANK_FIELD_NAMES } from '../../src/upstream/banks.ts';
+import { createBreaker } from '../../src/upstream/call/breaker.ts';
+import { createCoalescer } from '../../src/upstream/call/coalesce.ts';
+import { fixedCredential } from '../../src/upstream/call/credential.ts';
+import { createHttp, type UpstreamHttp } from '../../src/upstream/call/http.ts';
+import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
+import { createBankCache } from '../../src/upstream/session/session.ts';
+import { collectingLogger } from '../helpers/gateway.ts';
+
+const now = () => performance.now();
+
+let sandbox: Sandbox;
+let http: UpstreamHttp;
+beforeAll(async () => {
+  sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  http = createHttp(sandbox.url, createBreaker(now), {
+    connectTimeoutMs: 5_000,
+    maxAnswerBytes: 1_000_000,
+    callsPerCaller: 16,
+    onWaiting: () => undefined,
+    turns: new Turns(now),
+  });
+});
+afterAll(async () => {
+  await http.close();
+  await sandbox.stop();
+});
+
+/** An operation of the sandbox's client whose caller is identified. */
+async function operation(given: Partial<Caller> = {}) {
+  const caller: Caller = {
+    clientId: sandbox.clientId,
+    customerId: undefined,
+    subject: 'alma',
+    keyOwner: undefined,
+    scopes: SCOPES,
+    expiresAt: undefined,
+    ...given,
+  };
+  const auth: Authenticator = {
+    identify: () => caller,
+    authorize: (token) => fixedCredential({ authorization: `Bearer ${token}` }),
+    upstreamIdentity: (credential) => credential,
+    sharesIdentity: false,
+    verifiesItself: true,
+    servesBootstrap: true,
+    async stop() {},
+  };
+  const log: string[] = [];
+  const logger = collectingLogger(log);
+  const invalidated: string[] = [];
+  // Nothing here reads the log or pays: what is handed on is compared by identity.
+  const events = { head: async () => null } as unknown as EventLog;
+  const services = { logger } as unknown as Services;
+  const createContext = createContextFactory({
+    http,
+    auth,
+    banks: createBankCache(BANK_FIELD_NAMES, 60_000, now),
+    lists: createClientLists({ maxAgeMs: 0, now, logger }),
+    listsMaxAgeMs: 0,
+    utcOffset: '-06:00',
+    maxItems: 10,
+    now,
+    turns: new Turns(now),
+    events,
+    services,
+    upstreamTimeoutMs: 10_000,
+    operationTimeoutMs: 30_000,
+    reads: createCoalescer(now),
+    keyGuesses: new Guesses(KEY_GUESSES),
+    callerKeys: new CallerKeys(),
+    onInvalidate: (credential) => invalidated.push(credential),
+    clock: systemClock,
+    onCall: () => undefined,
+  });
+  const context: Context = createContext({
+    requestId: 'reads-test',
+    authorization: `Bearer ${sandbox.accessToken}`,
+    apiKey: undefined,
+    lastEventId: undefined,
+    waiters: undefined,
+    closeSocket: undefined,
+  });
+  return { context, events, invalidated };
+}
+
+const paths = ({ report }: Context) => report.calls.map(({ route }) => route);
+
+it('are the caller’s alone: before somebody is identified there are none', async () => {
+  const { context } = await operation();
+  expect(() => context.reads.session).toThrow('before it is identified');
+  expect(() => context.reads.events).toThrow('before it is identified');
+});
+
+it('read nothing twice in one operation, and everything again after a change', async () => {
+  const { context, invalidated } = await operation();
+  await context.identity.identify();
+  const { session } = context.reads;
+  await session.webhooks.all();
+  await context.reads.session.webhooks.all();
+  expect(paths(context)).toHaveLength(1);
+
+  context.reads.forget();
+  expect(invalidated).toEqual([`Bearer ${sandbox.accessToken}`]);
+  expect(context.reads.session).not.toBe(session);
+  await context.reads.session.webhooks.all();
+  // What the operation read before the change stays in its report.
+  expect(paths(context)).toHaveLength(2);
+});
+
+it('begin anew with each event of a stream, with a deadline and a report of its own', async () => {
+  const { context, invalidated } = await operation();
+  await context.identity.identify();
+  await context.reads.session.webhooks.all();
+  context.budget.countItems(3);
+  for (const time of [1, 2]) {
+    context.reads.renew();
+    expect(invalidated).toHaveLength(time);
+    expect(context.report.calls).toEqual([]);
+    expect(context.budget.countItems(1)).toBe(1);
+    await context.reads.session.webhooks.all();
+    expect(paths(context)).toHaveLength(1);
+  }
+});
+
+it('deliver nothing more once the credential has ended', async () => {
+  const { context, invalidated } = await operation({ expiresAt: 1 });
+  await context.identity.identify();
+  expect(() => context.reads.renew()).toThrow('expired');
+  expect(invalidated).toEqual([]);
+});
+
+it('are read ahead for who may read the graph, and for nobody else', async () => {
+  const ahead = await operation();
+  await ahead.context.identity.identify();
+  ahead.context.reads.prefetch(['banks']);
+  expect(ahead.context.reads.prefetched).toBeUndefined();
+  void ahead.context.reads.session;
+  await ahead.context.reads.prefetched;
+  expect(paths(ahead.context)).toEqual(['/v1/banks']);
+
+  const eventsOnly = await operation({ scopes: new Set<Scope>(['events:read']) });
+  await eventsOnly.context.identity.identify();
+  eventsOnly.context.reads.prefetch(['banks']);
+  void eventsOnly.context.reads.session;
+  expect(eventsOnly.context.reads.prefetched).toBeUndefined();
+});
+
+it('seal the cursors of a caller who sees a part of the log', async () => {
+  const whole = await operation();
+  await whole.context.identity.identify();
+  expect(whole.context.reads.events).toBe(whole.events);
+  const narrowed = await operation({ customerId: '7c9e6679-7425-40de-944b-e07fc1f90ae7' });
+  await narrowed.context.identity.identify();
+  expect(narrowed.context.reads.events).not.toBe(narrowed.events);
+});
