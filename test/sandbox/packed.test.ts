@@ -22,8 +22,10 @@ export async function fiveLines(seed) {
   await sandbox.fail('POST /v1/transactions/money_out', { lose: 'answer' });
   assert.equal(credit.transaction.transactionStatus, 'LIQUIDATED');
   assert.equal((await sandbox.ledger()).balanced, true);
-  const docs = await fetch(sandbox.url + '/docs');
+  const docs = await fetch(sandbox.url + '/docs/guide');
   assert.match(await docs.text(), /^# The sandbox/);
+  const script = await fetch(sandbox.url + '/page/console.js');
+  assert.equal(script.status, 200);
   await assert.rejects(fetch(sandbox.url + '/v1/transactions/money_out', {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: 'Bearer ' + sandbox.accessToken },
@@ -120,8 +122,12 @@ it('the packed file holds what runs with its types, its page and its licence, an
   const [own, all] = [await json(join(root, 'package.json')), await json(folder('package.json'))];
   expect(all.dependencies).toMatchObject(own.dependencies);
   expect(all.devDependencies).toMatchObject(own.devDependencies);
+  const pages = await readdir(join(SANDBOX, 'page'));
+  expect((await readdir(join(root, 'dist/page'))).sort()).toEqual(
+    pages.filter((file) => file !== 'tsconfig.json').sort(),
+  );
   const [dist, sources] = [
-    await readdir(join(root, 'dist'), { recursive: true }),
+    (await readdir(join(root, 'dist'), { recursive: true })).filter((file) => !file.startsWith('page')),
     await readdir(join(SANDBOX, 'src'), { recursive: true }),
   ];
   const modules = sources.filter((file) => file.endsWith('.ts')).map((file) => file.replace(/ts$/, 'js'));

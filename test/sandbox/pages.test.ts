@@ -1,7 +1,12 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { startSandbox } from '../../packages/sandbox/src/index.ts';
+import { makeClabe } from '../../packages/sandbox/src/clabe.ts';
+import { createSandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import { expectRefusal, openSandbox } from './harness.ts';
+
+/** The files of the pages. */
+const PAGE = new URL('../../packages/sandbox/page/', import.meta.url);
 
 const started = z.object({
   id: z.string(),
@@ -9,25 +14,76 @@ const started = z.object({
 });
 
 describe('the pages of the sandbox', () => {
-  it('say at / what it is, whose accounts are in it, what time it is, and where to go on', async () => {
+  it('are files that run as they are, and every address in them leads somewhere', async () => {
     await using box = await openSandbox();
-    const page = await box.call('GET', '/', undefined, {});
-    expect(page.status).toBe(200);
-    expect(page.contentType).toContain('text/html');
-    expect(page.text).toContain(box.sandbox.clientId);
-    expect(page.text).toContain('Time stands still until it is stepped.');
-    for (const { clabe } of box.seeded.accounts) expect(page.text).toContain(clabe);
-    const links = [...page.text.matchAll(/href="([^"]+)"/g)].map(([, path = '']) => path);
-    expect(links).toContain('/docs');
-    for (const path of links) expect((await box.call('GET', path, undefined, {})).status).toBe(200);
+    for (const path of ['/', '/docs']) {
+      const page = await box.call('GET', path, undefined, {});
+      expect(page.status).toBe(200);
+      expect(page.contentType).toContain('text/html');
+      const links = [...page.text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link = '']) => link);
+      expect(links.length).toBeGreaterThan(2);
+      for (const link of links) expect((await box.call('GET', link, undefined, {})).status).toBe(200);
+    }
+    expect((await box.call('GET', '/docs/guide', undefined, {})).text).toMatch(/^# The sandbox/);
+    for (const name of ['none.js', 'tsconfig.json', '..%2fpackage.json']) {
+      expectRefusal(await box.call('GET', `/page/${name}`, undefined, {}), { status: 404 });
+    }
   });
 
-  it('show the receipt of a penny validation at its own address, before and after it was issued', async () => {
+  it('know every endpoint of the service, with a body that it takes', async () => {
+    await using box = await createSandbox({ seed: 7 });
+    const reference = z.object({
+      apiKey: z.string(),
+      accessToken: z.string(),
+      entries: z.array(
+        z.object({
+          number: z.number().nullable(),
+          method: z.string(),
+          path: z.string(),
+          auth: z.enum(['token', 'key']).nullable(),
+          parameters: z.record(z.string(), z.string()),
+          body: z.unknown(),
+        }),
+      ),
+    });
+    const webhook = await fetch(`${box.url}/v1/clients/${box.clientId}/webhooks`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${box.accessToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        client_id: box.clientId,
+        url: 'http://127.0.0.1:9/hook',
+        token: 'a token',
+        webhook_type: 'CEP',
+      }),
+    });
+    expect(webhook.status).toBe(201);
+    const read = await (await fetch(`${box.url}/docs/reference`)).json();
+    const { apiKey, accessToken, entries } = reference.parse(read);
+    const service = entries.filter(({ number }) => number !== null);
+    expect(service.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([...box.endpoints].sort());
+    for (const { method, path, auth, parameters, body } of entries) {
+      const address = path.replaceAll(/\{(\w+)\}/g, (_, name) => parameters[name] ?? '');
+      const { status } = await fetch(box.url + address, {
+        method,
+        headers: {
+          ...(auth === 'token' ? { authorization: `Bearer ${accessToken}` } : {}),
+          ...(auth === 'key' ? { 'x-api-key': apiKey } : {}),
+          ...(body === null ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === null ? {} : { body: JSON.stringify(body) }),
+      });
+      expect(status, `${method} ${address}`).toBeLessThan(300);
+      await fetch(`${box.url}/sandbox/faults`, { method: 'DELETE' });
+    }
+  });
+
+  it('show the receipt in Spanish throughout, before and after it was issued', async () => {
     await using box = await openSandbox();
     const made = await box.post('/v1/transactions/penny_validation', {
       client_id: box.sandbox.clientId,
       source_instrument_id: box.sandbox.centralizing.instrumentId,
       destination_instrument_id: box.sandbox.clabeInstrumentIds[0],
+      description: 'Alta de proveedor',
     });
     const { cepUrl } = made.as(started).metadata.dataCep;
     expect(cepUrl.startsWith(`${box.sandbox.url}/cep/`)).toBe(true);
@@ -35,8 +91,12 @@ describe('the pages of the sandbox', () => {
     expect((await box.get(path)).text).toContain('Pendiente');
     await box.step(100);
     const { text } = await box.get(path);
-    expect(text).toContain('COMPLETED');
+    expect(text).toContain('<html lang="es-MX">');
+    expect(text).toContain('Liquidado');
     expect(text).not.toContain('Pendiente');
+    expect(text).toMatch(/Ordenante[\s\S]*Comercializadora Alameda SA de CV[\s\S]*Beneficiario/);
+    expect(text).toMatch(/Concepto del pago<\/th><td>Alta de proveedor/);
+    expect(text.replaceAll(/<[^>]+>/g, ' ')).not.toMatch(/\b(the|of|status|amount|COMPLETED|PENDING)\b/);
     expectRefusal(await box.get('/cep/1c1f6f0e-0000-4000-8000-000000000000'), {
       status: 404,
       reason: 'cep_not_found',
@@ -45,8 +105,40 @@ describe('the pages of the sandbox', () => {
 
   it('let no name in them become markup', async () => {
     await using box = await openSandbox();
-    await box.post(box.of('/private_accounts'), { alias: '<script>alert(1)</script>' });
-    expect((await box.get('/')).text).not.toContain('<script');
+    const made = await box.post('/v1/transactions/penny_validation', {
+      client_id: box.sandbox.clientId,
+      source_instrument_id: box.sandbox.centralizing.instrumentId,
+      destination_instrument_id: (
+        await box.post(box.of('/instruments'), {
+          source_bank_id: box.seeded.bankIds[0],
+          client_id: box.sandbox.clientId,
+          type: 'RECEIVER',
+          rfc: 'ND',
+          alias: 'markup',
+          virtual_clabe: {
+            destination_bank_id: box.seeded.bankIds[0],
+            clabe_number: makeClabe('012', '180', '01234567890'),
+            holder_name: '<script>alert(1)</script>',
+          },
+        })
+      ).as(z.object({ id: z.string() })).id,
+    });
+    const { cepUrl } = made.as(started).metadata.dataCep;
+    await box.step(100);
+    const { text } = await box.get(cepUrl.slice(box.sandbox.url.length));
+    expect(text.toUpperCase()).toContain('&LT;SCRIPT');
+    expect(text.toUpperCase()).not.toContain('<SCRIPT');
+  });
+
+  it('say everything in Spanish too', async () => {
+    const { SPANISH } = await import('../../packages/sandbox/page/spanish.js');
+    const said = new Set<string>();
+    for (const name of await readdir(PAGE)) {
+      if (!name.endsWith('.js')) continue;
+      const source = await readFile(new URL(name, PAGE), 'utf8');
+      for (const [, text = ''] of source.matchAll(/\bt\(\s*'((?:[^'\\]|\\.)*)'/g)) said.add(text);
+    }
+    expect(Object.keys(SPANISH).sort()).toEqual([...said].sort());
   });
 });
 

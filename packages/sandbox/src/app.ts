@@ -17,7 +17,6 @@ import { instrumentRoutes } from './routes/instruments.ts';
 import { pageRoutes } from './routes/pages.ts';
 import { transactionRoutes } from './routes/transactions.ts';
 import { webhookRoutes } from './routes/webhooks.ts';
-import type { Seeded } from './seed.ts';
 import type { World } from './world.ts';
 
 /**
@@ -25,12 +24,7 @@ import type { World } from './world.ts';
  *
  * @param hosts names that it answers to, besides those of loopback.
  */
-export function buildApp(
-  world: World,
-  seeded: readonly Seeded[],
-  control: Control,
-  hosts: readonly string[],
-): App {
+export function buildApp(world: World, control: Control, hosts: readonly string[]): App {
   const app = new Hono<Env>();
 
   const refuse = (c: Ctx, error: ApiError) => {
@@ -64,6 +58,6 @@ export function buildApp(
   webhookRoutes(app, world);
 
   controlRoutes(app, world, control);
-  pageRoutes(app, world, seeded);
+  pageRoutes(app, world, control);
   return app;
 }

@@ -18,7 +18,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  * the next, so that a test that stepped can look at the outcome.
  */
 export class Clock {
-  readonly speed: number;
+  #speed: number;
   readonly #logger: Logger;
   readonly #entries: Entry[] = [];
   readonly #running = new Set<Promise<void>>();
@@ -31,16 +31,32 @@ export class Clock {
 
   /** `startAt` in ms since the epoch. The clock stands still until `start()`. */
   constructor(speed: number, startAt: number, logger: Logger) {
-    this.speed = speed;
+    this.#speed = speed;
     this.#simulated = startAt;
     this.#logger = logger;
+  }
+
+  /** How many times faster than real time it runs. */
+  get speed(): number {
+    return this.#speed;
+  }
+
+  /** Runs at another speed from now on; at 0 it stands still. */
+  setSpeed(speed: number): void {
+    const isRunning = this.#since !== undefined;
+    this.#hold(this.now());
+    this.#speed = speed;
+    if (isRunning) this.#since = ambient.monotonic();
+    ambient.clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#arm();
   }
 
   /** Simulated ms since the epoch. */
   now(): number {
     return this.#since === undefined
       ? this.#simulated
-      : this.#simulated + (ambient.monotonic() - this.#since) * this.speed;
+      : this.#simulated + (ambient.monotonic() - this.#since) * this.#speed;
   }
 
   /** Runs `task` once simulated time reaches `at` (ms since the epoch). */
@@ -103,9 +119,9 @@ export class Clock {
     const next = this.#entries[0];
     if (next === undefined || this.#stepping || this.#stopped) return;
     const wait = next.at - this.now();
-    if (wait > 0 && (this.#since === undefined || this.speed === 0)) return;
+    if (wait > 0 && (this.#since === undefined || this.#speed === 0)) return;
     ambient.clearTimeout(this.#timer);
-    const delay = wait <= 0 ? 0 : Math.min(Math.ceil(wait / this.speed), LONGEST_TIMER_MS);
+    const delay = wait <= 0 ? 0 : Math.min(Math.ceil(wait / this.#speed), LONGEST_TIMER_MS);
     this.#timer = ambient.setTimeout(() => this.#runDue(), delay);
     this.#timer.unref();
   }

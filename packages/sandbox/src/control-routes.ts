@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Control, completionOrder, creditOrder, refundOrder } from './control.ts';
+import { type Control, completionOrder, creditOrder, receiptOrder, refundOrder } from './control.ts';
+import { notFound } from './errors.ts';
 import { faultRule } from './faults.ts';
 import { type App, operation, pathId, readBody } from './http.ts';
 import type { World } from './world.ts';
@@ -11,6 +12,9 @@ export const loss = z.strictObject({
 
 /** At most a hundred years: more is a typing error. */
 export const step = z.strictObject({ advanceSeconds: z.number().min(0).max(3.2e9) });
+
+const running = z.strictObject({ speed: z.number().min(0).max(100_000) });
+const outage = z.strictObject({ down: z.boolean() });
 
 /** The control of the sandbox, for people and tests: no credentials, no faults (docs/sandbox.md). */
 export function controlRoutes(app: App, { deliveries }: World, control: Control): void {
@@ -30,6 +34,10 @@ export function controlRoutes(app: App, { deliveries }: World, control: Control)
     c.json(await control.complete(await readBody(c, completionOrder)), 201),
   );
 
+  app.post('/sandbox/receipts', async (c) =>
+    c.json(await control.receipt(await readBody(c, receiptOrder)), 201),
+  );
+
   app.get('/sandbox/faults', (c) => c.json({ faults: faults.all() }));
   app.post('/sandbox/faults', async (c) => {
     const rule = await readBody(c, faultRule);
@@ -39,6 +47,10 @@ export function controlRoutes(app: App, { deliveries }: World, control: Control)
   app.delete('/sandbox/faults', (c) => {
     faults.clear();
     return c.json({ faults: [] });
+  });
+  app.delete('/sandbox/faults/:id{\\d+}', (c) => {
+    if (!faults.remove(Number(pathId(c, 'id')))) throw notFound('fault_not_found');
+    return c.json({ faults: faults.all() });
   });
 
   app.post('/sandbox/lost-messages', async (c) => {
@@ -55,6 +67,19 @@ export function controlRoutes(app: App, { deliveries }: World, control: Control)
   app.post('/sandbox/clock', async (c) => {
     const { advanceSeconds } = await readBody(c, step);
     return c.json(await control.advance(advanceSeconds));
+  });
+  app.patch('/sandbox/clock', async (c) => {
+    const { speed } = await readBody(c, running);
+    control.setSpeed(speed);
+    return c.json(control.time());
+  });
+
+  app.get('/sandbox/overview', (c) => c.json(control.overview()));
+  app.get('/sandbox/transactions/:id', (c) => c.json(control.transaction(pathId(c, 'id'))));
+  app.patch('/sandbox/webhooks', async (c) => {
+    const { down } = await readBody(c, outage);
+    control.setWebhooksDown(down);
+    return c.json({ down });
   });
 
   app.get('/sandbox/ledger', (c) => c.json(control.ledger()));

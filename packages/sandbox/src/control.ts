@@ -17,10 +17,16 @@ import { Faults } from './faults.ts';
 import { uuid } from './http.ts';
 import { receiveSpeiCredit, refundCredit } from './operations/credits.ts';
 import { someExternalPayer } from './operations/instruments.ts';
+import {
+  type OverviewView,
+  type TransactionDetailView,
+  viewOverview,
+  viewTransactionDetail,
+} from './overview.ts';
 import { RequestCounts } from './request-counts.ts';
 import type { RestCustomer, RestNewTransaction, RestTransaction } from './rest.ts';
 import type { Seeded } from './seed.ts';
-import type { Client, Token } from './state.ts';
+import type { Cep, Client, Token } from './state.ts';
 import { formatTimestamp } from './timestamps.ts';
 import { viewCustomer, viewNewTransaction, viewTransaction } from './views.ts';
 import type { World } from './world.ts';
@@ -40,6 +46,11 @@ export const refundOrder = z.strictObject({
 export const completionOrder = z.strictObject({
   id: uuid,
   outcome: z.enum(['done', 'failed']).default('done'),
+});
+
+export const receiptOrder = z.strictObject({
+  transactionId: uuid,
+  receipt: z.enum(['now', 'late', 'never', 'other-holder']),
 });
 
 /** Simulated time. */
@@ -143,6 +154,50 @@ export class Control {
     return { customer: viewCustomer(world, customer) };
   }
 
+  /**
+   * Says what becomes of a receipt that is still on the way: `now` and `other-holder` complete it at once, the latter in another
+   * name; `late` has it issued at attempt 6; `never` has it end FAILED, at attempt 17.
+   *
+   * @throws ApiError 404 where no receipt of this transaction is on the way.
+   */
+  async receipt({
+    transactionId,
+    receipt,
+  }: z.infer<typeof receiptOrder>): Promise<{ transaction: RestTransaction }> {
+    const { state, pending, clock } = this.#world;
+    const transaction = state.transactions.get(transactionId.toLowerCase());
+    const cep = transaction?.cep;
+    if (transaction === undefined || cep === undefined || !isOnTheWay(cep)) throw notFound('nothing_pending');
+    if (receipt !== 'now') cep.wish = receipt;
+    if (receipt === 'now' || receipt === 'other-holder') await pending.complete(transaction.id, 'done');
+    await clock.advance(0);
+    return { transaction: viewTransaction(this.#world, transaction) };
+  }
+
+  /** What the page at `/` shows, of the demo client. */
+  overview(): OverviewView {
+    const demo = this.#seeded[0];
+    if (demo === undefined) throw notFound('client_not_found');
+    return viewOverview(this.#world, demo, this.faults.all());
+  }
+
+  /** @throws ApiError 404 */
+  transaction(id: string): TransactionDetailView {
+    const transaction = this.#world.state.transactions.get(id);
+    if (transaction === undefined) throw notFound('transaction_not_found');
+    return viewTransactionDetail(this.#world, transaction);
+  }
+
+  /** Has every webhook's receiver unreachable, or reachable again. */
+  setWebhooksDown(isDown: boolean): void {
+    this.#world.deliveries.setDown(isDown);
+  }
+
+  /** Lets time run at another speed from now on. */
+  setSpeed(speed: number): void {
+    this.#world.clock.setSpeed(speed);
+  }
+
   time(): ClockView {
     const { clock } = this.#world;
     return { now: formatTimestamp(clock.now(), 'iso'), speed: clock.speed };
@@ -180,8 +235,11 @@ export class Control {
   heal(): void {
     this.faults.clear();
     this.#world.deliveries.loseNothing();
+    this.#world.deliveries.setDown(false);
   }
 }
+
+const isOnTheWay = ({ status }: Cep): boolean => status === 'PENDING' || status === 'DELAYED';
 
 /** The client's newest token that is still good for a while, or a fresh one. */
 export async function currentToken(world: World, client: Client): Promise<Token> {

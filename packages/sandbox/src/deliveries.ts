@@ -12,6 +12,8 @@ export interface Message {
   type: WebhookType;
   idMsg: string | undefined;
   body: unknown;
+  /** The transaction that it tells of; undefined where it tells of something else. */
+  transactionId: string | undefined;
   /** Whether an HTTP status is an answer; any other is tried again. */
   answered(status: number): boolean;
   /** Called with the first answer, whichever webhook or attempt it came from. */
@@ -63,6 +65,7 @@ export class Deliveries {
   readonly #settled = new WeakSet<Message>();
   /** How many more messages of a type never leave. */
   readonly #losses = new Map<WebhookType, number>();
+  #isDown = false;
 
   constructor(choices: Choices, clock: Clock, ids: Ids, state: State, webhookHosts: readonly string[]) {
     this.#choices = choices;
@@ -105,6 +108,15 @@ export class Deliveries {
   /** Loses nothing more. */
   loseNothing(): void {
     this.#losses.clear();
+  }
+
+  /** Whether every receiver is unreachable: each attempt fails without leaving, and is made again as after any failure. */
+  get isDown(): boolean {
+    return this.#isDown;
+  }
+
+  setDown(isDown: boolean): void {
+    this.#isDown = isDown;
   }
 
   #isLost({ type }: Message): boolean {
@@ -187,6 +199,7 @@ export class Deliveries {
   }
 
   async #post({ webhook, payload }: Delivery): Promise<{ status: number; body: string }> {
+    if (this.#isDown) throw new Error('connect ECONNREFUSED');
     // An address is never looked up, and it may have been registered under other rules.
     const { hostname } = new URL(webhook.url);
     if (!isWebhookHost(hostname, this.#webhookHosts)) throw refusedHost(hostname);

@@ -34,6 +34,7 @@ export type Fault = z.infer<typeof faultSchema>;
 
 /** A fault that was added since the last clearing. */
 export interface FaultView extends Pick<FaultRule, 'match' | 'fault'> {
+  id: number;
   /** How often it may apply; null for any number of times. */
   times: number | null;
   /** How often it has applied. */
@@ -44,10 +45,19 @@ export interface FaultView extends Pick<FaultRule, 'match' | 'fault'> {
 
 /** The rules in force. The oldest that matches a request applies, `times` times or until cleared. */
 export class Faults {
-  #rules: { rule: FaultRule; used: number }[] = [];
+  #rules: { id: number; rule: FaultRule; used: number }[] = [];
+  #last = 0;
 
   add(rule: FaultRule): void {
-    this.#rules.push({ rule, used: 0 });
+    this.#last += 1;
+    this.#rules.push({ id: this.#last, rule, used: 0 });
+  }
+
+  /** Takes one rule away. @returns false where there is none of this id. */
+  remove(id: number): boolean {
+    const before = this.#rules.length;
+    this.#rules = this.#rules.filter((entry) => entry.id !== id);
+    return this.#rules.length < before;
   }
 
   clear(): void {
@@ -57,6 +67,7 @@ export class Faults {
   /** Oldest first. */
   all(): FaultView[] {
     return this.#rules.map((entry) => ({
+      id: entry.id,
       match: entry.rule.match,
       fault: entry.rule.fault,
       times: entry.rule.times ?? null,

@@ -48,6 +48,7 @@ export function cepMessage(world: World, validation: Transaction, idMsg: string)
     clientId: validation.clientId,
     type: 'CEP',
     idMsg,
+    transactionId: validation.id,
     body: withExtraFields(choices, { client_id: validation.clientId, payload, webhook_type: 'CEP' }),
     answered: isSuccess,
   };
@@ -61,9 +62,10 @@ export function statusUpdateMessage(
 ): Message {
   const at = world.clock.now();
   const form = world.choices.timestamps.general;
+  const transactionId = change.resource === 'TRANSACTION' ? change.id : undefined;
   if (world.choices.statusUpdateForm === 'bare') {
     const body = { event: `${change.resource}.${change.status}`.toLowerCase(), data: change };
-    return { clientId, type: 'STATUS_UPDATE', idMsg: undefined, body, answered: isSuccess };
+    return { clientId, type: 'STATUS_UPDATE', idMsg: undefined, body, transactionId, answered: isSuccess };
   }
   const idMsg = world.ids.uuid('message');
   const body = {
@@ -72,7 +74,7 @@ export function statusUpdateMessage(
     msg_date: formatDate(at),
     body: { ...change, updated_at: formatTimestamp(at, form) },
   };
-  return { clientId, type: 'STATUS_UPDATE', idMsg, body, answered: isSuccess };
+  return { clientId, type: 'STATUS_UPDATE', idMsg, body, transactionId, answered: isSuccess };
 }
 
 function moneyIn(world: World, credit: Transaction, payer_institution: string) {
@@ -99,6 +101,7 @@ function moneyIn(world: World, credit: Transaction, payer_institution: string) {
     clientId: credit.destination.clientId,
     type: 'MONEY_IN' as const,
     idMsg,
+    transactionId: credit.id,
     body: withExtraFields(world.choices, {
       id_msg: idMsg,
       msg_name: 'MONEY_IN',

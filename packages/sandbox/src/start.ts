@@ -105,7 +105,7 @@ export async function startWithControl(options: SandboxOptions): Promise<Started
   const { token } = await currentToken(world, client);
 
   const control = new Control(world, seeded);
-  const app = buildApp(world, seeded, control, options.hosts ?? []);
+  const app = buildApp(world, control, options.hosts ?? []);
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   await listen(server, options.port, options.host ?? '127.0.0.1');

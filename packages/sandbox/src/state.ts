@@ -99,6 +99,8 @@ export interface Cep {
   beneficiaryName?: string;
   beneficiaryRfc?: string;
   processedAt?: number;
+  /** What somebody has asked of the receipt, over what its receiver says. */
+  wish?: 'late' | 'never' | 'other-holder';
 }
 
 export interface Transaction extends Audit {
@@ -116,6 +118,15 @@ export interface Transaction extends Audit {
   destination: Instrument;
   originalTransactionId?: string;
   cep?: Cep;
+  /** Each state that it and its receipt have taken, oldest first. */
+  trail: Step[];
+}
+
+/** A state, and when it was taken (ms since the epoch). */
+export interface Step {
+  at: number;
+  of: 'transaction' | 'receipt';
+  status: string;
 }
 
 export type WebhookType = 'MONEY_IN' | 'STATUS_UPDATE' | 'CEP';

@@ -28,9 +28,9 @@ const FIRST_DELAYED_ATTEMPT = 4;
  * The CEP of one that says "Other holder" names somebody else than the holder it was registered with.
  */
 export function followCep(world: World, validation: Transaction, cep: Cep): void {
-  const issuedAt = cep.createdAt + issuedAfterSeconds(world, validation) * 1000;
   const sharedId = world.ids.uuid('message');
   const tell = () => {
+    note(world, validation, cep);
     const idMsg = world.choices.cepSharesMessageId ? sharedId : world.ids.uuid('message');
     const message = cepMessage(world, validation, idMsg);
     if (message !== undefined) world.deliveries.enqueue(message);
@@ -47,7 +47,8 @@ export function followCep(world: World, validation: Transaction, cep: Cep): void
   });
   const attempt = (number: number) => {
     if (cep.status === 'COMPLETED' || cep.status === 'FAILED') return;
-    if (world.clock.now() >= issuedAt) return end('done');
+    if (world.clock.now() >= cep.createdAt + issuedAfterSeconds(world, validation, cep) * 1000)
+      return end('done');
     if (number === ATTEMPTS.length) return end('failed');
     cep.status = number >= FIRST_DELAYED_ATTEMPT ? 'DELAYED' : 'PENDING';
     tell();
@@ -60,9 +61,17 @@ export function followCep(world: World, validation: Transaction, cep: Cep): void
   schedule(1);
 }
 
-function issuedAfterSeconds(world: World, validation: Transaction): number {
+/** The attempts that find the receipt in a state that it has already are no step of its trail. */
+function note({ clock }: World, { trail }: Transaction, { status }: Cep): void {
+  if (trail.findLast(({ of }) => of === 'receipt')?.status === status) return;
+  trail.push({ at: clock.now(), of: 'receipt', status });
+}
+
+function issuedAfterSeconds(world: World, validation: Transaction, { wish }: Cep): number {
   const { destination } = validation;
   const magic = magicOf(validation);
+  if (wish === 'never') return Number.POSITIVE_INFINITY;
+  if (wish === 'late') return ATTEMPTS[LATE_ATTEMPT - 1] ?? 0;
   // A transfer that has not arrived has no receipt.
   if (magic === 'failed' || magic === 'stuck' || says(destination, 'no receipt'))
     return Number.POSITIVE_INFINITY;
@@ -78,7 +87,8 @@ function complete(world: World, validation: Transaction, cep: Cep): void {
   const { destination } = validation;
   cep.status = 'COMPLETED';
   cep.processedAt = world.clock.now();
-  const { name, rfc } = says(destination, 'other holder')
+  const isOther = cep.wish === 'other-holder' || says(destination, 'other holder');
+  const { name, rfc } = isOther
     ? OTHER_HOLDER
     : { name: destination.detail.holderName.toUpperCase(), rfc: destination.rfc };
   cep.beneficiaryName = name;

@@ -27,6 +27,7 @@ export function recordTransaction(world: World, transaction: NewTransaction): Tr
     createdAt: now,
     updatedAt: now,
     ...transaction,
+    trail: [{ at: now, of: 'transaction', status: transaction.status }],
     trackingId: transaction.trackingId ?? makeTrackingId(world),
   };
   world.state.transactions.set(recorded.id, recorded);
@@ -54,6 +55,7 @@ export function post(world: World, transaction: Transaction, from: string, to: s
 export function changeStatus(world: World, transaction: Transaction, status: string): void {
   transaction.status = status;
   transaction.updatedAt = world.clock.now();
+  transaction.trail.push({ at: transaction.updatedAt, of: 'transaction', status });
 }
 
 /** The bank that holds the sandbox's own accounts. */

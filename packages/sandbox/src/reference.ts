@@ -1,0 +1,274 @@
+import { makeClabe } from './clabe.ts';
+import type { ClientView } from './control-views.ts';
+import type { Endpoint } from './endpoints.ts';
+
+/** One request of the reference, with values of the demo client that it can be sent with as they are. */
+export interface ReferenceEntry {
+  /** Its number in docs/upstream-api.md; null for the sandbox's own control. */
+  number: number | null;
+  method: string;
+  /** With parameters in braces: `/v1/clients/{clientId}/accounts`. */
+  path: string;
+  summary: { en: string; es: string };
+  /** What it is opened by: the access token, the API key, or nothing. */
+  auth: 'token' | 'key' | null;
+  parameters: Record<string, string>;
+  /** Documented query parameters with a value to try; empty ones are left out. */
+  query: Record<string, string>;
+  body: unknown;
+}
+
+type Entry = Omit<
+  ReferenceEntry,
+  'method' | 'path' | 'parameters' | 'query' | 'body' | 'auth' | 'summary'
+> & {
+  en: string;
+  es: string;
+  auth?: 'key';
+  query?: Record<string, string>;
+  body?: unknown;
+};
+
+/** The service's endpoints in the order of its documents, then the sandbox's control. */
+export function reference(demo: ClientView, webhookId: string): ReferenceEntry[] {
+  const parameters: Record<string, string> = {
+    clientId: demo.clientId,
+    customerId: demo.customerIds[0] ?? '',
+    instrumentId: demo.clabeInstrumentIds[0] ?? '',
+    transactionId: demo.transactions.refundableCreditId,
+    id: webhookId,
+  };
+  const make = (key: string, entry: Entry, auth: ReferenceEntry['auth']): ReferenceEntry => {
+    const [method = '', path = ''] = key.split(' ');
+    const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+    const { number, en, es, query = {}, body = null } = entry;
+    const own = Object.fromEntries(names.map((name) => [name, parameters[name] ?? '']));
+    return { number, method, path, summary: { en, es }, auth, parameters: own, query, body };
+  };
+  return [
+    ...Object.entries(serviceEntries(demo)).map(([key, entry]) => make(key, entry, entry.auth ?? 'token')),
+    ...Object.entries(controlEntries(demo)).map(([key, entry]) => make(key, entry, null)),
+  ];
+}
+
+function serviceEntries(demo: ClientView): Record<Endpoint, Entry> {
+  return { ...readsAndAccounts(demo), ...payments(demo), ...webhooks(demo) };
+}
+
+type OfPath<Text extends string> = Extract<Endpoint, `${string} ${Text}`>;
+type Payments = OfPath<`${string}/transactions/${string}`>;
+type Webhooks = OfPath<`${string}/webhooks${string}`>;
+
+function readsAndAccounts(demo: ClientView): Record<Exclude<Endpoint, Payments | Webhooks>, Entry> {
+  const { clientId: client_id, clientBankAdapterId: client_bank_adapter_id } = demo;
+  const bank_id = demo.bankIds[0] ?? '';
+  const customer = demo.customerIds[0] ?? '';
+  const account = { client_id, client_bank_adapter_id, bank_id };
+  return {
+    'GET /v1/clients/{clientId}/credentials': {
+      number: 1,
+      en: 'Lists the credentials of the client.',
+      es: 'Lista las credenciales del cliente.',
+      auth: 'key',
+    },
+    'POST /v1/clients/{clientId}/auth/credential-tokens': {
+      number: 2,
+      en: 'Issues an access token for a client and its secret.',
+      es: 'Emite un token de acceso para un cliente y su secreto.',
+      auth: 'key',
+      body: { client_id, client_secret: demo.clientSecret },
+    },
+    'GET /v1/banks': {
+      number: 3,
+      en: 'Lists the SPEI participants.',
+      es: 'Lista los participantes del SPEI.',
+    },
+    'GET /v1/clients/{clientId}/accounts': {
+      number: 4,
+      en: 'Lists the accounts, with their balances.',
+      es: 'Lista las cuentas con sus saldos.',
+    },
+    'POST /v1/clients/{clientId}/private_accounts': {
+      number: 5,
+      en: 'Opens an account of the client.',
+      es: 'Abre una cuenta del cliente.',
+      body: { ...account, owner_id: client_id, account_id: demo.accountIds[0] },
+    },
+    'POST /v1/clients/{clientId}/customers/{customerId}/private_accounts': {
+      number: 6,
+      en: 'Opens an account of a customer.',
+      es: 'Abre una cuenta de un cliente final.',
+      body: { ...account, owner_id: customer },
+    },
+    'GET /v1/clients/{clientId}/customers': {
+      number: 7,
+      en: 'Lists the customers.',
+      es: 'Lista los clientes finales.',
+    },
+    'GET /v1/clients/{clientId}/instruments': {
+      number: 8,
+      en: 'Lists the instruments: accounts and cards that pay or are paid.',
+      es: 'Lista los instrumentos: cuentas y tarjetas que pagan o reciben.',
+      query: { page: '1', per_page: '20', customer_id: '' },
+    },
+    'GET /v1/clients/{clientId}/instruments/{instrumentId}': {
+      number: 9,
+      en: 'Reads one instrument.',
+      es: 'Consulta un instrumento.',
+    },
+    'POST /v1/clients/{clientId}/instruments': {
+      number: 10,
+      en: 'Registers a receiver by CLABE or debit card.',
+      es: 'Registra un beneficiario por CLABE o tarjeta de débito.',
+      body: {
+        source_bank_id: bank_id,
+        client_id,
+        type: 'RECEIVER',
+        rfc: 'ND',
+        alias: 'Proveedor nuevo',
+        virtual_clabe: {
+          destination_bank_id: bank_id,
+          clabe_number: makeClabe('012', '180', '01234567890'),
+          holder_name: 'Lucía Campos Ríos',
+        },
+      },
+    },
+  };
+}
+
+function payments(demo: ClientView): Record<Payments, Entry> {
+  const source_instrument_id = demo.centralizingInstrumentId;
+  const destination = (id: string | undefined) => ({
+    client_id: demo.clientId,
+    source_instrument_id,
+    destination_instrument_id: id,
+  });
+  const transaction_request = {
+    external_reference: '1234567',
+    description: 'Pago de prueba',
+    amount: '150.00',
+    currency: 'MXN',
+  };
+  return {
+    'POST /v1/transactions/money_out': {
+      number: 11,
+      en: 'Pays by SPEI. The header Idempotency-Key is optional: a UUID of version 5.',
+      es: 'Paga por SPEI. El encabezado Idempotency-Key es opcional: un UUID versión 5.',
+      body: { ...destination(demo.clabeInstrumentIds[0]), transaction_request },
+    },
+    'POST /v1/transactions/internal_transaction': {
+      number: 12,
+      en: 'Moves money between two accounts of the provider.',
+      es: 'Mueve dinero entre dos cuentas del proveedor.',
+      body: { ...destination(demo.internalInstrumentIds[1]), transaction_request },
+    },
+    'POST /v1/transactions/penny_validation': {
+      number: 13,
+      en: 'Sends 0.01 MXN to a CLABE, whose receipt (CEP) names the holder.',
+      es: 'Envía 0.01 MXN a una CLABE, cuyo comprobante (CEP) revela al titular.',
+      body: destination(demo.clabeInstrumentIds[0]),
+    },
+    'POST /v1/clients/{clientId}/transactions/{transactionId}/refund': {
+      number: 14,
+      en: 'Sends a received SPEI credit back, once.',
+      es: 'Devuelve un abono SPEI recibido, una sola vez.',
+      body: { refundReason: 'Devolucion' },
+    },
+    'GET /v1/clients/{clientId}/transactions/{transactionId}': {
+      number: 15,
+      en: 'Reads one transaction.',
+      es: 'Consulta una transacción.',
+    },
+  };
+}
+
+function webhooks(demo: ClientView): Record<Webhooks, Entry> {
+  const url = 'http://127.0.0.1:9999/webhooks';
+  const registration = { client_id: demo.clientId, url, token: 'a-token', webhook_type: 'MONEY_IN' };
+  return {
+    'GET /v1/clients/{clientId}/webhooks': {
+      number: 16,
+      en: 'Lists the webhooks.',
+      es: 'Lista los webhooks.',
+    },
+    'POST /v1/clients/{clientId}/webhooks': {
+      number: 17,
+      en: 'Registers a webhook: MONEY_IN, STATUS_UPDATE or CEP.',
+      es: 'Registra un webhook: MONEY_IN, STATUS_UPDATE o CEP.',
+      body: { ...registration, auth_type: 'AUTH' },
+    },
+    'GET /v1/clients/{clientId}/webhooks/{id}': {
+      number: 18,
+      en: 'Reads one webhook.',
+      es: 'Consulta un webhook.',
+    },
+    'PATCH /v1/clients/{clientId}/webhooks/{id}': {
+      number: 18,
+      en: 'Changes a webhook.',
+      es: 'Modifica un webhook.',
+      body: { webhook_status: 'ACTIVE' },
+    },
+    'DELETE /v1/clients/{clientId}/webhooks/{id}': {
+      number: 18,
+      en: 'Deletes a webhook.',
+      es: 'Elimina un webhook.',
+    },
+    'POST /v1/webhooks': {
+      number: 19,
+      en: 'Registers a webhook; deprecated.',
+      es: 'Registra un webhook; obsoleto.',
+      body: registration,
+    },
+  };
+}
+
+function controlEntries(demo: ClientView): Record<string, Entry> {
+  const entry = (en: string, es: string, body?: unknown): Entry => ({ number: null, en, es, body });
+  const clabe = demo.accounts[0]?.clabe;
+  return {
+    'GET /sandbox': entry('What there is to play with.', 'Con qué se puede jugar.'),
+    'POST /sandbox/spei-credits': entry('An SPEI credit arrives.', 'Llega un abono SPEI.', {
+      clabe,
+      amount: '1250.00',
+      payerName: 'Ana Torres',
+      concept: 'Factura 1',
+    }),
+    'POST /sandbox/refunds': entry('The latest credit goes back.', 'Se devuelve el último abono.', {}),
+    'POST /sandbox/faults': entry(
+      'A request goes wrong from now on.',
+      'Una petición falla a partir de ahora.',
+      {
+        match: { method: 'POST', path: '/v1/transactions/' },
+        fault: 'reset-after-commit',
+        times: 1,
+      },
+    ),
+    'GET /sandbox/faults': entry(
+      'Faults, and how often each was seen.',
+      'Fallas, y cuántas veces se vio cada una.',
+    ),
+    'DELETE /sandbox/faults': entry('Disarms every fault.', 'Desactiva todas las fallas.'),
+    'POST /sandbox/clock': entry('Steps the clock.', 'Adelanta el reloj.', { advanceSeconds: 300 }),
+    'PATCH /sandbox/clock': entry(
+      'Runs the clock at another speed; 0 stops it.',
+      'Cambia la velocidad del reloj; 0 lo detiene.',
+      {
+        speed: 5,
+      },
+    ),
+    'PATCH /sandbox/webhooks': entry(
+      'Has every receiver of webhooks down, or up again.',
+      'Deja caídos los receptores de webhooks, o los levanta.',
+      { down: false },
+    ),
+    'GET /sandbox/deliveries': entry(
+      'Every webhook sent, with its replies.',
+      'Cada webhook enviado, con sus respuestas.',
+    ),
+    'GET /sandbox/ledger': entry('Every movement of money.', 'Cada movimiento de dinero.'),
+    'GET /sandbox/requests': entry(
+      'Which endpoints were called, how often.',
+      'Qué endpoints se llamaron, y cuántas veces.',
+    ),
+  };
+}

@@ -1,0 +1,229 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSandbox, type TestSandbox } from '../../packages/sandbox/src/index.ts';
+import { seriousFindings } from '../helpers/axe.ts';
+import { startBrowser } from '../helpers/browser.ts';
+import { until } from '../helpers/until.ts';
+import { openReceiver } from '../sandbox/harness.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser?.close());
+
+/** A sandbox with a receiver of its webhooks, and somebody who looks at its page. */
+async function visit(path = '/', options: BrowserContextOptions = {}) {
+  const sandbox: TestSandbox = await createSandbox({ seed: 7 });
+  const receiver = await openReceiver({ status: 201 });
+  for (const webhook_type of ['MONEY_IN', 'CEP']) {
+    await fetch(`${sandbox.url}/v1/clients/${sandbox.clientId}/webhooks`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ client_id: sandbox.clientId, url: receiver.url, token: 'token', webhook_type }),
+    });
+  }
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const page = await context.newPage();
+  const failures: string[] = [];
+  page.on('pageerror', (error) => failures.push(error.message));
+  page.on('console', (message) => {
+    if (/content security policy/i.test(message.text())) failures.push(message.text());
+  });
+  await page.goto(sandbox.url + path);
+  await page.locator('main').waitFor();
+  const close = async () => {
+    await context.close();
+    await sandbox.close();
+    await receiver.close();
+  };
+  return { sandbox, receiver, page, context, failures, [Symbol.asyncDispose]: close };
+}
+
+const newest = (page: Page) => page.locator('.transactions > li').first();
+const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).click();
+const said = (page: Page, text: string | RegExp) => page.getByRole('status').getByText(text).waitFor();
+const axis = (page: Page) => page.locator('.axis > li').allInnerTexts();
+
+describe('the console of the sandbox', () => {
+  it('shows what others do by itself, and opens a movement to its webhook with its retries', async () => {
+    await using one = await visit();
+    const { page, sandbox } = one;
+    const balance = page.locator('tbody tr').first().locator('.amount');
+    const before = await balance.innerText();
+    await sandbox.credit({ clabe: sandbox.accounts[0].clabe, amount: '12.34', payerName: 'Fuera Uno' });
+    await newest(page).getByText('Fuera Uno').waitFor();
+    await until(async () => (await balance.innerText()) !== before);
+
+    await page.getByRole('switch').click();
+    await said(page, /Every webhook fails/);
+    await press(page, 'Simulate the credit');
+    await said(page, /held until its webhook is answered/);
+    await newest(page).getByText('webhook on its way').waitFor();
+    await newest(page).getByRole('button').first().click();
+    await page.getByRole('switch').click();
+    await said(page, 'Webhooks arrive again.');
+    await press(page, '+90 s');
+    await page.locator('.axis').getByText('retry 1').waitFor();
+    const steps = (await axis(page)).map((text) => text.replaceAll(/\s+/g, ' '));
+    expect(steps[0]).toContain('Transaction INITIALIZED');
+    expect(steps.join('\n')).toMatch(/Webhook MONEY_IN connect ECONNREFUSED[\s\S]*retry 1\) 201/);
+    expect(steps.join('\n')).toContain('Transaction LIQUIDATED');
+
+    await page.locator('.axis summary').last().click();
+    const sent = one.receiver.received.length;
+    await page.locator('.axis').getByRole('button', { name: 'Send again' }).last().click();
+    await said(page, 'Sent again. The answer: 201.');
+    expect(one.receiver.received.length).toBe(sent + 1);
+    expect(one.failures).toEqual([]);
+  });
+
+  it('makes each kind of payment, refunds one, and says what it did', async () => {
+    await using one = await visit();
+    const { page } = one;
+    await press(page, 'Simulate the credit');
+    await said(page, '1,250.00 MXN from Ana Torres arrived.');
+    await press(page, 'Refund the latest credit');
+    await said(page, /was sent back to the payer/);
+    await page.getByText('A transfer leaves').click();
+    await press(page, 'Transfer');
+    await said(page, /moved between the two accounts/);
+    await newest(page).getByText('Internal transfer, in').waitFor();
+    await page.locator('form:visible').first().getByLabel('To').selectOption({ label: 'Renta de bodega' });
+    await press(page, 'Transfer');
+    await said(page, /is on its way by SPEI/);
+    await newest(page).getByText('SPEI transfer').waitFor();
+    await newest(page).getByRole('button').first().click();
+    await press(page, 'Settle now');
+    await newest(page).locator('.line .badge', { hasText: 'LIQUIDATED' }).waitFor();
+
+    // What the sandbox refuses, it refuses with its own reason.
+    await page.locator('form:visible').first().getByLabel('Amount').fill('99999999');
+    await press(page, 'Transfer');
+    await page.locator('.said.bad', { hasText: /funds|balance/i }).waitFor();
+    expect(one.failures).toEqual([]);
+  });
+
+  it.each([
+    ['Receipt now', /COMPLETED/, 'EMPAQUES DEL BAJÍO SA DE CV'],
+    ['Another holder', /COMPLETED/, 'FERNANDO LUGO ARRIAGA'],
+    ['No receipt', /FAILED/, undefined],
+  ])('lets a receipt come as it is told: %s', async (wish, status, holder) => {
+    await using one = await visit();
+    const { page, context } = one;
+    await page.getByText('A penny validation').click();
+    await press(page, 'Validate');
+    await said(page, /its receipt will name the holder/);
+    await newest(page).getByText('Penny validation').waitFor();
+    await newest(page).getByRole('button').first().click();
+    await newest(page).locator('.actions').getByRole('button', { name: wish, exact: true }).click();
+    await said(page, `Done: ${wish}.`);
+    if (wish === 'No receipt') for (const _day of [1, 2]) await press(page, '+1 day');
+    await newest(page).locator('.line .badge', { hasText: status }).waitFor();
+    const [receipt] = await Promise.all([
+      context.waitForEvent('page'),
+      page.getByRole('link', { name: 'Open the receipt (CEP)' }).click(),
+    ]);
+    await receipt.getByRole('heading', { name: 'Ordenante' }).waitFor();
+    const text = await receipt.locator('main').innerText();
+    expect(text).toContain('Concepto del pago');
+    expect(text).toContain(holder ?? 'No disponible');
+  });
+
+  it('shows a fault armed, seen and disarmed', async () => {
+    await using one = await visit();
+    const { page, sandbox } = one;
+    for (const _twice of [1, 2]) {
+      await page.getByLabel('When').selectOption({ label: 'the accounts are listed' });
+      await page.getByLabel('Then').selectOption({ label: 'it is answered with 503' });
+      await page.getByLabel('How often').selectOption({ label: 'until disarmed' });
+      await press(page, 'Arm');
+      await page.locator('.entry .badge', { hasText: /^armed$/ }).waitFor();
+      const ask = () =>
+        fetch(`${sandbox.url}/v1/clients/${sandbox.clientId}/accounts`, {
+          headers: { authorization: `Bearer ${sandbox.accessToken}` },
+        });
+      expect((await ask()).status).toBe(503);
+      await page.locator('.entry .badge', { hasText: 'armed, seen once' }).waitFor();
+      await press(page, 'Disarm');
+      await page.getByText('Every request is answered as it should be.').waitFor();
+      expect((await ask()).status).toBe(200);
+    }
+  });
+
+  it('steps the clock, lets it run, and stops it', async () => {
+    await using one = await visit();
+    const { page, sandbox } = one;
+    const before = Date.parse((await sandbox.clock()).now);
+    await press(page, '+1 h');
+    await said(page, /all that fell due is done/);
+    expect(Date.parse((await sandbox.clock()).now)).toBe(before + 3_600_000);
+    await page.getByLabel('Speed').selectOption('600');
+    await said(page, 'The clock runs 600 times as fast as yours.');
+    expect((await sandbox.clock()).speed).toBe(600);
+    await page.getByLabel('Speed').selectOption('0');
+    await said(page, 'The clock stands still until it is stepped.');
+  });
+
+  it('says that the sandbox is gone', async () => {
+    await using one = await visit();
+    await one.sandbox.close();
+    await one.page.getByText('The sandbox does not answer.').waitFor();
+  });
+});
+
+describe('the reference at /docs', () => {
+  it('sends each kind of request as it stands, and gives it as a line of the shell that runs', async () => {
+    await using one = await visit('/docs', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = one;
+    const of = (path: string) =>
+      page.locator('.endpoint', { has: page.locator('summary code', { hasText: path }) }).first();
+    const internal = of('/v1/transactions/internal_transaction');
+    await internal.locator('summary').click();
+    await internal.getByRole('button', { name: 'Try it' }).click();
+    await internal.locator('.answer', { hasText: 'LIQUIDATED' }).waitFor();
+    await internal.getByLabel('Body').fill('{');
+    await internal.getByRole('button', { name: 'Try it' }).click();
+    await internal.locator('.answer .bad', { hasText: '400' }).waitFor();
+
+    const banks = of('/v1/banks');
+    await banks.locator('summary').click();
+    await banks.getByRole('button', { name: 'Copy as curl' }).click();
+    await banks.getByText('Copied').waitFor();
+    const shell = await page.evaluate(() => navigator.clipboard.readText());
+    const { execFile } = await import('node:child_process');
+    const { promisify } = await import('node:util');
+    const { stdout } = await promisify(execFile)('sh', ['-c', shell]);
+    expect(JSON.parse(stdout)).toMatchObject({ total_banks: expect.any(Number) });
+    expect(one.failures).toEqual([]);
+  });
+});
+
+describe.each(['/', '/docs'])('the page %s', (path) => {
+  it.each([
+    ['light', 'en-US'],
+    ['dark', 'es-MX'],
+  ] as const)('has no serious finding of axe, in %s, %s', async (colorScheme, locale) => {
+    await using one = await visit(path, { colorScheme, locale });
+    const { page, sandbox } = one;
+    if (path === '/') {
+      await sandbox.fail('GET /v1/banks', { lose: 'answer' });
+      await page.locator('.entry').first().waitFor();
+      await newest(page).getByRole('button').first().click();
+      await page.locator('.axis').waitFor();
+    } else await page.locator('.endpoint summary').nth(10).click();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.lang)).toBe(
+      locale === 'es-MX' ? 'es-MX' : 'en',
+    );
+  });
+
+  it('fits a telephone, and is Spanish for who reads Spanish', async () => {
+    await using one = await visit(path, { viewport: { width: 390, height: 844 }, locale: 'es-MX' });
+    const { page } = one;
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+    await page.getByRole('link', { name: 'Referencia' }).waitFor();
+    await press(page, 'English');
+    await page.getByRole('link', { name: 'Reference' }).waitFor();
+  });
+});
