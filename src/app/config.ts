@@ -196,6 +196,12 @@ const variables = z.object({
     .default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: baseUrl.optional(),
   PASARELA_TOKEN: secret('an access token for the commands to act with').optional(),
+  PASARELA_TOKEN_FILE: z.string().describe('a file that holds an access token').optional(),
+  PASARELA_TOKEN_COMMAND: secret('a command of the shell that prints an access token').optional(),
+  PASARELA_TOKEN_URL: httpUrl.optional(),
+  PASARELA_TOKEN_CLIENT_ID: text('the id that tokens are issued for').optional(),
+  PASARELA_TOKEN_CLIENT_SECRET: secret('the secret that tokens are issued for').optional(),
+  PASARELA_TOKEN_SCOPE: text('the scopes that tokens are issued with').optional(),
   FORWARD_SECRET: secret('the secret that forwarded events are signed with').optional(),
   SANDBOX_PORT: integer(0, 65_535).default(4010),
   SANDBOX_SPEED: z
@@ -224,6 +230,8 @@ const SECRET = new Set<string>([
   'UPSTREAM_CLIENT_SECRET',
   'AUTH_JWT_SECRET',
   'PASARELA_TOKEN',
+  'PASARELA_TOKEN_COMMAND',
+  'PASARELA_TOKEN_CLIENT_SECRET',
   'FORWARD_SECRET',
 ]);
 

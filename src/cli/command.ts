@@ -9,6 +9,8 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export interface Command {
   /** The whole text of `pasarela <name> --help`. */
   readonly help: string;
+  /** The same of `pasarela <name> <verb> --help`, for verbs that have a text of their own. */
+  readonly helpOn?: Readonly<Record<string, string>>;
   /**
    * Runs it on the arguments after its name. Undefined leaves the exit code to the program that it has started.
    *

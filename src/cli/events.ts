@@ -1,13 +1,9 @@
 import { z } from 'zod';
-import { readEnvironment } from '../app/config.ts';
 import { clock } from '../common/clock.ts';
-import { EVENT_TYPES } from '../events/log.ts';
-import { gatewayOrigin } from './address.ts';
 import {
   type Command,
   CommandError,
   EXIT,
-  type ExitCode,
   print,
   printableLine,
   readArguments,
@@ -15,18 +11,10 @@ import {
   remark,
   UsageError,
 } from './command.ts';
-import { forward, stateFileOf } from './forward.ts';
-import { describe, type Graph, GraphError, query, subscribe } from './graph.ts';
+import { FORWARD_HELP, runForward } from './forward/command.ts';
+import { describe, type Graph, query, subscribe } from './graph.ts';
+import { graphAt, isFinal, readTypes } from './graph-options.ts';
 
-/** Errors that stay, however long one waits. */
-const FINAL = [
-  'EVENTS_GAP',
-  'CURSOR_INVALID',
-  'UNAUTHENTICATED',
-  'FORBIDDEN',
-  'BAD_USER_INPUT',
-  'GRAPHQL_VALIDATION_FAILED',
-];
 /** Between attempts to subscribe again after any other error, in milliseconds. */
 const RETRY_MS = 1_000;
 const PAGE = 100;
@@ -38,16 +26,14 @@ export const events: Command = {
   help: `Usage: pasarela events tail [--types …] [--after CURSOR] [--url URL] [--json]
        pasarela events replay [--types …] [--after CURSOR] [FILTERS] [--url URL] [--json]
        pasarela events search FILTERS [--types …] [--url URL] [--json]
-       pasarela events forward --to URL [--types …] [--from CURSOR] [--state FILE] [--url URL]
+       pasarela events forward …
 
   tail     prints events as they arrive, from now on or since CURSOR, until Ctrl-C. It connects again by itself and goes on
            where it was; where that cannot be kept it ends with EVENTS_GAP and says from where it can start again.
   replay   prints what the log retains, from its beginning or since CURSOR, up to now, and ends. How far it has come is
            told on standard error.
   search   prints what the log retains of a time, a transaction or a tracking key, and how far back the log reaches.
-  forward  posts each event to a receiver, in order and at least once, signed with FORWARD_SECRET. It saves the cursor once the
-           receiver has answered with a 2xx, and goes on after it when it is started again. A receiver or gateway that is away
-           is tried again, with growing pauses; events that are missing end it with EVENTS_GAP.
+  forward  brings each event to receivers of yours: see pasarela events forward --help
 
 A line holds the time of arrival, the type, what it says of money or of the receipt, the id and the cursor; no name and
 no account. With --json each line is a JSON object.
@@ -64,17 +50,12 @@ FILTERS, of replay and search:
   --transaction   the id of the transaction that they name
   --tracking-key  their SPEI tracking key
 
-Options of forward:
-
-  --to            address of the receiver
-  --from          the cursor to begin after where none was saved; default what comes from now on
-  --state         file that holds the cursor; default one for each receiver in DATA_DIR, else in this folder
-
 PASARELA_TOKEN holds an access token that the gateway accepts: with AUTH_MODE=service one of the identity provider's with
-the scope events:read, otherwise one of the service's.
+the scope events:read, otherwise one of the service's. PASARELA_TOKEN_FILE, _COMMAND and _URL renew it.
 
 Exit codes: 0 done, or ended by a signal; 1 the gateway cannot be asked, or events are missing; 2 the command line is not
 understood.`,
+  helpOn: { forward: FORWARD_HELP },
   async run(args) {
     const [verb, ...rest] = args;
     if (verb === 'forward') return runForward(rest);
@@ -98,7 +79,7 @@ understood.`,
     }
     const wanted: Wanted = {
       graph: graphAt(values.url),
-      types: values.types === undefined ? null : readTypes(values.types),
+      types: readTypes(values.types),
       after: values.after ?? null,
       show: values.json === true ? (event) => print(JSON.stringify(event)) : (event) => print(lineOf(event)),
     };
@@ -139,58 +120,6 @@ function readTime(option: string, given: string | undefined): string | null {
     );
   }
   return time;
-}
-
-/** The graph that the options and the environment name. */
-function graphAt(given: string | undefined): Graph {
-  const { HOST, PORT, PASARELA_TOKEN } = readEnvironment();
-  if (PASARELA_TOKEN === undefined) {
-    throw new CommandError('PASARELA_TOKEN is not set: it holds an access token that the gateway accepts.');
-  }
-  const url = given ?? `${gatewayOrigin(HOST, PORT)}/graphql`;
-  if (!URL.canParse(url)) throw new UsageError(`--url got "${url}", wants the address of a graph`);
-  return { url, token: PASARELA_TOKEN.reveal() };
-}
-
-async function runForward(args: readonly string[]): Promise<ExitCode> {
-  const { values, positionals } = readArguments(args, {
-    to: { type: 'string' },
-    types: { type: 'string' },
-    from: { type: 'string' },
-    state: { type: 'string' },
-    url: { type: 'string' },
-  });
-  refuseArguments(positionals);
-  const { to = '' } = values;
-  if (!/^https?:\/\//.test(to) || !URL.canParse(to)) {
-    throw new UsageError(`--to got "${to}", wants the http or https address of a receiver`);
-  }
-  const { FORWARD_SECRET, DATA_DIR = '.' } = readEnvironment();
-  if (FORWARD_SECRET === undefined) {
-    throw new CommandError('FORWARD_SECRET is not set: the receiver tells by it that events are from here.');
-  }
-  const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
-  const forwarding = {
-    graph: graphAt(values.url),
-    types: values.types === undefined ? null : readTypes(values.types),
-    to,
-    from: values.from ?? null,
-    secret: FORWARD_SECRET.reveal(),
-    stateFile: values.state ?? stateFileOf(DATA_DIR, to),
-    isFinal: (code: string) => FINAL.includes(code),
-  };
-  try {
-    await forward(forwarding, stop.signal);
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    const again = error.message.replace('--after', '--from');
-    const isPlace = error instanceof GraphError && ['EVENTS_GAP', 'CURSOR_INVALID'].includes(error.code);
-    remark(isPlace ? `${again}\nDelete ${forwarding.stateFile} first: the cursor in it counts.` : again);
-    process.exit(EXIT.wrong);
-  }
-  // The stream of news may still be open.
-  process.exit(EXIT.done);
 }
 
 interface Wanted {
@@ -257,7 +186,7 @@ async function tail({ graph, types, after, show }: Wanted): Promise<never> {
       } else {
         const [failure] = step.failures;
         if (failure === undefined) continue;
-        if (FINAL.includes(String(failure.extensions?.['code']))) throw new CommandError(describe(failure));
+        if (isFinal(graph, String(failure.extensions?.['code']))) throw new CommandError(describe(failure));
         remark(`${describe(failure)} Trying again.`);
       }
     }
@@ -315,12 +244,4 @@ const Page = z.object({
 function tellProgress(before: number, now: number): void {
   if (process.stderr.isTTY) process.stderr.write(`\r${now} events…`);
   else if (Math.floor(before / PROGRESS_EVERY) < Math.floor(now / PROGRESS_EVERY)) remark(`${now} events…`);
-}
-
-function readTypes(text: string): readonly string[] {
-  const types = text.split(',').map((part) => part.trim());
-  const unknown = types.find((type) => !EVENT_TYPES.some((known) => known === type));
-  if (unknown !== undefined)
-    throw new UsageError(`--types got "${unknown}", wants of ${EVENT_TYPES.join(', ')}`);
-  return types;
 }

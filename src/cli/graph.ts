@@ -3,6 +3,7 @@ import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
 import { CommandError } from './command.ts';
+import type { Token } from './token.ts';
 
 /** Longest wait for an answer, in milliseconds. */
 const TIMEOUT_MS = 30_000;
@@ -13,8 +14,8 @@ const LONGEST_WAIT_MS = 10_000;
 export interface Graph {
   /** Address of the graph, such as `http://127.0.0.1:4000/graphql`. */
   readonly url: string;
-  /** An access token that the gateway accepts. */
-  readonly token: string;
+  /** Access tokens that the gateway accepts. */
+  readonly token: Token;
 }
 
 /** A GraphQL error as it comes over the wire. */
@@ -31,31 +32,40 @@ const Result = z.object({
 });
 
 /**
- * Asks one query.
+ * Asks one query. Where the token is refused and another can be had, it asks once more under that.
  *
  * @returns its `data`, as it came
  * @throws CommandError when the gateway cannot be asked, GraphError when it answers with an error
  */
 export async function query(graph: Graph, document: string, variables: object): Promise<unknown> {
+  const token = await graph.token.get();
+  try {
+    return await ask(graph.url, token, document, variables);
+  } catch (error) {
+    const isRefused = error instanceof GraphError && error.code === 'UNAUTHENTICATED';
+    if (!isRefused || !graph.token.renews) throw error;
+    return ask(graph.url, await graph.token.get(token), document, variables);
+  }
+}
+
+async function ask(url: string, token: string, document: string, variables: object): Promise<unknown> {
   let answer: unknown;
   try {
-    const response = await fetch(graph.url, {
+    const response = await fetch(url, {
       method: 'POST',
-      headers: { authorization: `Bearer ${graph.token}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({ query: document, variables }),
       signal: clock.timeoutSignal(TIMEOUT_MS),
     });
     answer = await response.json();
   } catch (cause) {
     throw new CommandError(
-      `No gateway answers at ${graph.url}. Name another with --url, or look with pasarela doctor.`,
-      {
-        cause,
-      },
+      `No gateway answers at ${url}. Name another with --url, or look with pasarela doctor.`,
+      { cause },
     );
   }
   const result = Result.safeParse(answer).data;
-  if (result === undefined) throw new CommandError(`What answers at ${graph.url} is not GraphQL.`);
+  if (result === undefined) throw new CommandError(`What answers at ${url} is not GraphQL.`);
   const [error] = result.errors ?? [];
   if (error !== undefined) throw new GraphError(error);
   return result.data;
@@ -98,10 +108,16 @@ export async function* subscribe(
   onReconnect: () => void,
 ): AsyncGenerator<Step, void> {
   let opened = 0;
+  let used: string | undefined;
+  let refused: string | undefined;
   const client = createClient({
     url: graph.url.replace(/^http/, 'ws'),
     webSocketImpl: WebSocket,
-    connectionParams: { authorization: `Bearer ${graph.token}` },
+    connectionParams: async () => {
+      used = await graph.token.get(refused);
+      refused = undefined;
+      return { authorization: `Bearer ${used}` };
+    },
     retryAttempts: Number.POSITIVE_INFINITY,
     // A gateway that is away is an error of the socket, which is no close; what closes for good is told apart before.
     shouldRetry: () => true,
@@ -111,6 +127,9 @@ export async function* subscribe(
       connected: () => {
         opened += 1;
         if (opened > 1) onReconnect();
+      },
+      closed: (event) => {
+        if (Closed.safeParse(event).data?.code === FORBIDDEN) refused = used;
       },
     },
   });
@@ -132,4 +151,6 @@ export async function* subscribe(
   }
 }
 
+/** The gateway closes with it where it does not know, or no longer knows, who is calling. */
+const FORBIDDEN = 4403;
 const Closed = z.object({ code: z.number(), reason: z.string() });

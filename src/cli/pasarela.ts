@@ -75,7 +75,7 @@ async function main(args: readonly string[]): Promise<number | undefined> {
   }
   const command = await entry.load();
   if (rest.includes('--help') || rest.includes('-h')) {
-    process.stdout.write(`${command.help}\n`);
+    process.stdout.write(`${command.helpOn?.[rest[0] ?? ''] ?? command.help}\n`);
     return EXIT.done;
   }
   try {

@@ -37,6 +37,7 @@ it.each([
   'packages/client/README.md',
   'packages/sandbox/README.md',
   'examples/mobile/README.md',
+  'examples/receiver/README.md',
   'docs/operations.md',
   'docs/decisions/README.md',
   ...RECORDS,

@@ -1,0 +1,63 @@
+import { mkdirSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ForwardedEvent, Receiver } from './receiver.ts';
+
+const LINE_FEED = 0x0a;
+/** More than the longest event, which came as a webhook of 64 KiB at most, and is escaped once. */
+const TAIL_BYTES = 1_048_576;
+
+/**
+ * A folder with a file for each day on which events arrived, by UTC: `events-2026-11-22.jsonl`, an event on each line, in the order of the log.
+ * An event is taken once the disk has it. A line that a crash has cut short is removed, and the event that stands last is not
+ * written again.
+ */
+export function createDayFiles(folder: string): Pick<Receiver, 'take' | 'close'> {
+  let current: { readonly name: string; readonly file: FileHandle; lastId: string | undefined } | undefined;
+
+  async function of(name: string) {
+    if (current?.name === name) return current;
+    await current?.file.close();
+    current = undefined;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const file = await open(join(folder, name), 'a+', 0o600);
+    current = { name, file, lastId: await lastIdIn(file) };
+    return current;
+  }
+
+  return {
+    async take(event: ForwardedEvent) {
+      try {
+        const day = await of(`events-${event.receivedAt.slice(0, 10)}.jsonl`);
+        if (day.lastId === event.id) return undefined;
+        await day.file.appendFile(`${JSON.stringify(event)}\n`);
+        await day.file.datasync();
+        day.lastId = event.id;
+        return undefined;
+      } catch (error) {
+        // What was written of the line is found and removed when the file is opened again.
+        await current?.file.close().catch(() => undefined);
+        current = undefined;
+        return { text: error instanceof Error ? error.message : String(error), isAway: true };
+      }
+    },
+    async close() {
+      await current?.file.close();
+      current = undefined;
+    },
+  };
+}
+
+/** The id of the last whole line; what follows it is cut off. */
+async function lastIdIn(file: FileHandle): Promise<string | undefined> {
+  const { size } = await file.stat();
+  const start = Math.max(0, size - TAIL_BYTES);
+  const tail = Buffer.alloc(size - start);
+  await file.read(tail, 0, tail.length, start);
+  const end = tail.lastIndexOf(LINE_FEED);
+  if (end + 1 < tail.length) await file.truncate(start + end + 1);
+  if (end < 0) return undefined;
+  const line = tail.toString('utf8', end === 0 ? 0 : tail.lastIndexOf(LINE_FEED, end - 1) + 1, end);
+  const { id }: { id?: unknown } = JSON.parse(line);
+  return typeof id === 'string' ? id : undefined;
+}

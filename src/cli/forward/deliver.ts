@@ -1,0 +1,101 @@
+import { clock } from '../../common/clock.ts';
+import { remark } from '../command.ts';
+import { growingPause, rest } from './attempts.ts';
+import type { Letter, Letters } from './letters.ts';
+import type { ForwardedEvent, Problem, Receiver } from './receiver.ts';
+
+/** How often a long pause looks whether an operator wants an attempt, in milliseconds. */
+const LOOK_EVERY_MS = 500;
+
+/** Brings events to one receiver, and keeps what becomes of the attempts. */
+export interface Delivery {
+  readonly receiver: Receiver;
+  readonly letters: Letters;
+  /** Pauses after each refusal of an event, in milliseconds; after the last one the event is given up. Undefined for never. */
+  readonly schedule: readonly number[] | undefined;
+}
+
+/**
+ * Tries until the receiver takes the event, or it is given up and put aside.
+ *
+ * @returns false where it was ended by the signal
+ */
+export async function deliver(
+  { receiver, letters, schedule }: Delivery,
+  event: ForwardedEvent,
+  signal: AbortSignal,
+): Promise<boolean> {
+  // A command that was ended goes on counting where it was.
+  let letter = letters.find(event.id);
+  for (let failures = 1; !signal.aborted; failures += 1) {
+    const problem = await receiver.take(event);
+    if (problem === undefined) {
+      if (letter !== undefined) letters.taken(event.id);
+      return true;
+    }
+    letter = afterFailure(letter, event, problem, failures, schedule);
+    letters.put(letter);
+    if (letter.isDead) {
+      remark(
+        `${event.id} was given up after ${letter.attempts} attempts: ${problem.text}. pasarela events forward retry ${receiver.id} posts it again.`,
+      );
+      return true;
+    }
+    if (failures === 1) remark(`${event.id} was not taken: ${problem.text}. Trying again.`);
+    await untilDue(letter, letters, signal);
+  }
+  return false;
+}
+
+function afterFailure(
+  before: Letter | undefined,
+  event: ForwardedEvent,
+  problem: Problem,
+  failures: number,
+  schedule: readonly number[] | undefined,
+): Letter {
+  const now = clock.now();
+  const refusals = (before?.refusals ?? 0) + (problem.isAway ? 0 : 1);
+  // A receiver that is away says nothing of this event: to give it up would give up all that follow.
+  const isDead = !problem.isAway && schedule !== undefined && refusals > schedule.length;
+  const scheduled = problem.isAway ? undefined : schedule?.[refusals - 1];
+  const wait = Math.max(scheduled ?? growingPause(failures), problem.retryAfterMs ?? 0);
+  return {
+    event,
+    attempts: (before?.attempts ?? 0) + 1,
+    refusals,
+    firstAt: before?.firstAt ?? now,
+    lastAt: now,
+    nextAt: isDead ? null : now + wait,
+    problem: problem.text,
+    isDead,
+    isWanted: false,
+  };
+}
+
+/** Resolves when the next attempt is due, an operator asks for it, or the signal is aborted. */
+async function untilDue({ event, nextAt }: Letter, letters: Letters, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const left = (nextAt ?? 0) - clock.now();
+    if (left <= 0 || signal.aborted) return;
+    await rest(Math.min(left, LOOK_EVERY_MS), signal);
+    if (letters.find(event.id)?.isWanted !== false) return;
+  }
+}
+
+/** Tries each dead letter once that an operator wants tried again. */
+export async function deliverAgain({ receiver, letters }: Delivery, signal: AbortSignal): Promise<void> {
+  for (const letter of letters.wanted()) {
+    if (signal.aborted) return;
+    const { event } = letter;
+    const problem = await receiver.take(event);
+    if (problem === undefined) {
+      letters.taken(event.id);
+      remark(`${event.id} was taken at last.`);
+    } else {
+      const lastAt = clock.now();
+      letters.put({ ...letter, attempts: letter.attempts + 1, lastAt, problem: problem.text });
+      remark(`${event.id} was not taken again: ${problem.text}.`);
+    }
+  }
+}

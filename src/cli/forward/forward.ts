@@ -1,0 +1,164 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { CommandError, remark } from '../command.ts';
+import { CursorFile } from '../cursor-file.ts';
+import { type Graph, GraphError, query, subscribe } from '../graph.ts';
+import { isFinal } from '../graph-options.ts';
+import { Attempts, rest } from './attempts.ts';
+import { type Delivery, deliver, deliverAgain } from './deliver.ts';
+
+/** Events read from the gateway at a time. */
+const PAGE = 100;
+/** How long to wait for news before the log is looked at without any, in milliseconds. */
+const LOOK_EVERY_MS = 4_000;
+
+interface Forwarding extends Delivery {
+  readonly graph: Graph;
+  readonly types: readonly string[] | null;
+  /** The cursor to begin after where none was saved; null for what comes from now on. */
+  readonly from: string | null;
+  /** Where the cursor is saved. */
+  readonly stateFile: string;
+}
+
+/** The file that holds the cursor of one receiver. */
+export const stateFileOf = (folder: string, receiverId: string): string =>
+  join(folder, `forward-${receiverId}.cursor`);
+
+/** The file that holds what one receiver has not taken. */
+export const lettersFileOf = (folder: string, receiverId: string): string =>
+  join(folder, `forward-${receiverId}.sqlite`);
+
+const PARTY = '{ account name rfc }';
+const DOCUMENT = `query ($types: [EventType!], $after: Cursor, $first: Int) {
+  events(types: $types, after: $after, first: $first) {
+    nodes {
+      __typename id type cursor receivedAt
+      ... on MoneyInEvent {
+        messageDate transactionId subCategory rawSubCategory amount { amount currency } beneficiary ${PARTY} payer ${PARTY}
+        payerInstitution trackingKey paymentConcept numericReference transactionDate registeredAt ownerId decision refundReason
+      }
+      ... on CepEvent {
+        messageDate bodyId status rawStatus trackingKey externalReference paymentConcept beneficiary ${PARTY} processedAt
+      }
+      ... on StatusUpdateEvent { payload }
+    }
+    pageInfo { hasNextPage endCursor }
+  }
+}`;
+const NEWS = 'subscription ($types: [EventType!]) { events(types: $types) { id } }';
+
+const Page = z.object({
+  events: z.object({
+    nodes: z.array(
+      z.looseObject({ id: z.string(), cursor: z.string(), type: z.string(), receivedAt: z.string() }),
+    ),
+    pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),
+  }),
+});
+const Head = z.object({ eventCursor: z.string() });
+
+/**
+ * Brings each event to a receiver, in order and at least once: the cursor is saved once the receiver has taken it, or it was put
+ * aside. Ends when the signal is aborted.
+ *
+ * @throws CommandError where events are missing, or the gateway refuses for good
+ */
+export async function forward(forwarding: Forwarding, signal: AbortSignal): Promise<void> {
+  const state = new CursorFile(forwarding.stateFile);
+  try {
+    await forwardFrom(state, forwarding, signal);
+  } finally {
+    await state.close();
+    await forwarding.receiver.close();
+  }
+}
+
+async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: AbortSignal): Promise<void> {
+  const { graph, types, receiver } = forwarding;
+  const start = state.cursor ?? forwarding.from ?? (await head(graph, signal));
+  if (start === undefined) return;
+  // What arrives from now on is to be forwarded, also when this process is killed before the first of it.
+  if (state.cursor === undefined && forwarding.from === null) state.save(start);
+  let cursor = start;
+  const news = new Bell();
+  void listen(forwarding, news, signal);
+  remark(
+    `Forwarding events of ${graph.url} after ${cursor} to ${receiver.shownAs} (${receiver.id}). Ctrl-C ends it.`,
+  );
+  for (const attempts = new Attempts(signal); !signal.aborted; ) {
+    const heard = news.next();
+    let page: z.output<typeof Page>['events'];
+    let end: string | undefined;
+    try {
+      // Where events of other types alone have come, the place after them must be kept: the log is trimmed meanwhile.
+      if (types !== null) end = Head.parse(await query(graph, '{ eventCursor }', {})).eventCursor;
+      page = Page.parse(await query(graph, DOCUMENT, { types, after: cursor, first: PAGE })).events;
+    } catch (error) {
+      if (!(error instanceof CommandError) || stays(error, graph)) throw error;
+      await attempts.failed(error.message);
+      continue;
+    }
+    attempts.succeeded();
+    await deliverAgain(forwarding, signal);
+    for (const event of page.nodes) {
+      if (!(await deliver(forwarding, event, signal))) return;
+      cursor = event.cursor;
+      state.save(cursor);
+    }
+    const { hasNextPage, endCursor } = page.pageInfo;
+    if (page.nodes.length > 0 || hasNextPage) {
+      cursor = endCursor ?? cursor;
+      continue;
+    }
+    if (end !== undefined && end !== cursor) {
+      cursor = end;
+      state.save(cursor);
+    }
+    await Promise.race([heard, rest(LOOK_EVERY_MS, signal)]);
+  }
+}
+
+/** The end of the log, once the gateway can be asked; undefined where the signal was aborted before. */
+async function head(graph: Graph, signal: AbortSignal): Promise<string | undefined> {
+  for (const attempts = new Attempts(signal); !signal.aborted; ) {
+    try {
+      return Head.parse(await query(graph, '{ eventCursor }', {})).eventCursor;
+    } catch (error) {
+      if (!(error instanceof CommandError) || stays(error, graph)) throw error;
+      await attempts.failed(error.message);
+    }
+  }
+  return undefined;
+}
+
+const stays = (error: CommandError, graph: Graph): boolean =>
+  error instanceof GraphError && isFinal(graph, error.code);
+
+/** Rings at each event. What goes wrong here is told by the reading of the log, which happens without news too. */
+async function listen({ graph, types }: Forwarding, news: Bell, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      for await (const step of subscribe(graph, NEWS, { types }, () => news.ring())) {
+        if ('data' in step) news.ring();
+      }
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+    }
+    await rest(LOOK_EVERY_MS, signal);
+  }
+}
+
+/** Tells those who wait that something has happened since they began to. */
+class Bell {
+  #heard = Promise.withResolvers<void>();
+
+  ring(): void {
+    this.#heard.resolve();
+    this.#heard = Promise.withResolvers();
+  }
+
+  next(): Promise<void> {
+    return this.#heard.promise;
+  }
+}

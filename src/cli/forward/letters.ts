@@ -1,0 +1,136 @@
+import { DatabaseSync } from 'node:sqlite';
+import { makePrivate } from '../../common/private-file.ts';
+import { transaction } from '../../common/sqlite-transaction.ts';
+import { integer, text } from '../../events/sqlite/file.ts';
+import type { ForwardedEvent } from './receiver.ts';
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS receiver (one INTEGER PRIMARY KEY CHECK (one = 1), shown_as TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS attempts (
+    event_id TEXT PRIMARY KEY, event TEXT NOT NULL, attempts INTEGER NOT NULL, refusals INTEGER NOT NULL,
+    first_at INTEGER NOT NULL, last_at INTEGER NOT NULL, next_at INTEGER, problem TEXT NOT NULL,
+    is_dead INTEGER NOT NULL, is_wanted INTEGER NOT NULL
+  ) STRICT;
+`;
+/** How long a process waits for another one that is writing, in milliseconds. */
+const BUSY_TIMEOUT_MS = 2_000;
+
+/** An event that its receiver has not taken yet. Times are milliseconds since 1970. */
+export interface Letter {
+  readonly event: ForwardedEvent;
+  readonly attempts: number;
+  /** Attempts that the receiver has answered, and refused. */
+  readonly refusals: number;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** When it is tried again by itself; null for one that was given up. */
+  readonly nextAt: number | null;
+  readonly problem: string;
+  /** Whether it was put aside, so that the events after it go on. */
+  readonly isDead: boolean;
+  /** Whether an operator has asked for another attempt. */
+  readonly isWanted: boolean;
+}
+
+/**
+ * What one receiver has not taken: the event that is being tried, and those that were given up (dead letters). Written only where
+ * something fails. The forwarding command and the operator's open the same file.
+ */
+export class Letters {
+  readonly #database: DatabaseSync;
+
+  /** @throws when the file cannot be made or read */
+  constructor(path: string, shownAs?: string) {
+    makePrivate(path);
+    this.#database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    transaction(this.#database, () => this.#database.exec(SCHEMA));
+    if (shownAs !== undefined) {
+      this.#database.prepare('INSERT OR REPLACE INTO receiver VALUES (1, ?)').run(shownAs);
+    }
+  }
+
+  get shownAs(): string {
+    const row = this.#database.prepare('SELECT shown_as FROM receiver').get();
+    return row === undefined ? '' : text(row['shown_as']);
+  }
+
+  find(eventId: string): Letter | undefined {
+    const row = this.#database.prepare('SELECT * FROM attempts WHERE event_id = ?').get(eventId);
+    return row === undefined ? undefined : letterOf(row);
+  }
+
+  /** Those that are left, the oldest first. */
+  all(): readonly Letter[] {
+    return this.#database.prepare('SELECT * FROM attempts ORDER BY first_at, rowid').all().map(letterOf);
+  }
+
+  /** The dead letters that an operator wants tried again. */
+  wanted(): readonly Letter[] {
+    return this.#database
+      .prepare('SELECT * FROM attempts WHERE is_dead AND is_wanted ORDER BY first_at, rowid')
+      .all()
+      .map(letterOf);
+  }
+
+  put({
+    event,
+    attempts,
+    refusals,
+    firstAt,
+    lastAt,
+    nextAt,
+    problem,
+    isDead,
+  }: Omit<Letter, 'isWanted'>): void {
+    this.#database
+      .prepare('INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)')
+      .run(
+        event.id,
+        JSON.stringify(event),
+        attempts,
+        refusals,
+        firstAt,
+        lastAt,
+        nextAt,
+        problem,
+        isDead ? 1 : 0,
+      );
+  }
+
+  taken(eventId: string): void {
+    this.#database.prepare('DELETE FROM attempts WHERE event_id = ?').run(eventId);
+  }
+
+  /**
+   * Asks for another attempt.
+   *
+   * @param eventIds undefined for all
+   * @returns how many events that is
+   */
+  want(eventIds: readonly string[] | undefined): number {
+    const wanted = eventIds ?? this.all().map(({ event }) => event.id);
+    const mark = this.#database.prepare('UPDATE attempts SET is_wanted = 1 WHERE event_id = ?');
+    return transaction(this.#database, () =>
+      wanted.reduce((count, eventId) => count + Number(mark.run(eventId).changes), 0),
+    );
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+}
+
+type Row = ReturnType<ReturnType<DatabaseSync['prepare']>['all']>[number];
+
+const letterOf = (row: Row): Letter => ({
+  event: JSON.parse(text(row['event'])),
+  attempts: integer(row['attempts']),
+  refusals: integer(row['refusals']),
+  firstAt: integer(row['first_at']),
+  lastAt: integer(row['last_at']),
+  nextAt: row['next_at'] === null ? null : integer(row['next_at']),
+  problem: text(row['problem']),
+  isDead: row['is_dead'] === 1,
+  isWanted: row['is_wanted'] === 1,
+});

@@ -1,0 +1,94 @@
+import { createHash, createHmac } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { Agent, request } from 'undici';
+import { clock } from '../../common/clock.ts';
+import { UsageError } from '../command.ts';
+import { createDayFiles } from './day-files.ts';
+import type { Problem, Receiver } from './receiver.ts';
+
+/** How long one delivery may take, in milliseconds. */
+const TIMEOUT_MS = 30_000;
+/** How long a connection may take: with the longest pause, how long after its return a receiver is noticed. */
+const CONNECT_TIMEOUT_MS = 2_000;
+/** Longest time that a receiver may ask to be left alone, in milliseconds. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
+/** What a receiver, or a proxy before it, answers when it takes nothing at all. */
+const AWAY = new Set([429, 502, 503, 504]);
+
+/** What stands for the receiver of an address. */
+export const receiverId = (to: string): string => createHash('sha256').update(to).digest('hex').slice(0, 12);
+
+/**
+ * The receiver of an address: `http:`, `https:`, or `file:` for a folder that gets one file a day.
+ *
+ * @param secret what deliveries over HTTP are signed with
+ * @throws UsageError for another address
+ */
+export function receiverAt(to: string, secret: string | undefined): Receiver {
+  const url = URL.parse(to);
+  if (url?.protocol === 'file:' && url.host === '') {
+    return { id: receiverId(to), shownAs: to, ...createDayFiles(fileURLToPath(url)) };
+  }
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new UsageError(
+      `--to got "${to}", wants the http or https address of a receiver, or file:///folder`,
+    );
+  }
+  if (secret === undefined) throw new UsageError('FORWARD_SECRET is not set');
+  // One connection: an event is posted once the one before has been answered.
+  const dispatcher = new Agent({ connections: 1, connect: { timeout: CONNECT_TIMEOUT_MS } });
+  return {
+    id: receiverId(to),
+    shownAs: url.origin,
+    take: (event) => post(to, JSON.stringify(event), secret, dispatcher),
+    close: () => dispatcher.destroy(),
+  };
+}
+
+/**
+ * The header of a delivery: `t=<seconds since 1970>,v1=<HMAC-SHA256 of "<t>.<body>", in hexadecimal>`. With the time under the
+ * signature, a receiver can refuse what somebody has recorded and sends again.
+ */
+function signatureOf(secret: string, seconds: number, body: string): string {
+  return `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`;
+}
+
+async function post(
+  to: string,
+  body: string,
+  secret: string,
+  dispatcher: Agent,
+): Promise<Problem | undefined> {
+  try {
+    // It follows no redirect: what is signed for one address is not handed to another.
+    const {
+      statusCode,
+      headers,
+      body: answer,
+    } = await request(to, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'pasarela-signature': signatureOf(secret, Math.floor(clock.now() / 1000), body),
+      },
+      body,
+      signal: clock.timeoutSignal(TIMEOUT_MS),
+      dispatcher,
+    });
+    await answer.dump();
+    if (statusCode >= 200 && statusCode < 300) return undefined;
+    return {
+      text: `the receiver answered ${statusCode}`,
+      isAway: AWAY.has(statusCode),
+      retryAfterMs: retryAfter(headers['retry-after']),
+    };
+  } catch (error) {
+    return { text: error instanceof Error ? error.message : String(error), isAway: true };
+  }
+}
+
+/** Seconds, the form in use (RFC 9110, 10.2.3); a date is not believed, as clocks differ. */
+function retryAfter(header: string | string[] | undefined): number | undefined {
+  if (typeof header !== 'string' || !/^\d{1,9}$/.test(header)) return undefined;
+  return Math.min(Number(header) * 1_000, LONGEST_RETRY_AFTER_MS);
+}

@@ -1,0 +1,43 @@
+import { readEnvironment } from '../app/config.ts';
+import { EVENT_TYPES } from '../events/log.ts';
+import { gatewayOrigin } from './address.ts';
+import { UsageError } from './command.ts';
+import type { Graph } from './graph.ts';
+import { tokenOf } from './token.ts';
+
+/** Errors that stay, however long one waits. */
+const FINAL = [
+  'EVENTS_GAP',
+  'CURSOR_INVALID',
+  'UNAUTHENTICATED',
+  'FORBIDDEN',
+  'BAD_USER_INPUT',
+  'GRAPHQL_VALIDATION_FAILED',
+];
+
+/** Whether an error of the graph stays. A refused token does where no other can be had. */
+export const isFinal = (graph: Graph, code: string): boolean =>
+  FINAL.includes(code) && !(code === 'UNAUTHENTICATED' && graph.token.renews);
+
+/**
+ * The graph that `--url` and the environment name.
+ *
+ * @throws CommandError without a token, UsageError for what is no address
+ */
+export function graphAt(given: string | undefined): Graph {
+  const variables = readEnvironment();
+  const token = tokenOf(variables);
+  const url = given ?? `${gatewayOrigin(variables.HOST, variables.PORT)}/graphql`;
+  if (!URL.canParse(url)) throw new UsageError(`--url got "${url}", wants the address of a graph`);
+  return { url, token };
+}
+
+/** The types of `--types`; null for all. */
+export function readTypes(given: string | undefined): readonly string[] | null {
+  if (given === undefined) return null;
+  const types = given.split(',').map((part) => part.trim());
+  const unknown = types.find((type) => !EVENT_TYPES.some((known) => known === type));
+  if (unknown !== undefined)
+    throw new UsageError(`--types got "${unknown}", wants of ${EVENT_TYPES.join(', ')}`);
+  return types;
+}

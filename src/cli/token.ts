@@ -1,0 +1,183 @@
+import { exec } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { decodeJwt } from 'jose/jwt/decode';
+import { z } from 'zod';
+import type { Variables } from '../app/config.ts';
+import { clock } from '../common/clock.ts';
+import type { Secret } from '../common/secret.ts';
+import { CommandError } from './command.ts';
+
+/** A token is renewed this long before it ends, or in the last tenth of a short life, in milliseconds. */
+const RENEW_BEFORE_MS = 60_000;
+/** How long the command, or the identity provider, may take, in milliseconds. */
+const TIMEOUT_MS = 30_000;
+
+/** Where a command has its access token from. */
+export interface Token {
+  /** Whether another token may be had after one was refused. */
+  readonly renews: boolean;
+  /**
+   * The token to act with.
+   *
+   * @param refused the one that the gateway has just refused: another is fetched where there may be one.
+   * @throws CommandError where none can be had
+   */
+  get(refused?: string): Promise<string>;
+}
+
+/** The variables that say where the token comes from, of which one way is to be set. */
+type TokenVariables = Pick<
+  Variables,
+  | 'PASARELA_TOKEN'
+  | 'PASARELA_TOKEN_FILE'
+  | 'PASARELA_TOKEN_COMMAND'
+  | 'PASARELA_TOKEN_URL'
+  | 'PASARELA_TOKEN_CLIENT_ID'
+  | 'PASARELA_TOKEN_CLIENT_SECRET'
+  | 'PASARELA_TOKEN_SCOPE'
+>;
+
+/**
+ * The token of the variables: given, in a file that something else renews, printed by a command, or issued by an identity provider for
+ * client credentials (RFC 6749, 4.4).
+ *
+ * @throws CommandError where no way, or more than one, is set
+ */
+export function tokenOf(variables: TokenVariables): Token {
+  const { PASARELA_TOKEN: given, PASARELA_TOKEN_FILE: file } = variables;
+  const { PASARELA_TOKEN_COMMAND: command, PASARELA_TOKEN_URL: url } = variables;
+  const ways = [
+    given && (() => fixed(given)),
+    file && (() => inFile(file)),
+    command && (() => kept(() => printedBy(command.reveal()))),
+    url && (() => kept(() => issuedBy(url, variables))),
+  ].filter((way) => way !== undefined && way !== '');
+  const [way] = ways;
+  if (way === undefined) {
+    throw new CommandError(
+      'PASARELA_TOKEN is not set: it holds an access token that the gateway accepts. One that renews comes from PASARELA_TOKEN_FILE, PASARELA_TOKEN_COMMAND or PASARELA_TOKEN_URL.',
+    );
+  }
+  if (ways.length > 1) {
+    throw new CommandError(
+      'PASARELA_TOKEN, PASARELA_TOKEN_FILE, PASARELA_TOKEN_COMMAND, PASARELA_TOKEN_URL: several are set, wants one.',
+    );
+  }
+  return way();
+}
+
+const fixed = (token: Secret): Token => ({ renews: false, get: async () => token.reveal() });
+
+/** Read whenever it is needed: what renews the file need not tell anybody. */
+const inFile = (path: string): Token => ({
+  renews: true,
+  async get() {
+    try {
+      return wordIn(await readFile(path, 'utf8'), path);
+    } catch (cause) {
+      if (cause instanceof CommandError) throw cause;
+      throw new CommandError(`PASARELA_TOKEN_FILE: ${path} cannot be read: ${String(cause)}`, { cause });
+    }
+  },
+});
+
+interface Issued {
+  readonly token: string;
+  /** In milliseconds since the epoch; undefined where nothing says. */
+  readonly expiresAt: number | undefined;
+}
+
+/** Fetched once for all who ask, kept until it is about to end, and fetched again where it was refused. */
+function kept(fetch: () => Promise<Issued>): Token {
+  let held: (Issued & { readonly renewAt: number }) | undefined;
+  let fetching: Promise<string> | undefined;
+  const renew = async (): Promise<string> => {
+    const fetchedAt = clock.now();
+    const { token, expiresAt } = await fetch();
+    const life = (expiresAt ?? Number.POSITIVE_INFINITY) - fetchedAt;
+    held = { token, expiresAt, renewAt: fetchedAt + life - Math.min(RENEW_BEFORE_MS, life / 10) };
+    return token;
+  };
+  return {
+    renews: true,
+    async get(refused) {
+      if (held !== undefined && held.token !== refused && clock.now() < held.renewAt) return held.token;
+      fetching ??= renew().finally(() => {
+        fetching = undefined;
+      });
+      return fetching;
+    },
+  };
+}
+
+async function printedBy(command: string): Promise<Issued> {
+  try {
+    const { stdout } = await promisify(exec)(command, { timeout: TIMEOUT_MS });
+    const token = wordIn(stdout, 'the command');
+    return { token, expiresAt: endOf(token) };
+  } catch (cause) {
+    if (cause instanceof CommandError) throw cause;
+    // The error's message repeats the command, and what it has written may hold a secret.
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code';
+    throw new CommandError(`PASARELA_TOKEN_COMMAND ended with ${code}.`, { cause });
+  }
+}
+
+const Answer = z.object({ access_token: z.string().min(1), expires_in: z.number().positive().optional() });
+
+async function issuedBy(url: string, variables: TokenVariables): Promise<Issued> {
+  const { PASARELA_TOKEN_CLIENT_ID: id, PASARELA_TOKEN_CLIENT_SECRET: secret } = variables;
+  if (id === undefined || secret === undefined) {
+    throw new CommandError(
+      'PASARELA_TOKEN_URL is set, and PASARELA_TOKEN_CLIENT_ID or PASARELA_TOKEN_CLIENT_SECRET is not.',
+    );
+  }
+  const scope = variables.PASARELA_TOKEN_SCOPE;
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      method: 'POST',
+      // Both are form-encoded before they are joined (RFC 6749, 2.3.1).
+      headers: {
+        authorization: `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret.reveal())}`).toString('base64')}`,
+        accept: 'application/json',
+      },
+      body: new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) }),
+      redirect: 'error',
+      signal: clock.timeoutSignal(TIMEOUT_MS),
+    });
+  } catch (cause) {
+    throw new CommandError(`PASARELA_TOKEN_URL does not answer: ${reasonOf(cause)}`, { cause });
+  }
+  const answer = Answer.safeParse(await response.json().catch(() => undefined)).data;
+  if (!response.ok || answer === undefined) {
+    throw new CommandError(`PASARELA_TOKEN_URL gave no token: it answered ${response.status}.`);
+  }
+  const { access_token: token, expires_in: seconds } = answer;
+  return { token, expiresAt: seconds === undefined ? endOf(token) : clock.now() + seconds * 1_000 };
+}
+
+const formEncoded = (text: string): string => new URLSearchParams({ text }).toString().slice('text='.length);
+
+/** undici says "fetch failed", and why in the cause. */
+function reasonOf(error: unknown): string {
+  const { cause = error } = error instanceof Error ? error : { cause: error };
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+function wordIn(text: string, source: string): string {
+  const word = text.trim();
+  if (!/^\S+$/.test(word)) throw new CommandError(`${source} holds no access token.`);
+  return word;
+}
+
+/** The `exp` of a JWT, unverified: it only says when to fetch the next one. */
+function endOf(token: string): number | undefined {
+  try {
+    const { exp } = decodeJwt(token);
+    return exp === undefined ? undefined : exp * 1_000;
+  } catch {
+    return undefined;
+  }
+}

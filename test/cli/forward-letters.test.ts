@@ -1,0 +1,168 @@
+import { appendFile, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { type Program, startProgram } from '../helpers/program.ts';
+import { until } from '../helpers/until.ts';
+import { SECRET, startReceiver } from './receiver.ts';
+import { pasarela } from './run.ts';
+
+let gateway: RunningGateway;
+let folder: string;
+let clabe: string;
+let cursor: string;
+const folders: string[] = [];
+beforeAll(async () => {
+  gateway = await startGateway();
+  clabe = (await control(gateway.sandbox, 'GET', '/sandbox')).accounts[0].clabe;
+});
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-letters-'));
+  folders.push(folder);
+  cursor = (await gateway.query('{ eventCursor }')).data.eventCursor;
+});
+afterAll(async () => {
+  await gateway.stop();
+  for (const one of folders) await rm(one, { recursive: true, force: true });
+});
+
+const environment = () => ({
+  PORT: new URL(gateway.url).port,
+  PASARELA_TOKEN: gateway.sandbox.accessToken,
+  FORWARD_SECRET: SECRET,
+  DATA_DIR: folder,
+});
+const credit = (amount: string) =>
+  control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount });
+const start = (...args: string[]): Program =>
+  startProgram('src/cli/pasarela.ts', environment(), ['events', 'forward', '--from', cursor, ...args]);
+const operator = (...args: string[]) => pasarela(['events', 'forward', ...args], environment());
+const status = async () => JSON.parse((await operator('status', '--json')).stdout);
+
+it('puts an event aside that its receiver refuses, shows it, and brings it when an operator asks', async () => {
+  let refuses = true;
+  await using receiver = await startReceiver(({ amount }) =>
+    refuses && amount.amount === '2.00' ? 422 : 200,
+  );
+  for (const amount of ['1.00', '2.00', '3.00']) await credit(amount);
+  await using program = start('--to', receiver.url, '--schedule', '0s,0s');
+  await program.says(/was given up after 3 attempts: the receiver answered 422/);
+  await until(() => receiver.taken.length === 2);
+  expect(receiver.taken.map(({ amount }) => amount.amount)).toEqual(['1.00', '3.00']);
+
+  const [{ receiver: id, letters }] = await status();
+  expect(letters).toMatchObject([{ attempts: 3, isDead: true, problem: 'the receiver answered 422' }]);
+  const told = await operator('status');
+  expect(told.stdout).toContain('dead letters: 1');
+  expect(told.stdout).not.toContain('/hook');
+
+  // Refused once more: it stays where it is.
+  expect((await operator('retry', receiver.url)).stdout).toContain('1 event to be tried again');
+  await program.says(/was not taken again: the receiver answered 422/);
+  expect((await status())[0].letters).toMatchObject([{ attempts: 4, isDead: true, isWanted: false }]);
+
+  refuses = false;
+  expect(await operator('retry', id, letters[0].id)).toMatchObject({ code: 0 });
+  await program.says(/was taken at last/);
+  expect(receiver.taken.map(({ amount }) => amount.amount)).toEqual(['1.00', '3.00', '2.00']);
+  expect((await status())[0].letters).toEqual([]);
+  expect(await operator('retry', id)).toMatchObject({ code: 1 });
+  expect(await operator('retry', 'http://127.0.0.1:9/other')).toMatchObject({ code: 1 });
+});
+
+it('gives nothing up while the receiver is away, and counts on where it was killed', async () => {
+  let answer = 503;
+  let asked = 0;
+  await using receiver = await startReceiver(() => {
+    asked += 1;
+    return answer;
+  });
+  await credit('4.00');
+  const first = start('--to', receiver.url, '--schedule', '1h');
+  await until(() => asked >= 3);
+  answer = 400;
+  await until(async () => (await status())[0].letters[0]?.refusals === 1);
+  await first.end('SIGKILL');
+  const [{ letters }] = await status();
+  expect(letters).toMatchObject([{ isDead: false, problem: 'the receiver answered 400' }]);
+
+  // It has been refused once, and the schedule allows one more.
+  await using again = start('--to', receiver.url, '--schedule', '1h');
+  await again.says(/was given up after \d+ attempts/);
+  expect((await status())[0].letters[0].attempts).toBeGreaterThan(letters[0].attempts);
+});
+
+it('waits no longer for the next attempt once an operator asks for it', async () => {
+  let answer = 500;
+  await using receiver = await startReceiver(() => answer);
+  await credit('5.00');
+  await using program = start('--to', receiver.url, '--schedule', '1h');
+  await program.says(/was not taken/);
+  await until(async () => (await status())[0].letters.length === 1);
+  answer = 200;
+  expect(await operator('retry', receiver.url)).toMatchObject({ code: 0 });
+  await until(() => receiver.taken.length === 1);
+});
+
+it('keeps a place for each receiver, and lets none wait for another', async () => {
+  let isAway = true;
+  await using slow = await startReceiver(() => (isAway ? 503 : 200));
+  await using quick = await startReceiver(() => 200);
+  await using program = start('--to', slow.url, '--to', quick.url);
+  for (const amount of ['6.00', '7.00', '8.00']) await credit(amount);
+  await until(() => quick.taken.length === 3);
+  expect(slow.taken).toEqual([]);
+  isAway = false;
+  await until(() => slow.taken.length === 3);
+  expect(slow.taken.map(({ id }) => id)).toEqual(quick.taken.map(({ id }) => id));
+  expect(await program.end('SIGTERM')).toBe(0);
+  expect(new Set((await readdir(folder)).filter((name) => name.endsWith('.cursor'))).size).toBe(2);
+});
+
+it('writes a file for each day, each event once, whatever is killed and cut short', async () => {
+  const days = join(folder, 'days');
+  const to = pathToFileURL(days).href;
+  const lines = async () => {
+    const names = await readdir(days).catch(() => []);
+    const texts = await Promise.all(names.map((name) => readFile(join(days, name), 'utf8')));
+    return texts.flatMap((text) =>
+      text
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line)),
+    );
+  };
+  const amounts: string[] = [];
+  for (const round of [1, 2, 3]) {
+    for (const cents of ['01', '02', '03']) {
+      amounts.push(`${round}.${cents}`);
+      await credit(`${round}.${cents}`);
+    }
+    const program = start('--to', to);
+    await until(async () => (await lines()).length >= amounts.length);
+    await program.end('SIGKILL');
+    for (const name of await readdir(days)) {
+      expect(name).toMatch(/^events-\d{4}-\d\d-\d\d\.jsonl$/);
+      expect((await stat(join(days, name))).mode & 0o077).toBe(0);
+      await appendFile(join(days, name), '{"id":"a line that a crash has cut sh');
+    }
+  }
+  const program = start('--to', to);
+  await credit('9.99');
+  await until(async () => (await lines()).length > amounts.length);
+  await program.end('SIGTERM');
+  expect((await lines()).map(({ amount }) => amount.amount)).toEqual([...amounts, '9.99']);
+});
+
+it('refuses a schedule, a folder or a place that it does not understand', async () => {
+  for (const args of [
+    ['--to', 'http://127.0.0.1:9', '--schedule', 'soon'],
+    ['--to', 'file://elsewhere/folder'],
+    ['--to', 'http://127.0.0.1:9', '--to', 'http://127.0.0.1:8', '--state', 'one.cursor'],
+    ['retry'],
+  ]) {
+    expect(await operator(...args), args.join(' ')).toMatchObject({ code: 2 });
+  }
+});

@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startSandbox } from '../../packages/sandbox/src/index.ts';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { startProgram } from '../helpers/program.ts';
+import { callerToken, serviceFor } from '../helpers/service.ts';
+import { until } from '../helpers/until.ts';
+import { SECRET, startReceiver } from './receiver.ts';
+import { pasarela } from './run.ts';
+
+const CLIENT = { id: 'forwarder:1', secret: 'a secret with : and %' };
+/** How long each token of the identity provider holds, in seconds. */
+const LIFE = 2;
+
+let gateway: RunningGateway;
+let clabe: string;
+let folder: string;
+let provider: Server;
+let providerUrl: string;
+let issued = 0;
+beforeAll(async () => {
+  const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  gateway = await startGateway({ sandbox, config: { service: serviceFor(sandbox) } });
+  clabe = (await control(sandbox, 'GET', '/sandbox')).accounts[0].clabe;
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-token-'));
+  provider = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const form = new URLSearchParams(Buffer.concat(chunks).toString());
+    const basic = Buffer.from(
+      request.headers.authorization?.slice('Basic '.length) ?? '',
+      'base64',
+    ).toString();
+    const [id, secret] = basic.split(':').map((part) => decodeURIComponent(part.replaceAll('+', ' ')));
+    const isKnown = id === CLIENT.id && secret === CLIENT.secret;
+    if (!isKnown || form.get('grant_type') !== 'client_credentials') {
+      response.writeHead(401).end('{"error":"invalid_client"}');
+      return;
+    }
+    issued += 1;
+    const access_token = await shortToken(form.get('scope') ?? '');
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ access_token, token_type: 'Bearer', expires_in: LIFE }));
+  });
+  await once(provider.listen(0, '127.0.0.1'), 'listening');
+  const { port } = provider.address() as AddressInfo; // it listens on a port
+  providerUrl = `http://127.0.0.1:${port}/token`;
+});
+afterAll(async () => {
+  provider.close();
+  await gateway.stop();
+  await gateway.sandbox.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const shortToken = (scope: string): Promise<string> =>
+  callerToken({ scope, exp: Math.floor(Date.now() / 1_000) + LIFE });
+const environment = (changes: Readonly<Record<string, string>>) => ({
+  PORT: new URL(gateway.url).port,
+  FORWARD_SECRET: SECRET,
+  DATA_DIR: folder,
+  ...changes,
+});
+const credentials = () => ({
+  PASARELA_TOKEN_URL: providerUrl,
+  PASARELA_TOKEN_CLIENT_ID: CLIENT.id,
+  PASARELA_TOKEN_CLIENT_SECRET: CLIENT.secret,
+  PASARELA_TOKEN_SCOPE: 'events:read',
+});
+
+it('forwards on after its tokens have ended, under new ones of the identity provider', async () => {
+  await using receiver = await startReceiver(() => 200);
+  await using program = startProgram('src/cli/pasarela.ts', environment(credentials()), [
+    ...['events', 'forward', '--to', receiver.url],
+  ]);
+  await program.says(/Forwarding events of/);
+  const before = issued;
+  for (let round = 1; round <= 3; round += 1) {
+    await until(() => issued >= before + round);
+    await control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: `${round}.00` });
+    await until(() => receiver.taken.length === round);
+  }
+  expect(await program.end('SIGTERM')).toBe(0);
+});
+
+it('takes a token from a file that changes, and waits while that holds an old one', async () => {
+  const file = join(folder, 'token');
+  await writeFile(file, `${await callerToken({ scope: 'events:read', exp: 1_700_000_000 })}\n`);
+  await using receiver = await startReceiver(() => 200);
+  await using program = startProgram(
+    'src/cli/pasarela.ts',
+    environment({ PASARELA_TOKEN_FILE: file, DATA_DIR: join(folder, 'of-file') }),
+    ['events', 'forward', '--to', receiver.url],
+  );
+  await program.says(/UNAUTHENTICATED/);
+  await writeFile(file, await callerToken({ scope: 'events:read' }));
+  await program.says(/Forwarding events of/);
+  await control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: '4.00' });
+  await until(() => receiver.taken.length === 1);
+});
+
+it('takes what a command prints, and repeats neither the command nor a secret where that fails', async () => {
+  const token = await callerToken({ scope: 'events:read' });
+  const replayed = await pasarela(
+    ['events', 'replay'],
+    environment({ PASARELA_TOKEN_COMMAND: `echo ${token}` }),
+  );
+  expect(replayed).toMatchObject({ code: 0 });
+  const failed = await pasarela(
+    ['events', 'replay'],
+    environment({ PASARELA_TOKEN_COMMAND: 'echo hidden >&2; exit 7' }),
+  );
+  expect(failed).toMatchObject({ code: 1, stderr: 'PASARELA_TOKEN_COMMAND ended with 7.\n' });
+  const refused = await pasarela(
+    ['events', 'replay'],
+    environment({ ...credentials(), PASARELA_TOKEN_CLIENT_SECRET: 'another' }),
+  );
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('answered 401') });
+  const both = await pasarela(['events', 'replay'], environment({ ...credentials(), PASARELA_TOKEN: token }));
+  expect(both).toMatchObject({ code: 1, stderr: expect.stringContaining('wants one') });
+});
