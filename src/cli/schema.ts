@@ -27,6 +27,7 @@ import {
   readArguments,
   UsageError,
 } from './command.ts';
+import { compareSchemas, earlierSchemaIn } from './earlier-schema.ts';
 
 /** The graph, in the forms that clients' tools read. */
 export const schema: Command = {
@@ -41,9 +42,12 @@ Prints the graph as SDL, which is what schema.graphql holds.
                           text → the text, with the fragments it uses. It is what TRUSTED_DOCUMENTS names; clients send
                           the text, or its hash. Fragments may stand in any of the files.
   --check                 names every operation in FILES that this version of the graph breaks, and how. FILES are GraphQL
-                          documents, or what TRUSTED_DOCUMENTS names: the JSON of Relay, graphql-codegen or Apollo.
+                          documents, or what TRUSTED_DOCUMENTS names: the JSON of Relay, graphql-codegen or Apollo. A file
+                          that holds an earlier schema (SDL, or the answer to an introspection query) is compared with this
+                          version of the graph: breaking and dangerous changes are named.
 
-Exit codes: 0 done; 1 a file cannot be read, or an operation does not fit the graph; 2 the command line is not understood.`,
+Exit codes: 0 done; 1 a file cannot be read, an operation does not fit the graph, or a change since an
+earlier schema is breaking; 2 the command line is not understood.`,
   async run(args) {
     const { values, positionals } = readArguments(args, {
       json: { type: 'boolean' },
@@ -59,7 +63,7 @@ Exit codes: 0 done; 1 a file cannot be read, or an operation does not fit the gr
     }
     if (values.check === true) {
       if (positionals.length === 0) throw new UsageError('--check needs the names of files');
-      return check(buildSchema(), positionals);
+      return checkAll(buildSchema(), positionals);
     }
     if (positionals.length > 0)
       throw new UsageError(`got "${positionals.join(' ')}" without --persisted-documents or --check`);
@@ -110,6 +114,18 @@ function manifest(graph: GraphQLSchema, documents: DocumentNode): Readonly<Recor
   if (errors.length > 0) throw new CommandError(errors.map(String).join('\n\n'));
   const texts = Object.values(separateOperations(documents)).map(printDocument);
   return Object.fromEntries(texts.map((text) => [sha256(text), text]));
+}
+
+/** Earlier schemas are compared, and the operations of all other files checked. */
+async function checkAll(graph: GraphQLSchema, files: readonly string[]): Promise<ExitCode> {
+  const earlier = files.flatMap((file) => {
+    const schema = earlierSchemaIn(file);
+    return schema === undefined ? [] : [{ file, schema }];
+  });
+  const codes = earlier.map(({ file, schema }) => compareSchemas(file, schema, graph));
+  const others = files.filter((file) => earlier.every((found) => found.file !== file));
+  if (others.length > 0) codes.push(await check(graph, others));
+  return codes.every((code) => code === EXIT.done) ? EXIT.done : EXIT.wrong;
 }
 
 /** Prints every operation of the files that does not fit the graph, then how many do. */

@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildClientSchema, parse, printSchema, validate } from 'graphql';
+import {
+  buildClientSchema,
+  buildSchema as buildFrom,
+  introspectionFromSchema,
+  parse,
+  printSchema,
+  validate,
+} from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildSchema } from '../../src/schema/index.ts';
 import { pasarela } from './run.ts';
@@ -91,6 +98,38 @@ describe('pasarela schema', () => {
     expect([fine.code, fine.stdout]).toEqual([0, '1 of 1 operations fit the graph.\n']);
     const none = await pasarela(['schema', '--check', await write('list.json', '[]')]);
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('holds no documents')]);
+  });
+
+  it('names what has changed since an earlier schema, and fails where that breaks documents', async () => {
+    const { stdout: sdl } = await pasarela(['schema']);
+    const same = await pasarela(['schema', '--check', await write('same.graphql', sdl)]);
+    expect([same.code, same.stdout]).toEqual([
+      0,
+      expect.stringContaining('0 breaking, 0 dangerous and 0 other'),
+    ]);
+
+    const more = sdl
+      .replace(/^type Bank \{$/m, 'type Bank {\n  wallet: String')
+      .replace(/^enum EventType \{$/m, 'enum EventType {\n  GONE');
+    const earlier = await write('earlier.graphql', more);
+    const operations = await write('fits.graphql', 'query Fits { client { id } }');
+    const broken = await pasarela(['schema', '--check', earlier, operations]);
+    expect(broken.code).toBe(1);
+    expect(broken.stdout).toContain('breaking  FIELD_REMOVED: Field Bank.wallet was removed.');
+    expect(broken.stdout).toMatch(/breaking {2}VALUE_REMOVED_FROM_ENUM: .*EventType\.GONE/);
+    expect(broken.stdout).toContain('1 of 1 operations fit the graph.');
+
+    const less = buildFrom(sdl.replace(/"""[^"]*"""\n {2}STATUS_UPDATE$/m, ''));
+    const answer = { data: introspectionFromSchema(less) };
+    const added = await pasarela(['schema', '--check', await write('less.json', JSON.stringify(answer))]);
+    expect(added.code).toBe(0);
+    expect(added.stdout).toMatch(/dangerous VALUE_ADDED_TO_ENUM: .*EventType/);
+    const odd = await pasarela([
+      'schema',
+      '--check',
+      await write('odd.graphql', 'type Query { a: Missing }'),
+    ]);
+    expect([odd.code, odd.stderr]).toEqual([1, expect.stringContaining('holds no valid schema')]);
   });
 
   it('says which file cannot be read', async () => {
