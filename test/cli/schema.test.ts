@@ -109,7 +109,7 @@ describe('pasarela schema', () => {
     ]);
 
     const more = sdl
-      .replace(/^type Bank \{$/m, 'type Bank {\n  wallet: String')
+      .replace(/^type Bank .*\{$/m, (line) => `${line}\n  wallet: String`)
       .replace(/^enum EventType \{$/m, 'enum EventType {\n  GONE');
     const earlier = await write('earlier.graphql', more);
     const operations = await write('fits.graphql', 'query Fits { client { id } }');
