@@ -94,7 +94,7 @@ async function passthroughRest(
     );
   }
   const auth = createPassthrough(variables.UPSTREAM_TOKEN_CLIENT_CLAIM);
-  const asker = { owner: OPERATOR, urgency: 'operations', signal: undefined } as const;
+  const asker = { owner: OPERATOR, urgency: 'operations', leaver: undefined } as const;
   const deadline = clock.now() + 10 * variables.UPSTREAM_TIMEOUT_MS;
   const { clientId } = await auth.identify(token, restFor, true, { ...asker, deadline }, undefined);
   return restFor(clientId, auth.authorize(token));

@@ -34,11 +34,15 @@ export class SingleFlight<T, D = undefined> {
     return this.#groups.size === 0;
   }
 
+  /** Whether anything of a group is under way. */
+  isUnderWay(group: string): boolean {
+    // Even in an empty map a look-up reads the whole name, and a group's may be a credential.
+    return !this.isIdle && this.#groups.has(group);
+  }
+
   /** The work under way that may be joined. */
   underWay(group: string, key = ''): Flight<T, D> | undefined {
-    // Even in an empty map a look-up reads the whole name, and a group's may be a credential.
-    if (this.isIdle) return undefined;
-    const flight = this.#groups.get(group)?.get(key);
+    const flight = this.isUnderWay(group) ? this.#groups.get(group)?.get(key) : undefined;
     const { now, joinedWithinMs } = this.#options;
     return flight !== undefined && now() - flight.startedAt <= joinedWithinMs ? flight : undefined;
   }

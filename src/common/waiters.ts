@@ -1,13 +1,28 @@
-/** Who waits for the result of one operation: at first its own caller, later perhaps others that ask the very same. */
-export class Waiters {
+/** Who may leave before what it waits for has come. */
+export interface Leaver {
+  readonly isGone: boolean;
+  /**
+   * Calls back once nobody waits any more; at once where that is so already.
+   *
+   * @returns ends the watching.
+   */
+  whenGone(callback: () => void): () => void;
+}
+
+/**
+ * Who waits for the result of one operation: at first its own caller, later perhaps others that ask the very same. Several reads
+ * of each operation watch it, for which listeners of an `AbortSignal` would cost more than the rest of their bookkeeping.
+ */
+export class Waiters implements Leaver {
   #waiting = 1;
   #gone: AbortController | undefined;
+  #callbacks: Set<() => void> | undefined;
 
   /** Aborted once nobody waits any more. */
   get signal(): AbortSignal {
     if (this.#gone === undefined) {
       this.#gone = new AbortController();
-      this.#abortIfGone();
+      if (this.isGone) this.#gone.abort(left());
     }
     return this.#gone.signal;
   }
@@ -16,16 +31,41 @@ export class Waiters {
     return this.#waiting === 0;
   }
 
+  whenGone(callback: () => void): () => void {
+    if (this.isGone) {
+      callback();
+      return ignore;
+    }
+    const callbacks = this.#callbacks ?? new Set();
+    this.#callbacks = callbacks;
+    callbacks.add(callback);
+    return () => callbacks.delete(callback);
+  }
+
   add(): void {
     this.#waiting += 1;
   }
 
   remove(): void {
     this.#waiting -= 1;
-    this.#abortIfGone();
-  }
-
-  #abortIfGone(): void {
-    if (this.isGone) this.#gone?.abort(new Error('The caller is gone.'));
+    if (!this.isGone) return;
+    this.#gone?.abort(left());
+    for (const callback of this.#callbacks ?? []) callback();
+    this.#callbacks = undefined;
   }
 }
+
+/** One who leaves when a signal says so. */
+export const leaverOf = (signal: AbortSignal): Leaver => ({
+  get isGone() {
+    return signal.aborted;
+  },
+  whenGone(callback) {
+    if (signal.aborted) callback();
+    else signal.addEventListener('abort', callback, { once: true });
+    return () => signal.removeEventListener('abort', callback);
+  },
+});
+
+const left = (): Error => new Error('The caller is gone.');
+const ignore = (): void => undefined;

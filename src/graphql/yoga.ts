@@ -97,6 +97,7 @@ export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
         onWaiting: metrics.operationsWaiting,
         onRefused: metrics.operationRefused,
       }),
+      shared.joining,
       useCsrfPrevention(),
       useTrustedDocuments(config.trustedDocuments),
       useStreamLimit(),

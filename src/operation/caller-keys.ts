@@ -27,6 +27,8 @@ export const tokenOf = (authorization: string | undefined): string | undefined =
  */
 export class CallerKeys {
   readonly #known = new LRUCache<string, KnownKeys>({ max: MAX_KNOWN });
+  /** The bearer that was looked for last: the parts of one request ask one after the other. */
+  #last: { readonly authorization: string; readonly token: string } | undefined;
 
   /** Undefined for a token that nobody has verified. */
   find(token: string): KnownKeys | undefined {
@@ -43,8 +45,16 @@ export class CallerKeys {
 
   /** Undefined for an `Authorization` that nobody has verified. */
   findBearer(authorization: string | undefined): KnownKeys | undefined {
-    const token = tokenOf(authorization);
+    const token = this.tokenOf(authorization);
     return token === undefined ? undefined : this.find(token);
+  }
+
+  /** The token of an `Authorization`; undefined where it has none. */
+  tokenOf(authorization: string | undefined): string | undefined {
+    if (this.#last !== undefined && this.#last.authorization === authorization) return this.#last.token;
+    const token = tokenOf(authorization);
+    if (authorization !== undefined && token !== undefined) this.#last = { authorization, token };
+    return token;
   }
 
   /**

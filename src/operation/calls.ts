@@ -1,5 +1,6 @@
 import type { Owner } from '../common/party.ts';
 import type { Urgency } from '../common/turns.ts';
+import type { Leaver } from '../common/waiters.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import type { UpstreamHttp } from '../upstream/call/http.ts';
 import { type CallRecord, createRest, type Rest, type RestOptions } from '../upstream/call/rest.ts';
@@ -14,7 +15,7 @@ export interface CallsOptions {
 
 /** How an operation makes its REST calls, where that is not the same for all of them. */
 export interface RestWays extends Pick<RestOptions, 'coalesce' | 'over'> {
-  readonly signal?: AbortSignal | undefined;
+  readonly leaver?: Leaver | undefined;
   readonly urgency?: Urgency;
 }
 
@@ -39,7 +40,7 @@ export class Calls {
     clientId: string,
     owner: Owner,
     authorize: Authorize,
-    { signal, coalesce, over, urgency = this.#urgency }: RestWays,
+    { leaver, coalesce, over, urgency = this.#urgency }: RestWays,
   ): Rest {
     return createRest({
       http: this.#options.http,
@@ -51,7 +52,7 @@ export class Calls {
       deadline: this.#budget.deadline,
       over,
       urgency,
-      ...(signal === undefined ? {} : { signal }),
+      ...(leaver === undefined ? {} : { leaver }),
       ...(coalesce === undefined ? {} : { coalesce }),
       onCall: (call) => {
         this.#report.add(call);

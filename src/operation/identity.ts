@@ -7,7 +7,7 @@ import type { Owner } from '../common/party.ts';
 import type { Urgency } from '../common/turns.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import type { Budget } from './budget.ts';
-import { type CallerKeys, laneOfAddress, ownerOf, ownerOfAddress, tokenOf } from './caller-keys.ts';
+import { type CallerKeys, laneOfAddress, ownerOf, ownerOfAddress } from './caller-keys.ts';
 import type { Calls } from './calls.ts';
 import type { Incoming } from './incoming.ts';
 
@@ -37,7 +37,7 @@ export class Identity {
 
   constructor(options: IdentityOptions, incoming: Incoming, urgency: Urgency, budget: Budget, calls: Calls) {
     this.apiKey = incoming.apiKey;
-    this.token = tokenOf(incoming.authorization);
+    this.token = options.callerKeys.tokenOf(incoming.authorization);
     this.#options = options;
     this.#incoming = incoming;
     this.#urgency = urgency;
@@ -177,7 +177,7 @@ export class Identity {
       owner: this.owner,
       urgency: this.#urgency,
       deadline: this.#budget.deadline,
-      signal: this.#budget.waiters?.signal,
+      leaver: this.#budget.waiters,
     };
     const isKnown = callerKeys.find(this.token) !== undefined;
     return auth.identify(

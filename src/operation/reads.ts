@@ -89,9 +89,9 @@ export class Reads {
   /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
   underKey(key: string, clientId: string): Rest {
     const { owner, address } = this.#identity;
-    const signal = this.#budget.waiters?.signal;
+    const leaver = this.#budget.waiters;
     const authorize = fixedCredential({ 'x-api-key': key });
-    const rest = this.#calls.rest(clientId, owner, authorize, { signal, over: 'probes' });
+    const rest = this.#calls.rest(clientId, owner, authorize, { leaver, over: 'probes' });
     return guessing(rest, this.#options.keyGuesses, laneOfAddress(address));
   }
 
@@ -125,14 +125,14 @@ export class Reads {
   #begin(): Session {
     const { caller, owner, authorize } = this.#identity;
     const { clientId, customerId } = caller;
-    const signal = this.#budget.waiters?.signal;
+    const leaver = this.#budget.waiters;
     const rest = this.#calls.rest(clientId, owner, authorize, {
-      signal,
+      leaver,
       coalesce: (call, asker, read) => this.#read(call, asker, read),
     });
     // What a payment has to read first waits in nobody's queue of reads, and is what the service says now.
     const beforePayments = () =>
-      this.#calls.rest(clientId, owner, authorize, { signal, over: 'money', urgency: 'money' });
+      this.#calls.rest(clientId, owner, authorize, { leaver, over: 'money', urgency: 'money' });
     return createSession(rest, beforePayments, customerId, this.#options);
   }
 

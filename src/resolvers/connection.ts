@@ -41,7 +41,7 @@ export interface PageInfo {
  * @param path the field that shows it with the ids that it depends on, such as `Customer <id> accounts`.
  */
 export const listOf = ({ caller }: Pick<Identity, 'caller'>, path: string): string =>
-  `${caller.clientId} ${caller.customerId ?? ''} ${path}`.toLowerCase();
+  `${caller.clientId} ${caller.customerId ?? ''} ${path}`;
 
 /** Characters of the digest that stands for a list in a cursor: 66 bits, which no two lists of a client share. */
 const LIST_DIGITS = 11;
@@ -49,7 +49,9 @@ const LIST_DIGITS = 11;
 /** The position of one item: its list and its absolute offset, versioned and made opaque as base64url. */
 export const encodeOffset = (list: string, offset: number): string => encoded(digestOf(list), offset);
 
-const digestOf = (list: string): string => hash('sha256', list, 'base64url').slice(0, LIST_DIGITS);
+/** Ids mean the same in either case. */
+const digestOf = (list: string): string =>
+  hash('sha256', list.toLowerCase(), 'base64url').slice(0, LIST_DIGITS);
 const encoded = (digest: string, offset: number): string =>
   Buffer.from(`o2:${digest}:${offset}`).toString('base64url');
 

@@ -70,7 +70,7 @@ export function createReceiptOwner(
       owner,
       urgency: 'operations',
       deadline: clock.now() + timeoutMs,
-      signal: undefined,
+      leaver: undefined,
     } as const;
     const underWay = readings.get(key);
     // What all others have given up ends without an answer.

@@ -37,12 +37,16 @@ export function createRequests(options: RequestsOptions): Requests {
     },
     turn(incoming) {
       const { authorization } = incoming;
-      const address = incoming.addressOf?.();
-      const begin = () => turns.turn('operations', callerKeys.laneOf(authorization, address));
-      if (!verifiesItself || authorization === undefined) return begin();
-      if (callerKeys.findBearer(authorization) !== undefined) return begin();
+      // A known caller's address, which costs more to read than its name, is not asked for.
+      const begin = (lane = callerKeys.findBearer(authorization)?.lane) =>
+        turns.turn('operations', lane ?? laneOfAddress(incoming.addressOf?.()));
+      const lane = callerKeys.findBearer(authorization)?.lane;
+      if (lane !== undefined || !verifiesItself || authorization === undefined) return begin(lane);
       // To verify a token costs less than to refuse it: a first log-in waits for no stranger of its address.
-      return identify(incoming).then(begin, begin);
+      return identify(incoming).then(
+        () => begin(),
+        () => begin(),
+      );
     },
   };
 }

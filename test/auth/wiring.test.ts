@@ -14,7 +14,7 @@ const ASKER: Asker = {
   owner: { caller: 'one', group: 'one' },
   urgency: 'operations',
   deadline: Number.POSITIVE_INFINITY,
-  signal: undefined,
+  leaver: undefined,
 };
 const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
 

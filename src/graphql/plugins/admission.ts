@@ -3,6 +3,7 @@ import { isPromise, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
 import { FairQueue } from '../../common/fair-queue.ts';
 import { type Owner, Party, type Place } from '../../common/party.ts';
+import type { Leaver } from '../../common/waiters.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
 import { preparedOperation } from './prepared-operation.ts';
@@ -11,7 +12,7 @@ import { preparedOperation } from './prepared-operation.ts';
 interface AdmittedContext {
   /** Whose operation it is: each has its share of what can be under way at once. Over a socket there is no status of HTTP. */
   readonly identity: Pick<Identity, 'owner' | 'endsWithSocket'>;
-  readonly budget: Pick<Budget, 'signal' | 'deadline'>;
+  readonly budget: Pick<Budget, 'waiters' | 'deadline'>;
 }
 
 export interface AdmissionOptions {
@@ -49,8 +50,6 @@ const SMOOTHING = 0.05;
  * Admits queries and mutations fairly between callers: one that has many under way waits for its own, behind a caller that
  * has none. What waits beyond the queue, or for too long to be served in what is left of its time, is refused as
  * `RATE_LIMITED`, with `retryAfterMs`; over HTTP with status 429.
- *
- * Must stand behind the plugin that shares results: an answer that is shared has to be sent to each all the same.
  */
 export function useAdmission({
   perCaller,
@@ -114,7 +113,7 @@ export function useAdmission({
         const entered = await enter(
           admission,
           { owner, urgency: 'operations', deadline: clock.now() + waitMs },
-          context.budget.signal,
+          context.budget.waiters,
         );
         return entered ? run(given) : refuse(admission, context);
       };
@@ -128,15 +127,14 @@ export function useAdmission({
 }
 
 /** Waits for a place. Returns whether there is one; false when the wait has ended without. */
-async function enter(admission: FairQueue, place: Place, signal: AbortSignal): Promise<boolean> {
+async function enter(admission: FairQueue, place: Place, leaver: Leaver | undefined): Promise<boolean> {
   const party = new Party();
-  if (signal.aborted) return false;
+  if (leaver?.isGone === true) return false;
   const own = party.join(place);
-  const leave = (): void => party.leave(own);
-  signal.addEventListener('abort', leave, { once: true });
+  const unwatch = leaver?.whenGone(() => party.leave(own));
   try {
     return (await admission.enter(party)) !== undefined;
   } finally {
-    signal.removeEventListener('abort', leave);
+    unwatch?.();
   }
 }

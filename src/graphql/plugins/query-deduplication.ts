@@ -1,10 +1,10 @@
-import { type ExecutionResult, OperationTypeNode } from 'graphql';
+import { type ExecutionArgs, type ExecutionResult, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
 import type { MaybePromise } from '../../common/maybe-promise.ts';
 import { type Flight, SingleFlight } from '../../common/single-flight.ts';
 import type { Waiters } from '../../common/waiters.ts';
 import type { Report } from '../../operation/report.ts';
-import { preparedOperation } from './prepared-operation.ts';
+import { type PreparedOperation, preparedOperation } from './prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 interface SharingContext {
@@ -18,7 +18,13 @@ interface SharingContext {
 }
 
 export interface QueryDeduplication {
+  /** Shows each query under way to those who ask the same. Must stand behind the plugin that makes the context. */
   readonly plugin: Plugin<SharingContext>;
+  /**
+   * Lets a query join one that is under way. Must stand behind the plugin that admits operations, so that whoever joins takes no
+   * place: what it waits for has one.
+   */
+  readonly joining: Plugin<SharingContext>;
   /** What a caller asks from now on is read afresh: it has changed something, or has been told of a change. */
   forget(credential: string): void;
   /** The JSON of a result, written once for all who share it. */
@@ -31,6 +37,10 @@ interface Asked {
   shared: boolean;
 }
 
+/** The same for the same question. */
+const keyOf = (operation: PreparedOperation, { variableValues }: ExecutionArgs): string =>
+  `${operation.id} ${JSON.stringify(variableValues)}`;
+
 /** A query is not joined any more when it began this long ago, in milliseconds: its deadline is that much nearer. */
 const JOINED_WITHIN_MS = 1_000;
 
@@ -41,8 +51,6 @@ const JOINED_WITHIN_MS = 1_000;
  *
  * A query joins only once its own caller is identified: what stands beside the result, such as the report of REST calls, is
  * decided for each caller. A query whose caller cannot be identified is executed on its own, and fails there.
- *
- * Must stand behind the plugin that makes the context.
  *
  * @param now milliseconds of a monotonic clock.
  * @param onForget called with the credential of a caller from whom on reads must be made afresh.
@@ -75,9 +83,8 @@ export function createQueryDeduplication(
     details.shared = true;
     // It waits from now on: the first caller may leave while this one is being identified.
     waiters?.add();
-    const leaving = new AbortController();
     const leave = (): void => waiters?.remove();
-    context.budget.waiters?.signal.addEventListener('abort', leave, { once: true, signal: leaving.signal });
+    const unwatch = context.budget.waiters?.whenGone(leave);
     const share = async (): Promise<ExecutionResult> => {
       const shared = await result;
       context.report.share([...details.owner.report.calls, ...details.owner.report.sharedCalls]);
@@ -86,7 +93,7 @@ export function createQueryDeduplication(
     const identified = context.identity.identify();
     if (!isPromise(identified)) return share();
     return identified.then(share, () => {
-      leaving.abort();
+      unwatch?.();
       if (context.budget.waiters?.isGone !== true) leave();
       return executeAlone();
     });
@@ -102,17 +109,28 @@ export function createQueryDeduplication(
           forget(context.identity.credential);
           return { onExecuteDone: () => forget(context.identity.credential) };
         }
-        const key = () => `${operation.id} ${JSON.stringify(args.variableValues)}`;
         setExecuteFn((given) => {
-          // Most queries come while nothing is under way, and some end at once: neither needs a key.
-          const flight = flights.isIdle ? undefined : flights.underWay(context.identity.credential, key());
-          if (flight === undefined || flight.details.owner.budget.waiters?.isGone === true) {
-            const result = executeFn(given);
-            return isPromise(result) ? register(context, key(), result) : result;
-          }
-          return join(context, flight, () => executeFn(given));
+          const result = executeFn(given);
+          return isPromise(result) ? register(context, keyOf(operation, given), result) : result;
         });
         return undefined;
+      },
+    },
+    joining: {
+      onExecute({ args, executeFn, setExecuteFn }) {
+        const context = args.contextValue;
+        const operation = preparedOperation(args);
+        if (operation?.type !== OperationTypeNode.QUERY) return;
+        setExecuteFn((given) => {
+          const { credential } = context.identity;
+          // Most queries come while their caller has nothing under way: those need no key.
+          const flight = flights.isUnderWay(credential)
+            ? flights.underWay(credential, keyOf(operation, given))
+            : undefined;
+          if (flight === undefined || flight.details.owner.budget.waiters?.isGone === true)
+            return executeFn(given);
+          return join(context, flight, () => executeFn(given));
+        });
       },
     },
     forget,

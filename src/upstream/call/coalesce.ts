@@ -82,7 +82,7 @@ export function createCoalescer(now: () => number): Coalescer {
         joined();
         return got;
       } catch (error) {
-        if (asker.signal?.aborted || asker.deadline <= clock.now()) throw error;
+        if (asker.leaver?.isGone === true || asker.deadline <= clock.now()) throw error;
         return begin(asked);
       }
     },

@@ -2,6 +2,7 @@ import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
 import { type Owner, Party, type Place } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
+import { type Leaver, leaverOf } from '../../common/waiters.ts';
 import { type Authorize, type Credential, type MayRenew, underCredential } from './credential.ts';
 import { isDocumentedError } from './documented-error.ts';
 import { errorOfAnswer, UpstreamError } from './errors.ts';
@@ -102,8 +103,8 @@ export interface RestOptions {
   readonly timeoutMs: number;
   /** When the operation must be over, in milliseconds since the epoch. */
   readonly deadline: number;
-  /** Ends waiting for answers when the caller is gone. */
-  readonly signal?: AbortSignal;
+  /** Says when the caller is gone, which ends waiting for answers. */
+  readonly leaver?: Leaver;
   readonly onCall?: (call: CallRecord) => void;
   /** Told of the calls of work that may outlive the operation. */
   readonly onDetachedCall?: ((call: CallRecord) => void) | undefined;
@@ -137,7 +138,7 @@ class CallerRest implements Rest {
   }
 
   get #asker(): Asker {
-    return { ...this.#place, signal: this.#options.signal };
+    return { ...this.#place, leaver: this.#options.leaver };
   }
 
   served(route: string): void {
@@ -168,7 +169,7 @@ class CallerRest implements Rest {
       ...(over === undefined ? {} : { over }),
     };
     try {
-      return await withParty({ ...this.#place, signal }, (party) =>
+      return await withParty({ ...this.#place, leaver: signal && leaverOf(signal) }, (party) =>
         this.#authorized(route, { ...request, party }, mayRenew),
       );
     } catch (error) {
@@ -182,7 +183,7 @@ class CallerRest implements Rest {
   }
 
   sharedBy(party: Party, isReported: boolean): Rest {
-    const { signal: _signal, coalesce: _coalesce, onCall: own, onDetachedCall, ...others } = this.#options;
+    const { leaver: _leaver, coalesce: _coalesce, onCall: own, onDetachedCall, ...others } = this.#options;
     const onCall = isReported ? own : onDetachedCall;
     return new CallerRest({ ...others, party, ...(onCall === undefined ? {} : { onCall }) });
   }
@@ -246,15 +247,14 @@ class CallerRest implements Rest {
 }
 
 /** Calls for one who asks alone, and may leave. */
-async function withParty<T>({ signal, ...place }: Asker, calls: (party: Party) => Promise<T>): Promise<T> {
+async function withParty<T>({ leaver, ...place }: Asker, calls: (party: Party) => Promise<T>): Promise<T> {
   const party = new Party();
-  if (signal?.aborted) return calls(party);
+  if (leaver?.isGone === true) return calls(party);
   const own = party.join(place);
-  const leave = (): void => party.leave(own);
-  signal?.addEventListener('abort', leave, { once: true });
+  const unwatch = leaver?.whenGone(() => party.leave(own));
   try {
     return await calls(party);
   } finally {
-    signal?.removeEventListener('abort', leave);
+    unwatch?.();
   }
 }

@@ -1,5 +1,6 @@
 import { clock, type Timer } from '../../common/clock.ts';
 import { Party, type Place } from '../../common/party.ts';
+import type { Leaver } from '../../common/waiters.ts';
 import { UpstreamError } from './errors.ts';
 
 /** Work that others have begun, and that may be waited for. */
@@ -7,8 +8,8 @@ export type Joinable<T> = Pick<SharedWork<T>, 'wait' | 'isGone'>;
 
 /** One who waits for something of the REST service. */
 export interface Asker extends Place {
-  /** Ends its waiting; undefined where it is not told when it leaves. */
-  readonly signal: AbortSignal | undefined;
+  /** Says when it leaves, which ends its waiting; undefined where it is not told. */
+  readonly leaver: Leaver | undefined;
 }
 
 const left = (): UpstreamError =>
@@ -58,9 +59,9 @@ export class SharedWork<T> {
    * @param message of the error when the asker's time is over first.
    * @throws UpstreamError `UPSTREAM_TIMEOUT` then; `UPSTREAM_UNAVAILABLE` when the asker leaves.
    */
-  wait({ signal, ...place }: Asker, message: string): Promise<T> {
+  wait({ leaver, ...place }: Asker, message: string): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
+      if (leaver?.isGone === true) {
         reject(left());
         return;
       }
@@ -70,7 +71,7 @@ export class SharedWork<T> {
       const leave = (): void => {
         isThere = false;
         clock.clearTimeout(timer);
-        signal?.removeEventListener('abort', abort);
+        unwatch?.();
         this.#party.leave(own);
       };
       const abort = (): void => {
@@ -84,7 +85,7 @@ export class SharedWork<T> {
       const setTimer = (): void => {
         if (isThere) timer = clock.setTimeout(late, place.deadline - clock.now());
       };
-      signal?.addEventListener('abort', abort, { once: true });
+      const unwatch = leaver?.whenGone(abort);
       if (this.#party.places.size === 1) this.#setTimer = setTimer;
       else {
         setTimer();

@@ -34,8 +34,7 @@ export class Listing<T> {
   find(key: keyof T, value: string): T | null {
     let index = this.#single.get(key);
     if (index === undefined) {
-      // What is set last stands: of equal keys that is the first item.
-      index = new Map(this.items.map((item) => [item[key], item] as const).reverse());
+      index = firstBy(this.items, key);
       this.#single.set(key, index);
     }
     return index.get(value) ?? null;
@@ -49,6 +48,16 @@ export class Listing<T> {
     }
     return index.get(value) ?? [];
   }
+}
+
+/** The first item of each value of a key. A loop: lists of a hundred items are indexed for most operations. */
+function firstBy<T>(items: readonly T[], key: keyof T): ReadonlyMap<unknown, T> {
+  const index = new Map<unknown, T>();
+  for (const item of items) {
+    const value = item[key];
+    if (!index.has(value)) index.set(value, item);
+  }
+  return index;
 }
 
 /** Wraps the one read of a list. A failed read fails every look-up of the operation alike. */

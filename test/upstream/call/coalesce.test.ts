@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Party } from '../../../src/common/party.ts';
 import type { Urgency } from '../../../src/common/turns.ts';
+import { leaverOf } from '../../../src/common/waiters.ts';
 import { type Coalescer, createCoalescer } from '../../../src/upstream/call/coalesce.ts';
 
 /** Reads that have begun, in their order; each ends when the test says so. */
@@ -40,7 +41,12 @@ const ask = ({
   coalescer.read({
     caller,
     path,
-    asker: { owner: { caller: 'person', group: 'person' }, urgency, deadline, signal },
+    asker: {
+      owner: { caller: 'person', group: 'person' },
+      urgency,
+      deadline,
+      leaver: signal && leaverOf(signal),
+    },
     keptMs,
     read: (party) => {
       const read = Promise.withResolvers<string>();

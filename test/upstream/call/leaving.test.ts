@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { KnownCallers } from '../../../src/auth/known-callers.ts';
 import { silentLogger } from '../../../src/common/logger.ts';
 import type { Party } from '../../../src/common/party.ts';
+import { leaverOf } from '../../../src/common/waiters.ts';
 import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
 import { createListLoader } from '../../../src/upstream/lists/list-loader.ts';
@@ -18,7 +19,7 @@ it('one who leaves while a repeat is waited for waits no longer, and nothing mor
     response.writeHead(429, { 'retry-after': '600' }).end();
   });
   const left = new AbortController();
-  const rest = upstream.restOf({ signal: left.signal, deadline: Date.now() + 3_600_000 });
+  const rest = upstream.restOf({ leaver: leaverOf(left.signal), deadline: Date.now() + 3_600_000 });
   const read = rest.get(ROUTE);
   await until(() => upstream.requests.length === 1);
   // The answer has been read once its connection serves another.
@@ -31,7 +32,7 @@ it('one who leaves while a repeat is waited for waits no longer, and nothing mor
 it('one who has its answer is not listened to any more', async () => {
   await using upstream = await startUpstream((_request, response) => json(response, {}));
   const left = new AbortController();
-  const rest = upstream.restOf({ signal: left.signal });
+  const rest = upstream.restOf({ leaver: leaverOf(left.signal) });
   await rest.get(ROUTE);
   await rest.send('POST', ROUTE, { body: '{}', signal: left.signal });
   expect(getEventListeners(left.signal, 'abort')).toEqual([]);
@@ -43,7 +44,7 @@ it('one who leaves while its call waits for its turn is never sent, and keeps no
   const busy = Array.from({ length: HTTP.callsPerCaller }, () => upstream.rest.get(ROUTE));
   await until(() => held.length === busy.length);
   const left = new AbortController();
-  const gone = upstream.restOf({ signal: left.signal }).get('/v1/gone');
+  const gone = upstream.restOf({ leaver: leaverOf(left.signal) }).get('/v1/gone');
   const next = upstream.rest.get('/v1/next');
   left.abort();
   await expect(gone).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE', dispatched: false });
@@ -101,7 +102,12 @@ it('who asks whom a token stands for may leave: it is found out for the others, 
         return answer.promise;
       },
       false,
-      { owner: ownerOf('address'), urgency: 'operations', deadline: Date.now() + 60_000, signal },
+      {
+        owner: ownerOf('address'),
+        urgency: 'operations',
+        deadline: Date.now() + 60_000,
+        leaver: leaverOf(signal),
+      },
     );
   for (let round = 1; round <= 2; round += 1) {
     const leaving = [new AbortController(), new AbortController()];
