@@ -34,7 +34,10 @@ export function pathOf({ url = '', headers }: IncomingMessage): string {
 export function createConnections(
   onClosed: (response: ServerResponse, milliseconds: number) => void,
 ): Connections {
-  const underWay = new Set<ServerResponse>();
+  // A set that is added to and deleted from all the time gets a new table every few times, and V8 has each table lead to the next.
+  // Once one of them has grown old, all that come after it stay until the next full collection, with what they held: the
+  // set therefore holds an entry that is emptied, and not the answer itself with its request and socket.
+  const underWay = new Set<{ response: ServerResponse | undefined }>();
   let ending = false;
   const makeLast = (response: ServerResponse): void => {
     if (!response.headersSent) response.setHeader('connection', 'close');
@@ -49,16 +52,18 @@ export function createConnections(
     watch(response) {
       response.on('timeout', onTimeout);
       if (ending) makeLast(response);
-      underWay.add(response);
+      const entry: { response: ServerResponse | undefined } = { response };
+      underWay.add(entry);
       const began = clock.monotonic();
       response.on('close', () => {
-        underWay.delete(response);
+        underWay.delete(entry);
+        entry.response = undefined;
         onClosed(response, clock.monotonic() - began);
       });
     },
     end() {
       ending = true;
-      for (const response of underWay) makeLast(response);
+      for (const { response } of underWay) if (response !== undefined) makeLast(response);
     },
   };
 }
