@@ -36,7 +36,7 @@ beforeEach(() => {
   );
 });
 
-/** Passes one operation through the plugin, as the executor does. */
+/** Passes one operation through both plugins, as the executor does. */
 async function ask(asking: Asking = {}): Promise<ExecutionResult> {
   const { document = DOCUMENT, operationName = document === DOCUMENT ? 'A' : undefined } = asking;
   let run: (args: object) => ExecutionResult | Promise<ExecutionResult> = () => {
@@ -57,13 +57,15 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
   const setExecuteFn = (fn: typeof run): void => {
     run = fn;
   };
-  const hook = shared.plugin.onExecute;
-  // Only these members of the hook's payload are used, and of what it returns.
-  const done = hook?.({ args, executeFn: run, setExecuteFn } as unknown as Parameters<typeof hook>[0]) as
-    | { readonly onExecuteDone?: () => void }
-    | undefined;
+  const dones = [shared.plugin.onExecute, shared.joining.onExecute].map((hook) => {
+    // Only these members of the hook's payload are used, and of what it returns.
+    const payload = { args, executeFn: run, setExecuteFn } as unknown as Parameters<
+      NonNullable<typeof hook>
+    >[0];
+    return hook?.(payload) as { readonly onExecuteDone?: () => void } | undefined;
+  });
   const result = await run(args);
-  done?.onExecuteDone?.();
+  for (const done of dones) done?.onExecuteDone?.();
   return result;
 }
 
