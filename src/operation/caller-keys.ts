@@ -15,7 +15,7 @@ const MAX_KNOWN = 20_000;
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+) *$/i;
 
 /** The token of an `Authorization`; undefined where it has none. */
-export const tokenOf = (authorization: string | undefined): string | undefined =>
+const tokenOf = (authorization: string | undefined): string | undefined =>
   BEARER.exec(authorization ?? '')?.[1];
 
 /**
