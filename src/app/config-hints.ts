@@ -1,6 +1,7 @@
 import { isLoopback } from '../common/loopback.ts';
 import type { Secret } from '../common/secret.ts';
-import { environmentOfProcess, VARIABLE_NAMES, type Variables } from './config.ts';
+import { environmentOfProcess } from './config.ts';
+import { VARIABLE_NAMES, type Variables } from './variables.ts';
 
 /** As many as the hash has that it is the key of (RFC 2104, 3; RFC 7518, 3.2). */
 const HMAC_KEY_BYTES = 32;

@@ -1,9 +1,10 @@
 import { entropy } from '../common/entropy.ts';
 import { Secret } from '../common/secret.ts';
 import { BANK_FIELD_NAMES } from '../upstream/banks.ts';
-import { serviceOf, type Variables } from './config.ts';
-import type { ServerConfig } from './gateway.ts';
+import { serviceOf } from './config.ts';
+import type { ServerConfig } from './server-config.ts';
 import { openTrustedDocuments } from './trusted-documents-file.ts';
+import type { Variables } from './variables.ts';
 
 /** Streams that a caller of service mode may have open, where `LIMIT_STREAMS_PER_CALLER` does not say. */
 const STREAMS_PER_SUBJECT = 1_000;

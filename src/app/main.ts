@@ -4,13 +4,15 @@ import { join } from 'node:path';
 import { install } from 'undici';
 import { entropy } from '../common/entropy.ts';
 import { createLogger } from '../observability/logger.ts';
-import { readEnvironment, type Variables } from './config.ts';
+import { readEnvironment } from './config.ts';
 import { doubtsOf, readMisspellings, weaknessesOf } from './config-hints.ts';
 import { configure, isLocalhost } from './configure.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import type { Demo } from './demo.ts';
-import { buildServer, type ServerConfig } from './gateway.ts';
+import { buildServer } from './gateway.ts';
 import { type Program, runProgram } from './lifecycle.ts';
+import type { ServerConfig } from './server-config.ts';
+import type { Variables } from './variables.ts';
 
 // What asks for `Request` or `fetch` gets those of the undici that is here, instead of loading the second one that is built
 // into Node: a twentieth of a start.

@@ -1,7 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { clock } from '../common/clock.ts';
+import type { Logger } from '../common/logger.ts';
 import { hashOf, type TrustedDocuments } from '../graphql/plugins/trusted-documents.ts';
+import type { Metrics } from '../observability/metrics.ts';
 import { ConfigError } from './config.ts';
 
 /** What Relay's compiler (`persistConfig.file`) and graphql-codegen's client preset write: id → text. */
@@ -112,6 +114,24 @@ export function openTrustedDocuments(
       return () => clock.clearInterval(timer);
     },
   };
+}
+
+/** Reports each time that trusted documents were read again, or could not be. @returns ends it. */
+export function watchTrustedDocuments(
+  documents: TrustedDocuments | undefined,
+  metrics: Metrics,
+  logger: Logger,
+): () => void {
+  const stop = documents?.watch?.((problem) => {
+    metrics.trustedDocumentsReload(problem === undefined);
+    if (problem === undefined) logger.info({}, 'The trusted documents have been read again');
+    else
+      logger.error(
+        { error: problem.message },
+        'The trusted documents have changed and cannot be read: those read before stay in force',
+      );
+  });
+  return () => stop?.();
 }
 
 /** Changes with each file, also where a link now leads to another one, as Kubernetes replaces a ConfigMap. */

@@ -1,4 +1,4 @@
-import type { Variables } from '../app/config.ts';
+import type { Variables } from '../app/variables.ts';
 import { type Command, EXIT, print, readArguments, refuseArguments } from './command.ts';
 import type { Finding } from './doctor/finding.ts';
 import {

@@ -1,4 +1,5 @@
-import { readEnvironment, type Variables } from '../app/config.ts';
+import { readEnvironment } from '../app/config.ts';
+import type { Variables } from '../app/variables.ts';
 import { silentLogger } from '../common/logger.ts';
 import { openMoneyRecords } from '../money/open.ts';
 import { type Hold, type MoneyRecords, StoreUnavailableError } from '../money/record.ts';

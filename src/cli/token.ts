@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { decodeJwt } from 'jose/jwt/decode';
 import { z } from 'zod';
-import type { Variables } from '../app/config.ts';
+import type { Variables } from '../app/variables.ts';
 import { clock } from '../common/clock.ts';
 import type { Secret } from '../common/secret.ts';
 import { CommandError } from './command.ts';

@@ -1,4 +1,5 @@
-import { serviceOf, type Variables } from '../app/config.ts';
+import { serviceOf } from '../app/config.ts';
+import type { Variables } from '../app/variables.ts';
 import { UnauthenticatedError } from '../auth/authenticator.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
 import { createService } from '../auth/service.ts';

@@ -1,4 +1,5 @@
-import { readEnvironment, type Variables } from '../app/config.ts';
+import { readEnvironment } from '../app/config.ts';
+import type { Variables } from '../app/variables.ts';
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import { ingressToken, ingressUrl, maskIngressUrl } from '../ingress/addresses.ts';
 import { errorOfAnswer } from '../upstream/call/errors.ts';

@@ -7,6 +7,9 @@ const GRAPHQL_METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST'];
 
 type Handler = (request: IncomingMessage, response: ServerResponse, path: string) => Promise<unknown>;
 
+/** Answers a request. */
+export type Route = (request: IncomingMessage, response: ServerResponse) => void;
+
 /** Who answers which path. */
 export interface Routes {
   /** Such as `/graphql`. */
@@ -25,7 +28,7 @@ export interface Routes {
 }
 
 /** Hands each request to what answers its path. Nothing that fails unexpectedly reaches the client. */
-export function createRouter(routes: Routes): (request: IncomingMessage, response: ServerResponse) => void {
+export function createRouter(routes: Routes): Route {
   const { graphPath, page, logger } = routes;
 
   const settle = (response: ServerResponse, work: Promise<unknown>): void => {

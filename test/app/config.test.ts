@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ConfigError, readVariables, serviceOf, VARIABLE_NAMES } from '../../src/app/config.ts';
+import { ConfigError, readVariables, serviceOf } from '../../src/app/config.ts';
 import { doubtsOf, misspellingsIn, weaknessesOf } from '../../src/app/config-hints.ts';
+import { VARIABLE_NAMES } from '../../src/app/variables.ts';
 import { parseRedisUrl } from '../../src/redis/url.ts';
 
 const SERVICE = {

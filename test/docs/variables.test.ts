@@ -12,7 +12,7 @@ let rows: readonly { readonly names: readonly string[]; readonly byDefault: stri
 
 beforeAll(async () => {
   const [, schema = ''] =
-    /const variables = z\.object\(\{(.*?)^\}\);/ms.exec(await readPage('src/app/config.ts')) ?? [];
+    /const variables = z\.object\(\{(.*?)^\}\);/ms.exec(await readPage('src/app/variables.ts')) ?? [];
   variables = schema.split(/^ {2}(?=[A-Z_]+:)/m).flatMap((text) => {
     const [, name] = /^([A-Z_]+):/.exec(text) ?? [];
     const [, plain] = /\.default\('?([\w.:-]+)'?\)/.exec(text) ?? [];

@@ -1,4 +1,4 @@
-import type { ServerConfig } from '../../src/app/gateway.ts';
+import type { ServerConfig } from '../../src/app/server-config.ts';
 import { Secret } from '../../src/common/secret.ts';
 import { BANK_FIELD_NAMES } from '../../src/upstream/banks.ts';
 

@@ -1,5 +1,5 @@
 import { SignJWT } from 'jose';
-import type { ServerConfig } from '../../src/app/gateway.ts';
+import type { ServerConfig } from '../../src/app/server-config.ts';
 import { Secret } from '../../src/common/secret.ts';
 
 export const ISSUER = 'https://id.example.mx';

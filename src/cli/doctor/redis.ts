@@ -1,4 +1,4 @@
-import type { Variables } from '../../app/config.ts';
+import type { Variables } from '../../app/variables.ts';
 import { clock } from '../../common/clock.ts';
 import { redisWarnings } from '../../events/redis/settings.ts';
 import { connectRedis, type RedisClient } from '../../redis/connection.ts';

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { z } from 'zod';
-import type { Variables } from '../../app/config.ts';
+import type { Variables } from '../../app/variables.ts';
 import { UnauthenticatedError } from '../../auth/authenticator.ts';
 import { readToken } from '../../auth/passthrough.ts';
 import { clock } from '../../common/clock.ts';

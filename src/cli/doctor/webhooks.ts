@@ -1,4 +1,4 @@
-import type { Variables } from '../../app/config.ts';
+import type { Variables } from '../../app/variables.ts';
 import { clock } from '../../common/clock.ts';
 import { isLoopback } from '../../common/loopback.ts';
 import type { EventType } from '../../events/log.ts';

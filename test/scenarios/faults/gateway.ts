@@ -5,7 +5,8 @@
 
 import { subscribe } from 'node:diagnostics_channel';
 import { writeSync } from 'node:fs';
-import { buildServer, type ServerConfig } from '../../../src/app/gateway.ts';
+import { buildServer } from '../../../src/app/gateway.ts';
+import type { ServerConfig } from '../../../src/app/server-config.ts';
 import { silentLogger as logger } from '../../../src/common/logger.ts';
 import { Secret } from '../../../src/common/secret.ts';
 import { createMoney } from '../../../src/money/execute.ts';

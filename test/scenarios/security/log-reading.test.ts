@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
-import type { ServerConfig } from '../../../src/app/gateway.ts';
+import type { ServerConfig } from '../../../src/app/server-config.ts';
 import { silentLogger } from '../../../src/common/logger.ts';
 import { Secret } from '../../../src/common/secret.ts';
 import type { EventType } from '../../../src/events/log.ts';

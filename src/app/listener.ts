@@ -1,0 +1,54 @@
+import type { Server } from 'node:http';
+import type { ClientAddress } from '../common/client-address.ts';
+import {
+  boundConnections,
+  type Connections,
+  createConnections,
+  pathOf,
+  STALL_MS,
+} from '../transport/connections.ts';
+import type { Route } from '../transport/router.ts';
+import type { Base } from './base.ts';
+
+// An import would read each name that the module exports. One of them is `WebSocket`, for which Node loads a second undici:
+// a twentieth of a start.
+const { createServer } = process.getBuiltinModule('node:http');
+
+/** How long a client may take to send its headers, and its whole request, in milliseconds. */
+const HEADERS_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 15_000;
+/** How often connections are looked at for it; Node's own half minute would let them be as late. */
+const TIMEOUT_CHECK_MS = 500;
+/** Connections that may be open beside those that carry streams. */
+const OTHER_CONNECTIONS = 10_000;
+/** Likewise, from one address (docs/operations.md, "Connections"). */
+const OTHER_CONNECTIONS_PER_ADDRESS = 1_000;
+
+/** Makes the HTTP server, which is not listening yet, with the bounds of its connections. */
+export function createListener(
+  { config, metrics }: Base,
+  route: Route,
+  addressOfClient: ClientAddress,
+): { readonly server: Server; readonly connections: Connections } {
+  const connections = createConnections((response, milliseconds) => {
+    const path = pathOf(response.req);
+    const status = response.headersSent ? response.statusCode : undefined;
+    if (path !== 'stream') metrics.serving.answered(path, status, milliseconds);
+  });
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      keepAliveTimeout: config.keepAliveTimeoutMs,
+    },
+    (request, response) => {
+      connections.watch(response);
+      route(request, response);
+    },
+  );
+  server.timeout = STALL_MS;
+  server.maxConnections = config.streams.total + OTHER_CONNECTIONS;
+  boundConnections(server, config.streams.perAddress + OTHER_CONNECTIONS_PER_ADDRESS, addressOfClient);
+  return { server, connections };
+}

@@ -1,0 +1,104 @@
+import { Guesses, KEY_GUESSES } from '../auth/guesses.ts';
+import { createRefusedKeys } from '../auth/refused-keys.ts';
+import { clock as time } from '../common/clock.ts';
+import { createQueryDeduplication, type QueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
+import { createIngress, type Ingress } from '../ingress/ingress.ts';
+import type { Metrics } from '../observability/metrics.ts';
+import type { Tracing } from '../observability/tracing.ts';
+import { CallerKeys } from '../operation/caller-keys.ts';
+import { type ContextFactory, createContextFactory } from '../operation/context.ts';
+import { ACCOUNTS } from '../upstream/accounts.ts';
+import { type Coalescer, createCoalescer } from '../upstream/call/coalesce.ts';
+import { CUSTOMERS } from '../upstream/customers.ts';
+import { type ClientLists, createClientLists } from '../upstream/lists/client-lists.ts';
+import { Polls } from '../upstream/session/polls.ts';
+import { createBankCache } from '../upstream/session/session.ts';
+import type { Base } from './base.ts';
+import type { Stores } from './stores.ts';
+
+/** How long a bank catalog that was read serves all callers, in milliseconds. */
+const BANKS_TTL_MS = 300_000;
+
+/** What operations are made from, and what deliveries tell them. */
+export interface Operations {
+  readonly createContext: ContextFactory;
+  readonly callerKeys: CallerKeys;
+  readonly shared: QueryDeduplication;
+  readonly ingress: Ingress;
+}
+
+export function createOperations(base: Base, stores: Stores): Operations {
+  const { config, logger } = base;
+  const { auth } = stores;
+  const now = () => time.monotonic();
+  const reads = createCoalescer(now);
+  const shared = createQueryDeduplication(now, (credential) =>
+    reads.forget(auth.upstreamIdentity(credential)),
+  );
+  const lists = createClientLists({ maxAgeMs: config.listsMaxAgeMs, now, logger });
+  const callerKeys = new CallerKeys();
+  const createContext = createContextFactory({
+    http: base.restService.http,
+    auth,
+    banks: createBankCache(config.bankFieldNames, BANKS_TTL_MS, now),
+    lists,
+    listsMaxAgeMs: config.listsMaxAgeMs,
+    utcOffset: config.upstreamUtcOffset,
+    maxItems: config.limits.cost,
+    now,
+    turns: base.turns,
+    events: stores.events,
+    services: {
+      logger,
+      money: stores.money,
+      ingress: base.addresses.ingress,
+      receiptOwner: stores.receiptOwner,
+      polls: new Polls(base.clock, config.pollsPerSecond),
+      refusedKeys: createRefusedKeys(),
+      utcOffset: config.upstreamUtcOffset,
+      clock: base.clock,
+    },
+    upstreamTimeoutMs: config.upstreamTimeoutMs,
+    operationTimeoutMs: config.operationTimeoutMs,
+    reads,
+    keyGuesses: new Guesses(KEY_GUESSES),
+    callerKeys,
+    onInvalidate: shared.forget,
+    clock: base.clock,
+    onCall: countedAndTraced(base.metrics, config.tracing),
+  });
+  return { createContext, callerKeys, shared, ingress: ingressOf(base, stores, lists, reads) };
+}
+
+/** Deliveries are kept in the log. What one tells of a list, the lists learn. */
+function ingressOf(
+  { config, logger, metrics, addresses }: Base,
+  { events, auth }: Stores,
+  lists: ClientLists,
+  reads: Coalescer,
+): Ingress {
+  return createIngress({
+    log: events,
+    secrets: addresses.secrets,
+    tokenHeader: config.webhookTokenHeader,
+    decisionUrl: config.moneyInDecisionUrl,
+    dataDir: config.dataDir,
+    metrics: metrics.events,
+    logger,
+    onKept: (clientId, { credited }) => {
+      if (credited === undefined) return;
+      // Balances have changed, and perhaps the lists: an owner or an account that they do not have is new.
+      if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity(''));
+      lists.announce(clientId, ACCOUNTS, 'clabeNumber', credited.account);
+      if (credited.ownerId !== clientId) lists.announce(clientId, CUSTOMERS, 'id', credited.ownerId);
+    },
+  });
+}
+
+function countedAndTraced(metrics: Metrics, tracing: Tracing | undefined): Metrics['upstreamCall'] {
+  if (tracing === undefined) return metrics.upstreamCall;
+  return (call) => {
+    metrics.upstreamCall(call);
+    tracing.call(call);
+  };
+}

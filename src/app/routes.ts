@@ -1,0 +1,103 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Drain } from '../graphql/plugins/drain.ts';
+import type { Graph } from '../graphql/yoga.ts';
+import type { Incoming } from '../operation/incoming.ts';
+import { createGraphHttp } from '../transport/http.ts';
+import { incomingOf } from '../transport/incoming.ts';
+import { readiness } from '../transport/readiness.ts';
+import { createRequests } from '../transport/requests.ts';
+import { createRouter, type Route } from '../transport/router.ts';
+import type { OpenStreams } from '../transport/sockets/open-streams.ts';
+import { createWorkbench } from '../workbench/workbench.ts';
+import type { Base } from './base.ts';
+import type { Operations } from './operations.ts';
+import type { Stores } from './stores.ts';
+
+export const GRAPHQL_PATH = '/graphql';
+
+/** What requests are answered by. */
+export interface RouteParts {
+  readonly graph: Graph;
+  readonly drain: Drain;
+  readonly openStreams: OpenStreams;
+  /** The address of the client, as far as proxies in front are believed; undefined where it is not known. */
+  addressOfClient(request: IncomingMessage): string | undefined;
+  /** The nearest address that is known. */
+  nearestAddress(request: IncomingMessage): string;
+}
+
+/** Leads each request to what answers it. */
+export function createRoutes(base: Base, stores: Stores, operations: Operations, parts: RouteParts): Route {
+  const { config, logger, metrics, turns } = base;
+  const { tracing } = config;
+  const { callerKeys, createContext, shared, ingress } = operations;
+  const { graph, nearestAddress } = parts;
+  const requests = createRequests({
+    turns,
+    callerKeys,
+    addressOf: nearestAddress,
+    verifiesItself: stores.auth.verifiesItself,
+    identify: async (brought) => createContext(brought).identity.identify(),
+  });
+  const serveGraph = createGraphHttp(graph, config, { logger, shared }, requests);
+  const ready = () => readinessOf(base, stores, parts.drain);
+  metrics.serving.watchState(async () => {
+    const [{ status, body }, { events }] = await Promise.all([ready(), stores.condition()]);
+    return { ready: status === 200, degraded: body.degraded ?? [], redis: events.redis };
+  });
+  return createRouter({
+    graphPath: GRAPHQL_PATH,
+    graph(request, response) {
+      const context = {
+        incoming: incoming(request, response, parts),
+        cut: () => void response.destroy(),
+        isIdentified: callerKeys.findBearer(request.headers.authorization) !== undefined,
+      };
+      const serve = () => serveGraph(request, response, context);
+      return tracing === undefined ? serve() : tracing.within(request.headers, serve);
+    },
+    webhook(request, response, path) {
+      const take = () => ingress.handle(request, response);
+      return tracing === undefined ? take() : tracing.webhook(path, response, take);
+    },
+    page: createWorkbench(GRAPHQL_PATH, config.introspection, config.workbench),
+    showsPage: config.workbench !== undefined,
+    readiness: ready,
+    metrics: metrics.registry,
+    logger,
+  });
+}
+
+/** What a request brings to its operation; a stream that it opens counts until its response closes. */
+function incoming(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { openStreams, addressOfClient, nearestAddress }: RouteParts,
+): Incoming {
+  const addressOf = () => nearestAddress(request);
+  return incomingOf(request, response, addressOf, (owner, kept) => {
+    const place = openStreams.enter(addressOfClient(request));
+    if (typeof place === 'string') return place;
+    response.once('close', () => place.leave());
+    const claimed = place.claim(owner);
+    if (claimed !== 'claimed') return claimed;
+    return place.keep(response, kept) ? undefined : 'kept-full';
+  });
+}
+
+async function readinessOf({ restService }: Base, stores: Stores, drain: Drain) {
+  const { events, paymentsAvailable, paymentsHeld } = await stores.condition();
+  const { writable, available, spooled, unreadableSpools = [], reasons, risks } = events;
+  return readiness({
+    draining: drain.announced,
+    writable,
+    eventsAvailable: available,
+    paymentsAvailable,
+    paymentsHeld,
+    upstreamAvailable: !restService.breaker.isOpen(),
+    spooled,
+    unreadableSpools,
+    reasons,
+    risks,
+  });
+}

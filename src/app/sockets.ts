@@ -1,0 +1,45 @@
+import type { Server } from 'node:http';
+import { GraphQLError } from 'graphql';
+import { isRefusal } from '../auth/credential-expiry.ts';
+import type { Rounds } from '../common/rounds.ts';
+import { documentOf } from '../graphql/plugins/trusted-documents.ts';
+import { placesOf, toDocumentError } from '../graphql/public-errors.ts';
+import { serveWebSockets, type WebSocketTransport } from '../transport/websocket.ts';
+import type { Base } from './base.ts';
+import type { Operations } from './operations.ts';
+import { GRAPHQL_PATH, type RouteParts } from './routes.ts';
+
+/** Serves the graph over WebSocket on the upgrades of an HTTP server. */
+export function serveSockets(
+  { config, metrics, turns, clock }: Base,
+  { createContext, callerKeys, shared }: Operations,
+  server: Server,
+  parts: RouteParts & { readonly rounds: Rounds },
+): WebSocketTransport {
+  const { graph, openStreams, addressOfClient, nearestAddress, rounds } = parts;
+  return serveWebSockets(server, graph, {
+    path: GRAPHQL_PATH,
+    allowsOrigin: (origin, host) =>
+      origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
+    metrics: metrics.fanOut,
+    onClosed: metrics.serving.socketClosed,
+    rounds,
+    openStream: (request) => openStreams.enter(addressOfClient(request)),
+    addressOf: nearestAddress,
+    turns,
+    laneOf: (authorization, address) => callerKeys.laneOf(authorization, address),
+    identify: async (incoming, again) => createContext(incoming, 'streams').identity.identify(again),
+    isRefusal,
+    clock,
+    onTold: shared.forget,
+    documentOf: (request) => documentOf(config.trustedDocuments, request),
+    publicForm,
+  });
+}
+
+/** An error in the form in which callers may read it: over a socket there is no status of HTTP. */
+function publicForm(error: GraphQLError, requestId: string): GraphQLError {
+  const { message, extensions } = toDocumentError(error);
+  const { http: _status, ...known } = extensions;
+  return new GraphQLError(message, { ...placesOf(error), extensions: { ...known, requestId } });
+}

@@ -1,0 +1,91 @@
+import type { Authenticator } from '../auth/authenticator.ts';
+import { clock } from '../common/clock.ts';
+import { recent } from '../common/recent.ts';
+import type { EventLog } from '../events/log.ts';
+import { openEventLog } from '../events/open.ts';
+import type { Money } from '../money/execute.ts';
+import type { openMoney } from '../money/open.ts';
+import type { ReceiptOwner } from '../operation/services.ts';
+import { eventNames } from '../resolvers/event-names.ts';
+import { createReceiptOwner } from '../resolvers/receipt-owner.ts';
+import { createEventTopics } from '../resolvers/topics.ts';
+import { createUnattributed } from '../resolvers/unattributed.ts';
+import type { Authorize } from '../upstream/call/credential.ts';
+import { createSourceOwners } from '../upstream/session/source-owners.ts';
+import { createAuthenticator } from './authenticator.ts';
+import type { Base } from './base.ts';
+
+/** How long what was found of the stores answers `/readyz` (docs/operations.md), in milliseconds. */
+const LOOKED_AT_MS = 1_000;
+
+/** What is opened before anything is served: the event log, the record of payments, and what knows callers. */
+export interface Stores {
+  readonly events: EventLog;
+  readonly money: Money;
+  readonly auth: Authenticator;
+  readonly receiptOwner: ReceiptOwner;
+  /** How they are. To find out whether a store can be written, as much is written as an event may take. */
+  condition(): Promise<StoresCondition>;
+}
+
+interface StoresCondition {
+  readonly events: Awaited<ReturnType<EventLog['health']>>;
+  readonly paymentsAvailable: boolean;
+  readonly paymentsHeld: boolean;
+}
+
+/** @param open opens what moves money. */
+export async function openStores(base: Base, open: typeof openMoney): Promise<Stores> {
+  const { config, logger, metrics, restService } = base;
+  const { dataDir, tracing } = config;
+  const redisUrl = config.redisUrl?.reveal();
+  const receiptOwner = createReceiptOwners(base, () => auth);
+  const log = await openEventLog({
+    redisUrl,
+    dataDir,
+    retention: config.eventsRetention,
+    retentionBytes: config.eventsRetentionBytes,
+    metrics: metrics.events,
+    topics: createEventTopics(receiptOwner),
+    names: eventNames,
+    logger,
+  });
+  const events = tracing?.log(log) ?? log;
+  const money = await open({ redisUrl, dataDir, logger, metrics: metrics.money });
+  metrics.money.watch(money);
+  // No payment waits for the gateway's own token behind reads.
+  const tokenRest = (clientId: string, authorize: Authorize) =>
+    restService.rest(clientId, authorize, 'money');
+  const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
+  const look = recent(
+    () => Promise.all([events.health(), money.isAvailable(), money.held()]),
+    LOOKED_AT_MS,
+    () => clock.monotonic(),
+  );
+  return {
+    events,
+    money,
+    auth,
+    receiptOwner,
+    async condition() {
+      const [health, paymentsAvailable, hold] = await look();
+      return { events: health, paymentsAvailable, paymentsHeld: hold !== undefined };
+    },
+  };
+}
+
+/** Asked for in service mode alone, where callers are narrowed, and the gateway has a credential of its own. */
+function createReceiptOwners({ config, logger, metrics, restService }: Base, auth: () => Authenticator) {
+  const sourceOwners = createSourceOwners();
+  return createReceiptOwner(
+    {
+      known: sourceOwners.known,
+      find: (party, clientId, transactionId, isSettled) => {
+        const rest = restService.rest(clientId, auth().authorize(''), 'reads').sharedBy(party, true);
+        return sourceOwners.find(rest, transactionId, isSettled);
+      },
+    },
+    config.upstreamTimeoutMs,
+    createUnattributed(logger, metrics.events.unattributed),
+  );
+}

@@ -1,0 +1,70 @@
+import { type Variables, wants } from './variables.ts';
+
+/** What `AUTH_MODE=service` cannot do without. */
+const SERVICE = [
+  'UPSTREAM_API_KEY',
+  'UPSTREAM_CLIENT_ID',
+  'UPSTREAM_CLIENT_SECRET',
+  'AUTH_ISSUER',
+  'AUTH_AUDIENCE',
+] as const;
+
+/** What is wrong with variables that could each be read, by the name of the one that is missing. */
+export function problemsBetween(
+  given: Readonly<Record<string, string | undefined>>,
+  read: Variables | undefined,
+): ReadonlyMap<string, string> {
+  const problems = new Map<string, string>();
+  if (given['UPSTREAM_URL'] !== undefined && given['WEBHOOK_SECRET'] === undefined) {
+    problems.set(
+      'WEBHOOK_SECRET',
+      `WEBHOOK_SECRET: is not set, and UPSTREAM_URL is; wants ${wants('WEBHOOK_SECRET')}, the same in every process.`,
+    );
+  }
+  const ports = [read?.PORT, read?.SANDBOX_PORT];
+  if (
+    given['UPSTREAM_URL'] === undefined &&
+    ports[0] !== 0 &&
+    ports[0] !== undefined &&
+    ports[0] === ports[1]
+  ) {
+    problems.set(
+      'SANDBOX_PORT',
+      `PORT, SANDBOX_PORT: both are ${ports[0]}; wants two ports, as the embedded sandbox listens beside the gateway.`,
+    );
+  }
+  if (given['REUSE_PORT'] === 'true' && given['REDIS_URL'] === undefined) {
+    problems.set(
+      'REDIS_URL',
+      `REDIS_URL: is not set, and REUSE_PORT is true; wants ${wants('REDIS_URL')}, as processes on one port share their events.`,
+    );
+  }
+  if (given['AUTH_MODE'] === 'service') {
+    for (const name of SERVICE.filter((name) => given[name] === undefined)) {
+      problems.set(name, `${name}: is not set, and AUTH_MODE is service; wants ${wants(name)}.`);
+    }
+    if ((given['AUTH_JWKS_URL'] === undefined) === (given['AUTH_JWT_SECRET'] === undefined)) {
+      const both = given['AUTH_JWKS_URL'] !== undefined;
+      problems.set(
+        'AUTH_JWKS_URL',
+        `AUTH_JWKS_URL, AUTH_JWT_SECRET: ${both ? 'both are set' : 'neither is set, and AUTH_MODE is service'}; wants one: ${wants('AUTH_JWKS_URL')}, or ${wants('AUTH_JWT_SECRET')}.`,
+      );
+    }
+  }
+  if ((given['REDIS_TLS_CERT'] === undefined) !== (given['REDIS_TLS_KEY'] === undefined)) {
+    problems.set(
+      'REDIS_TLS_KEY',
+      'REDIS_TLS_CERT, REDIS_TLS_KEY: one is set without the other; wants a certificate and its key, or neither.',
+    );
+  }
+  const files = ['REDIS_TLS_CA', 'REDIS_TLS_CERT', 'REDIS_TLS_KEY'].filter(
+    (name) => given[name] !== undefined,
+  );
+  if (files.length > 0 && !given['REDIS_URL']?.startsWith('rediss')) {
+    problems.set(
+      'REDIS_TLS_CA',
+      `${files.join(', ')}: set, and REDIS_URL uses no TLS; wants a REDIS_URL of the form rediss….`,
+    );
+  }
+  return problems;
+}

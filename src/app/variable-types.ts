@@ -1,0 +1,110 @@
+import { accessSync, constants } from 'node:fs';
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { Secret } from '../common/secret.ts';
+import { parseRedisUrl } from '../redis/url.ts';
+import { BANK_FIELD_NAMES, type BankField, type BankFieldNames } from '../upstream/banks.ts';
+
+// What a variable may be. Each description says what is wanted, for the message about another value.
+
+export const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max)
+    .describe(`a whole number from ${min} to ${max}`);
+
+export const flag = z
+  .enum(['true', 'false'])
+  .transform((value) => value === 'true')
+  .describe('true or false');
+
+export const httpUrl = z
+  .string()
+  .refine((value) => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol), { abort: true })
+  .describe('an http or https address');
+
+/** Paths are written behind it. */
+export const baseUrl = httpUrl
+  .transform((value) => value.replace(/(?<!\/)\/+$/, ''))
+  .describe('an http or https address');
+
+export const origin = httpUrl
+  .refine(
+    (value) => {
+      const url = new URL(value);
+      return url.pathname === '/' && url.search === '' && url.username === '';
+    },
+    { abort: true },
+  )
+  .transform((value) => new URL(value).origin)
+  .describe('an http or https origin with no path, such as https://api.example.mx');
+
+export const network = z.string().refine(isNetwork);
+
+/** An IP address, or one with the length of a prefix. */
+function isNetwork(value: string): boolean {
+  const [address = '', bits, ...rest] = value.split('/');
+  const longest = isIP(address) === 6 ? 128 : 32;
+  const isLength = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest);
+  return isIP(address) !== 0 && isLength && rest.length === 0;
+}
+
+export const list = (item: z.ZodType<string, string>) =>
+  z
+    .string()
+    .transform((value) => value.split(',').map((part) => part.trim()))
+    .pipe(z.array(item).min(1));
+
+export const text = (description: string) => z.string().describe(description);
+
+export const secret = (description: string) =>
+  z
+    .string()
+    .transform((value) => new Secret(value))
+    .describe(description);
+
+export const pemFile = z
+  .string()
+  .refine(isReadable)
+  .describe('the path of a PEM file that this process may read');
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Checked in full, as what is wrong in it hides behind what is secret. */
+export const redisUrl = z.string().transform((value, context) => {
+  try {
+    parseRedisUrl(value);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) });
+  }
+  return new Secret(value);
+});
+
+export const HOST_NAMES = 'host names without ports, comma-separated';
+/** As a URL writes it, and so as requests carry it. */
+export const host = z
+  .string()
+  .transform((value) => value.toLowerCase())
+  .refine((value) => URL.canParse(`http://${value}`) && new URL(`http://${value}`).host === value);
+
+/** The names that were given stand in the place of the known ones. */
+export function bankFieldNames(given: readonly (readonly string[])[]): BankFieldNames {
+  const namesOf = (field: BankField): readonly string[] => {
+    const names = given.flatMap(([of, name]) => (of === field && name !== undefined ? [name] : []));
+    return names.length > 0 ? names : BANK_FIELD_NAMES[field];
+  };
+  return {
+    name: namesOf('name'),
+    institutionCode: namesOf('institutionCode'),
+    clabeCode: namesOf('clabeCode'),
+  };
+}
