@@ -32,6 +32,8 @@ it.each([
   'docs/events.md',
   'docs/sandbox.md',
   'docs/clients.md',
+  'docs/comparison.md',
+  'docs/troubleshooting.md',
   ...LIBRARIES,
   'src/graphql/executor/README.md',
   'packages/client/README.md',
