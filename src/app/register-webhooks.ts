@@ -1,13 +1,6 @@
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import type { IngressAddresses } from '../operation/services.ts';
-
-/** Where a sandbox is, and one of its clients. */
-export interface SandboxAccess {
-  /** Origin, such as `http://127.0.0.1:4010`. */
-  readonly url: string;
-  readonly clientId: string;
-  readonly accessToken: string;
-}
+import type { SandboxAccess } from './sandbox-access.ts';
 
 /** Registers the gateway's own ingress for what the sandbox notifies. @throws Error where the sandbox refuses. */
 export async function registerWebhooks(sandbox: SandboxAccess, ingress: IngressAddresses): Promise<void> {

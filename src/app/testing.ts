@@ -6,7 +6,8 @@ import { createLogger } from '../observability/logger.ts';
 import { readVariables } from './config.ts';
 import { configure, isLocalhost } from './configure.ts';
 import { buildServer } from './gateway.ts';
-import { registerWebhooks, type SandboxAccess } from './register-webhooks.ts';
+import { registerWebhooks } from './register-webhooks.ts';
+import type { SandboxAccess } from './sandbox-access.ts';
 
 /** A running gateway, as a test uses it. */
 export interface TestGateway extends AsyncDisposable {

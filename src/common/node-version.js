@@ -12,7 +12,7 @@ const OLDEST = 26;
 export function requireNode(instead) {
   if (Number(process.versions.node.split('.')[0]) >= OLDEST) return;
   process.stderr.write(
-    `Pasarela runs on Node ${OLDEST} or later, and this is ${process.version}. The project brings its own, which npm uses. Type instead:\n\n  ${instead}\n`,
+    `Pasarela runs on Node ${OLDEST} or later, and this is ${process.version}. Type instead, which brings the right one:\n\n  ${instead}\n`,
   );
   process.exit(1);
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { programOf } from '../helpers/entry.ts';
+import { folder } from '../helpers/packages.ts';
 
 export interface Ran {
   readonly code: number;
@@ -7,7 +8,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-const COMMAND = fileURLToPath(new URL('../../src/cli/pasarela.ts', import.meta.url));
+const [PROGRAM = '', ...FIRST] = programOf('src/cli/pasarela.ts');
 
 /** Runs the `pasarela` command to its end, as a person would: in a process of its own, told everything by its environment. */
 export function pasarela(
@@ -17,8 +18,13 @@ export function pasarela(
   const { PATH = '', HOME = '' } = process.env;
   const options = { env: { PATH, HOME, ...environment }, timeout: 60_000, maxBuffer: 32 * 1024 * 1024 };
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [COMMAND, ...args], options, (_error, stdout, stderr) => {
-      resolve({ code: child.exitCode ?? -1, stdout, stderr });
-    });
+    const child = execFile(
+      process.execPath,
+      [folder(PROGRAM), ...FIRST, ...args],
+      options,
+      (_error, stdout, stderr) => {
+        resolve({ code: child.exitCode ?? -1, stdout, stderr });
+      },
+    );
   });
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { programOf } from './entry.ts';
 import { until } from './until.ts';
 
 export interface Program extends AsyncDisposable {
@@ -21,7 +22,9 @@ export function startProgram(
   args: readonly string[] = [],
 ): Program {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [file, ...args], { env: { PATH, HOME, ...environment } });
+  const child = spawn(process.execPath, [...programOf(file), ...args], {
+    env: { PATH, HOME, ...environment },
+  });
   let written = '';
   const collect = (chunk: Buffer) => {
     written += chunk.toString();

@@ -1,0 +1,124 @@
+// Builds `dist`: the package `pasarela`, as npm publishes it and the image holds it. It has no dependencies: everything that the
+// gateway and its sandbox use is in it.
+//
+//   npm run build [-- another folder]
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Plugin, rolldown } from 'rolldown';
+import { isolatedDeclarationSync } from 'rolldown/experimental';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'));
+
+/** Two folders deep, as the sources are that find the page and package.json by their own place. */
+const CHUNKS = 'lib/chunks';
+/** The types of `pasarela/testing`: the module, and the one that its types import. */
+const TYPED = ['src/app/testing.ts', 'src/app/sandbox-access.ts'];
+
+/** What `package.json` says of the project, and of its package too. */
+const SHARED = [
+  'name',
+  'version',
+  'description',
+  'keywords',
+  'license',
+  'repository',
+  'homepage',
+  'bugs',
+  'publishConfig',
+  'type',
+];
+
+/** The sandbox reads one package by `createRequire`, for a quicker start (packages/sandbox/src/start.ts): it is bundled like all others. */
+const bundleWhatIsRequired: Plugin = {
+  name: 'bundle-what-is-required',
+  transform: {
+    filter: { id: /packages\/sandbox\/src\/start\.ts$/ },
+    handler(code, _id, { magicString }) {
+      const call = 'createRequire(import.meta.url)(';
+      const at = code.indexOf(call);
+      if (at < 0 || magicString === undefined) throw new Error(`start.ts has no ${call}`);
+      return { code: magicString.overwrite(at, at + call.length, 'require(') };
+    },
+  },
+};
+
+/** Writes the modules. @returns the files that they were made of. */
+async function bundle(): Promise<readonly string[]> {
+  const bundled = await rolldown({
+    cwd: ROOT,
+    input: { pasarela: 'src/cli/bin.js', testing: 'src/app/testing.ts' },
+    platform: 'node',
+    plugins: [bundleWhatIsRequired],
+    experimental: { nativeMagicString: true },
+    // A bundle that warns may lack what it warns of.
+    onLog: (level, log) => {
+      if (level === 'warn') throw new Error(log.message);
+    },
+  });
+  const { output } = await bundled.write({
+    dir: DIST,
+    format: 'esm',
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+    entryFileNames: 'lib/[name].js',
+    chunkFileNames: `${CHUNKS}/[name].js`,
+    comments: false,
+  });
+  await bundled.close();
+  return output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : []));
+}
+
+/** What is needed beside the modules: the page for people, the sandbox's documentation, types, and what npm shows. */
+async function addFiles(): Promise<void> {
+  await cp(join(ROOT, 'workbench/dist'), join(DIST, 'workbench/dist'), { recursive: true });
+  await cp(join(ROOT, 'docs/sandbox.md'), join(DIST, 'lib/sandbox.md'));
+  await cp(join(ROOT, 'docs/package.md'), join(DIST, 'README.md'));
+  await cp(join(ROOT, 'LICENSE'), join(DIST, 'LICENSE'));
+  for (const file of TYPED) {
+    const { code, errors } = isolatedDeclarationSync(file, await readFile(join(ROOT, file), 'utf8'));
+    if (errors.length > 0) throw new Error(`${file}: ${errors.map(({ message }) => message).join(', ')}`);
+    await writeFile(
+      join(DIST, 'lib', basename(file).replace(/\.ts$/, '.d.ts')),
+      code.replace(/(from "\.\/[\w-]+)\.ts"/g, '$1.js"'),
+    );
+  }
+  const project = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  const described = {
+    ...Object.fromEntries(SHARED.map((name) => [name, project[name]])),
+    engines: { node: `>=${Number.parseInt(project.devDependencies.node, 10)}` },
+    bin: { pasarela: 'lib/pasarela.js' },
+    exports: {
+      './testing': { types: './lib/testing.d.ts', default: './lib/testing.js' },
+      './package.json': './package.json',
+    },
+  };
+  await writeFile(join(DIST, 'package.json'), `${JSON.stringify(described, null, 2)}\n`);
+}
+
+/** The licences of the packages that are in the bundle: most ask to be handed on with it. */
+async function addLicences(modules: readonly string[]): Promise<void> {
+  const folders = new Set(
+    modules.flatMap((file) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file.replaceAll('\\', '/')) ?? []),
+  );
+  const sections = await Promise.all([...folders].sort().map(licenceOf));
+  await writeFile(
+    join(DIST, 'THIRD-PARTY-LICENSES.md'),
+    `# Packages that are part of this one\n\n${[...new Set(sections)].join('\n')}`,
+  );
+}
+
+async function licenceOf(folder: string): Promise<string> {
+  const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
+  const text = file === undefined ? '' : await readFile(join(folder, file), 'utf8');
+  const quoted = text.trim().replace(/^/gm, '    ');
+  return `## ${name} ${version}\n\n${license}\n${quoted === '' ? '' : `\n${quoted}\n`}`;
+}
+
+await rm(DIST, { recursive: true, force: true });
+await mkdir(dirname(join(DIST, CHUNKS)), { recursive: true });
+const modules = await bundle();
+await addFiles();
+await addLicences(modules);
