@@ -74,7 +74,13 @@ async function bundle(): Promise<readonly string[]> {
 async function addFiles(): Promise<void> {
   await cp(join(ROOT, 'workbench/dist'), join(DIST, 'workbench/dist'), { recursive: true });
   await cp(join(ROOT, 'docs/sandbox.md'), join(DIST, 'lib/sandbox.md'));
-  await cp(join(ROOT, 'docs/package.md'), join(DIST, 'README.md'));
+  const page = await readFile(join(ROOT, 'docs/package.md'), 'utf8');
+  // npm shows it from the root of the package, where the other pages lie in a folder.
+  await writeFile(join(DIST, 'README.md'), page.replace(/\]\((?=[a-z-]+\.md)/g, '](docs/'));
+  for (const file of await readdir(join(ROOT, 'docs')))
+    if (file.endsWith('.md') && file !== 'package.md')
+      await cp(join(ROOT, 'docs', file), join(DIST, 'docs', file));
+  await cp(join(ROOT, 'docs/clients'), join(DIST, 'docs/clients'), { recursive: true });
   await cp(join(ROOT, 'LICENSE'), join(DIST, 'LICENSE'));
   for (const file of TYPED) {
     const { code, errors } = isolatedDeclarationSync(file, await readFile(join(ROOT, file), 'utf8'));

@@ -92,14 +92,15 @@ function urlIn(line: string): string | undefined {
 }
 
 /** `utime` and `stime` of `/proc/<pid>/stat`, which count every thread of the process (proc(5)). */
-function cpuMsOf(pid: number): number {
+export function cpuMsOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
   // The second field is the program's name in parentheses, and may hold anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-function rssBytesOf(pid: number): number {
+/** Resident memory, in bytes. */
+export function rssBytesOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/status`, 'latin1');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1]) * 1_024;
 }

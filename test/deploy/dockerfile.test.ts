@@ -116,26 +116,15 @@ describe('the image, made by hand', () => {
     const app = join(image.root, image.workdir);
     expect((await readdir(app)).sort()).toEqual([
       'LICENSE',
+      'README.md',
+      'THIRD-PARTY-LICENSES.md',
       'docs',
-      'node_modules',
+      'lib',
       'package.json',
-      'packages',
-      'src',
       'workbench',
     ]);
-    const packages = await readdir(join(app, 'node_modules'));
-    for (const absent of [
-      'vitest',
-      'typescript',
-      '@biomejs',
-      'node',
-      'playwright-core',
-      'kubernetes-models',
-    ]) {
-      expect(packages).not.toContain(absent);
-    }
     const { stdout } = await run('du', ['-sm', app]);
-    expect(Number(stdout.split('\t')[0])).toBeLessThan(120);
+    expect(Number(stdout.split('\t')[0])).toBeLessThan(20);
   });
 
   it('does not run as root', () => {
@@ -183,7 +172,7 @@ describe('the image, made by hand', () => {
     gateway.kill(image.last.get('STOPSIGNAL') as NodeJS.Signals);
     expect(await gone).toEqual([0, null]);
     // Nearly all of what a start loads had been compiled with the image.
-    expect(before.length).toBeGreaterThan(1_000);
+    expect(before.length).toBeGreaterThan(60);
     const added = (await readdir(compiled, { recursive: true })).length - before.length;
     expect(added / before.length).toBeLessThan(0.05);
     await expect(run(process.execPath, probe, options)).rejects.toThrow();

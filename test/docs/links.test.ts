@@ -10,6 +10,7 @@ const RECORDS = [
   '0005-a-sandbox-that-shares-no-code.md',
   '0006-typescript-without-a-build.md',
   '0007-a-workbench-that-is-checked-in-built.md',
+  '0008-a-package-that-is-bundled.md',
 ].map((name) => `docs/decisions/${name}`);
 
 /** A page for each library that an app may use. */
@@ -41,6 +42,8 @@ it.each([
   'examples/mobile/README.md',
   'examples/receiver/README.md',
   'docs/operations.md',
+  'docs/package.md',
+  'docs/upgrading.md',
   'docs/decisions/README.md',
   ...RECORDS,
 ])('every link of %s leads somewhere', async (name) => {

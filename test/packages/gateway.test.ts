@@ -27,6 +27,7 @@ it('the packed gateway needs no other package, and brings the licences of those 
     'LICENSE',
     'README.md',
     'THIRD-PARTY-LICENSES.md',
+    'docs',
     'lib',
     'package.json',
     'workbench',
@@ -93,7 +94,9 @@ await sandbox.close();
 it('pasarela/testing starts a gateway on a sandbox in three lines, from the packed files alone', async () => {
   await writeFile(join(project, 'three-lines.js'), THREE_LINES);
   const written = await run(process.execPath, ['three-lines.js'], project);
-  expect(JSON.parse(written)).toMatchObject({ data: { events: { nodes: [{ paymentConcept: 'Three lines' }] } } });
+  expect(JSON.parse(written)).toMatchObject({
+    data: { events: { nodes: [{ paymentConcept: 'Three lines' }] } },
+  });
 });
 
 it.each(['nodenext', 'bundler'])('pasarela/testing is typed under %s resolution', async (resolution) => {
