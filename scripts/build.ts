@@ -16,6 +16,9 @@ const CHUNKS = 'lib/chunks';
 /** The types of `pasarela/testing`: the module, and the one that its types import. */
 const TYPED = ['src/app/testing.ts', 'src/app/sandbox-access.ts'];
 
+/** What npm shows of the package. */
+const PAGE = 'docs/package.md';
+
 /** What `package.json` says of the project, and of its package too. */
 const SHARED = [
   'name',
@@ -73,14 +76,15 @@ async function bundle(): Promise<readonly string[]> {
 /** What is needed beside the modules: the page for people, the sandbox's documentation, types, and what npm shows. */
 async function addFiles(): Promise<void> {
   await cp(join(ROOT, 'workbench/dist'), join(DIST, 'workbench/dist'), { recursive: true });
-  await cp(join(ROOT, 'docs/sandbox.md'), join(DIST, 'lib/sandbox.md'));
-  const page = await readFile(join(ROOT, 'docs/package.md'), 'utf8');
+  const [docs, lib] = [join(ROOT, 'docs'), join(DIST, 'lib')];
+  await cp(join(docs, 'sandbox.md'), join(lib, 'sandbox.md'));
+  const page = await readFile(join(ROOT, PAGE), 'utf8');
   // npm shows it from the root of the package, where the other pages lie in a folder.
   await writeFile(join(DIST, 'README.md'), page.replace(/\]\((?=[a-z-]+\.md)/g, '](docs/'));
-  for (const file of await readdir(join(ROOT, 'docs')))
-    if (file.endsWith('.md') && file !== 'package.md')
-      await cp(join(ROOT, 'docs', file), join(DIST, 'docs', file));
-  await cp(join(ROOT, 'docs/clients'), join(DIST, 'docs/clients'), { recursive: true });
+  for (const file of await readdir(docs))
+    if (file.endsWith('.md') && join('docs', file) !== PAGE)
+      await cp(join(docs, file), join(DIST, 'docs', file));
+  await cp(join(docs, 'clients'), join(DIST, 'docs/clients'), { recursive: true });
   await cp(join(ROOT, 'LICENSE'), join(DIST, 'LICENSE'));
   for (const file of TYPED) {
     const { code, errors } = isolatedDeclarationSync(file, await readFile(join(ROOT, file), 'utf8'));
@@ -110,7 +114,7 @@ async function addLicences(modules: readonly string[]): Promise<void> {
   );
   const sections = await Promise.all([...folders].sort().map(licenceOf));
   await writeFile(
-    join(DIST, 'THIRD-PARTY-LICENSES.md'),
+    join(DIST, 'THIRD-PARTY-LICENSES.txt'),
     `# Packages that are part of this one\n\n${[...new Set(sections)].join('\n')}`,
   );
 }

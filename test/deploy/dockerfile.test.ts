@@ -117,7 +117,7 @@ describe('the image, made by hand', () => {
     expect((await readdir(app)).sort()).toEqual([
       'LICENSE',
       'README.md',
-      'THIRD-PARTY-LICENSES.md',
+      'THIRD-PARTY-LICENSES.txt',
       'docs',
       'lib',
       'package.json',

@@ -26,7 +26,7 @@ it('the packed gateway needs no other package, and brings the licences of those 
   expect((await readdir(root)).sort()).toEqual([
     'LICENSE',
     'README.md',
-    'THIRD-PARTY-LICENSES.md',
+    'THIRD-PARTY-LICENSES.txt',
     'docs',
     'lib',
     'package.json',
@@ -35,7 +35,7 @@ it('the packed gateway needs no other package, and brings the licences of those 
   const [own, all] = [await json(join(root, 'package.json')), await json(folder('package.json'))];
   expect(own).toMatchObject({ name: all.name, version: all.version, license: all.license });
   expect(own.dependencies).toBeUndefined();
-  const licences = await readFile(join(root, 'THIRD-PARTY-LICENSES.md'), 'utf8');
+  const licences = await readFile(join(root, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
   for (const [name, version] of Object.entries(all.dependencies))
     expect(licences).toContain(`## ${name} ${version}\n`);
 });
