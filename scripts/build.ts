@@ -16,6 +16,8 @@ const CHUNKS = 'lib/chunks';
 /** The types of `pasarela/testing`: the module, and the one that its types import. */
 const TYPED = ['src/app/testing.ts', 'src/app/sandbox-access.ts'];
 
+/** What the sandbox shows under `/docs`. */
+const SANDBOX_PAGE = 'docs/sandbox.md';
 /** What npm shows of the package. */
 const PAGE = 'docs/package.md';
 
@@ -76,8 +78,8 @@ async function bundle(): Promise<readonly string[]> {
 /** What is needed beside the modules: the page for people, the sandbox's documentation, types, and what npm shows. */
 async function addFiles(): Promise<void> {
   await cp(join(ROOT, 'workbench/dist'), join(DIST, 'workbench/dist'), { recursive: true });
-  const [docs, lib] = [join(ROOT, 'docs'), join(DIST, 'lib')];
-  await cp(join(docs, 'sandbox.md'), join(lib, 'sandbox.md'));
+  const docs = join(ROOT, 'docs');
+  await cp(join(ROOT, SANDBOX_PAGE), join(DIST, 'lib', basename(SANDBOX_PAGE)));
   const page = await readFile(join(ROOT, PAGE), 'utf8');
   // npm shows it from the root of the package, where the other pages lie in a folder.
   await writeFile(join(DIST, 'README.md'), page.replace(/\]\((?=[a-z-]+\.md)/g, '](docs/'));
