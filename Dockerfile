@@ -7,6 +7,7 @@ COPY LICENSE ./
 COPY scripts/build.ts ./scripts/build.ts
 COPY src ./src
 COPY packages/sandbox/src ./packages/sandbox/src
+COPY packages/sandbox/page ./packages/sandbox/page
 COPY workbench/dist ./workbench/dist
 COPY docs ./docs
 RUN node scripts/build.ts

@@ -80,6 +80,10 @@ async function addFiles(): Promise<void> {
   await cp(join(ROOT, 'workbench/dist'), join(DIST, 'workbench/dist'), { recursive: true });
   const docs = join(ROOT, 'docs');
   await cp(join(ROOT, SANDBOX_PAGE), join(DIST, 'lib', basename(SANDBOX_PAGE)));
+  await cp(join(ROOT, 'packages/sandbox/page'), join(DIST, 'lib/page'), {
+    recursive: true,
+    filter: (path) => !path.endsWith('.json'),
+  });
   const page = await readFile(join(ROOT, PAGE), 'utf8');
   // npm shows it from the root of the package, where the other pages lie in a folder.
   await writeFile(join(DIST, 'README.md'), page.replace(/\]\((?=[a-z-]+\.md)/g, '](docs/'));

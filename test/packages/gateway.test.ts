@@ -40,7 +40,9 @@ it('the packed gateway needs no other package, and brings the licences of those 
     expect(licences).toContain(`## ${name} ${version}\n`);
 });
 
-it('npx pasarela tells its version, and shows the demo with its page and the sandbox’s documentation', async () => {
+it('npx pasarela tells its version, and shows the demo with its page and the sandbox’s documentation', {
+  timeout: 90_000,
+}, async () => {
   const { version } = await json(folder('package.json'));
   expect(await run('npx', ['pasarela', '--version'], project)).toContain(`pasarela ${version}`);
   await using program = startProgram(bin, { PORT: '0', SANDBOX_PORT: '0' }, ['serve']);
@@ -48,9 +50,12 @@ it('npx pasarela tells its version, and shows the demo with its page and the san
   const page = await (await fetch(`${gateway}/graphql`, { headers: { accept: 'text/html' } })).text();
   const [, script = ''] = /src="([^"]+\.js)"/.exec(page) ?? [];
   expect((await fetch(new URL(script, `${gateway}/graphql`))).status).toBe(200);
-  expect(await (await fetch(`${sandbox}/docs`)).text()).toBe(
-    await readFile(folder('docs/sandbox.md'), 'utf8'),
-  );
+  const guide = await (await fetch(`${sandbox}/docs/guide`)).text();
+  expect(guide).toBe(await readFile(folder('docs/sandbox.md'), 'utf8'));
+  for (const name of (await readdir(folder('packages/sandbox/page'))).filter((file) =>
+    /\.(js|css)$/.test(file),
+  ))
+    expect((await fetch(`${sandbox}/page/${name}`)).status, name).toBe(200);
   const answer = await fetch(`${gateway}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
@@ -91,7 +96,9 @@ await gateway.close();
 await sandbox.close();
 `;
 
-it('pasarela/testing starts a gateway on a sandbox in three lines, from the packed files alone', async () => {
+it('pasarela/testing starts a gateway on a sandbox in three lines, from the packed files alone', {
+  timeout: 90_000,
+}, async () => {
   await writeFile(join(project, 'three-lines.js'), THREE_LINES);
   const written = await run(process.execPath, ['three-lines.js'], project);
   expect(JSON.parse(written)).toMatchObject({
@@ -99,24 +106,30 @@ it('pasarela/testing starts a gateway on a sandbox in three lines, from the pack
   });
 });
 
-it.each(['nodenext', 'bundler'])('pasarela/testing is typed under %s resolution', async (resolution) => {
-  for (const name of ['typescript', '@types'])
-    await symlink(folder(`node_modules/${name}`), join(project, 'node_modules', name)).catch(() => undefined);
-  await writeFile(
-    join(project, `${resolution}.ts`),
-    `${THREE_LINES}// @ts-expect-error a gateway stands on a sandbox\nawait createGateway({});\n`,
-  );
-  const options = {
-    strict: true,
-    noEmit: true,
-    module: resolution === 'bundler' ? 'preserve' : 'nodenext',
-    moduleResolution: resolution,
-    target: 'es2024',
-    lib: ['es2024', 'esnext.disposable', 'dom'],
-    types: ['node'],
-    skipLibCheck: false,
-  };
-  const file = join(project, `tsconfig.${resolution}.json`);
-  await writeFile(file, JSON.stringify({ compilerOptions: options, include: [`${resolution}.ts`] }));
-  await run(process.execPath, [folder('node_modules/typescript/bin/tsc'), '-p', file], project);
-});
+it.each(['nodenext', 'bundler'])(
+  'pasarela/testing is typed under %s resolution',
+  { timeout: 90_000 },
+  async (resolution) => {
+    for (const name of ['typescript', '@types'])
+      await symlink(folder(`node_modules/${name}`), join(project, 'node_modules', name)).catch(
+        () => undefined,
+      );
+    await writeFile(
+      join(project, `${resolution}.ts`),
+      `${THREE_LINES}// @ts-expect-error a gateway stands on a sandbox\nawait createGateway({});\n`,
+    );
+    const options = {
+      strict: true,
+      noEmit: true,
+      module: resolution === 'bundler' ? 'preserve' : 'nodenext',
+      moduleResolution: resolution,
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable', 'dom'],
+      types: ['node'],
+      skipLibCheck: false,
+    };
+    const file = join(project, `tsconfig.${resolution}.json`);
+    await writeFile(file, JSON.stringify({ compilerOptions: options, include: [`${resolution}.ts`] }));
+    await run(process.execPath, [folder('node_modules/typescript/bin/tsc'), '-p', file], project);
+  },
+);
