@@ -9,6 +9,8 @@ import type { Variables } from './variables.ts';
 /** Streams that a caller of service mode may have open, where `LIMIT_STREAMS_PER_CALLER` does not say. */
 const STREAMS_PER_SUBJECT = 1_000;
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 /** What the gateway is made from when there is a REST service to stand in front of. */
 export function configure(variables: Variables, upstreamUrl: string): ServerConfig {
   const origins = variables.CORS_ORIGINS ?? [];
@@ -33,6 +35,7 @@ export function configure(variables: Variables, upstreamUrl: string): ServerConf
     dataDir: variables.DATA_DIR ?? './data',
     eventsRetention: variables.EVENTS_RETENTION,
     eventsRetentionBytes: variables.EVENTS_RETENTION_BYTES,
+    journalMs: variables.JOURNAL_RETENTION * DAY_MS,
     pollsPerSecond: variables.UPSTREAM_POLLS_PER_SECOND,
     publicUrl: variables.PUBLIC_URL,
     webhookSecrets: variables.WEBHOOK_SECRET ?? [new Secret(entropy.bytes(32).toString('base64url'))],

@@ -16,6 +16,8 @@ export interface MoneyCalls extends Reading {
    * @param keyOwner whose name the record has, for the upstream's key to have it too; undefined where it has nobody's.
    */
   send(body: string, number: number, signal: AbortSignal, keyOwner: string | undefined): Promise<Attempt>;
+  /** What the caller is told of a refusal in one word. */
+  codeOf(refusal: UpstreamAnswer): string;
 }
 
 export interface RefundCalls extends MoneyCalls {

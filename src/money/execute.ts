@@ -98,11 +98,11 @@ export function createMoney(options: {
   };
 
   const claim = async ({ name, owner, order }: Call): Promise<Claimed> => {
-    const { inputHash, customerId } = order;
+    const { inputHash, customerId, requestId } = order;
     const whose = { keyOwner: ownerMark(order), twin: twinOf(order), isCustomers: customerId !== undefined };
     const asked = { operation: order.mutation, customerId: customerId ?? null, ...order.shown };
     try {
-      return await records.claim(name, { owner, inputHash, leaseMs, asked, ...whose });
+      return await records.claim(name, { owner, inputHash, leaseMs, asked, requestId, ...whose });
     } catch (error) {
       // The claim may have been made and only its reply lost. It may even have taken over what another call had sent, so
       // that it must not be released; but it need not hold up the next call. Tried once: the lease ends by itself soon.

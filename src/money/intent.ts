@@ -28,6 +28,8 @@ export interface MoneyIntent {
   readonly body: string;
   /** What a list of payments shows of it besides. */
   readonly shown: Shown;
+  /** Of the request that asks for it; undefined where nobody does. */
+  readonly requestId?: string | undefined;
 }
 
 /** What {@link MoneyIntent} says of itself to people. */

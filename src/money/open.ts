@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from '../common/logger.ts';
 import { createMoney, type Money } from './execute.ts';
 import type { MoneyMutation } from './intent.ts';
+import { JOURNAL_RETENTION_MS } from './journal.ts';
 import type { MoneyRecords } from './record.ts';
 import { openSqliteRecords } from './sqlite-record.ts';
 import type { PaymentOutcome } from './told.ts';
@@ -12,6 +13,8 @@ export interface MoneyOptions {
   readonly redisUrl: string | undefined;
   /** Folder of that file, made when it is not there. */
   readonly dataDir: string;
+  /** How long lines of the journal are kept, in ms; {@link JOURNAL_RETENTION_MS} where it is not given. */
+  readonly journalMs?: number | undefined;
   readonly logger: Logger;
   readonly metrics?: MoneyMetrics;
 }
@@ -54,9 +57,10 @@ async function tellOfHold(money: Money, logger: Logger): Promise<void> {
 
 /** The record of each intent to pay: in Redis when there is one, else in `money.sqlite` in the data folder. */
 export async function openMoneyRecords(options: MoneyOptions): Promise<MoneyRecords> {
-  if (options.redisUrl !== undefined) {
+  const { redisUrl, dataDir, logger, journalMs = JOURNAL_RETENTION_MS } = options;
+  if (redisUrl !== undefined) {
     const { openRedisRecords } = await import('./redis-record.ts');
-    return openRedisRecords(options.redisUrl, options.dataDir, options.logger);
+    return openRedisRecords(redisUrl, dataDir, logger, journalMs);
   }
-  return openSqliteRecords(join(options.dataDir, 'money.sqlite'));
+  return openSqliteRecords(join(dataDir, 'money.sqlite'), undefined, undefined, undefined, journalMs);
 }

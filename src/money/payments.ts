@@ -142,7 +142,8 @@ const unlessNothing = (record: PaymentRecord | undefined): PaymentRecord | undef
 const CIPHER = 'aes-256-cbc';
 const NO_VECTOR = Buffer.alloc(16);
 
-function idOf(key: Buffer, hash: string): string {
+/** The id that a record has for people. @param key `idKey` of its client */
+export function idOf(key: Buffer, hash: string): string {
   const cipher = createCipheriv(CIPHER, key, NO_VECTOR).setAutoPadding(false);
   return Buffer.concat([cipher.update(hash, 'base64url'), cipher.final()]).toString('base64url');
 }

@@ -1,4 +1,5 @@
 import type { MoneyMutation, RecordName } from './intent.ts';
+import type { JournalStore } from './journal.ts';
 
 /** How long a record is kept after it was last written, in ms: 30 days. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
@@ -99,6 +100,8 @@ export interface PaymentsFound {
 export interface Claim {
   /** What is asked for. A record of a version before, which does not have it, is given it. */
   readonly asked: Asked;
+  /** Of the request that asks for it, for the journal; undefined where nobody asks. */
+  readonly requestId?: string | undefined;
   /** Names one call of one process. */
   readonly owner: string;
   /** The hash of mutation and input. */
@@ -178,10 +181,21 @@ export interface MoneyRecords {
    * Settles the intent, unless it is settled. `inputHash` as in the claim.
    *
    * @param transactionId of what was done; undefined for anything else
+   * @param code what it was refused with, for the journal
    */
-  answer(name: RecordName, inputHash: string, answer: StoredAnswer, transactionId?: string): Promise<void>;
-  /** Counts that the same was sent once more. It need not outlive the store. */
-  sentAgain(name: RecordName): Promise<void>;
+  answer(
+    name: RecordName,
+    inputHash: string,
+    answer: StoredAnswer,
+    transactionId?: string,
+    code?: string,
+  ): Promise<void>;
+  /**
+   * Counts that the same is sent once more. It need not outlive the store.
+   *
+   * @param requestId of the request for which it is; undefined where nobody asks
+   */
+  sentAgain(name: RecordName, requestId?: string): Promise<void>;
   /** The record of this name, without taking its key; undefined where there is none. */
   read(name: RecordName): Promise<PaymentRecord | undefined>;
   /** The record whose payment this transaction is; undefined where there is none. */
@@ -190,6 +204,8 @@ export interface MoneyRecords {
   search(search: PaymentSearch): Promise<PaymentsFound>;
   /** The clients whose payments this store is known to hold. */
   clients(): Promise<readonly string[]>;
+  /** What happened, line by line. Each method above that changes a record adds its line in the same step. */
+  readonly journal: JournalStore;
   /** 32 random bytes that this store keeps for a client, made when they are asked for first. */
   idKey(clientId: string): Promise<Buffer>;
   /**

@@ -1,8 +1,9 @@
 import { entropy } from '../common/entropy.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { runScript, script } from '../redis/script.ts';
-import { readAsked } from './asked.ts';
-import type { RecordName } from './intent.ts';
+import { OPERATION_LETTERS, packed, readAsked } from './asked.ts';
+import { MONEY_MUTATIONS, type RecordName } from './intent.ts';
+import { partsOf } from './journal.ts';
 import { ageOf, type Clocks } from './lived-time.ts';
 import {
   type PaymentPlace,
@@ -11,6 +12,8 @@ import {
   type PaymentsFound,
   RETENTION_MS,
 } from './record.ts';
+import { JOURNAL_ASKED } from './redis-journal.ts';
+import { keyOf, keysOf, partOf } from './redis-keys.ts';
 import { NOW } from './redis-time.ts';
 
 /** Digits of a time in ms since the epoch, until the year 2286. */
@@ -19,25 +22,38 @@ const LATEST = 10 ** TIME_DIGITS - 1;
 /** In the place of a customer: the sets that hold all payments of the client. */
 const EVERYBODY = '*';
 
+/** A table of Lua: operations by their letters. */
+const OPERATIONS = MONEY_MUTATIONS.map((name) => `${OPERATION_LETTERS[name]} = '${name}'`).join(', ');
+
+/** Leaves the key of the record as `key`, the prefix of the client's keys as `base`, and the hash of the record as `hash`. */
+export const HERE = `
+  local key = KEYS[1]
+  local base, hash = string.match(key, '^(.*:)([^:]*)$')`;
+
 /**
  * Puts the record of `key` into the sets of its class, and takes it out of those of the others: one set for each operation and
  * class, of the client and of its customer. All are in the client's slot. Members are times and hashes, so that a set is in the
- * order of its payments. Leaves the prefix of the client's keys as `base`, and the hash of the record as `hash`.
+ * order of its payments.
  *
- * In front of it: NOW.
+ * In front of it: NOW, HERE.
  */
 export const FILE = `
-  local base, hash = string.match(key, '^(.*:)([^:]*)$')
+  ${JOURNAL_ASKED}
   local function file(class)
-    local asked, askedAt = unpack(redis.call('HMGET', key, 'asked', 'askedAt'))
+    local askedAt, line, past = unpack(redis.call('HMGET', key, 'askedAt', 'line', 'past'))
+    line = lineOf(line, past)
+    local asked = begun(line)
+    askedAt = askedAt or (line and string.match(line, '^%d+'))
     if not asked or not askedAt then return end
     asked = cjson.decode(asked)
+    local operation = ({${OPERATIONS}})[asked[2]]
+    if not operation then return end
     local member = askedAt .. ':' .. hash
     local owners = {'${EVERYBODY}'}
     if asked[3] ~= '' then owners[2] = asked[3] end
     for _, owner in ipairs(owners) do
       for _, other in ipairs({'open', 'done', 'refused'}) do
-        local set = base .. 'payments:' .. owner .. ':' .. asked[2] .. ':' .. other
+        local set = base .. 'payments:' .. owner .. ':' .. operation .. ':' .. other
         if other == class then
           redis.call('ZADD', set, 0, member)
           redis.call('ZREMRANGEBYLEX', set, '-', '(' .. string.format('%.0f', now - ${RETENTION_MS} - ${RETENTION_MS}))
@@ -49,33 +65,64 @@ export const FILE = `
     end
   end`;
 
-/** Reads the record of `key` into a list of texts, an empty one for what it does not have. In front of it: NOW. */
+/** Reads the record of `key` into a list of texts, an empty one for what it does not have. In front of it: NOW, `base`. */
 const READ_RECORD = `
+  ${JOURNAL_ASKED}
   local function record(key)
-    local found = redis.call('HMGET', key, 'state', 'whose', 'lease', 'asked', 'askedAt', 'sentAt', 'wall', 'bootId', 'bootMs',
-      'settledAt', 'attempts', 'kind', 'status', 'text', 'input')
+    local found = redis.call('HMGET', key, 'state', 'whose', 'lease', 'askedAt', 'sentAt', 'wall', 'bootId', 'bootMs',
+      'attempts', 'kind', 'status', 'text', 'input', 'line', 'past')
     if not found[1] then return false end
     found[2] = found[2] or '?'
+    found[14] = lineOf(found[14], found[15])
+    local asked = begun(found[14])
     for field = 1, 15 do found[field] = found[field] or '' end
-    found[16] = string.format('%.0f', now)
-    found[17] = string.match(key, '[^:]*$')
+    found[16] = asked or ''
+    found[17] = string.format('%.0f', now)
+    found[18] = string.match(key, '[^:]*$')
     return found
   end`;
 
 /** KEYS: record. */
-const READ = script(`${NOW} ${READ_RECORD}
+const READ = script(`${NOW} ${HERE} ${READ_RECORD}
   return record(KEYS[1])`);
 
-/** KEYS: the name of a record by its transaction. */
-const READ_BY_TRANSACTION = script(`${NOW} ${READ_RECORD}
-  local hash = redis.call('GET', KEYS[1])
-  return hash and record(string.match(KEYS[1], '^(.*:)transaction:') .. hash)`);
+/** Ms of a day. */
+const DAY = 24 * 60 * 60 * 1000;
+
+/**
+ * Defines `index(day)`: where the hashes of records are found by the transactions that became known on this day. A hash in Redis
+ * that is small takes a third of the room of as many keys; each goes as a whole, once its records have gone.
+ *
+ * In front of it: NOW, `base`, and the part as `part`.
+ */
+const INDEX = `
+  local today = math.floor(now / ${DAY})
+  local function index(day) return base .. 'transactions:' .. string.format('%.0f', day) .. ':' .. part end`;
+
+/** Defines `named(id, part)`, which lets the record be found by its transaction. In front of it: NOW, HERE. */
+export const NAMED = `
+  local function named(id, part)
+    ${INDEX}
+    redis.call('HSET', index(today), id, hash)
+    redis.call('PEXPIRE', index(today), ${RETENTION_MS + 2 * DAY})
+  end`;
+
+/** KEYS: record of any name, for the client. ARGV: transaction, its part. */
+const READ_BY_TRANSACTION = script(`${NOW} ${HERE} ${READ_RECORD}
+  local part = ARGV[2]
+  ${INDEX}
+  for day = today + 1, today - ${RETENTION_MS / DAY + 1}, -1 do
+    local found = redis.call('HGET', index(day), ARGV[1])
+    if found then return record(base .. found) end
+  end`);
 
 /**
  * KEYS: sets. ARGV: prefix of the client's keys, where to begin, where to end, limit, whether the oldest come first. Returns the
  * place where it ended, empty where nothing is left, then records.
  */
-const SEARCH = script(`${NOW} ${READ_RECORD}
+const SEARCH = script(`${NOW}
+  local base = ARGV[1]
+  ${READ_RECORD}
   local limit, isBack = tonumber(ARGV[4]), ARGV[5] == '1'
   local members = {}
   for _, set in ipairs(KEYS) do
@@ -98,12 +145,8 @@ const SEARCH = script(`${NOW} ${READ_RECORD}
 const ID_KEY = script(`
   return redis.call('GET', KEYS[1]) or (redis.call('SET', KEYS[1], ARGV[1]) and ARGV[1])`);
 
-/** The prefix of a client's keys; its id is their hash tag, so that a Cluster keeps them together. */
-export const keysOf = (clientId: string): string => `pasarela:money:{${clientId}}:`;
-
-/** Where the hash of a record is found by its transaction. */
-export const transactionKey = (clientId: string, transactionId: string): string =>
-  `${keysOf(clientId)}transaction:${transactionId.toLowerCase()}`;
+/** What {@link NAMED} takes. */
+export const transactionName = (id: string): [string, string] => [packed(id.toLowerCase()), partOf(id)];
 
 /** Reads the records of payments that the scripts of {@link openRedisRecords} write. */
 export class RedisPayments {
@@ -115,13 +158,14 @@ export class RedisPayments {
     this.#clocks = clocks;
   }
 
-  async read({ clientId, hash }: RecordName): Promise<PaymentRecord | undefined> {
-    return this.#record(await runScript(this.#redis, READ, [keysOf(clientId) + hash], []));
+  async read(name: RecordName): Promise<PaymentRecord | undefined> {
+    return this.#record(await runScript(this.#redis, READ, [keyOf(name)], []));
   }
 
   async byTransaction(clientId: string, transactionId: string): Promise<PaymentRecord | undefined> {
-    const key = transactionKey(clientId, transactionId);
-    return this.#record(await runScript(this.#redis, READ_BY_TRANSACTION, [key], []));
+    const any = keyOf({ clientId, hash: 'any' });
+    const name = transactionName(transactionId);
+    return this.#record(await runScript(this.#redis, READ_BY_TRANSACTION, [any], name));
   }
 
   async search(search: PaymentSearch): Promise<PaymentsFound> {
@@ -149,9 +193,12 @@ export class RedisPayments {
     if (!Array.isArray(reply)) return undefined;
     // READ_RECORD returns so many texts.
     const fields = reply as string[];
-    const [state, whose, lease, asked = '', askedAt, sentAt = '', wall = '', bootId = '', bootMs] = fields;
-    const [settledAt = '', attempts = '', kind = '', status, text = '', input = '', now, hash = ''] =
+    const [state, whose, lease, askedAt, , wall = '', bootId = '', bootMs] = fields;
+    const [kind = '', status, text = '', input = '', line = '', past = '', asked, now, hash = ''] =
       fields.slice(9);
+    const begunAt = line === '' ? 0 : partsOf(line)[0];
+    const [sentAt = '', settledAt = '', attempts = ''] =
+      past === '' ? [fields[4], '', fields[8]] : timesOf(past);
     const stamp = { wall: wall === '' ? this.#clocks.now() : Number(wall), bootId, bootMs: Number(bootMs) };
     const ageMs = Math.max(Number(now) - Number(sentAt), ageOf(stamp, this.#clocks));
     return {
@@ -161,13 +208,20 @@ export class RedisPayments {
       asked: readAsked(asked, input),
       state: state as PaymentRecord['state'],
       isHeld: state !== 'answered' && Number(lease) > Number(now),
-      createdAt: Number(askedAt === '' ? sentAt : askedAt),
+      createdAt: askedAt === '' ? begunAt || Number(sentAt) : Number(askedAt),
       sent: sentAt === '' ? null : { sentAt: Number(sentAt), ageMs },
       settledAt: settledAt === '' ? null : Number(settledAt),
       attempts: Number(attempts === '' ? (sentAt === '' ? 0 : 1) : attempts),
       answer: kind === '' ? null : storedAnswer([kind, String(status), text]),
     };
   }
+}
+
+/** Times of a settled record: when it was sent and settled, counted from its line in the journal where it has one; and attempts. */
+function timesOf(past: string): string[] {
+  const [line = '', sentAt = '', settledAt, attempts = ''] = past.split(',');
+  const since = line === '' ? 0 : partsOf(line)[0];
+  return [sentAt === '' ? '' : String(since + Number(sentAt)), String(since + Number(settledAt)), attempts];
 }
 
 export function storedAnswer([kind, status, text]: string[]): NonNullable<PaymentRecord['answer']> {

@@ -6,9 +6,15 @@ import { connectRedis, type RedisClient } from '../redis/connection.ts';
 import { DurableWrites } from '../redis/durable-write.ts';
 import { logOutages } from '../redis/outages.ts';
 import { runScript, type Script, withoutCommand } from '../redis/script.ts';
-
-import { writtenAsked } from './asked.ts';
-import type { RecordName } from './intent.ts';
+import {
+  answeredLine,
+  askedLine,
+  JOURNAL_RETENTION_MS,
+  type NextLine,
+  nothingMovedLine,
+  retriedLine,
+  sentLine,
+} from './journal.ts';
 import { ageOf, type Clocks, stampOf, systemClocks } from './lived-time.ts';
 import {
   type Claimed,
@@ -19,8 +25,10 @@ import {
   StoreUnavailableError,
 } from './record.ts';
 import { ledgerOf, RedisHolds } from './redis-holds.ts';
+import { RedisJournal } from './redis-journal.ts';
+import { CLIENTS, keyOf } from './redis-keys.ts';
 import { RedisMarks } from './redis-marks.ts';
-import { keysOf, RedisPayments, storedAnswer, transactionKey } from './redis-payments.ts';
+import { RedisPayments, storedAnswer, transactionName } from './redis-payments.ts';
 import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './redis-scripts.ts';
 
 /** A step that has no reply by then has failed, in ms. */
@@ -39,11 +47,13 @@ const LOOK_EVERY_MS = 10_000;
  *
  * @param url as {@link connectRedis} takes it.
  * @param dataDir where it is kept how far Redis had come (redis-marks.ts)
+ * @param journalMs how long lines of the journal are kept, in ms
  */
 export async function openRedisRecords(
   url: string,
   dataDir: string,
   logger: Logger,
+  journalMs = JOURNAL_RETENTION_MS,
   clocks: Clocks = systemClocks(),
 ): Promise<MoneyRecords> {
   const redis = connectRedis(url, {
@@ -62,6 +72,15 @@ export async function openRedisRecords(
   const marks = new RedisMarks(join(dataDir, 'payments.marks.json'));
   const holds = new RedisHolds(redis, marks);
   const payments = new RedisPayments(redis, clocks);
+  const journal = new RedisJournal(redis);
+  const known = new Set<string>();
+  /** Notes that there is such a client. Its payments do not wait for that, and the next one tries again where it fails. */
+  const note = (clientId: string): void => {
+    if (known.has(clientId)) return;
+    known.add(clientId);
+    redis.sadd(CLIENTS, clientId).catch(() => known.delete(clientId));
+  };
+  const clients = async () => [...new Set([...(await redis.smembers(CLIENTS)), ...marks.clients])];
   // Without an answer what was known last stands.
   const look = async (): Promise<void> => {
     await Promise.allSettled([writes.look(redis), holds.look()]);
@@ -87,13 +106,13 @@ export async function openRedisRecords(
   };
 
   return {
-    claim: async (name, { owner, inputHash, leaseMs, keyOwner, twin, isCustomers, asked }) => {
+    claim: async (name, wanted) => {
+      const { owner, inputHash, leaseMs, keyOwner, twin, isCustomers, asked, requestId = '' } = wanted;
+      note(name.clientId);
       const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
-      const whose = [keyOwner, name.hash, isCustomers ? 1 : 0, writtenAsked(asked, inputHash)];
-      return claimed(
-        await run('claim', CLAIM, keys, owner, inputHash, leaseMs, RETENTION_MS, ...whose),
-        clocks,
-      );
+      const line = askedLine(asked, inputHash, name, requestId);
+      const args = [owner, inputHash, leaseMs, RETENTION_MS, keyOwner, name.hash, isCustomers ? 1 : 0, line];
+      return claimed(await run('claim', CLAIM, keys, ...args, journalMs), clocks);
     },
     markSent: async (name, owner, body) => {
       const { clientId } = name;
@@ -101,7 +120,7 @@ export async function openRedisRecords(
       const { epoch, sent } = marks.of(clientId);
       const { wall, bootId, bootMs } = stampOf(clocks);
       const keys = [keyOf(name), ledgerOf(clientId)];
-      const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs];
+      const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
       const reply = await write('sent', SENT, keys, ...args);
       if (!Array.isArray(reply)) return false;
       if (reply[0] === 'held') {
@@ -114,21 +133,29 @@ export async function openRedisRecords(
     renew: async (name, owner, leaseMs) => {
       await run('renew', RENEW, [keyOf(name)], owner, leaseMs);
     },
-    answer: async (name, inputHash, { kind, status, text }, transactionId) => {
-      const keys = [keyOf(name), transactionKey(name.clientId, transactionId ?? '')];
-      const isNamed = transactionId === undefined ? 0 : 1;
-      await write('answer', ANSWER, keys, inputHash, kind, status, text, RETENTION_MS, isNamed);
+    answer: async (name, inputHash, answer, transactionId, code) => {
+      const { kind, status, text } = answer;
+      const line = partsOf(answeredLine(answer, transactionId, code));
+      const named = transactionId === undefined ? [] : transactionName(transactionId);
+      const args = [inputHash, kind, status, text, RETENTION_MS, ...line, ...named];
+      await write('answer', ANSWER, [keyOf(name)], ...args);
     },
-    sentAgain: async (name) => {
-      await run('sentAgain', SENT_AGAIN, [keyOf(name)]);
+    sentAgain: async (name, requestId = '') => {
+      await run('sentAgain', SENT_AGAIN, [keyOf(name)], ...partsOf(retriedLine(requestId)));
     },
     read: (name) => reading('read', payments.read(name)),
     readByTransaction: (clientId, id) => reading('read', payments.byTransaction(clientId, id)),
     search: (search) => reading('search', payments.search(search)),
-    clients: async () => marks.clients,
+    clients: () => reading('clients', clients()),
+    journal: {
+      clients: () => reading('journal', clients()),
+      head: (clientId) => reading('journal', journal.head(clientId)),
+      read: (clientId, after, limit) => reading('journal', journal.read(clientId, after, limit)),
+      lines: (clientId, ids) => reading('journal', journal.lines(clientId, ids)),
+    },
     idKey: (clientId) => reading('idKey', payments.idKey(clientId)),
     release: async (name, owner) => {
-      await write('release', RELEASE, [keyOf(name)], owner);
+      await write('release', RELEASE, [keyOf(name)], owner, ...partsOf(nothingMovedLine));
     },
     isAvailable: () =>
       writes.look(redis).then(
@@ -162,7 +189,7 @@ function unavailable(step: string, cause: unknown): StoreUnavailableError {
   return new StoreUnavailableError(step, withoutCommand(cause));
 }
 
-const keyOf = ({ clientId, hash }: RecordName): string => keysOf(clientId) + hash;
+const partsOf = ({ letter, rest }: NextLine): [string, string] => [letter, rest];
 
 function claimed(reply: unknown, clocks: Clocks): Claimed {
   // CLAIM returns an array of strings, a state first.

@@ -1,18 +1,24 @@
 import { durableScript } from '../redis/durable-write.ts';
 import { script } from '../redis/script.ts';
-import { FILE } from './redis-payments.ts';
+import { JOURNAL } from './redis-journal.ts';
+import { FILE, HERE, NAMED } from './redis-payments.ts';
 import { NOW } from './redis-time.ts';
 
 /**
  * KEYS: record, twin. ARGV: owner, input hash, lease, retention (both in ms), owner of the key, hash of the record, whether it
- * is a customer's, what is asked for as JSON. Returns a state of `Claimed` and the fields that belong to it.
+ * is a customer's, the line that begins it in the journal, how long lines are kept. Returns a state of `Claimed` and the fields that
+ * belong to it.
  *
- * A twin names the record of a customer. It is of the same client, and so in the same slot.
+ * A twin names the record of a customer. It is of the same client, and so in the same slot; the journal is as well.
  */
-export const CLAIM = script(`${NOW}
-  local key = KEYS[1]
-  ${FILE}
-  local state, owner, lease, input, whose = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'lease', 'input', 'whose'))
+export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL}
+  local state, owner, lease, input, whose, line, past =
+    unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'lease', 'input', 'whose', 'line', 'past'))
+  local function begin()
+    line = journal(ARGV[8])
+    cut(ARGV[9])
+    redis.call('HSET', KEYS[1], 'line', line)
+  end
   local free = owner == ARGV[1] or (lease and tonumber(lease) <= now)
   local untilThen = string.format('%.0f', now + ARGV[3])
   if whose and whose ~= ARGV[5] then return {'not-yours'} end
@@ -31,15 +37,17 @@ export const CLAIM = script(`${NOW}
         if theirs == 'sent' then return {'customers'} end
       end
     end
-    redis.call('HSET', KEYS[1], 'state', 'claimed', 'owner', ARGV[1], 'input', ARGV[2], 'lease', untilThen, 'whose', ARGV[5],
-      'asked', ARGV[8], 'askedAt', string.format('%013.0f', now))
+    -- A claim that is repeated by its owner has its line.
+    if not line or owner ~= ARGV[1] or input ~= ARGV[2] then begin() end
+    redis.call('HSET', KEYS[1], 'state', 'claimed', 'owner', ARGV[1], 'input', ARGV[2], 'lease', untilThen, 'whose', ARGV[5])
     redis.call('PEXPIRE', KEYS[1], ARGV[4])
     return {'claimed'}
   end
   if input ~= ARGV[2] then return {'other-input'} end
-  if state ~= 'claimed' and redis.call('HEXISTS', KEYS[1], 'asked') == 0 then
+  if state ~= 'claimed' and not lineOf(line, past) then
     local sentAt = redis.call('HGET', KEYS[1], 'sentAt')
-    redis.call('HSET', KEYS[1], 'asked', ARGV[8], 'askedAt', string.format('%013.0f', tonumber(sentAt or now)))
+    begin()
+    redis.call('HSET', KEYS[1], 'askedAt', string.format('%013.0f', tonumber(sentAt or now)))
     local kind = redis.call('HGET', KEYS[1], 'kind')
     file((kind == 'done' or kind == 'refused') and kind or 'open')
   end
@@ -65,23 +73,25 @@ const COMPARE = `
   end`;
 
 /**
- * KEYS: record, ledger. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process.
+ * KEYS: record, ledger. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
+ * letter and rest of its line.
  * Returns the epoch and the count with this payment; 0 when the record is not the owner's; `held`, since when, and how many
  * payments are missing.
  */
-export const SENT = durableScript(`${NOW}
-  local state, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner'))
+export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
+  local state, owner, line = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'line'))
   if owner ~= ARGV[1] or state == 'answered' then return 0 end
   local ledger, knownEpoch, known = KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5])
   ${COMPARE}
   if held then return {'held', tostring(held), tostring(missing)} end
-  if state ~= 'sent' then sent = redis.call('HINCRBY', ledger, 'sent', 1) end
+  if state ~= 'sent' then
+    sent = redis.call('HINCRBY', ledger, 'sent', 1)
+    journal(ARGV[9] .. (line or (':' .. hash)) .. ARGV[10])
+  end
   redis.call('HSET', KEYS[1], 'state', 'sent', 'body', ARGV[2], 'sentAt', string.format('%.0f', now),
     'wall', ARGV[6], 'bootId', ARGV[7], 'bootMs', ARGV[8])
   redis.call('HSETNX', KEYS[1], 'attempts', 1)
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  local key = KEYS[1]
-  ${FILE}
   file('open')
   return {'sent', epoch, sent}`);
 
@@ -103,40 +113,49 @@ export const RENEW = script(`${NOW}
     redis.call('HSET', KEYS[1], 'lease', string.format('%.0f', now + ARGV[2]))
   end`);
 
-/** KEYS: record. Counts that the same was sent once more. */
-export const SENT_AGAIN = script(`
-  if redis.call('EXISTS', KEYS[1]) == 1 then
+/** KEYS: record. ARGV: letter and rest of its line. Counts that the same was sent once more. */
+export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
+  local state, past, line = unpack(redis.call('HMGET', KEYS[1], 'state', 'past', 'line'))
+  if state and not past then
+    journal(ARGV[1] .. (line or (':' .. hash)) .. ARGV[2])
     redis.call('HSETNX', KEYS[1], 'attempts', 1)
     redis.call('HINCRBY', KEYS[1], 'attempts', 1)
   end`);
 
 /**
- * KEYS: record, its name by the transaction. ARGV: input hash, kind, status, text, retention, whether there is a transaction.
- * What is settled is only kept for longer.
+ * KEYS: record. ARGV: input hash, kind, status, text, retention, letter and rest of its line, then its transaction and the part that
+ * is in, where there is one. What is settled is only kept for longer.
+ *
+ * What is settled is written anew: a hash of Redis keeps the room of fields that it once had. The fields that a version before
+ * reads of it are as they were.
  */
-export const ANSWER = durableScript(`${NOW}
-  local state, input, kind = unpack(redis.call('HMGET', KEYS[1], 'state', 'input', 'kind'))
+export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
+  local state, input, kind, whose, line, askedAt, sentAt, attempts =
+    unpack(redis.call('HMGET', key, 'state', 'input', 'kind', 'whose', 'line', 'askedAt', 'sentAt', 'attempts'))
   if state and input ~= ARGV[1] then return end
-  local key = KEYS[1]
-  ${FILE}
   if not (state == 'answered' and kind ~= 'unknown') then
-    redis.call('HSET', KEYS[1], 'state', 'answered', 'input', ARGV[1], 'kind', ARGV[2], 'status', ARGV[3], 'text', ARGV[4])
+    if kind ~= ARGV[2] then journal(ARGV[6] .. (line or (':' .. hash)) .. ARGV[7]) end
+    local fields = {'state', 'answered', 'input', ARGV[1], 'kind', ARGV[2], 'status', ARGV[3], 'text', ARGV[4]}
     if ARGV[2] ~= 'unknown' then
-      redis.call('HSET', KEYS[1], 'settledAt', string.format('%.0f', now))
-      -- Nothing is sent any more, and nobody holds the key.
-      redis.call('HDEL', KEYS[1], 'body', 'owner', 'lease', 'wall', 'bootId', 'bootMs')
-      file(ARGV[2])
+      redis.call('DEL', key)
+      local begunAt = line and string.match(line, '^%d+') or 0
+      local function since(time) return time and string.format('%.0f', time - begunAt) or '' end
+      local past = (line or '') .. ',' .. since(sentAt) .. ',' .. since(now) .. ',' .. (attempts or '')
+      for name, value in pairs({past = past, whose = whose, askedAt = askedAt}) do
+        if value then fields[#fields + 1], fields[#fields + 2] = name, value end
+      end
     end
-    if ARGV[6] == '1' then redis.call('SET', KEYS[2], hash, 'PX', ARGV[5]) end
+    redis.call('HSET', key, unpack(fields))
+    if ARGV[2] ~= 'unknown' then file(ARGV[2]) end
+    if ARGV[8] then named(ARGV[8], ARGV[9]) end
   end
-  redis.call('PEXPIRE', KEYS[1], ARGV[5])`);
+  redis.call('PEXPIRE', key, ARGV[5])`);
 
-/** KEYS: record. ARGV: owner. */
-export const RELEASE = durableScript(`${NOW}
-  local key = KEYS[1]
-  ${FILE}
-  local state, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner'))
+/** KEYS: record. ARGV: owner, letter and rest of its line. */
+export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
+  local state, owner, line = unpack(redis.call('HMGET', key, 'state', 'owner', 'line'))
   if owner == ARGV[1] and state ~= 'answered' then
+    journal(ARGV[2] .. (line or (':' .. hash)) .. ARGV[3])
     file('none')
-    redis.call('DEL', KEYS[1])
+    redis.call('DEL', key)
   end`);

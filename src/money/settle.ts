@@ -95,7 +95,7 @@ async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<Money
   for (let repeat = 0; ; repeat += 1) {
     const number = repeat + (fresh ? 1 : 2);
     // Nothing hangs on the number, so that nothing waits for it.
-    if (number > 1) void call.records.sentAgain(call.name).catch(() => undefined);
+    if (number > 1) void call.records.sentAgain(call.name, order.requestId).catch(() => undefined);
     const happened = await send(call, sent.body, number);
     const outcome = outcomeOf(order.mutation, fresh && repeat === 0, happened, readingOf(call));
     if (outcome.kind === 'nothing-moved') return free(call, { kind: 'nothing-moved', because: happened });
@@ -272,7 +272,9 @@ function store(
   const answer = { kind, status, text };
   const id = kind === 'done' ? Object(body)['id'] : undefined;
   const transactionId = typeof id === 'string' ? id : undefined;
-  return persistence.persist('answer', () => records.answer(name, order.inputHash, answer, transactionId));
+  const code = kind === 'refused' ? readable(call, () => order.calls.codeOf({ status, text, body }), '') : '';
+  const step = () => records.answer(name, order.inputHash, answer, transactionId, code);
+  return persistence.persist('answer', step);
 }
 
 /** Forgets the key, which this call took afresh: nothing moved, and the next call may try afresh. */

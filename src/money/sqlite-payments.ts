@@ -29,6 +29,7 @@ export const PAYMENT_COLUMNS = {
   settled_at: 'INTEGER',
   attempts: 'INTEGER',
   transaction_id: 'TEXT',
+  line: 'TEXT',
 } as const;
 
 /** How a row tells the time. */

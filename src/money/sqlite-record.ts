@@ -3,8 +3,18 @@ import { clock } from '../common/clock.ts';
 import { makePrivate } from '../common/private-file.ts';
 import { RunningClock } from '../common/running-clock.ts';
 import { transaction } from '../common/sqlite-transaction.ts';
-import { writtenAsked } from './asked.ts';
+import { listedAsked } from './asked.ts';
 import type { RecordName } from './intent.ts';
+import {
+  answeredLine,
+  askedLine,
+  JOURNAL_RETENTION_MS,
+  type NextLine,
+  nextLine,
+  nothingMovedLine,
+  retriedLine,
+  sentLine,
+} from './journal.ts';
 import { ageOf, type Clocks, stampOf, systemBootClock } from './lived-time.ts';
 import {
   type Claim,
@@ -15,14 +25,15 @@ import {
   type Sent,
   StoreUnavailableError,
 } from './record.ts';
+import { SqliteJournal } from './sqlite-journal.ts';
 import { SqliteLedger } from './sqlite-ledger.ts';
 import { PAYMENT_COLUMNS, SqlitePayments, storedAnswer } from './sqlite-payments.ts';
 
 /** How long a step waits for another process that is writing, in ms. The wait blocks this process. */
 const BUSY_TIMEOUT_MS = 500;
 
-/** As much as a request and its answer take, in bytes, with room to spare. */
-const PROBE_BYTES = 16 * 1024;
+/** As much as a request, its answer and their lines in the journal take, in bytes, with room to spare. */
+const PROBE_BYTES = 32 * 1024;
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS intent (
@@ -65,6 +76,7 @@ const SET_BACK_MS = 10 * 60 * 1000;
  * @param now milliseconds since 1970
  * @param monotonic milliseconds since any moment, never set
  * @param boot the kernel's clock; undefined where there is none
+ * @param journalMs how long lines of the journal are kept, in ms
  * @throws whatever `node:sqlite` throws when the file cannot be opened: a gateway that cannot keep records must not start.
  */
 export function openSqliteRecords(
@@ -72,36 +84,41 @@ export function openSqliteRecords(
   now: () => number = () => clock.now(),
   monotonic?: () => number,
   boot = systemBootClock(),
+  journalMs = JOURNAL_RETENTION_MS,
 ): MoneyRecords {
   const clocks: Clocks = { now, boot };
   makePrivate(path);
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-  const { clock, ledger, payments } = transaction(db, () => {
+  const { clock, journal, ledger, payments } = transaction(db, () => {
     db.exec(SCHEMA);
     addColumns(db);
     const clock = new RunningClock(db, now, monotonic);
     const sendingOf = (row: Record<string, unknown>) => sending(row, clocks, clock.now());
     const payments = new SqlitePayments(db, { now: () => clock.now(), sending: sendingOf });
-    return { clock, payments, ledger: new SqliteLedger(db, path, now()) };
+    const journal = new SqliteJournal(db, now, journalMs);
+    return { clock, journal, payments, ledger: new SqliteLedger(db, path, now()) };
   });
 
   const read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
   const expire = db.prepare('DELETE FROM intent WHERE expires_at <= ?');
   const take = db.prepare(`
     INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, expires_at, key_owner, twin, asked, asked_at,
-      operation, customer_id)
+      operation, customer_id, line)
     VALUES (:clientId, :hash, 'claimed', :owner, :leaseUntil, :inputHash, :expiresAt, :keyOwner, :twin, :asked, :askedAt,
-      :operation, :customerId)
+      :operation, :customerId, :line)
     ON CONFLICT DO UPDATE SET
       key_owner = excluded.key_owner, twin = excluded.twin, owner = excluded.owner, lease_until = excluded.lease_until,
       input_hash = excluded.input_hash, expires_at = excluded.expires_at, asked = excluded.asked,
-      asked_at = excluded.asked_at, operation = excluded.operation, customer_id = excluded.customer_id`);
+      asked_at = excluded.asked_at, operation = excluded.operation, customer_id = excluded.customer_id,
+      line = excluded.line`);
   const describe = db.prepare(`
-    UPDATE intent SET asked = :asked, asked_at = coalesce(sent_at, :askedAt), operation = :operation, customer_id = :customerId
+    UPDATE intent SET asked = :asked, asked_at = coalesce(sent_at, :askedAt), operation = :operation, customer_id = :customerId,
+      line = :line
     WHERE client_id = :clientId AND hash = :hash AND asked IS NULL`);
   const countAgain = db.prepare(
-    'UPDATE intent SET attempts = coalesce(attempts, 1) + 1 WHERE client_id = ? AND hash = ?',
+    `UPDATE intent SET attempts = coalesce(attempts, 1) + 1
+    WHERE client_id = ? AND hash = ? AND (state <> 'answered' OR answer_kind = 'unknown')`,
   );
   const takeOver = db.prepare(
     'UPDATE intent SET owner = ?, lease_until = ? WHERE client_id = ? AND hash = ?',
@@ -139,14 +156,25 @@ export function openSqliteRecords(
     return row['state'] === 'sent' ? { state: 'customers', answer: undefined } : undefined;
   };
 
-  const claim = ({ clientId, hash }: RecordName, wanted: Claim): Claimed => {
+  /** Adds the line that goes on with a payment. */
+  const goOn = ({ clientId, hash }: RecordName, line: NextLine): void => {
+    const begun = read.get(clientId, hash)?.['line'];
+    journal.add(clientId, nextLine(line, typeof begun === 'string' ? begun : undefined, hash));
+  };
+
+  const claim = (name: RecordName, wanted: Claim): Claimed => {
+    const { clientId, hash } = name;
     const { owner, inputHash, leaseMs, keyOwner, isCustomers } = wanted;
-    const { operation, customerId } = wanted.asked;
-    const shown = {
-      asked: writtenAsked(wanted.asked, inputHash),
-      askedAt: clocks.now(),
-      operation,
-      customerId,
+    /** Adds the line that begins the payment. */
+    const begin = () => {
+      journal.cut(clientId);
+      return {
+        asked: JSON.stringify(listedAsked(wanted.asked, inputHash)),
+        askedAt: clocks.now(),
+        operation: wanted.asked.operation,
+        customerId: wanted.asked.customerId,
+        line: journal.add(clientId, askedLine(wanted.asked, inputHash, name, wanted.requestId ?? '')),
+      };
     };
     const at = clock.now();
     const leaseUntil = leaseEnd(at, leaseMs);
@@ -160,11 +188,16 @@ export function openSqliteRecords(
       if (twins !== undefined) return twins;
       const twin = isCustomers ? wanted.twin : null;
       const expiresAt = at + RETENTION_MS;
-      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt, keyOwner, twin, ...shown });
+      // A claim that is repeated by its owner has its line.
+      if (row?.['owner'] === owner && row['input_hash'] === inputHash) {
+        takeOver.run(owner, leaseUntil, clientId, hash);
+        return { state: 'claimed' };
+      }
+      take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt, keyOwner, twin, ...begin() });
       return { state: 'claimed' };
     }
     if (row['input_hash'] !== inputHash) return { state: 'other-input' };
-    if (row['asked'] === null) describe.run({ clientId, hash, ...shown });
+    if (row['asked'] === null) describe.run({ clientId, hash, ...begin() });
     if (row['state'] === 'answered') return { state: 'answered', answer: storedAnswer(row) };
     if (row['state'] === 'claimed' || !free) return { state: 'busy' };
     takeOver.run(owner, leaseUntil, clientId, hash);
@@ -180,6 +213,15 @@ export function openSqliteRecords(
     }
   };
 
+  /** Reads, and locks nobody out. */
+  const look = async <T>(name: string, read: () => T): Promise<T> => {
+    try {
+      return read();
+    } catch (cause) {
+      throw new StoreUnavailableError(name, cause);
+    }
+  };
+
   return {
     claim: (name, wanted) => step('claim', () => claim(name, wanted)),
     markSent: async ({ clientId, hash }, owner, body) => {
@@ -188,7 +230,10 @@ export function openSqliteRecords(
         const sentClock = clock.now();
         const expiresAt = sentClock + RETENTION_MS;
         const values = { clientId, hash, owner, body, ...stampOf(clocks), sentClock, expiresAt };
-        return Number(markSent.run(values).changes) === 1 ? ledger.count() : undefined;
+        const wasSent = read.get(clientId, hash)?.['state'] === 'sent';
+        if (Number(markSent.run(values).changes) !== 1) return undefined;
+        if (!wasSent) goOn({ clientId, hash }, sentLine);
+        return ledger.count();
       });
       if (mark !== undefined) ledger.tell(mark);
       return mark !== undefined;
@@ -197,25 +242,40 @@ export function openSqliteRecords(
       step('renew', () => {
         renew.run(leaseEnd(clock.now(), leaseMs), clientId, hash, owner);
       }),
-    answer: ({ clientId, hash }, inputHash, { kind, status, text }, transactionId) =>
+    answer: (name, inputHash, told, transactionId, code) =>
       step('answer', () => {
+        const { clientId, hash } = name;
+        const { kind, status, text } = told;
         const expiresAt = clock.now() + RETENTION_MS;
         const settledAt = kind === 'unknown' ? null : clocks.now();
         const named = { settledAt, transactionId: transactionId?.toLowerCase() ?? null };
-        answer.run({ clientId, hash, inputHash, kind, status, text, expiresAt, ...named });
+        const before = read.get(clientId, hash)?.['answer_kind'];
+        const values = { clientId, hash, inputHash, kind, status, text, expiresAt, ...named };
+        const isNews = Number(answer.run(values).changes) === 1 && before !== kind;
+        if (isNews) goOn(name, answeredLine(told, transactionId, code));
       }),
-    sentAgain: ({ clientId, hash }) =>
+    sentAgain: (name, requestId = '') =>
       step('sentAgain', () => {
-        countAgain.run(clientId, hash);
+        const { changes } = countAgain.run(name.clientId, name.hash);
+        if (Number(changes) === 1) goOn(name, retriedLine(requestId));
       }),
     read: (name) => step('read', () => payments.read(name)),
     readByTransaction: (clientId, id) => step('read', () => payments.byTransaction(clientId, id)),
     search: (search) => step('search', () => payments.search(search)),
-    clients: () => step('clients', () => payments.clients()),
+    clients: () => look('clients', () => [...new Set([...payments.clients(), ...journal.clients()])]),
+    journal: {
+      clients: () => look('journal', () => journal.clients()),
+      head: (clientId) => look('journal', () => journal.head(clientId)),
+      read: (clientId, after, limit) => look('journal', () => journal.read(clientId, after, limit)),
+      lines: (clientId, ids) => look('journal', () => journal.lines(clientId, ids)),
+    },
     idKey: (clientId) => step('idKey', () => payments.idKey(clientId)),
-    release: ({ clientId, hash }, owner) =>
+    release: (name, owner) =>
       step('release', () => {
-        release.run(clientId, hash, owner);
+        const row = read.get(name.clientId, name.hash);
+        if (row?.['owner'] !== owner || row['state'] === 'answered') return;
+        goOn(name, nothingMovedLine);
+        release.run(name.clientId, name.hash, owner);
       }),
     isAvailable: () =>
       step('probe', () => probe.run()).then(

@@ -102,6 +102,7 @@ async function pay(
       attemptOf(await send(body, renewal(mutation, number), namedAfter), number),
     compare: (answer) => compare(ordered, answer),
     isServiceError: isDocumentedError,
+    codeOf: codeBy(TRANSFER_RULES),
   };
   const order = { ...intentOf(payment, context), mutation, calls };
   const { answer, replayed } = await execute(order, context, TRANSFER_RULES);
@@ -111,7 +112,7 @@ async function pay(
 /** What every order says of itself. */
 export const intentOf = (
   { key, inputHash, body, shown }: Payment,
-  { identity: { caller, requestedBy } }: Context,
+  { identity: { caller, requestedBy }, requestId }: Context,
 ) => ({
   clientId: caller.clientId,
   customerId: caller.customerId,
@@ -120,7 +121,14 @@ export const intentOf = (
   inputHash,
   body,
   shown: { ...shown, requestedBy },
+  requestId,
 });
+
+/** What the caller is told of a refusal in one word, for the journal. */
+export const codeBy =
+  (rules: RefusalRules): MoneyCalls['codeOf'] =>
+  ({ status, body, text }) =>
+    refusalError(readRefusal(status, body), text, rules).code;
 
 /**
  * Carries an order out and tells which of three it is.

@@ -6,7 +6,7 @@ import { isDocumentedError } from '../upstream/call/documented-error.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
-import { attemptOf, execute, intentOf, renewal, transactionIn } from './payment.ts';
+import { attemptOf, codeBy, execute, intentOf, renewal, transactionIn } from './payment.ts';
 import { compare } from './payment-answer.ts';
 import { type RefundInput, refund } from './payment-input.ts';
 import { REFUND_RULES } from './payment-rules.ts';
@@ -54,6 +54,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
       attemptOf(await sendRefund(rest, transactionId, body, renewal(mutation, number)), number),
     compare: (answer) => compare({ mutation, clientId, amount, originalId: transactionId }, answer),
     isServiceError: isDocumentedError,
+    codeOf: codeBy(REFUND_RULES),
     isTransaction: ({ body }) => isTransaction(body),
     readOriginal: async () => {
       const read = await readOriginal(input, context);

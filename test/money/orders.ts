@@ -67,6 +67,7 @@ export function order(
         : { kind: 'differs', fields: ['amount'] };
     },
     isServiceError: isDocumentedError,
+    codeOf: () => 'A_CODE',
   };
   if (mutation !== 'refundTransaction') return { ...intent, mutation, calls };
   return {

@@ -7,6 +7,7 @@ import { inspect, promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { RecordName } from '../../src/money/intent.ts';
+import { JOURNAL_RETENTION_MS } from '../../src/money/journal.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
 import { type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
@@ -382,8 +383,11 @@ describe('the record over Redis', () => {
     const key = `pasarela:money:{${name.clientId}}:${name.hash}`;
     const ledger = `pasarela:money:{${name.clientId}}:ledger`;
     const done = `pasarela:money:{${name.clientId}}:payments:*:createMoneyOut:done`;
-    expect((await redis.admin.keys('*')).sort()).toEqual([ledger, key, done].sort());
+    const journal = ['journal', 'journal-head'].map((kept) => `pasarela:money:{${name.clientId}}:${kept}`);
+    const keys = [ledger, key, done, ...journal, 'pasarela:money:clients'];
+    expect((await redis.admin.keys('*')).sort()).toEqual(keys.sort());
     expect(await redis.admin.pttl(key)).toBeGreaterThan(RETENTION_MS - 60_000);
+    for (const kept of journal) expect(await redis.admin.pttl(kept)).toBeGreaterThan(JOURNAL_RETENTION_MS);
     await records.stop();
   });
 

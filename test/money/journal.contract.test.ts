@@ -1,0 +1,278 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
+import { inputHash, recordName } from '../../src/money/intent.ts';
+import { LEAST_JOURNAL_RETENTION_MS } from '../../src/money/journal.ts';
+import { JournalEntries } from '../../src/money/journal-entries.ts';
+import { type Anchor, verifyJournal } from '../../src/money/journal-verify.ts';
+import { openMoneyRecords } from '../../src/money/open.ts';
+import { createPayments } from '../../src/money/payments.ts';
+import type { MoneyRecords } from '../../src/money/record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { NOBODYS, SHOWN } from './orders.ts';
+import { STORES, type Store } from './stores.ts';
+
+const DONE = { kind: 'done', status: 201, text: '{}' } as const;
+const REFUSED = { kind: 'refused', status: 400, text: '{}' } as const;
+const UNKNOWN = { kind: 'unknown', status: 409, text: '{}' } as const;
+
+/** The steps of one payment, each made as often as it is named. */
+async function make(
+  records: MoneyRecords,
+  clientId: string,
+  steps: readonly string[],
+  key: string = randomUUID(),
+) {
+  const name = recordName({ clientId, customerId: undefined, key });
+  const hash = inputHash('createMoneyOut', key);
+  const asked = { operation: 'createMoneyOut', customerId: null, ...SHOWN } as const;
+  const claim = { ...NOBODYS, owner: 'a', inputHash: hash, leaseMs: 0, asked, requestId: `request-${key}` };
+  for (const step of steps) {
+    if (step === 'claim') await records.claim(name, claim);
+    if (step === 'sent') await records.markSent(name, 'a', '{}');
+    if (step === 'again') await records.sentAgain(name, 'another-request');
+    if (step === 'done') await records.answer(name, hash, DONE, 'D37A5F10-0000-4000-8000-000000000001');
+    if (step === 'refused') await records.answer(name, hash, REFUSED, undefined, 'INSUFFICIENT_FUNDS');
+    if (step === 'unknown') await records.answer(name, hash, UNKNOWN);
+    if (step === 'release') await records.release(name, 'a');
+  }
+  return name;
+}
+
+const linesOf = (records: MoneyRecords, clientId: string) =>
+  records.journal.read(clientId, undefined, 10_000);
+const entriesOf = async (records: MoneyRecords, clientId: string) =>
+  new JournalEntries(records, clientId).of(await linesOf(records, clientId));
+const verify = (records: MoneyRecords, clientId: string, anchor?: Anchor) =>
+  verifyJournal(records.journal, clientId, anchor, () => {});
+
+describe.each(STORES)('the journal of payments, over %s', (_kind, makeStore) => {
+  let store: Store;
+  let one: MoneyRecords;
+  let other: MoneyRecords;
+  beforeAll(async () => {
+    store = await makeStore();
+    one = await store.open();
+    other = await store.open();
+  });
+  afterAll(async () => {
+    await one.stop();
+    await other.stop();
+    await store.close();
+  });
+
+  it.each([
+    [
+      ['claim', 'sent', 'done'],
+      ['asked', 'sent', 'done'],
+    ],
+    [
+      ['claim', 'sent', 'again', 'again', 'refused'],
+      ['asked', 'sent', 'retried', 'retried', 'refused'],
+    ],
+    [
+      ['claim', 'sent', 'unknown', 'done'],
+      ['asked', 'sent', 'unknown', 'done'],
+    ],
+    [
+      ['claim', 'release'],
+      ['asked', 'nothing_moved'],
+    ],
+    [
+      ['claim', 'sent', 'release', 'claim', 'sent', 'done'],
+      ['asked', 'sent', 'nothing_moved', 'asked', 'sent', 'done'],
+    ],
+    // What is repeated, and what changes nothing, has no line.
+    [
+      [
+        'claim',
+        'claim',
+        'sent',
+        'sent',
+        'claim',
+        'unknown',
+        'unknown',
+        'done',
+        'done',
+        'refused',
+        'release',
+        'again',
+      ],
+      ['asked', 'sent', 'unknown', 'done'],
+    ],
+    [['release', 'again', 'sent'], []],
+  ])('has one line for each of %j', async (steps, wanted) => {
+    const clientId = randomUUID();
+    const name = await make(one, clientId, steps);
+    const entries = await entriesOf(other, clientId);
+    expect(entries.map(({ step }) => step)).toEqual(wanted);
+    const paymentId = wanted.length === 0 ? null : await createPayments(one).idOf(name);
+    for (const entry of entries) {
+      expect(entry).toMatchObject({ clientId, paymentId, asked: { operation: 'createMoneyOut', ...SHOWN } });
+    }
+    expect(await verify(other, clientId)).toMatchObject({ lines: wanted.length, problem: undefined });
+  });
+
+  it('tells who asked, what was refused, and what was made', async () => {
+    const clientId = randomUUID();
+    await make(one, clientId, ['claim', 'sent', 'again', 'refused'], 'k-refused');
+    await make(one, clientId, ['claim', 'sent', 'done']);
+    const [asked, sent, retried, refused, , , done] = await entriesOf(other, clientId);
+    expect(asked).toMatchObject({ requestId: 'request-k-refused', status: null });
+    expect(sent).toMatchObject({ requestId: null });
+    expect(retried).toMatchObject({ requestId: 'another-request' });
+    expect(refused).toMatchObject({ code: 'INSUFFICIENT_FUNDS', status: 400, transactionId: null });
+    expect(done).toMatchObject({ code: null, status: 201 });
+    expect(done?.transactionId?.toLowerCase()).toBe('d37a5f10-0000-4000-8000-000000000001');
+    expect(done?.at).toBeGreaterThanOrEqual(asked?.at ?? Number.POSITIVE_INFINITY);
+  });
+
+  it('is told page by page, and of a line alone what its payment was', async () => {
+    const clientId = randomUUID();
+    await make(one, clientId, ['claim', 'sent', 'done']);
+    const [begun, ...later] = await linesOf(one, clientId);
+    expect(await one.journal.read(clientId, begun?.id, 1)).toEqual(later.slice(0, 1));
+    expect(await one.journal.lines(clientId, [begun?.id ?? '', '1-0'])).toEqual([begun, undefined]);
+    const [entry] = await new JournalEntries(one, clientId).of(later.slice(1));
+    expect(entry).toMatchObject({ step: 'done', asked: SHOWN });
+    expect(await one.journal.clients()).toContain(clientId);
+  });
+
+  it('is one chain, however many write at once, also while it is followed', async () => {
+    const clientId = randomUUID();
+    const many = Array.from({ length: 40 }, (_, index) =>
+      make(index % 2 === 0 ? one : other, clientId, ['claim', 'sent', 'done']),
+    );
+    expect((await verify(one, clientId)).problem).toBeUndefined();
+    await Promise.all(many);
+    const verdict = await verify(one, clientId);
+    expect(verdict).toMatchObject({ lines: 120, problem: undefined });
+    // Whoever has noted a line finds it.
+    const anchor = { id: verdict.last, digest: verdict.digest };
+    expect((await verify(one, clientId, anchor)).problem).toBeUndefined();
+    const forged = { ...anchor, digest: '0'.repeat(24) };
+    expect((await verify(one, clientId, forged)).problem).toEqual({ kind: 'unknown-anchor' });
+  });
+
+  it('has a line for an answer whose record was lost', async () => {
+    const clientId = randomUUID();
+    await make(one, clientId, ['done']);
+    expect(await entriesOf(one, clientId)).toMatchObject([{ step: 'done', asked: null }]);
+    expect((await entriesOf(one, clientId))[0]?.paymentId).toMatch(/^[\w-]{43}$/);
+  });
+});
+
+describe('a journal that somebody has meddled with', () => {
+  const clientId = randomUUID();
+  const head = `pasarela:money:{${clientId}}:journal-head`;
+  const stream = `pasarela:money:{${clientId}}:journal`;
+
+  it('is found out, over Redis', async () => {
+    await using redis = await startRedis();
+    const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+    for (let made = 0; made < 10; made += 1) await make(records, clientId, ['claim', 'sent', 'done']);
+    const lines = await redis.admin.xrange(stream, '-', '+');
+    const [kept, intact] = [await redis.admin.dump(stream), await redis.admin.dumpBuffer(stream)];
+    expect(kept).not.toBeNull();
+    const putBack = () => redis.admin.restore(stream, 0, intact, 'REPLACE');
+    const problem = async () => (await verify(records, clientId)).problem;
+
+    await redis.admin.xdel(stream, lines[13]?.[0] ?? '');
+    expect(await problem()).toMatchObject({ kind: 'broken', number: 14, id: lines[14]?.[0] });
+    await putBack();
+    await redis.admin.xdel(stream, lines[0]?.[0] ?? '');
+    expect(await problem()).toMatchObject({ kind: 'broken', number: 1 });
+    await putBack();
+    for (const [id] of lines.slice(27)) await redis.admin.xdel(stream, id);
+    expect(await problem()).toEqual({ kind: 'torn', missing: 3 });
+
+    // The chain goes on from what was there: the place shows all the same.
+    await make(records, clientId, ['claim', 'sent', 'done']);
+    expect(await problem()).toMatchObject({ kind: 'broken', number: 28 });
+    await redis.admin.del(stream);
+    for (const [id, [field = '', text = '']] of lines) {
+      await redis.admin.xadd(stream, id, field, id === lines[6]?.[0] ? text.replace('10.00', '10.01') : text);
+    }
+    expect(await problem()).toMatchObject({ kind: 'broken', number: 7 });
+    await redis.admin.del(head);
+    expect(await problem()).toEqual({ kind: 'headless' });
+    // A payment is made all the same.
+    await make(records, clientId, ['claim', 'sent', 'done']);
+    await redis.admin.hset(head, 'last', '1-0');
+    const name = await make(records, clientId, ['claim', 'sent', 'done']);
+    expect(await records.read(name)).toMatchObject({ answer: DONE });
+    await records.stop();
+  });
+
+  it('is found out, over node:sqlite', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+    const path = join(dataDir, 'money.sqlite');
+    const records = openSqliteRecords(path);
+    for (let made = 0; made < 10; made += 1) await make(records, clientId, ['claim', 'sent', 'done']);
+    const lines = await linesOf(records, clientId);
+    const db = new DatabaseSync(path);
+    const change = (sql: string, id = '') => {
+      const [ms = '', number = ''] = id.split('-');
+      db.prepare(`${sql} WHERE ms = ? AND number = ?`).run(Number(ms), Number(number));
+    };
+    const problem = async () => (await verify(records, clientId)).problem;
+    change("UPDATE journal SET text = replace(text, '10.00', '10.01')", lines[6]?.id);
+    expect(await problem()).toMatchObject({ kind: 'broken', number: 7, id: lines[6]?.id });
+    change("UPDATE journal SET text = replace(text, '10.01', '10.00')", lines[6]?.id);
+    expect(await problem()).toBeUndefined();
+    change('UPDATE journal SET ms = ms - 1', lines[0]?.id);
+    expect(await problem()).toMatchObject({ kind: 'broken', number: 1 });
+    db.prepare('UPDATE journal SET ms = ms + 1 WHERE ms = ?').run(Number(lines[0]?.id.split('-')[0]) - 1);
+    for (const { id } of lines.slice(28)) change('DELETE FROM journal', id);
+    expect(await problem()).toEqual({ kind: 'torn', missing: 2 });
+    db.close();
+    await records.stop();
+    await rm(dataDir, { recursive: true });
+  });
+});
+
+describe('the lines of a journal', () => {
+  it('are cut off when they are too old, and the rest still holds, over node:sqlite', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+    const clientId = randomUUID();
+    let now = Date.now();
+    const records = openSqliteRecords(
+      join(dataDir, 'money.sqlite'),
+      () => now,
+      undefined,
+      undefined,
+      LEAST_JOURNAL_RETENTION_MS,
+    );
+    for (let made = 0; made < 3; made += 1) await make(records, clientId, ['claim', 'sent', 'done']);
+    now += LEAST_JOURNAL_RETENTION_MS + 1_000;
+    await make(records, clientId, ['claim', 'sent', 'done']);
+    expect(await verify(records, clientId)).toMatchObject({ lines: 3, problem: undefined });
+    expect(await records.journal.head(clientId)).toMatchObject({ written: 12, cut: 9 });
+    await records.stop();
+    await rm(dataDir, { recursive: true });
+  });
+
+  it('are cut off when they are too old, and the rest still holds, over Redis', async () => {
+    await using redis = await startRedis();
+    const clientId = randomUUID();
+    const options = { redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger };
+    const records = await openMoneyRecords({ ...options, journalMs: 1_000 });
+    for (let made = 0; made < 3; made += 1) await make(records, clientId, ['claim', 'sent', 'done']);
+    await expect
+      .poll(
+        async () => {
+          await make(records, clientId, ['claim', 'release']);
+          return (await records.journal.head(clientId)).cut;
+        },
+        { timeout: 20_000 },
+      )
+      .toBeGreaterThanOrEqual(9);
+    expect((await verify(records, clientId)).problem).toBeUndefined();
+    await records.stop();
+  });
+});
