@@ -37,7 +37,7 @@ interface StoresCondition {
 /** @param open opens what moves money. */
 export async function openStores(base: Base, open: typeof openMoney): Promise<Stores> {
   const { config, logger, metrics, restService } = base;
-  const { dataDir, tracing } = config;
+  const { dataDir, journalMs, tracing } = config;
   const redisUrl = config.redisUrl?.reveal();
   const receiptOwner = createReceiptOwners(base, () => auth);
   const log = await openEventLog({
@@ -51,7 +51,7 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
     logger,
   });
   const events = tracing?.log(log) ?? log;
-  const money = await open({ redisUrl, dataDir, logger, metrics: metrics.money });
+  const money = await open({ redisUrl, dataDir, journalMs, logger, metrics: metrics.money });
   metrics.money.watch(money);
   // No payment waits for the gateway's own token behind reads.
   const tokenRest = (clientId: string, authorize: Authorize) =>

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { type JournalLine, type JournalStep, partsOf, type ReadLine, readLine } from './journal.ts';
+import { type JournalStep, partsOf, type ReadLine, readLine } from './journal.ts';
+import type { JournalLine } from './journal-store.ts';
 import { idOf } from './payments.ts';
 import type { Asked, MoneyRecords } from './record.ts';
 

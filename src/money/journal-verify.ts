@@ -1,7 +1,8 @@
-import { digestOf, type JournalHead, type JournalStore, partsOf } from './journal.ts';
+import { digestOf, partsOf } from './journal.ts';
+import type { JournalHead, JournalStore } from './journal-store.ts';
 
 /** Lines that are read from a store at a time. */
-export const JOURNAL_PAGE = 2_000;
+const JOURNAL_PAGE = 2_000;
 
 /** What was found of a client's journal. */
 export interface Verdict {
@@ -20,7 +21,7 @@ export interface Verdict {
  * - `headless`: lines are there, and what the store keeps beside them is gone.
  * - `unknown-anchor`: the line that somebody knows of is not there, or is another.
  */
-export type JournalProblem =
+type JournalProblem =
   | { readonly kind: 'broken'; readonly number: number; readonly id: string; readonly at: number }
   | { readonly kind: 'torn'; readonly missing: number }
   | { readonly kind: 'headless' }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { listedAsked, packed, readAsked, unpacked } from './asked.ts';
 import type { RecordName } from './intent.ts';
+import type { JournalLine } from './journal-store.ts';
 import { type Asked, RETENTION_MS, type StoredAnswer } from './record.ts';
 
 /** How long lines are kept, in ms, where nobody says. */
@@ -37,47 +38,6 @@ const ASKED_FIELDS = 7;
 /** Hexadecimal digits that are kept of a digest: 96 bits, as IPsec keeps of SHA-1. */
 export const DIGEST_DIGITS = 24;
 
-/** A line as a store keeps it. */
-export interface JournalLine {
-  /** `<ms since the epoch>-<number within it>`, by the clock of the store. Ids grow along the journal. */
-  readonly id: string;
-  /** {@link digestOf} it. */
-  readonly digest: string;
-  readonly text: string;
-}
-
-/** What a store knows of a client's journal besides its lines. */
-export interface JournalHead {
-  /** How many lines have ever been written, and how many of them were cut off as too old. */
-  readonly written: number;
-  readonly cut: number;
-  /** The digest of the last line that was cut off; empty where none was. */
-  readonly base: string;
-  /** Id and digest of the last line; empty where there is none. */
-  readonly last: string;
-  readonly digest: string;
-}
-
-/**
- * The journal of payments: lines that are only ever added, each in one step with the change of the record that it tells of. Each
- * client has one, and each line bears a digest over itself and the digest of the line before, so that a line which is changed
- * or taken out later is found.
- *
- * Somebody who can write the store can also write the whole chain anew. That is found by whoever has kept the digest of an
- * earlier line elsewhere.
- *
- * Every method rejects with `StoreUnavailableError` when the store cannot be reached.
- */
-export interface JournalStore {
-  /** Whose journals there are. */
-  clients(): Promise<readonly string[]>;
-  head(clientId: string): Promise<JournalHead>;
-  /** Lines after an id, the oldest first; from the beginning where it is undefined. */
-  read(clientId: string, after: string | undefined, limit: number): Promise<readonly JournalLine[]>;
-  /** The lines of these ids; undefined for those that are not there. */
-  lines(clientId: string, ids: readonly string[]): Promise<readonly (JournalLine | undefined)[]>;
-}
-
 /**
  * The digest of a line: SHA-1, as it is all that a script of Redis can compute. It is the digest of the line before, and the
  * time of the store, that come first under the hash: nobody knows them beforehand, so nobody can have prepared two lines
@@ -86,12 +46,7 @@ export interface JournalStore {
 export const digestOf = (previous: string, { id, text }: Pick<JournalLine, 'id' | 'text'>): string =>
   createHash('sha1').update(`${previous} ${id} ${text}`).digest('hex').slice(0, DIGEST_DIGITS);
 
-/** Ids in the order of their lines. */
-export function compareIds(one: string, other: string): number {
-  const [[a, b], [c, d]] = [partsOf(one), partsOf(other)];
-  return a - c || b - d;
-}
-
+/** Of an id: ms since the epoch, and the number within it. */
 export const partsOf = (id: string): [number, number] => {
   const [ms, number] = id.split('-');
   return [Number(ms), Number(number)];
@@ -102,7 +57,7 @@ export const askedLine = (asked: Asked, inputHash: string, { hash }: RecordName,
   LETTERS.asked + JSON.stringify([...listedAsked(asked, inputHash), hash, packed(requestId)]);
 
 /** What {@link askedLine} holds of what was asked for, as `readAsked` reads it. */
-export const askedIn = (text: string): string => text.slice(LETTERS.asked.length);
+const askedIn = (text: string): string => text.slice(LETTERS.asked.length);
 
 /** What a store needs to write a line that goes on with a payment: it puts the payment between the two. */
 export interface NextLine {

@@ -1,5 +1,5 @@
 import type { MoneyMutation, RecordName } from './intent.ts';
-import type { JournalStore } from './journal.ts';
+import type { JournalStore } from './journal-store.ts';
 
 /** How long a record is kept after it was last written, in ms: 30 days. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;

@@ -1,5 +1,6 @@
 import type { RedisClient } from '../redis/connection.ts';
-import { DIGEST_DIGITS, type JournalHead, type JournalLine } from './journal.ts';
+import { DIGEST_DIGITS } from './journal.ts';
+import type { JournalHead, JournalLine } from './journal-store.ts';
 import { keysOf } from './redis-keys.ts';
 
 /** Lines that are cut off at most when a payment begins: more than it writes, so that the journal shrinks where it is too long. */

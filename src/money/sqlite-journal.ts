@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { digestOf, type JournalHead, type JournalLine, partsOf } from './journal.ts';
+import { digestOf, partsOf } from './journal.ts';
+import type { JournalHead, JournalLine } from './journal-store.ts';
 
 /** Lines that are cut off at most when a payment begins: more than it writes, so that the journal shrinks where it is too long. */
 const CUT_AT_ONCE = 16;

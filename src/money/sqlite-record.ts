@@ -27,33 +27,14 @@ import {
 } from './record.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import { SqliteLedger } from './sqlite-ledger.ts';
-import { PAYMENT_COLUMNS, SqlitePayments, storedAnswer } from './sqlite-payments.ts';
+import { SqlitePayments, storedAnswer } from './sqlite-payments.ts';
+import { makeTables } from './sqlite-schema.ts';
 
 /** How long a step waits for another process that is writing, in ms. The wait blocks this process. */
 const BUSY_TIMEOUT_MS = 500;
 
 /** As much as a request, its answer and their lines in the journal take, in bytes, with room to spare. */
 const PROBE_BYTES = 32 * 1024;
-
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS intent (
-    client_id   TEXT NOT NULL,
-    hash        TEXT NOT NULL,
-    state       TEXT NOT NULL CHECK (state IN ('claimed', 'sent', 'answered')),
-    owner       TEXT NOT NULL,
-    lease_until INTEGER NOT NULL,
-    input_hash  TEXT NOT NULL,
-    body        TEXT,
-    sent_at     INTEGER,
-    answer_kind TEXT,
-    status      INTEGER,
-    text        TEXT,
-    expires_at  INTEGER NOT NULL,
-    PRIMARY KEY (client_id, hash)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS intent_expiry ON intent (expires_at);
-  CREATE TABLE IF NOT EXISTS probes (filler BLOB NOT NULL) STRICT;
-`;
 
 /** A clock that shows less than when a request was sent, by more than this, in ms, has been set back: nothing tells how long ago that was. */
 const SET_BACK_MS = 10 * 60 * 1000;
@@ -91,8 +72,7 @@ export function openSqliteRecords(
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
   const { clock, journal, ledger, payments } = transaction(db, () => {
-    db.exec(SCHEMA);
-    addColumns(db);
+    makeTables(db);
     const clock = new RunningClock(db, now, monotonic);
     const sendingOf = (row: Record<string, unknown>) => sending(row, clocks, clock.now());
     const payments = new SqlitePayments(db, { now: () => clock.now(), sending: sendingOf });
@@ -305,22 +285,4 @@ function sending(row: Record<string, unknown>, clocks: Clocks, at: number): Pick
   // Null in a file of an earlier schema.
   const sentClock = row['sent_clock'] ?? at;
   return { sentAt, ageMs: Math.max(ageOf(stamp, clocks), at - Number(sentClock)) };
-}
-
-/** What versions before did not have. They read and write the file all the same: they name the columns that they know. */
-function addColumns(db: DatabaseSync): void {
-  const known = db.prepare("SELECT name FROM pragma_table_info('intent')").all();
-  const names = new Set(known.map(({ name }) => name));
-  const added = {
-    sent_clock: 'INTEGER',
-    key_owner: 'TEXT',
-    twin: 'TEXT',
-    boot_id: 'TEXT',
-    boot_ms: 'INTEGER',
-    ...PAYMENT_COLUMNS,
-  };
-  for (const [name, type] of Object.entries(added)) {
-    if (!names.has(name)) db.exec(`ALTER TABLE intent ADD COLUMN ${name} ${type}`);
-  }
-  db.exec('CREATE INDEX IF NOT EXISTS intent_twin ON intent (client_id, twin) WHERE twin IS NOT NULL');
 }

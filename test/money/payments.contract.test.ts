@@ -317,7 +317,12 @@ describe('the payments of a version before', () => {
     ] as const) {
       const key = await make(records, { until, text: 'as it was' });
       const answer = { kind: until, status, text: 'as it was' };
-      expect(await fieldsOf(key)).toMatchObject({ state: 'answered', input: input(key), whose: '', ...answer });
+      expect(await fieldsOf(key)).toMatchObject({
+        state: 'answered',
+        input: input(key),
+        whose: '',
+        ...answer,
+      });
     }
     await records.stop();
   });

@@ -1,0 +1,40 @@
+/** A line as a store keeps it. */
+export interface JournalLine {
+  /** `<ms since the epoch>-<number within it>`, by the clock of the store. Ids grow along the journal. */
+  readonly id: string;
+  /** `digestOf` it and the line before. */
+  readonly digest: string;
+  readonly text: string;
+}
+
+/** What a store knows of a client's journal besides its lines. */
+export interface JournalHead {
+  /** How many lines have ever been written, and how many of them were cut off as too old. */
+  readonly written: number;
+  readonly cut: number;
+  /** The digest of the last line that was cut off; empty where none was. */
+  readonly base: string;
+  /** Id and digest of the last line; empty where there is none. */
+  readonly last: string;
+  readonly digest: string;
+}
+
+/**
+ * The journal of payments: lines that are only ever added, each in one step with the change of the record that it tells of. Each
+ * client has one, and each line bears a digest over itself and the digest of the line before, so that a line which is changed
+ * or taken out later is found.
+ *
+ * Somebody who can write the store can also write the whole chain anew. That is found by whoever has kept the digest of an
+ * earlier line elsewhere.
+ *
+ * Every method rejects with `StoreUnavailableError` when the store cannot be reached.
+ */
+export interface JournalStore {
+  /** Whose journals there are. */
+  clients(): Promise<readonly string[]>;
+  head(clientId: string): Promise<JournalHead>;
+  /** Lines after an id, the oldest first; from the beginning where it is undefined. */
+  read(clientId: string, after: string | undefined, limit: number): Promise<readonly JournalLine[]>;
+  /** The lines of these ids; undefined for those that are not there. */
+  lines(clientId: string, ids: readonly string[]): Promise<readonly (JournalLine | undefined)[]>;
+}
