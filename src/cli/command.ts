@@ -1,4 +1,4 @@
-import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { type ParseArgsConfig, parseArgs, styleText } from 'node:util';
 
 /** What the `pasarela` command's exit code says. `help` prints the same. */
 export const EXIT = { done: 0, wrong: 1, usage: 2 } as const;
@@ -56,6 +56,15 @@ export function refuseArguments(positionals: readonly string[]): void {
 
 /** Writes to standard output, where results go. */
 export const print = (text: string): void => void process.stdout.write(`${printable(text)}\n`);
+
+/** Colours of a line's first word: good, doubtful, bad, less important, a name. */
+export type Colour = 'green' | 'yellow' | 'red' | 'dim' | 'cyan';
+
+/** The same as `print`, with the first word in colour where standard output is a terminal; `NO_COLOR` says that none is wanted. */
+export function printMarked(mark: string, colour: Colour, rest: string): void {
+  const shown = styleText(colour, printable(mark), { stream: process.stdout });
+  process.stdout.write(`${shown}${printable(rest)}\n`);
+}
 
 /** Writes to standard error, where progress and remarks go. */
 export const remark = (text: string): void => void process.stderr.write(`${printable(text)}\n`);

@@ -1,5 +1,13 @@
 import type { Variables } from '../app/variables.ts';
-import { type Command, EXIT, print, readArguments, refuseArguments } from './command.ts';
+import {
+  type Colour,
+  type Command,
+  EXIT,
+  print,
+  printMarked,
+  readArguments,
+  refuseArguments,
+} from './command.ts';
 import type { Finding } from './doctor/finding.ts';
 import {
   lookAtConfiguration,
@@ -25,6 +33,8 @@ In service mode the gateway's own credentials are tried: through the token that 
 Redis, with a new one (should that end the older, a running gateway fetches another at its next call). Otherwise
 PASARELA_TOKEN is: an access token of the service.
 
+  pasarela doctor && npm start     starts the gateway only where nothing is wrong
+
   --json   { "ok": …, "findings": [{ "check", "status": "ok" | "warning" | "failure" | "skipped", "message", "cure"? }] }
 
 Exit codes: 0 no failure (warnings may stand); 1 at least one failure; 2 the command line is not understood.`,
@@ -35,7 +45,7 @@ Exit codes: 0 no failure (warnings may stand); 1 at least one failure; 2 the com
     const findings: Finding[] = [];
     for await (const finding of examine()) {
       findings.push(finding);
-      if (!isJson) print(textOf(finding));
+      if (!isJson) show(finding);
     }
     const failures = findings.filter(({ status }) => status === 'failure').length;
     const warnings = findings.filter(({ status }) => status === 'warning').length;
@@ -72,15 +82,20 @@ async function* lookAtCredentials(variables: Variables, isUp: boolean): AsyncGen
   }
 }
 
-const MARKS: Readonly<Record<Finding['status'], string>> = {
-  ok: 'ok      ',
-  warning: 'WARNING ',
-  failure: 'FAILURE ',
-  skipped: 'skipped ',
+const MARKS: Readonly<Record<Finding['status'], readonly [mark: string, colour: Colour]>> = {
+  ok: ['ok      ', 'green'],
+  warning: ['WARNING ', 'yellow'],
+  failure: ['FAILURE ', 'red'],
+  skipped: ['skipped ', 'dim'],
 };
 
-function textOf({ check, status, message, cure }: Finding): string {
-  return `${MARKS[status]} ${check.padEnd(13)} ${message}${cure === undefined ? '' : `\n         → ${cure}`}`;
+function show({ check, status, message, cure }: Finding): void {
+  const [mark, colour] = MARKS[status];
+  printMarked(
+    mark,
+    colour,
+    ` ${check.padEnd(13)} ${message}${cure === undefined ? '' : `\n         → ${cure}`}`,
+  );
 }
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -36,7 +36,9 @@ export const events: Command = {
   forward  brings each event to receivers of yours: see pasarela events forward --help
 
 A line holds the time of arrival, the type, what it says of money or of the receipt, the id and the cursor; no name and
-no account. With --json each line is a JSON object.
+no account. A terminal shows as much of it as one line takes. With --json each line is a JSON object:
+
+  pasarela events replay --types MONEY_IN --from 2026-11-17 --json | jq .amount
 
   --types         of CEP, MONEY_IN and STATUS_UPDATE, comma-separated; default all
   --after         the cursor of the last event seen
@@ -81,7 +83,10 @@ understood.`,
       graph: graphAt(values.url),
       types: readTypes(values.types),
       after: values.after ?? null,
-      show: values.json === true ? (event) => print(JSON.stringify(event)) : (event) => print(lineOf(event)),
+      show:
+        values.json === true
+          ? (event) => print(JSON.stringify(event))
+          : (event) => print(lineOf(event, process.stdout.isTTY ? process.stdout.columns : undefined)),
     };
     if (verb === 'tail') await tail(wanted);
     else await replay(wanted, filter, verb === 'search');
@@ -152,20 +157,20 @@ const Event = z.object({
 });
 type Event = z.output<typeof Event>;
 
-function lineOf({
-  receivedAt,
-  type,
-  id,
-  cursor,
-  amount,
-  decision,
-  rawSubCategory,
-  rawStatus,
-}: Event): string {
+/**
+ * One event on one line.
+ *
+ * @param columns of the terminal that shows it, which the line does not pass; undefined where it goes elsewhere.
+ */
+export function lineOf(
+  { receivedAt, type, id, cursor, amount, decision, rawSubCategory, rawStatus }: Event,
+  columns?: number,
+): string {
   const says = [amount?.amount, amount?.currency, rawSubCategory, decision, rawStatus]
     .filter(Boolean)
     .join(' ');
-  return printableLine(`${receivedAt}  ${type.padEnd(13)}  ${says.padEnd(32)}  ${id}  ${cursor}`);
+  const line = printableLine(`${receivedAt}  ${type.padEnd(13)}  ${says.padEnd(32)}  ${id}  ${cursor}`);
+  return columns === undefined || line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
 }
 
 async function tail({ graph, types, after, show }: Wanted): Promise<never> {

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 import { readFile } from 'node:fs/promises';
+import leven from 'leven';
 import { ConfigError } from '../app/config.ts';
 import { requireNode } from '../common/node-version.js';
 import { type Command, CommandError, EXIT, remark, UsageError } from './command.ts';
+import { completion } from './completion.ts';
 
 /** Each subcommand is loaded when it is asked for: `--help` should not wait for a GraphQL schema. */
 const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Command> }>> = {
@@ -34,7 +36,29 @@ const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Comma
     summary: 'the graph as SDL, possible types, or a manifest of persisted documents',
     load: async () => (await import('./schema.ts')).schema,
   },
+  completion: {
+    summary: 'a script that completes commands and options in bash, zsh or fish',
+    load: async () => completion({ names: Object.keys(COMMANDS), load: (name) => loaded(name) }),
+  },
 };
+
+async function loaded(name: string): Promise<Command> {
+  const entry = COMMANDS[name];
+  if (entry === undefined) throw new UsageError(`there is no command "${name}"`);
+  return entry.load();
+}
+
+/** How many letters may be wrong in a name for which another is meant. */
+const TYPING_ERRORS = 3;
+
+/** The command that was meant, where one is near enough. */
+function meant(name: string): string {
+  const [nearest] = Object.keys(COMMANDS)
+    .map((one) => ({ one, distance: leven(name, one, { maxDistance: TYPING_ERRORS }) }))
+    .filter(({ distance }) => distance < TYPING_ERRORS)
+    .sort((first, second) => first.distance - second.distance);
+  return nearest === undefined ? '' : ` Did you mean "${nearest.one}"?`;
+}
 
 requireNode('npx pasarela');
 
@@ -42,7 +66,7 @@ const HELP = `Usage: pasarela <command> [options]
        pasarela --version
 
 ${Object.entries(COMMANDS)
-  .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
+  .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
   .join('\n')}
 
 pasarela <command> --help says more. Every command reads the variables of docs/configuration.md; secrets come from there
@@ -70,7 +94,7 @@ async function main(args: readonly string[]): Promise<number | undefined> {
   }
   const entry = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) {
-    remark(name === undefined ? HELP : `pasarela: there is no command "${name}".\n\n${HELP}`);
+    remark(name === undefined ? HELP : `pasarela: there is no command "${name}".${meant(name)}\n\n${HELP}`);
     return EXIT.usage;
   }
   const command = await entry.load();

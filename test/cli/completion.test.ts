@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { lineOf } from '../../src/cli/events.ts';
+import { pasarela } from './run.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../src/cli/pasarela.ts', import.meta.url));
+const words = async (...before: string[]): Promise<string[]> =>
+  (await pasarela(['completion', 'words', ...before])).stdout.trim().split('\n');
+
+describe('completion', () => {
+  it('offers the commands first', async () => {
+    expect(await words()).toEqual(
+      expect.arrayContaining(['serve', 'doctor', 'events', 'completion', '--version']),
+    );
+  });
+
+  it('offers the verbs and options of a command, and of a verb with verbs of its own', async () => {
+    expect(await words('webhooks')).toEqual(expect.arrayContaining(['list', 'sync', 'remove', '--dry-run']));
+    expect(await words('events')).toEqual(expect.arrayContaining(['tail', 'forward', '--tracking-key']));
+    expect(await words('events', 'forward')).toEqual(
+      expect.arrayContaining(['status', 'retry', '--schedule']),
+    );
+    expect(await words('nothing')).toEqual(['']);
+  });
+
+  it('completes in bash', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'pasarela-completion-'));
+    const command = join(folder, 'pasarela');
+    await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`);
+    await chmod(command, 0o755);
+    const script = `source <(pasarela completion bash)
+COMP_WORDS=(pasarela events se) COMP_CWORD=2
+_pasarela
+printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', script], {
+      env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
+    });
+    expect(stdout).toBe('search\n');
+  });
+
+  it('wants a shell that it knows', async () => {
+    expect(await pasarela(['completion', 'tcsh'])).toMatchObject({ code: 2 });
+  });
+});
+
+it.each([
+  ['docter', 'doctor'],
+  ['webhook', 'webhooks'],
+  ['event', 'events'],
+])('takes %s for %s', async (typed, meant) => {
+  const { code, stderr } = await pasarela([typed]);
+  expect(stderr).toContain(`Did you mean "${meant}"?`);
+  expect(code).toBe(2);
+});
+
+it('shows one line of an event on one line of a terminal, and all of it elsewhere', () => {
+  const event = {
+    id: 'a4d5cf2e-6b0c-4a41-9d0b-0d6a2f7a9a11',
+    type: 'MONEY_IN',
+    cursor: 'x'.repeat(60),
+    receivedAt: '2026-11-17T15:30:00.000Z',
+    amount: { amount: '1250.00', currency: 'MXN' },
+  };
+  expect(lineOf(event)).toContain(event.cursor);
+  expect(lineOf(event, 80)).toHaveLength(80);
+  expect(lineOf(event, 80)).toContain('1250.00 MXN');
+});
+
+it('colours nothing that is not read on a terminal', async () => {
+  const { stdout } = await pasarela(['doctor']);
+  expect(stdout).not.toContain('\u001b');
+});
