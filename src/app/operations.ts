@@ -89,8 +89,8 @@ function ingressOf(
       if (credited === undefined) return;
       // Balances have changed, and perhaps the lists: an owner or an account that they do not have is new.
       if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity(''));
-      lists.announce(clientId, ACCOUNTS, 'clabeNumber', credited.account);
-      if (credited.ownerId !== clientId) lists.announce(clientId, CUSTOMERS, 'id', credited.ownerId);
+      lists.noteItem(clientId, ACCOUNTS, 'clabeNumber', credited.account);
+      if (credited.ownerId !== clientId) lists.noteItem(clientId, CUSTOMERS, 'id', credited.ownerId);
     },
   });
 }

@@ -6,7 +6,7 @@ import { fixedCredential } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { isUuid } from '../upstream/call/path.ts';
 import type { Rest } from '../upstream/call/rest.ts';
-import { readInstrumentPage } from '../upstream/instruments.ts';
+import { listsOwnInstruments } from '../upstream/instruments.ts';
 import { type Authenticator, type RestFor, UnauthenticatedError } from './authenticator.ts';
 import { type Caller, SCOPES } from './caller.ts';
 import { Guesses } from './guesses.ts';
@@ -146,8 +146,7 @@ const tooManyTokens = (): UpstreamError =>
 /** The probe (docs/authentication.md, "Passthrough"): the upstream lists one instrument under this token, and every one listed is the client's. */
 async function accepts(rest: Rest): Promise<boolean> {
   try {
-    const page = await readInstrumentPage(rest, 1, 1);
-    return page.items.every((item) => item.clientId === rest.clientId);
+    return await listsOwnInstruments(rest);
   } catch (error) {
     const status = error instanceof UpstreamError ? error.refusal?.httpStatus : undefined;
     if (status !== undefined && status !== 429) return false;

@@ -118,7 +118,7 @@ export class Reads {
   /** Drops what the loaders remember in the midst of an operation: after a call that has changed something. */
   forget(): void {
     this.#options.onInvalidate(this.#identity.credential);
-    this.#options.lists.doubt(this.#identity.caller.clientId);
+    this.#options.lists.markChanged(this.#identity.caller.clientId);
     this.#session = undefined;
   }
 

@@ -2,7 +2,7 @@ import type { Context } from '../operation/context.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
-import type { ClientList } from '../upstream/lists/list-loader.ts';
+import type { Loader } from '../upstream/lists/loader.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
 import { counted, listOf, type Page, type PageArgs, pageOf, readPage } from './connection.ts';
 import { argumentId } from './ids.ts';
@@ -29,7 +29,7 @@ export const clientCustomers = (args: PageArgs, context: Context): Promise<Page<
 /** One window of a list of the client's. */
 async function windowPage<T>(
   field: string,
-  list: ClientList<T>,
+  list: Loader<T>,
   args: PageArgs,
   context: Context,
 ): Promise<Page<T>> {

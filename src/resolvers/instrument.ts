@@ -10,8 +10,8 @@ import { argumentId } from './ids.ts';
 import { invalid, namedId, partOf } from './values.ts';
 
 /** @throws BadInputError for an id that cannot be one. */
-export const instrument = (id: string, context: Context): Promise<Instrument | null> =>
-  context.reads.session.instruments.get(argumentId('id', 'id', id));
+export const instrument = (id: string, context: Context): MaybePromise<Instrument | null> =>
+  context.reads.session.instruments.find('id', argumentId('id', 'id', id));
 
 /** The instrument of something that may name one. */
 export function instrumentOf(
@@ -19,7 +19,7 @@ export function instrumentOf(
   context: Context,
 ): MaybePromise<Instrument | null> {
   const id = namedId(holder.instrumentId, 'instrumentId');
-  return id === null ? null : context.reads.session.instruments.get(id);
+  return id === null ? null : context.reads.session.instruments.find('id', id);
 }
 
 /**
@@ -29,7 +29,7 @@ export function instrumentOf(
 export async function currentInstrument(id: unknown, context: Context): Promise<Instrument | null> {
   if (!isId(id)) return null;
   try {
-    return await context.reads.session.instruments.get(id);
+    return await context.reads.session.instruments.find('id', id);
   } catch (error) {
     if (error instanceof UpstreamError && error.code === 'FORBIDDEN') return null;
     throw error;
@@ -48,7 +48,7 @@ export async function instrumentPage(
   customerId?: string,
 ): Promise<Page<Instrument>> {
   const page = readPage(listOf(context.identity, path), args, (offset, limit) =>
-    context.reads.session.instruments.window(offset, limit, customerId),
+    context.reads.session.instruments.window(offset, limit, { customer_id: customerId }),
   );
   // Rows that come after what they look up need no promise each.
   const [read] = await Promise.all([page, context.reads.prefetched]);

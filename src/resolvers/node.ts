@@ -41,7 +41,7 @@ const NOUNS = {
   Bank: { idForm: 'uuid', find: (id, { reads }) => reads.session.banks.find('id', id) },
   Customer: { idForm: 'uuid', find: (id, { reads }) => reads.session.customers.find('id', id) },
   Account: { idForm: 'uuid', find: (id, { reads }) => reads.session.accounts.find('id', id) },
-  Instrument: { idForm: 'id', find: (id, { reads }) => reads.session.instruments.get(id) },
+  Instrument: { idForm: 'id', find: (id, { reads }) => reads.session.instruments.find('id', id) },
   Transaction: { idForm: 'uuid', find: (id, { reads }) => reads.session.transactions.get(id) },
   Webhook: { idForm: 'id', find: (id, { reads }) => reads.session.webhooks.find('id', id) },
 } as const satisfies Readonly<Record<string, Noun>>;

@@ -2,7 +2,8 @@ import type { Audit } from './audit.ts';
 import type { Attempt } from './call/http.ts';
 import { identified, type Optional } from './call/json.ts';
 import type { RestChanges } from './call/rest.ts';
-import type { ListDefinition } from './lists/paging.ts';
+import type { Loader } from './lists/loader.ts';
+import type { ListDefinition } from './lists/reader.ts';
 
 /** A private account with its CLABE and balance (docs/upstream-api.md, "PrivateAccount"). */
 export interface Account {
@@ -58,6 +59,9 @@ export const ACCOUNT_LIST: ListDefinition<Account> = {
   keys: ['id', 'instrumentId', 'accountNumber', 'clabeNumber', 'ownerId'],
   identify: (item) => identified<Account>(item, 'an account'),
 };
+
+/** The client's accounts. */
+export type AccountLoader = Loader<Account>;
 
 /** Creates an account of the client (docs/upstream-api.md, endpoint 5). */
 export const createPrivateAccount = (rest: RestChanges, body: PrivateAccountBody): Promise<Attempt> =>

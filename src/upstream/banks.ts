@@ -2,7 +2,7 @@ import { UpstreamError } from './call/errors.ts';
 import { isObject, type JsonObject, present } from './call/json.ts';
 import { isUuid } from './call/path.ts';
 import type { Rest } from './call/rest.ts';
-import { type Envelope, readWholeList } from './lists/list.ts';
+import { type ListDefinition, readWholeList } from './lists/reader.ts';
 
 /** A SPEI participant. The spec shows no field of it but that there is an id. */
 export interface Bank {
@@ -18,15 +18,6 @@ export interface Bank {
 }
 
 export const BANKS = '/v1/banks';
-
-const ENVELOPE: Envelope = {
-  items: 'banks',
-  total: 'total_banks',
-  page: 'page',
-  size: 'page_size',
-  pageParameter: 'page',
-  sizeParameter: 'page_size',
-};
 
 /** The id of a catalog entry (docs/assumptions.md): `id`, else `bankId` or `bank_id`, else its only field that holds a UUID. */
 export function bankId(entry: JsonObject): string {
@@ -73,13 +64,18 @@ function fieldOf(entry: JsonObject, field: BankField, names: BankFieldNames): st
   return null;
 }
 
-/**
- * The whole SPEI participant catalog (docs/upstream-api.md, endpoint 3).
- *
- * @param names under which the catalog says what it may say of a participant.
- */
-export const readBanks = (rest: Rest, names: BankFieldNames): Promise<readonly Bank[]> =>
-  readWholeList(rest, BANKS, ENVELOPE, (entry): Bank => {
+const bankList = (names: BankFieldNames): ListDefinition<Bank> => ({
+  route: BANKS,
+  envelope: {
+    items: 'banks',
+    total: 'total_banks',
+    page: 'page',
+    size: 'page_size',
+    pageParameter: 'page',
+    sizeParameter: 'page_size',
+  },
+  keys: ['id', 'institutionCode'],
+  identify: (entry) => {
     if (!isObject(entry))
       throw new UpstreamError('UPSTREAM_INVALID', 'The service sent a bank that is no object.');
     return {
@@ -89,4 +85,14 @@ export const readBanks = (rest: Rest, names: BankFieldNames): Promise<readonly B
       clabeCode: fieldOf(entry, 'clabeCode', names),
       attributes: entry,
     };
-  });
+  },
+  mayRepeatIds: true,
+});
+
+/**
+ * The whole SPEI participant catalog (docs/upstream-api.md, endpoint 3).
+ *
+ * @param names under which the catalog says what it may say of a participant.
+ */
+export const readBanks = (rest: Rest, names: BankFieldNames): Promise<readonly Bank[]> =>
+  readWholeList(rest, bankList(names));

@@ -2,7 +2,7 @@ import { UpstreamError } from './call/errors.ts';
 import type { Attempt } from './call/http.ts';
 import { identified, isObject, type Optional } from './call/json.ts';
 import type { Rest } from './call/rest.ts';
-import { itemOf } from './lists/list.ts';
+import { itemOf } from './lists/envelope.ts';
 
 /** The client's credentials (docs/upstream-api.md, "Credential"), snake_case as the upstream sends them. */
 export interface Credential {

@@ -1,6 +1,7 @@
 import type { Audit } from './audit.ts';
 import { identified, type Optional } from './call/json.ts';
-import type { ListDefinition } from './lists/paging.ts';
+import type { Loader } from './lists/loader.ts';
+import type { ListDefinition } from './lists/reader.ts';
 
 /** A Business Unit, as endpoint 7 lists it (docs/upstream-api.md, "Customer"). */
 export interface Customer {
@@ -35,3 +36,6 @@ export const CUSTOMER_LIST: ListDefinition<Customer> = {
   keys: ['id'],
   identify: (item) => identified<Customer>(item, 'a customer'),
 };
+
+/** The client's customers. */
+export type CustomerLoader = Loader<Customer>;

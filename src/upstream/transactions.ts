@@ -174,7 +174,7 @@ export function createTransactionLoader(
     if (scope.wholeClient) return true;
     if (side == null) return false;
     if (present(side.ownerId) !== null) return scope.owner(side.ownerId);
-    return isId(side.id) && (await instruments.get(side.id)) !== null;
+    return isId(side.id) && (await instruments.find('id', side.id)) !== null;
   };
   const sidesOf = async ({ sourceInstrument, destinationInstrument }: Transaction): Promise<Sides> => ({
     source: await isOwn(sourceInstrument),

@@ -1,7 +1,7 @@
 import type { Attempt } from './call/http.ts';
 import { identified, type Optional } from './call/json.ts';
 import type { Rest, RestChanges } from './call/rest.ts';
-import { type Envelope, readWholeList } from './lists/list.ts';
+import { type ListDefinition, readWholeList } from './lists/reader.ts';
 
 /** A registered receiver of notifications (docs/upstream-api.md, "Webhook"). */
 export interface Webhook {
@@ -36,18 +36,23 @@ export const WEBHOOKS = '/v1/clients/{clientId}/webhooks';
 export const WEBHOOK = '/v1/clients/{clientId}/webhooks/{id}';
 const LEGACY_WEBHOOKS = '/v1/webhooks';
 
-const ENVELOPE: Envelope = {
-  items: 'data',
-  total: 'totalItem',
-  page: 'currentPage',
-  size: 'perPage',
-  pageParameter: 'page',
-  sizeParameter: 'per_page',
+const WEBHOOK_LIST: ListDefinition<Webhook> = {
+  route: WEBHOOKS,
+  envelope: {
+    items: 'data',
+    total: 'totalItem',
+    page: 'currentPage',
+    size: 'perPage',
+    pageParameter: 'page',
+    sizeParameter: 'per_page',
+  },
+  keys: ['id'],
+  identify: (item) => identified<Webhook>(item, 'a webhook'),
+  mayRepeatIds: true,
 };
 
 /** All webhooks of the client (docs/upstream-api.md, endpoint 16). Answers of the single-webhook reads are not shown, so none is used. */
-export const readWebhooks = (rest: Rest): Promise<readonly Webhook[]> =>
-  readWholeList(rest, WEBHOOKS, ENVELOPE, (item) => identified<Webhook>(item, 'a webhook'));
+export const readWebhooks = (rest: Rest): Promise<readonly Webhook[]> => readWholeList(rest, WEBHOOK_LIST);
 
 /** Registers a webhook (docs/upstream-api.md, endpoint 17). */
 export const createWebhook = (rest: RestChanges, body: WebhookBody): Promise<Attempt> =>

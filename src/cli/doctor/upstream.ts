@@ -6,7 +6,7 @@ import { readToken } from '../../auth/passthrough.ts';
 import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import { isUuid } from '../../upstream/call/path.ts';
-import { readInstrumentPage } from '../../upstream/instruments.ts';
+import { listsOwnInstruments } from '../../upstream/instruments.ts';
 import { openUpstream, type UpstreamAccess } from '../upstream.ts';
 import { type Finding, Findings, reasonOf } from './finding.ts';
 
@@ -89,7 +89,7 @@ export async function lookAtToken(
   let access: UpstreamAccess | undefined;
   try {
     access = await openUpstream(variables);
-    await readInstrumentPage(access.rest, 1, 1);
+    await listsOwnInstruments(access.rest);
     found.ok(`accepted for client ${access.rest.clientId}`);
     return { access, findings: found.list };
   } catch (error) {

@@ -13,7 +13,7 @@ import { retryDelay } from './retry.ts';
 import type { Asker, SharedWork } from './shared-work.ts';
 
 /** The query parameters of a GET; those of `undefined` are left out. */
-type Query = Readonly<Record<string, string | number | undefined>>;
+export type Query = Readonly<Record<string, string | number | undefined>>;
 type Params = Readonly<Record<string, string>>;
 type ChangeMethod = 'POST' | 'PATCH' | 'DELETE';
 

@@ -1,9 +1,8 @@
 import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../call/errors.ts';
-import type { Rest } from '../call/rest.ts';
-import { invalidList } from './list.ts';
-import { isWhole, type ListDefinition, type Paging, readFirst, readSlice, type Slice } from './paging.ts';
+import { invalidList } from './envelope.ts';
 import { PlaceIndex } from './place-index.ts';
+import { isWholeList, type ListReader, type Slice } from './reader.ts';
 
 /** Pages that a walk asks for at once. */
 const PARALLEL_PAGES = 8;
@@ -46,25 +45,23 @@ class RepagedError extends Error {}
  * Counts alone do not tell when one item has gone and another has come between two reads. So a pass is checked by reading
  * up to 32 of its pages again, which is all of a small list; in a large one such a change can go unnoticed.
  *
- * @param rest calls that outlive the operation that asks; their deadline is the walk's.
+ * @param reader of calls that outlive the operation that asks; their deadline is the walk's.
  * @throws UpstreamError `UPSTREAM_INVALID` when the list never shows as many items as it says that it holds.
  */
 export async function walkList<T extends object>(
-  rest: Rest,
-  list: ListDefinition<T>,
-  paging: Paging,
+  reader: ListReader<T>,
   options: WalkOptions,
 ): Promise<Walked> {
   let seen: PlaceIndex | undefined;
   for (let pass = 0; pass < MAX_PASSES; pass += 1) {
     const before = seen?.size;
-    const going = new Pass(rest, list, paging, options, seen);
+    const going = new Pass(reader, options, seen);
     try {
       const seenAt = await going.run();
       if (seenAt !== undefined) return { index: going.index, size: going.size, seenAt };
       if (going.isStuck(before)) {
         throw invalidList(
-          list.route,
+          reader.route,
           `holds ${going.total} items, of which its pages showed ${going.index.size}`,
         );
       }
@@ -74,7 +71,7 @@ export async function walkList<T extends object>(
       seen = undefined;
     }
   }
-  throw invalidList(list.route, 'changes faster than it can be read');
+  throw invalidList(reader.route, 'changes faster than it can be read');
 }
 
 /** One time through the list. */
@@ -83,9 +80,7 @@ class Pass<T extends object> {
   size = 0;
   /** What the latest answer said. */
   total = 0;
-  readonly #rest: Rest;
-  readonly #list: ListDefinition<T>;
-  readonly #paging: Paging;
+  readonly #reader: ListReader<T>;
   readonly #options: WalkOptions;
   readonly #before: PlaceIndex | undefined;
   /** The largest total of the answers that have come. */
@@ -94,19 +89,11 @@ class Pass<T extends object> {
   #seen = 0;
 
   /** @param before what an earlier pass has seen, all of which is still in the list. */
-  constructor(
-    rest: Rest,
-    list: ListDefinition<T>,
-    paging: Paging,
-    options: WalkOptions,
-    before: PlaceIndex | undefined,
-  ) {
-    this.#rest = rest;
-    this.#list = list;
-    this.#paging = paging;
+  constructor(reader: ListReader<T>, options: WalkOptions, before: PlaceIndex | undefined) {
+    this.#reader = reader;
     this.#options = options;
     this.#before = before;
-    this.index = before ?? new PlaceIndex(list.keys, 0);
+    this.index = before ?? new PlaceIndex(reader.list.keys, 0);
   }
 
   /** Whether all that was seen is still there, as far as the totals tell. */
@@ -123,14 +110,15 @@ class Pass<T extends object> {
   async run(): Promise<number | undefined> {
     const start = this.#options.now();
     this.#options.onLastReads();
-    if (this.#paging.firstPage === undefined) {
-      const first = await readFirst(this.#rest, this.#list, this.#paging);
-      if (isWhole(first)) return this.#takeWhole(first, start);
+    const { paging } = this.#reader;
+    if (paging.firstPage === undefined) {
+      const first = await this.#reader.first();
+      if (isWholeList(first)) return this.#takeWhole(first, start);
     }
-    const head = await this.#read(0, this.#paging.largest);
-    if (isWhole(head)) return this.#takeWhole(head, start);
+    const head = await this.#read(0, paging.largest);
+    if (isWholeList(head)) return this.#takeWhole(head, start);
     this.size = head.size;
-    if (this.#before === undefined) this.index = new PlaceIndex(this.#list.keys, head.total);
+    if (this.#before === undefined) this.index = new PlaceIndex(this.#reader.list.keys, head.total);
     this.#take(head);
     await this.#readOn();
     const seenAt = this.#options.now();
@@ -141,7 +129,7 @@ class Pass<T extends object> {
   }
 
   #takeWhole(slice: Slice<T>, start: number): number {
-    this.index = new PlaceIndex(this.#list.keys, slice.total);
+    this.index = new PlaceIndex(this.#reader.list.keys, slice.total);
     this.size = slice.size;
     this.#take(slice);
     return start;
@@ -185,7 +173,7 @@ class Pass<T extends object> {
 
   async #readPage(page: number): Promise<Slice<T>> {
     const slice = await this.#read(page, this.size);
-    if (isWhole(slice) || slice.size !== this.size) throw new RepagedError();
+    if (isWholeList(slice) || slice.size !== this.size) throw new RepagedError();
     return slice;
   }
 
@@ -193,7 +181,7 @@ class Pass<T extends object> {
     for (let tries = 1; ; tries += 1) {
       const largest = this.#largestTotal;
       try {
-        const slice = await readSlice(this.#rest, this.#list, this.#paging, page, size);
+        const slice = await this.#reader.page(page, size);
         // What began before another answer had come may be older than that.
         if (slice.total < largest) this.#hasShrunk = true;
         return slice;

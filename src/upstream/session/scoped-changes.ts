@@ -15,7 +15,7 @@ import {
 import { WEBHOOK } from '../webhooks.ts';
 
 /** What a change needs to look up before it may leave; narrowed themselves. */
-export interface Belongings {
+export interface OwnershipReads {
   readonly instruments: InstrumentLoader;
   readonly transactions: TransactionLoader;
 }
@@ -35,14 +35,18 @@ type Check = (change: Change) => Promise<string | undefined>;
  *
  * @param look makes the look-ups, once they are needed.
  */
-export function scopeChanges(rest: RestChanges, scope: CustomerScope, look: () => Belongings): RestChanges {
-  let belongings: Belongings | undefined;
-  const looked = (): Belongings => {
-    belongings ??= look();
-    return belongings;
+export function scopeChanges(
+  rest: RestChanges,
+  scope: CustomerScope,
+  look: () => OwnershipReads,
+): RestChanges {
+  let reads: OwnershipReads | undefined;
+  const read = (): OwnershipReads => {
+    reads ??= look();
+    return reads;
   };
   const owns = async (instrumentId: unknown): Promise<boolean> =>
-    typeof instrumentId === 'string' && (await looked().instruments.get(instrumentId)) !== null;
+    typeof instrumentId === 'string' && (await read().instruments.find('id', instrumentId)) !== null;
 
   const movement: Check = async ({ body }) => {
     if (!(await owns(body['source_instrument_id']))) return 'source_not_found';
@@ -61,7 +65,7 @@ export function scopeChanges(rest: RestChanges, scope: CustomerScope, look: () =
       `POST ${REFUND}`,
       // The money goes back from where it had arrived.
       async ({ params }) =>
-        (await looked().transactions.sides(params['transactionId'] ?? '')).destination
+        (await read().transactions.sides(params['transactionId'] ?? '')).destination
           ? undefined
           : 'transaction_not_found',
     ],

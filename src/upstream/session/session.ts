@@ -1,23 +1,23 @@
-import { ACCOUNT_LIST, ACCOUNTS, type Account } from '../accounts.ts';
+import { ACCOUNT_LIST, ACCOUNTS, type AccountLoader } from '../accounts.ts';
 import { BANKS, type Bank, type BankFieldNames, readBanks } from '../banks.ts';
 import type { Rest, RestChanges } from '../call/rest.ts';
 import { customerScope } from '../customer-scope.ts';
-import { CUSTOMER_LIST, CUSTOMERS, type Customer } from '../customers.ts';
+import { CUSTOMER_LIST, CUSTOMERS, type CustomerLoader } from '../customers.ts';
 import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from '../instruments.ts';
 import type { ClientLists } from '../lists/client-lists.ts';
-import { type ClientList, createListLoader, type ListLoader } from '../lists/list-loader.ts';
-import { createOwnedList } from '../lists/owned-list.ts';
-import { createWholeListLoader, Listing, type WholeListLoader } from '../lists/whole-list-loader.ts';
+import { Listing } from '../lists/listing.ts';
+import { createPlacedLoader } from '../lists/placed-list.ts';
+import { createWholeLoader, type WholeLoader } from '../lists/whole-list.ts';
 import { createTransactionLoader, type Transaction, type TransactionLoader } from '../transactions.ts';
 import { readWebhooks, WEBHOOKS, type Webhook } from '../webhooks.ts';
-import { type Belongings, scopeChanges } from './scoped-changes.ts';
+import { type OwnershipReads, scopeChanges } from './scoped-changes.ts';
 
 /**
  * One caller's view of the REST service during one operation. What has been read once is not read again; another
  * operation, and every event of a subscription, has a session of its own.
  *
  * Nothing reaches a resolver but through here, and everything here is narrowed to what the caller may see and touch
- * (scope.ts): that is why no member reads the REST service freely.
+ * (customer-scope.ts): that is why no member reads the REST service freely.
  */
 export interface Session {
   readonly clientId: string;
@@ -32,10 +32,10 @@ export interface Session {
   readonly rest: RestChanges;
   /** Offset of upstream timestamps that carry none, such as `-06:00`. */
   readonly utcOffset: string;
-  readonly banks: WholeListLoader<Bank>;
-  readonly accounts: ClientList<Account>;
-  readonly customers: ClientList<Customer>;
-  readonly webhooks: WholeListLoader<Webhook>;
+  readonly banks: WholeLoader<Bank>;
+  readonly accounts: AccountLoader;
+  readonly customers: CustomerLoader;
+  readonly webhooks: WholeLoader<Webhook>;
   readonly instruments: InstrumentLoader;
   readonly transactions: TransactionLoader;
   /** A transaction as the service has it now, for a refund of it; null when the caller has none of this id. */
@@ -101,53 +101,56 @@ export function createSession(
   options: SessionOptions,
 ): Session {
   const scope = customerScope(customerId);
-  const loaders = {
-    accounts: createListLoader(rest, ACCOUNT_LIST, options.lists, options.now),
-    customers: createListLoader(rest, CUSTOMER_LIST, options.lists, options.now),
-  };
-  const inScope = <T>(
-    loader: ListLoader<T>,
-    owner: keyof T & string,
-    isSeen: (item: T) => boolean,
-  ): ClientList<T> =>
-    scope.customerId === undefined ? loader : createOwnedList(loader, owner, scope.customerId, isSeen);
-  const instruments = createInstrumentLoader(rest, scope);
-  const transactions = createTransactionLoader(rest, scope, instruments);
-  const lists = {
-    banks: createWholeListLoader(() => options.banks.read(rest)),
-    accounts: inScope(loaders.accounts, 'ownerId', scope.account),
-    customers: inScope(loaders.customers, 'id', scope.customer),
-  };
-  const begin = (name: PrefetchList): Promise<unknown> => {
-    if (name !== 'customers.accounts') return lists[name].begin();
-    if (scope.wholeClient) loaders.customers.onLookUps((ids) => loaders.accounts.prefetch('ownerId', ids));
-    return lists.accounts.begin();
-  };
-  const belongings = (): Belongings => {
-    const own = beforePayments();
-    const instruments = createInstrumentLoader(own, scope);
-    return { instruments, transactions: createTransactionLoader(own, scope, instruments) };
-  };
-  const webhooks = createWholeListLoader(
+  const { lists, now } = options;
+  const ownedBy = <T>(key: keyof T & string, isSeen: (item: T) => boolean) =>
+    scope.customerId === undefined ? undefined : { key, customerId: scope.customerId, isSeen };
+  /** Whether the accounts of the customers that are looked up are read beside them. */
+  let prefetchesAccounts = false;
+  const banks = createWholeLoader(() => options.banks.read(rest));
+  const accounts: AccountLoader = createPlacedLoader(rest, ACCOUNT_LIST, {
+    lists,
+    now,
+    owned: ownedBy('ownerId', scope.account),
+  });
+  const customers: CustomerLoader = createPlacedLoader(rest, CUSTOMER_LIST, {
+    lists,
+    now,
+    owned: ownedBy('id', scope.customer),
+    onIds: (ids) => prefetchesAccounts && accounts.prefetch('ownerId', ids),
+  });
+  const webhooks = createWholeLoader(
     async () => new Listing(scope.wholeClient ? await readWebhooks(rest) : []),
   );
+  const instruments = createInstrumentLoader(rest, scope, lists);
+  const begin = (name: PrefetchList): Promise<unknown> => {
+    if (name !== 'customers.accounts') return { banks, accounts, customers }[name].begin();
+    prefetchesAccounts = scope.wholeClient;
+    return accounts.begin();
+  };
+  const ownershipReads = (): OwnershipReads => {
+    const own = beforePayments();
+    const instruments = createInstrumentLoader(own, scope, lists);
+    return { instruments, transactions: createTransactionLoader(own, scope, instruments) };
+  };
   return {
     clientId: rest.clientId,
     lookUps: () =>
       new Map([
-        [BANKS, lists.banks.lookUps()],
-        [ACCOUNTS, lists.accounts.lookUps()],
-        [CUSTOMERS, lists.customers.lookUps()],
+        [BANKS, banks.lookUps()],
+        [ACCOUNTS, accounts.lookUps()],
+        [CUSTOMERS, customers.lookUps()],
         [WEBHOOKS, webhooks.lookUps()],
         [INSTRUMENTS, instruments.lookUps()],
       ]),
     prefetch: (names) => Promise.allSettled(names.map(begin)),
-    rest: scope.wholeClient ? rest : scopeChanges(rest, scope, belongings),
+    rest: scope.wholeClient ? rest : scopeChanges(rest, scope, ownershipReads),
     utcOffset: options.utcOffset,
-    ...lists,
+    banks,
+    accounts,
+    customers,
     webhooks,
     instruments,
-    transactions,
-    original: (id) => belongings().transactions.get(id),
+    transactions: createTransactionLoader(rest, scope, instruments),
+    original: (id) => ownershipReads().transactions.get(id),
   };
 }

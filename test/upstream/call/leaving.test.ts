@@ -7,7 +7,8 @@ import type { Party } from '../../../src/common/party.ts';
 import { leaverOf } from '../../../src/common/waiters.ts';
 import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
-import { createListLoader } from '../../../src/upstream/lists/list-loader.ts';
+import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
+import { ListReader } from '../../../src/upstream/lists/reader.ts';
 import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -74,17 +75,21 @@ it('a walk over a list goes on in the place of one who joins, where the one who 
       owner: ownerOf(caller),
       urgency: caller === 'slow' ? 'streams' : 'operations',
     });
-    return { rest, found: () => createListLoader(rest, ACCOUNT_LIST, lists, () => 0).find('id', id) };
+    return {
+      reader: new ListReader(rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST)),
+      found: () => createPlacedLoader(rest, ACCOUNT_LIST, { lists, now: () => 0 }).find('id', id),
+    };
   };
   const [slow, quick] = [ask('slow', 'account-7'), ask('quick', 'account-250')];
   // What the list is like is known, and where its items stand is not.
   await slow.found();
-  lists.of(slow.rest.clientId, ACCOUNT_LIST).doubt();
-  const busy = Array.from({ length: HTTP.callsPerCaller }, () => slow.rest.get('/held'));
+  const places = lists.of(slow.reader.rest.clientId, ACCOUNT_LIST, '');
+  places.markChanged();
+  const busy = Array.from({ length: HTTP.callsPerCaller }, () => slow.reader.rest.get('/held'));
   await until(() => held.length === busy.length);
-  const renewed = lists.of(slow.rest.clientId, ACCOUNT_LIST).renew(slow.rest);
-  await lists.of(quick.rest.clientId, ACCOUNT_LIST).renew(quick.rest);
-  await renewed;
+  const walked = places.walk(slow.reader);
+  await places.walk(quick.reader);
+  await walked;
   expect(held).toHaveLength(busy.length);
   for (const response of held) json(response, {});
   await Promise.all(busy);

@@ -1,14 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../../src/common/logger.ts';
-import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
+import { ACCOUNT_LIST, type Account } from '../../../src/upstream/accounts.ts';
 import { BANK_FIELD_NAMES, readBanks } from '../../../src/upstream/banks.ts';
 import { customerScope } from '../../../src/upstream/customer-scope.ts';
 import { CUSTOMER_LIST } from '../../../src/upstream/customers.ts';
 import { createInstrumentLoader } from '../../../src/upstream/instruments.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
-import { createListLoader } from '../../../src/upstream/lists/list-loader.ts';
-import { createOwnedList } from '../../../src/upstream/lists/owned-list.ts';
-import { Listing } from '../../../src/upstream/lists/whole-list-loader.ts';
+import { Listing } from '../../../src/upstream/lists/listing.ts';
+import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
 import { readWebhooks } from '../../../src/upstream/webhooks.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
 
@@ -55,15 +54,19 @@ describe.each([
       const known = lists();
       // The second operation finds in an index what the first has learned.
       for (let operation = 0; operation < 2; operation += 1) {
-        const loader = createListLoader(upstream.rest, ACCOUNT_LIST, known, () => 0);
+        const loader = createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists: known, now: () => 0 });
         expect(await loader.find(key, 'shared')).toMatchObject({ id: 'account-3' });
         expect((await loader.where(key, 'shared')).map(({ id }) => id)).toEqual(
           twins.map((twin) => `account-${twin}`),
         );
         expect(await loader.find(key, 'shared')).toMatchObject({ id: 'account-3' });
       }
-      const loader = createListLoader(upstream.rest, ACCOUNT_LIST, known, () => 0);
-      const owned = createOwnedList(loader, 'ownerId', 'owner-0', ({ ownerId }) => ownerId === 'owner-0');
+      const isSeen = ({ ownerId }: Account) => ownerId === 'owner-0';
+      const owned = createPlacedLoader(upstream.rest, ACCOUNT_LIST, {
+        lists: known,
+        now: () => 0,
+        owned: { key: 'ownerId', customerId: 'owner-0', isSeen },
+      });
       const first = twins.find((twin) => twin % 3 === 0);
       expect(await owned.find(key, 'shared')).toMatchObject({ id: `account-${first}` });
     },
@@ -80,8 +83,8 @@ describe('of two items with one id', () => {
   it('no account and no customer is found: its list cannot be told from one that did not move', async () => {
     await serve(twice({ name: 'first' }));
     for (const loader of [
-      createListLoader(upstream.rest, ACCOUNT_LIST, lists(), () => 0),
-      createListLoader(upstream.rest, CUSTOMER_LIST, lists(), () => 0),
+      createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists: lists(), now: () => 0 }),
+      createPlacedLoader(upstream.rest, CUSTOMER_LIST, { lists: lists(), now: () => 0 }),
     ]) {
       await expect(loader.begin()).rejects.toMatchObject({ code: 'UPSTREAM_INVALID' });
     }
@@ -104,9 +107,9 @@ describe('of two items with one id', () => {
     ['that is looked for', false, ['one', 'two', 'three']],
   ])('the first instrument is found %s', async (_what, isShown, ids) => {
     await serve(twice({ alias: 'first', clientId: CLIENT_ID }));
-    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined), lists());
     if (isShown) await loader.window(0, 10);
-    const [one] = await Promise.all(ids.map((id) => loader.get(id)));
+    const [one] = await Promise.all(ids.map((id) => loader.find('id', id)));
     expect(one).toMatchObject({ alias: 'first' });
   });
 });

@@ -5,7 +5,8 @@ import { silentLogger } from '../../../src/common/logger.ts';
 import { ACCOUNT_LIST, type Account } from '../../../src/upstream/accounts.ts';
 import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import { type ClientLists, createClientLists } from '../../../src/upstream/lists/client-lists.ts';
-import { createListLoader, type ListLoader } from '../../../src/upstream/lists/list-loader.ts';
+import type { Loader } from '../../../src/upstream/lists/loader.ts';
+import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
 import { startUpstream, type Upstream } from '../../helpers/http-stub.ts';
 import { type Change, ChangingList, type Paging, type Snapshot } from './changing-list.ts';
 
@@ -158,7 +159,7 @@ describe('a list that grows, shrinks, reorders, repages, lies and fails between 
     }
   }
 
-  const ask = (loader: ListLoader<Account>, question: Question): Promise<unknown> =>
+  const ask = (loader: Loader<Account>, question: Question): Promise<unknown> =>
     question.kind === 'window'
       ? Promise.resolve(loader.window(question.offset, question.limit))
       : Promise.all(
@@ -182,7 +183,7 @@ describe('a list that grows, shrinks, reorders, repages, lies and fails between 
       moments.push({ at: now, snapshot: start });
       // Where the index may have been confirmed by its ends, it may be as old as twelve of its ages.
       const oldest = moments.find((moment) => moment.at >= now - 12 * maxAgeMs)?.snapshot ?? start;
-      const loader = createListLoader(upstream.rest, ACCOUNT_LIST, lists, () => now);
+      const loader = createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists, now: () => now });
       const outcomes = await Promise.all(questions.map((asked) => outcomeOf(() => ask(loader, asked))));
       for (const [index, outcome] of outcomes.entries()) {
         const asked = questions[index];

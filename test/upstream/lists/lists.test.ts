@@ -8,8 +8,8 @@ import type { Rest } from '../../../src/upstream/call/rest.ts';
 import { customerScope } from '../../../src/upstream/customer-scope.ts';
 import { createInstrumentLoader } from '../../../src/upstream/instruments.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
-import { UnreadableItem } from '../../../src/upstream/lists/list.ts';
-import { createListLoader } from '../../../src/upstream/lists/list-loader.ts';
+import { UnreadableItem } from '../../../src/upstream/lists/envelope.ts';
+import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
 import { json, startUpstream } from '../../helpers/http-stub.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => ({ id: `item-${index}` }));
@@ -19,7 +19,10 @@ const freshLists = () => createClientLists({ maxAgeMs: 5_000, now: () => perform
 
 /** The account of an id, by an operation that knows nothing of the list yet. */
 const findAccount = async (rest: Rest, id: string): Promise<Account | null> =>
-  createListLoader(rest, ACCOUNT_LIST, freshLists(), () => performance.now()).find('id', id);
+  createPlacedLoader(rest, ACCOUNT_LIST, { lists: freshLists(), now: () => performance.now() }).find(
+    'id',
+    id,
+  );
 
 interface Paging {
   readonly total: number;
@@ -81,7 +84,8 @@ describe('a list without documented paging', () => {
       json(response, { data, currentPage: page, perPage, totalItem: all.length });
     });
     const lists = freshLists();
-    const load = () => createListLoader(upstream.rest, ACCOUNT_LIST, lists, () => performance.now());
+    const load = () =>
+      createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists, now: () => performance.now() });
     expect(await load().find('id', 'item-468')).toMatchObject({ id: 'item-468' });
     expect(await load().find('id', 'item-250')).toBeNull();
     // What names it finds it: to say that there is none would not be true.
@@ -192,10 +196,11 @@ describe('windows of the instrument list', () => {
   ])('are right for every offset and limit when the upstream %s', async (_, paging) => {
     await using upstream = await startUpstream(paged(paging));
     for (const { offset, limit } of everyWindow(paging.total)) {
-      const { items, total } = await createInstrumentLoader(upstream.rest, customerScope(undefined)).window(
-        offset,
-        limit,
-      );
+      const { items, total } = await createInstrumentLoader(
+        upstream.rest,
+        customerScope(undefined),
+        freshLists(),
+      ).window(offset, limit);
       expect(items.map(({ id }) => id)).toEqual(
         ids(paging.total)
           .slice(offset, offset + limit)
@@ -215,7 +220,10 @@ describe('windows of the instrument list', () => {
       { offset: 350, limit: 100 },
     ]) {
       upstream.requests.length = 0;
-      await createInstrumentLoader(upstream.rest, customerScope(undefined)).window(offset, limit);
+      await createInstrumentLoader(upstream.rest, customerScope(undefined), freshLists()).window(
+        offset,
+        limit,
+      );
       expect(upstream.requests.length).toBeLessThanOrEqual(2);
     }
   });
@@ -223,7 +231,7 @@ describe('windows of the instrument list', () => {
   it('fail when the upstream answers with another page than asked for', async () => {
     await using upstream = await startUpstream(paged({ total: 50, defaultSize: 10, honoursPage: false }));
     await expect(
-      createInstrumentLoader(upstream.rest, customerScope(undefined)).window(20, 10),
+      createInstrumentLoader(upstream.rest, customerScope(undefined), freshLists()).window(20, 10),
     ).rejects.toMatchObject({
       code: 'UPSTREAM_INVALID',
     });
@@ -241,26 +249,26 @@ describe('instruments by id', () => {
 
   it('are read one by one when few, and null where the client has none', async () => {
     await using upstream = await startUpstream(known(500));
-    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
-    const found = await Promise.all([loader.get('item-3'), loader.get('nobody')]);
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined), freshLists());
+    const found = await Promise.all([loader.find('id', 'item-3'), loader.find('id', 'nobody')]);
     expect(found.map((item) => item?.id ?? null)).toEqual(['item-3', null]);
     expect(upstream.requests).toHaveLength(2);
   });
 
   it('come through the list when many, and absent ones are null without a call each', async () => {
     await using upstream = await startUpstream(known(150));
-    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined), freshLists());
     const wanted = [...ids(120).map(({ id }) => id), 'nobody', 'no-one'];
-    const found = await Promise.all(wanted.map((id) => loader.get(id)));
+    const found = await Promise.all(wanted.map((id) => loader.find('id', id)));
     expect(found.map((item) => item?.id ?? null)).toEqual([...ids(120).map(({ id }) => id), null, null]);
     expect(upstream.requests).toHaveLength(2);
   });
 
   it('cost no call when a window has shown them', async () => {
     await using upstream = await startUpstream(known(50));
-    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined), freshLists());
     await loader.window(0, 50);
-    await Promise.all(ids(50).map(({ id }) => loader.get(id)));
+    await Promise.all(ids(50).map(({ id }) => loader.find('id', id)));
     expect(upstream.requests).toHaveLength(1);
   });
 
@@ -268,8 +276,11 @@ describe('instruments by id', () => {
     await using upstream = await startUpstream((request, response) =>
       request.url?.endsWith('item-1') ? response.writeHead(400).end() : known(5)(request, response),
     );
-    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined));
-    const [first, second] = await Promise.allSettled([loader.get('item-0'), loader.get('item-1')]);
+    const loader = createInstrumentLoader(upstream.rest, customerScope(undefined), freshLists());
+    const [first, second] = await Promise.allSettled([
+      loader.find('id', 'item-0'),
+      loader.find('id', 'item-1'),
+    ]);
     expect(first).toMatchObject({ status: 'fulfilled', value: { id: 'item-0' } });
     expect(second).toMatchObject({ status: 'rejected', reason: { code: 'REFUSED' } });
   });

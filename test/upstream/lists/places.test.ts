@@ -6,8 +6,8 @@ import { fixedCredential } from '../../../src/upstream/call/credential.ts';
 import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import { createRest } from '../../../src/upstream/call/rest.ts';
 import { type ClientLists, createClientLists } from '../../../src/upstream/lists/client-lists.ts';
-import { createListLoader } from '../../../src/upstream/lists/list-loader.ts';
 import { PlaceIndex } from '../../../src/upstream/lists/place-index.ts';
+import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -63,7 +63,7 @@ beforeEach(async () => {
 afterEach(() => upstream[Symbol.asyncDispose]());
 
 /** A new operation. */
-const operation = () => createListLoader(upstream.rest, ACCOUNT_LIST, lists, () => now);
+const operation = () => createPlacedLoader(upstream.rest, ACCOUNT_LIST, { lists, now: () => now });
 const ids = (found: readonly Account[]) => found.map(({ id }) => id);
 
 /** How many calls something takes. */
@@ -162,12 +162,12 @@ describe('where the items of a large list stand', () => {
   it('is doubted after a caller’s own write, and when an event speaks of an item that it does not have', async () => {
     await operation().find('id', 'account-0');
     items.push(item(5_000));
-    lists.announce(CLIENT_ID, ACCOUNTS, 'clabeNumber', 'clabe-17');
+    lists.noteItem(CLIENT_ID, ACCOUNTS, 'clabeNumber', 'clabe-17');
     expect(await operation().find('id', 'account-5000')).toBeNull();
-    lists.announce(CLIENT_ID, ACCOUNTS, 'clabeNumber', 'clabe-5000');
+    lists.noteItem(CLIENT_ID, ACCOUNTS, 'clabeNumber', 'clabe-5000');
     expect(await operation().find('id', 'account-5000')).toMatchObject({ id: 'account-5000' });
     items.push(item(5_001));
-    lists.doubt(CLIENT_ID);
+    lists.markChanged(CLIENT_ID);
     expect(await operation().find('id', 'account-5001')).toMatchObject({ id: 'account-5001' });
   });
 
@@ -199,8 +199,8 @@ describe('where the items of a large list stand', () => {
       timeoutMs: 5_000,
       deadline: Date.now() + 20_000,
     });
-    await until(() => lists.of(CLIENT_ID, ACCOUNT_LIST).index !== undefined);
-    const next = createListLoader(rest, ACCOUNT_LIST, lists, () => now);
+    await until(() => lists.of(CLIENT_ID, ACCOUNT_LIST, '').known !== undefined);
+    const next = createPlacedLoader(rest, ACCOUNT_LIST, { lists, now: () => now });
     expect(
       await callsOf(async () =>
         expect(await next.find('id', 'account-5')).toMatchObject({ id: 'account-5' }),

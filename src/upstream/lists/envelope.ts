@@ -1,0 +1,105 @@
+import { UpstreamError } from '../call/errors.ts';
+import { isObject } from '../call/json.ts';
+
+/** Where an envelope keeps its parts. Lists differ: `totalItem` here, `totalItems` there, `total_banks` for banks. */
+export interface Envelope {
+  readonly items: string;
+  readonly total: string;
+  readonly page: string;
+  readonly size: string;
+  /** Names of the query parameters that ask for a page: of the spec for instruments, by analogy elsewhere. */
+  readonly pageParameter: string;
+  readonly sizeParameter: string;
+}
+
+export interface ListPage {
+  /** As they came: not even that each is an object has been checked. */
+  readonly items: readonly unknown[];
+  readonly total: number;
+  readonly page: number;
+  readonly size: number;
+}
+
+/** A list that is not as it must be: nothing of it is shown. */
+class InvalidListError extends UpstreamError {
+  constructor(route: string, problem: string) {
+    super('UPSTREAM_INVALID', `The service's list GET ${route} ${problem}.`);
+  }
+}
+
+export const invalidList = (route: string, problem: string): UpstreamError =>
+  new InvalidListError(route, problem);
+
+/** The error for a list of which no two answers fit together. */
+export const changesTooFast = (route: string): UpstreamError =>
+  new UpstreamError(
+    'UPSTREAM_UNAVAILABLE',
+    `The service's list GET ${route} changes faster than it can be read.`,
+  );
+
+/**
+ * An item of a list that nobody can be shown, in its place among the others: the graph reports it there, and only there. A look-up by
+ * another of its keys finds it, so that nobody is told that there is none. Its id is one that the service cannot have.
+ */
+export class UnreadableItem extends UpstreamError {
+  readonly id: string;
+
+  /**
+   * @param position of the item in the list, from 0.
+   * @param keys the fields that it is looked up by.
+   */
+  constructor(position: number, cause: UpstreamError, keys: Readonly<Record<string, unknown>>) {
+    super('UPSTREAM_INVALID', cause.message, { cause });
+    Object.assign(this, keys);
+    this.id = `unreadable at ${position}`;
+  }
+}
+
+/**
+ * Reads an item of a list.
+ *
+ * @param read throws UpstreamError for an item that cannot be told from others, and `invalidList` for one that spoils the list.
+ * @param position of the item in the list, from 0.
+ * @param keys names of the fields that items of this list are looked up by.
+ */
+export function itemOf<T>(
+  read: (item: unknown) => T,
+  item: unknown,
+  position: number,
+  keys: readonly string[] = [],
+): T {
+  try {
+    return read(item);
+  } catch (error) {
+    if (!(error instanceof UpstreamError) || error instanceof InvalidListError) throw error;
+    const sent = isObject(item) ? item : {};
+    const known = Object.fromEntries(keys.map((key) => [key, sent[key]]));
+    // It has an id, which is all that lists rest on; the graph shows an Error in the place of an item as what it is.
+    return new UnreadableItem(position, error, known) as unknown as T;
+  }
+}
+
+function count(envelope: Readonly<Record<string, unknown>>, field: string, route: string): number {
+  const value = envelope[field];
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) {
+    throw invalidList(route, `has no usable "${field}"`);
+  }
+  return value;
+}
+
+/**
+ * Takes one page out of a list's envelope.
+ *
+ * @throws UpstreamError `UPSTREAM_INVALID` when a part that the spec promises is missing.
+ */
+export function pageIn(route: string, envelope: Envelope, body: unknown): ListPage {
+  if (!isObject(body)) throw invalidList(route, 'is no object');
+  const items = body[envelope.items];
+  if (!Array.isArray(items)) throw invalidList(route, `has no list "${envelope.items}"`);
+  return {
+    items,
+    total: count(body, envelope.total, route),
+    page: count(body, envelope.page, route),
+    size: count(body, envelope.size, route),
+  };
+}

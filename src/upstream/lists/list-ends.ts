@@ -1,0 +1,52 @@
+import type { PlaceIndex } from './place-index.ts';
+import { isWholeList, type ListReader, type Slice } from './reader.ts';
+
+/** What the ends of a list say of an index: `as known`; `grown` by items that now stand in the index; or that it needs a walk. */
+export type EndsVerdict = 'as known' | 'grown' | 'changed';
+
+/**
+ * Compares the ends of a list with the index, and adds the items that have come at one of them.
+ *
+ * @param size of the pages that the index was made from.
+ * @param slices the first page and the last ones.
+ */
+export function compareEnds<T extends object>(
+  reader: Pick<ListReader<T>, 'idOf'>,
+  index: PlaceIndex,
+  size: number,
+  slices: readonly Slice<T>[],
+): EndsVerdict {
+  const [head] = slices;
+  if (head === undefined) return 'changed';
+  const isOdd = (slice: Slice<T>) => slice.total !== head.total || slice.size !== size || isWholeList(slice);
+  const grown = head.total - index.size;
+  if (slices.some(isOdd) || grown < 0 || grown > size) return 'changed';
+  /** Whether each item stands where the index has it, moved by `by` places. */
+  const isAsKnown = ({ start, items }: Pick<Slice<T>, 'start' | 'items'>, by = 0) =>
+    items.every((item, at) => index.placeOf(reader.idOf(item)) === start + at - by);
+  if (grown === 0) return slices.every((slice) => isAsKnown(slice)) ? 'as known' : 'changed';
+
+  const add = (items: readonly T[], start: number): EndsVerdict => {
+    for (const [at, item] of items.entries()) index.add(start + at, item as Record<string, unknown>);
+    return 'grown';
+  };
+  const areNew = (items: readonly T[]) =>
+    items.every((item) => index.placeOf(reader.idOf(item)) === undefined);
+  if (isAsKnown(head)) {
+    const end = index.size;
+    const known = slices.map(({ start, items }) => ({
+      start,
+      items: items.slice(0, Math.max(0, end - start)),
+    }));
+    const come = slices.flatMap(({ start, items }) => items.slice(Math.max(0, end - start)));
+    // Items that did not fit on the pages that were read are found by a walk.
+    return known.every((slice) => isAsKnown(slice)) && come.length === grown && areNew(come)
+      ? add(come, end)
+      : 'changed';
+  }
+  const come = head.items.slice(0, grown);
+  const old = { start: head.start + grown, items: head.items.slice(grown) };
+  if (old.items.length === 0 || !isAsKnown(old, grown) || !areNew(come)) return 'changed';
+  index.shift(grown);
+  return add(come, 0);
+}

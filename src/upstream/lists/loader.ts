@@ -1,0 +1,109 @@
+import DataLoader from 'dataloader';
+import type { MaybePromise } from '../../common/maybe-promise.ts';
+import type { Query } from '../call/rest.ts';
+import type { Listing, Question } from './listing.ts';
+
+/** A window of a list, and how many items the service says that the list holds. */
+export interface ListWindow<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+}
+
+/** How a list is read within one operation: whole, by the index of places, or item by item. */
+export interface Source<T> {
+  /** The whole list once it has arrived; undefined before that, and where it does not come whole. */
+  readonly listing: Listing<T> | undefined;
+  /** Begins to read what look-ups are going to need. */
+  begin(): Promise<unknown>;
+  /** Answers the questions of one tick, in their order: no item, the first or all, or an error. Rejects where all fail alike. */
+  answer(questions: readonly Question<T>[]): Promise<readonly (readonly T[] | Error)[]>;
+  window(offset: number, limit: number): Promise<ListWindow<T>>;
+}
+
+/** The query parameters by which the service documents that it filters a list; of most lists none. */
+export type NoFilter = Readonly<Record<string, undefined>>;
+
+/** The items of one noun within one operation: windows of its list and look-ups in it, with each read made once. */
+export interface Loader<T, Filter extends Query = NoFilter> {
+  /**
+   * The first item whose key is `value`, or null. Once the whole list has arrived the answer is no promise, so that a hundred rows
+   * cost no hundred turns of the microtask queue. Until then DataLoader batches the look-ups of a tick.
+   */
+  find(key: keyof T & string, value: string): MaybePromise<T | null>;
+  /** All items whose key is `value`, in the order of the list; like `find` in all else. */
+  where(key: keyof T & string, value: string): MaybePromise<readonly T[]>;
+  /**
+   * The items at `offset` to `offset + limit - 1` of the list, or of the part of it that the service selects.
+   *
+   * @param limit from 1 to 100.
+   */
+  window(offset: number, limit: number, filter?: Filter): Promise<ListWindow<T>>;
+  /** Begins to read what look-ups are going to need; resolves once the whole list has arrived, or is known not to come whole. */
+  begin(): Promise<unknown>;
+  /** `where` for each of these values, before anybody asks. What fails, fails where it is looked up. */
+  prefetch(key: keyof T & string, values: readonly string[]): void;
+  /** How many windows and look-ups it was asked for so far. */
+  lookUps(): number;
+}
+
+/**
+ * Makes a noun's loader of one operation.
+ *
+ * @param open the source of the list, or of the part that a filter selects: each part is a list of its own.
+ */
+export function createLoader<T, Filter extends Query = NoFilter>(
+  open: (filter: Filter | undefined) => Source<T>,
+): Loader<T, Filter> {
+  const source = open(undefined);
+  const parts = new Map<string, Source<T>>();
+  /** What could not be read once is not read again within the operation either. */
+  const windows = new Map<string, Promise<ListWindow<T>>>();
+  let lookUps = 0;
+
+  const questions = new DataLoader<Question<T>, readonly T[], string>(
+    (asked) => source.answer(asked).catch((error: unknown) => asked.map(() => asError(error))),
+    { cacheKeyFn: ({ key, value, all }) => `${all} ${key} ${value}` },
+  );
+  const partOf = (filter: Filter | undefined, key: string): Source<T> => {
+    if (key === '') return source;
+    const part = parts.get(key) ?? open(filter);
+    parts.set(key, part);
+    return part;
+  };
+
+  return {
+    find(key, value) {
+      lookUps += 1;
+      if (source.listing !== undefined) return source.listing.find(key, value);
+      return questions.load({ key, value, all: false }).then(([first]) => first ?? null);
+    },
+    where(key, value) {
+      lookUps += 1;
+      return source.listing?.where(key, value) ?? questions.load({ key, value, all: true });
+    },
+    window(offset, limit, filter) {
+      lookUps += 1;
+      const part = filterKey(filter);
+      const key = `${offset} ${limit} ${part}`;
+      const window = windows.get(key) ?? partOf(filter, part).window(offset, limit);
+      windows.set(key, window);
+      return window;
+    },
+    begin: () => source.begin(),
+    prefetch(key, values) {
+      if (source.listing !== undefined) return;
+      void Promise.allSettled(values.map((value) => questions.load({ key, value, all: true })));
+    },
+    lookUps: () => lookUps,
+  };
+}
+
+/** The parameters of a filter as one text; empty where it selects all. */
+export const filterKey = (filter: Query = {}): string =>
+  Object.entries(filter)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&');
+
+export const asError = (reason: unknown): Error =>
+  reason instanceof Error ? reason : new Error(String(reason));

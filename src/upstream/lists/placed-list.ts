@@ -1,0 +1,141 @@
+import type { Query, Rest } from '../call/rest.ts';
+import type { ClientLists } from './client-lists.ts';
+import { Listing } from './listing.ts';
+import {
+  createLoader,
+  filterKey,
+  type ListWindow,
+  type Loader,
+  type NoFilter,
+  type Source,
+} from './loader.ts';
+import type { ListPlaces } from './places.ts';
+import { isWholeList, type ListDefinition, ListReader } from './reader.ts';
+import { type Sought, search } from './search.ts';
+import { WholeList } from './whole-list.ts';
+
+/**
+ * The part of a list that belongs to one customer, which is all that a caller narrowed to it knows of. So what the list holds of
+ * others is never asked for, and takes no time to be refused.
+ */
+interface Owned<T> {
+  /** Names the field that holds the owner's id. */
+  readonly key: keyof T & string;
+  readonly customerId: string;
+  /** Whether an item is in the caller's scope. */
+  readonly isSeen: (item: T) => boolean;
+}
+
+interface PlacedLoaderOptions<T> {
+  readonly lists: ClientLists;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+  /** What the caller is narrowed to; undefined for all of the list. */
+  readonly owned?: Owned<T> | undefined;
+  /** Called with the ids of each batch of look-ups by id, so that what belongs to them can be read beside them. */
+  readonly onIds?: ((ids: readonly string[]) => void) | undefined;
+}
+
+/** Makes the loader, for one operation, of a list that may be too large to be read whole. */
+export function createPlacedLoader<T extends object, Filter extends Query = NoFilter>(
+  rest: Rest,
+  list: ListDefinition<T>,
+  { lists, owned, ...options }: PlacedLoaderOptions<T>,
+): Loader<T, Filter> {
+  return createLoader((filter) => {
+    const reader = new ListReader(rest, list, lists.paging(list), filter);
+    const places = lists.of(rest.clientId, list, filterKey(filter));
+    const placed = new PlacedList(reader, places, options);
+    return owned === undefined ? placed : placed.ownedBy(owned);
+  });
+}
+
+/**
+ * A list that is read whole where it comes in one answer. Of any other the pages are read that a window or a look-up needs: the index
+ * of places (places.ts) knows where an item stands, and the item is read from there, under the caller's own credential.
+ */
+class PlacedList<T extends object> implements Source<T> {
+  readonly #reader: ListReader<T>;
+  readonly #places: ListPlaces<T>;
+  readonly #now: () => number;
+  #whole: Promise<Listing<T> | undefined> | undefined;
+  #arriving: Promise<Listing<T> | undefined> | undefined;
+  readonly #onIds: ((ids: readonly string[]) => void) | undefined;
+  listing: Listing<T> | undefined;
+
+  constructor(
+    reader: ListReader<T>,
+    places: ListPlaces<T>,
+    { now, onIds }: Pick<PlacedLoaderOptions<T>, 'now' | 'onIds'>,
+  ) {
+    this.#reader = reader;
+    this.#places = places;
+    this.#now = now;
+    this.#onIds = onIds;
+  }
+
+  /** The list as a whole; undefined where it does not come in one answer: then the index of places is there. */
+  begin(): Promise<Listing<T> | undefined> {
+    this.#arriving ??= this.#readOnce().then(async (whole) => {
+      if (whole === undefined) await this.#places.index(this.#reader);
+      return whole;
+    });
+    return this.#arriving;
+  }
+
+  async answer(questions: readonly Sought<T>[]): Promise<readonly (readonly T[])[]> {
+    const whole = await this.begin();
+    if (whole !== undefined) {
+      return questions.map((question) =>
+        question.matches === undefined ? whole.answer(question) : whole.items.filter(question.matches),
+      );
+    }
+    const [id] = this.#reader.list.keys;
+    this.#onIds?.(questions.filter(({ key }) => key === id).map(({ value }) => value));
+    return search(this.#reader, this.#places, questions, this.#now());
+  }
+
+  async window(offset: number, limit: number): Promise<ListWindow<T>> {
+    if (this.#whole !== undefined || this.#places.comesWhole === true) {
+      const whole = await this.#readOnce();
+      if (whole !== undefined) {
+        return { items: whole.items.slice(offset, offset + limit), total: whole.items.length };
+      }
+    }
+    const { items, total } = await this.#reader.window(offset, limit);
+    this.#places.noteTotal(total);
+    return { items, total };
+  }
+
+  /** The part of the list that belongs to one customer, as a list that is read whole. */
+  ownedBy({ key, customerId, isSeen }: Owned<T>): Source<T> {
+    const sought: Sought<T> = { key, value: customerId, all: true, matches: isSeen };
+    return new WholeList(async () => {
+      const [items = []] = await this.answer([sought]);
+      return new Listing(items);
+    });
+  }
+
+  #readOnce(): Promise<Listing<T> | undefined> {
+    this.#whole ??= this.#readWhole().then((items) => {
+      if (items !== undefined) this.listing = new Listing(items);
+      return this.listing;
+    });
+    return this.#whole;
+  }
+
+  async #readWhole(): Promise<readonly T[] | undefined> {
+    const { paging } = this.#reader;
+    const places = this.#places;
+    if (places.known !== undefined && places.comesWhole !== true) return undefined;
+    if (places.comesWhole !== false || paging.firstPage === undefined) {
+      const first = await this.#reader.first();
+      places.comesWhole = isWholeList(first);
+      if (places.comesWhole) return first.items;
+      if (first.total > paging.largest) return undefined;
+    }
+    // It may still fit in a page of the largest size.
+    const page = await this.#reader.page(0, paging.largest);
+    return isWholeList(page) ? page.items : undefined;
+  }
+}

@@ -1,0 +1,278 @@
+import type { Query, Rest } from '../call/rest.ts';
+import { type Envelope, invalidList, itemOf, type ListPage, pageIn } from './envelope.ts';
+import { coverWindow, MAX_PAGE } from './page-cover.ts';
+
+/** What a noun says of its list. */
+export interface ListDefinition<T> {
+  readonly route: string;
+  readonly envelope: Envelope;
+  /** Names of the fields that items are looked up by, the id first. */
+  readonly keys: readonly (keyof T & string)[];
+  /** @throws UpstreamError `UPSTREAM_INVALID` for an item without an id. */
+  readonly identify: (item: unknown) => T;
+  /** True where the service documents the paging, which counts pages from 1. Elsewhere the answers tell how it counts. */
+  readonly isPagingDocumented?: true;
+  /** True where an id may come twice on a page: the first counts. Elsewhere that is an invalid list. */
+  readonly mayRepeatIds?: true;
+}
+
+/**
+ * What answers have shown of the paging of one route. Every answer is checked against what it says of itself, and corrects
+ * what is known here.
+ */
+export interface Paging {
+  /** The number of the first page, as an answer to a call without parameters states it; undefined before the first such answer. */
+  firstPage: number | undefined;
+  /** The sizes that the service gives: it answers another size with the nearest of these. */
+  smallest: number;
+  largest: number;
+}
+
+export const initialPaging = ({
+  isPagingDocumented,
+}: Pick<ListDefinition<object>, 'isPagingDocumented'>): Paging => ({
+  firstPage: isPagingDocumented ? 1 : undefined,
+  smallest: 1,
+  largest: MAX_PAGE,
+});
+
+/** Learns from a page that has come in another size than asked for. */
+function learnSize(paging: Paging, asked: number, size: number): void {
+  if (size === asked) return;
+  if (size < asked) {
+    paging.largest = size;
+    paging.smallest = Math.min(paging.smallest, size);
+  } else {
+    paging.smallest = size;
+    paging.largest = Math.max(paging.largest, size);
+  }
+}
+
+/** Part of a list, as one answer shows it. */
+export interface Slice<T> {
+  /** Position of its first item in the list, from 0. */
+  readonly start: number;
+  readonly items: readonly T[];
+  /** How many items the service says that the list holds. */
+  readonly total: number;
+  /** How many items a page of this answer's size holds. */
+  readonly size: number;
+}
+
+/** Whether a slice is all of the list. */
+export const isWholeList = <T>({ start, items, total }: Slice<T>): boolean =>
+  start === 0 && items.length === total;
+
+/** Whether a page holds as many items as one of its size must, given where it starts and the list's total. */
+const isFull = ({ items, total, size }: ListPage, start: number): boolean =>
+  items.length === Math.max(0, Math.min(size, total - start));
+
+/** A window that ends by this position is mostly all there in the answer to a call without parameters. */
+const USUAL_PAGE = 50;
+/** How often the pages of a window are read again that do not fit together, as the list changed from one to the next. */
+const TRIES = 4;
+/** How many pages of a list that is read whole are asked for at once. */
+const PARALLEL_PAGES = 4;
+
+/**
+ * Reads one list, or the part of it that a query selects, under one caller's credential. It keeps nothing but what it learns of the
+ * paging, and never gives part of a list as if it were the whole. Every read throws UpstreamError.
+ */
+export class ListReader<T extends object> {
+  readonly rest: Rest;
+  readonly list: ListDefinition<T>;
+  readonly paging: Paging;
+  readonly #query: Query;
+
+  /** @param query parameters that every call carries, such as `customer_id`. */
+  constructor(rest: Rest, list: ListDefinition<T>, paging: Paging, query: Query = {}) {
+    this.rest = rest;
+    this.list = list;
+    this.paging = paging;
+    this.#query = query;
+  }
+
+  /** The same list over other calls. */
+  over(rest: Rest): ListReader<T> {
+    return new ListReader(rest, this.list, this.paging, this.#query);
+  }
+
+  get route(): string {
+    return this.list.route;
+  }
+
+  /** The id of an item, which is a string: `identify` has seen to it. */
+  idOf(item: T): string {
+    return String(Reflect.get(item, this.list.keys[0] ?? ''));
+  }
+
+  /**
+   * Asks without paging parameters. The service answers with all of the list, or with its first page, which says how pages are
+   * counted.
+   */
+  async first(): Promise<Slice<T>> {
+    const page = await this.#ask({});
+    const slice = this.#slice(page, 0, true);
+    if (isWholeList(slice)) return slice;
+    if (page.items.length === 0) throw this.#invalid(`holds ${page.total} items and shows none`);
+    this.paging.firstPage = page.page;
+    return slice;
+  }
+
+  /**
+   * Reads one page.
+   *
+   * @param index number of the page, counted from 0.
+   * @returns the page, or all of the list where the answer holds all of it. A page of another size than the one asked for
+   * starts where its own size puts it.
+   * @throws UpstreamError `UPSTREAM_INVALID` when the answer is another page, or is not as full as it must be.
+   */
+  async page(index: number, size: number): Promise<Slice<T>> {
+    const { pageParameter, sizeParameter } = this.list.envelope;
+    const number = index + (this.paging.firstPage ?? 1);
+    const page = await this.#ask({ [pageParameter]: number, [sizeParameter]: size });
+    const start = index * page.size;
+    // An answer with another page number, or with more items than its size, ignored paging: it may be the whole list.
+    const ignoredPaging = page.page !== number || page.items.length > page.size;
+    const slice = this.#slice(page, start, index === 0 || ignoredPaging);
+    if (isWholeList(slice)) return slice;
+    const { total, items } = page;
+    if (page.page !== number) {
+      throw this.#invalid(
+        `holds ${total} items and did not move on when asked for page ${number}: it answered with page ${page.page}`,
+      );
+    }
+    if (page.size === 0 || !isFull(page, start)) {
+      throw this.#invalid(
+        `holds ${total} items, and its page ${number} of ${page.size} shows ${items.length}`,
+      );
+    }
+    learnSize(this.paging, size, page.size);
+    return slice;
+  }
+
+  /** Reads the one or two pages that hold the items from `offset` to `offset + length - 1`; more where the service keeps to small ones. */
+  async range(offset: number, length: number): Promise<readonly Slice<T>[]> {
+    const cover = coverWindow(offset, length, this.paging);
+    return Promise.all(cover.pages.map((page) => this.page(page - 1, cover.size)));
+  }
+
+  /**
+   * Reads the items from `offset` to `offset + limit - 1`.
+   *
+   * @param limit from 1 to 100.
+   * @throws UpstreamError `UPSTREAM_INVALID` when its pages say different things of the list time and again.
+   */
+  async window(offset: number, limit: number): Promise<Slice<T>> {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const slices = await this.#pagesOf(offset, limit);
+      const joined = slices.find(isWholeList) ?? this.#join(slices);
+      if (joined !== undefined && (joined.start <= offset || joined.items.length === 0)) {
+        const from = offset - joined.start;
+        const items = joined.items.slice(from, from + limit);
+        if (items.length === Math.max(0, Math.min(limit, joined.total - offset))) {
+          return { ...joined, start: offset, items };
+        }
+      }
+    }
+    throw this.#invalid('shows pages that do not fit together');
+  }
+
+  /** Reads all items, of each id the first, among them each `UnreadableItem`. */
+  async whole(): Promise<readonly T[]> {
+    const first = await this.first();
+    const found = new Map<string, T>();
+    const take = (slice: Slice<T>): void => {
+      for (const item of slice.items) {
+        const id = this.idOf(item);
+        if (!found.has(id)) found.set(id, item);
+      }
+    };
+    take(first);
+    if (isWholeList(first)) return [...found.values()];
+    const size = first.size > 0 ? first.size : first.items.length;
+    const pages = Math.ceil(first.total / size);
+    let { total } = first;
+    for (let next = 1; next < pages; next += PARALLEL_PAGES) {
+      const indexes = Array.from({ length: Math.min(PARALLEL_PAGES, pages - next) }, (_, at) => next + at);
+      for (const slice of await Promise.all(indexes.map((index) => this.page(index, size)))) {
+        take(slice);
+        total = slice.total;
+      }
+    }
+    if (found.size < total) {
+      throw this.#invalid(`holds ${total} items, of which its pages showed ${found.size}`);
+    }
+    return [...found.values()];
+  }
+
+  /** The pages that hold a window, of the largest size that the service has given so far. */
+  async #pagesOf(offset: number, limit: number): Promise<readonly Slice<T>[]> {
+    const end = offset + limit;
+    if (this.paging.firstPage !== undefined) return this.range(offset, limit);
+    if (end <= USUAL_PAGE) {
+      const first = await this.first();
+      return isWholeList(first) || end <= first.items.length ? [first] : this.range(offset, limit);
+    }
+    // Beside the call that tells how pages are counted, the pages are read as if they were counted from 1.
+    const [first, guessed] = await Promise.all([
+      this.first(),
+      this.range(offset, limit).catch((error: unknown) => error),
+    ]);
+    if (isWholeList(first)) return [first];
+    if (this.paging.firstPage !== 1) return this.range(offset, limit);
+    if (!Array.isArray(guessed)) throw guessed;
+    return guessed;
+  }
+
+  async #ask(parameters: Query): Promise<ListPage> {
+    const query = { ...this.#query, ...parameters };
+    return pageIn(this.route, this.list.envelope, await this.rest.get(this.route, { query }));
+  }
+
+  #slice(page: ListPage, start: number, mayBeWhole: boolean): Slice<T> {
+    const isAll = mayBeWhole && page.items.length === page.total;
+    const from = isAll ? 0 : start;
+    const { identify, keys } = this.list;
+    const items = page.items.map((item, at) => itemOf(identify, item, from + at, keys));
+    this.#assertDistinct(items);
+    // All of it may have come in one answer, whatever size was asked for.
+    const size = isAll ? Math.max(page.size, items.length) : page.size;
+    return { start: from, items, total: page.total, size };
+  }
+
+  #assertDistinct(items: readonly T[]): void {
+    if (this.list.mayRepeatIds) return;
+    const distinct = this.#countIds(items);
+    if (distinct === items.length) return;
+    // An item that stands there twice stands in the place of another.
+    throw this.#invalid(`shows ${items.length} items on a page, of which ${distinct} differ`);
+  }
+
+  #countIds(items: readonly T[]): number {
+    const [id] = this.list.keys;
+    return id === undefined ? items.length : new Set(items.map((item) => item[id])).size;
+  }
+
+  /** Pages that follow each other as one slice; undefined where they do not fit together. */
+  #join(slices: readonly Slice<T>[]): Slice<T> | undefined {
+    const [first] = slices;
+    if (first === undefined || slices.length === 1) return first;
+    const items: T[] = [];
+    for (const { start, total, size, items: own } of slices) {
+      if (total !== first.total || size !== first.size) return undefined;
+      if (own.length > 0 && start !== first.start + items.length) return undefined;
+      items.push(...own);
+    }
+    const fits = this.list.mayRepeatIds || this.#countIds(items) === items.length;
+    return fits ? { ...first, items } : undefined;
+  }
+
+  #invalid(problem: string): Error {
+    return invalidList(this.route, problem);
+  }
+}
+
+/** All items of a list that is always read whole, of each id the first, among them each `UnreadableItem`. */
+export const readWholeList = <T extends object>(rest: Rest, list: ListDefinition<T>): Promise<readonly T[]> =>
+  new ListReader(rest, list, initialPaging(list)).whole();

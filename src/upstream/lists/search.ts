@@ -1,0 +1,164 @@
+import { present } from '../call/json.ts';
+import { changesTooFast } from './envelope.ts';
+import type { Question } from './listing.ts';
+import type { ListPlaces } from './places.ts';
+import type { ListReader, Slice } from './reader.ts';
+
+/** A look-up, perhaps with a comparison of its own: keys may differ from `value` in case. */
+export interface Sought<T> extends Question<T> {
+  readonly matches?: (item: T) => boolean;
+}
+
+/** How often a look-up is made again where the list has changed in between. */
+const ROUNDS = 6;
+
+/**
+ * Answers questions from the pages on which the index has seen what they ask for. An item that is not found there has moved: it is
+ * looked for at the offset by which its neighbours moved, then by a new index.
+ *
+ * @param since when the questions were asked: absence is believed only of an index that was complete then.
+ */
+export async function search<T extends object>(
+  reader: ListReader<T>,
+  places: ListPlaces<T>,
+  questions: readonly Sought<T>[],
+  since: number,
+): Promise<readonly (readonly T[])[]> {
+  const answers = new Map<Sought<T>, readonly T[]>();
+  let open = questions;
+  await places.index(reader);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { version } = places;
+    // Only a complete index tells that what was found is all, or nothing. It is confirmed beside the reads.
+    const [missing] = await Promise.all([
+      new Round(reader, places, answers).look(open),
+      open.some(({ all }) => all) ? places.ensureComplete(reader, since) : undefined,
+    ]);
+    open = open.filter((question) => question.all || !answers.has(question));
+    if (open.length > 0 && missing.length === 0) await places.ensureComplete(reader, since);
+    if (open.length === 0 || (missing.length === 0 && places.version === version)) {
+      return questions.map((question) => answers.get(question) ?? []);
+    }
+    // The index has items where they are not.
+    if (missing.length > 0 && places.version === version) await places.walk(reader);
+    for (const question of open) answers.delete(question);
+  }
+  throw changesTooFast(reader.route);
+}
+
+/** A question, and the places at which the index has what it asks for. */
+interface Placed<T> {
+  readonly question: Sought<T>;
+  readonly at: readonly number[];
+}
+
+/** One look at the pages that hold what is asked for. */
+class Round<T extends object> {
+  readonly #reader: ListReader<T>;
+  readonly #places: ListPlaces<T>;
+  readonly #answers: Map<Sought<T>, readonly T[]>;
+  /** Items that have been read, by position. */
+  readonly #read = new Map<number, T>();
+  /** How far items were found from where the index has them, by the place in the index. */
+  readonly #shifts: { readonly place: number; readonly by: number }[] = [];
+
+  constructor(reader: ListReader<T>, places: ListPlaces<T>, answers: Map<Sought<T>, readonly T[]>) {
+    this.#reader = reader;
+    this.#places = places;
+    this.#answers = answers;
+  }
+
+  /** Reads where the index has what is asked for, then where it may have moved to. @returns the questions whose items are at neither. */
+  async look(questions: readonly Sought<T>[]): Promise<readonly Sought<T>[]> {
+    const index = await this.#places.index(this.#reader);
+    const asked = questions.map((question) => ({ question, at: index.places(question.key, question.value) }));
+    await this.#readRanges(asked.flatMap(({ at }) => at));
+    let missing = this.#answer(asked);
+    for (const read of [this.#readRanges, this.#readFullPages]) {
+      if (missing.length === 0) break;
+      const places = missing.flatMap(({ at }) => at);
+      await read.call(
+        this,
+        places.map((place) => Math.max(0, place + this.#shiftNear(place))),
+      );
+      missing = this.#answer(asked);
+    }
+    return missing.map(({ question }) => question);
+  }
+
+  /** Answers what can be answered by now. @returns the questions whose items have not been read. */
+  #answer(asked: readonly Placed<T>[]): readonly Placed<T>[] {
+    const items = [...this.#read].sort(([one], [other]) => one - other).map(([, item]) => item);
+    const groups = new Map<string, Map<string, T[]>>();
+    const groupsBy = (key: keyof T & string): Map<string, T[]> => {
+      const known = groups.get(key) ?? Map.groupBy(items, (item) => present(item[key])?.toLowerCase() ?? '');
+      groups.set(key, known);
+      return known;
+    };
+    return asked.filter(({ question, at }) => {
+      if (at.length === 0) return false;
+      const { key, value, all, matches = (item: T) => item[key] === value } = question;
+      const candidates = groupsBy(key).get(value.toLowerCase()) ?? [];
+      const found = this.#distinct(candidates.filter(matches));
+      const isAnswered = found.length >= (all ? at.length : 1);
+      if (isAnswered) this.#answers.set(question, found);
+      return !isAnswered && candidates.length < at.length;
+    });
+  }
+
+  #distinct(items: readonly T[]): readonly T[] {
+    const ids = new Set<string>();
+    return items.filter((item) => ids.size < ids.add(this.#reader.idOf(item)).size);
+  }
+
+  /** How far the item that stood nearest to a place was found from its own. */
+  #shiftNear(place: number): number {
+    let nearest: { readonly place: number; readonly by: number } | undefined;
+    for (const shift of this.#shifts) {
+      if (nearest === undefined || Math.abs(shift.place - place) < Math.abs(nearest.place - place)) {
+        nearest = shift;
+      }
+    }
+    return nearest?.by ?? 0;
+  }
+
+  /** Reads what stands at these places, with as few pages as hold them, each as small as that allows. */
+  async #readRanges(places: readonly number[]): Promise<void> {
+    const ranges = this.#byPage(places.filter((place) => !this.#read.has(place)));
+    await Promise.all(
+      ranges.map(async ({ least, most }) => {
+        for (const slice of await this.#reader.range(least, most - least + 1)) this.#take(slice);
+      }),
+    );
+  }
+
+  /** Reads the full pages of these places, so that what has moved a little is on them. */
+  async #readFullPages(places: readonly number[]): Promise<void> {
+    const size = this.#places.pageSize(this.#reader);
+    await Promise.all(
+      this.#byPage(places).map(async ({ page }) => this.#take(await this.#reader.page(page, size))),
+    );
+  }
+
+  /** For each page of the index the places on it, from the least to the most. */
+  #byPage(places: readonly number[]): readonly { page: number; least: number; most: number }[] {
+    const size = this.#places.pageSize(this.#reader);
+    const ranges = new Map<number, { page: number; least: number; most: number }>();
+    for (const place of places) {
+      const page = Math.floor(place / size);
+      const { least, most } = ranges.get(page) ?? { least: place, most: place };
+      ranges.set(page, { page, least: Math.min(least, place), most: Math.max(most, place) });
+    }
+    return [...ranges.values()];
+  }
+
+  #take({ start, items, total }: Slice<T>): void {
+    this.#places.noteTotal(total);
+    for (const [at, item] of items.entries()) {
+      const position = start + at;
+      this.#read.set(position, item);
+      const place = this.#places.known?.placeOf(this.#reader.idOf(item));
+      if (place !== undefined && place !== position) this.#shifts.push({ place, by: position - place });
+    }
+  }
+}

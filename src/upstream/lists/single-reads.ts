@@ -1,0 +1,91 @@
+import type { Listing, Question } from './listing.ts';
+import { asError, type ListWindow, type Source } from './loader.ts';
+import { MAX_PAGE } from './page-cover.ts';
+import { isWholeList, type ListReader, type Slice } from './reader.ts';
+
+/** Up to this many items are read one by one; more of them through the list. */
+const FEW = 2;
+
+/** Items that windows have shown, by id: a look-up of one costs no call. */
+export class ShownItems<T extends { readonly id: string }> {
+  /** Windows that nobody has looked for an item in yet. */
+  readonly #fresh: (readonly T[])[] = [];
+  readonly #byId = new Map<string, T>();
+
+  add(items: readonly T[]): void {
+    this.#fresh.push(items);
+  }
+
+  get(id: string): T | undefined {
+    for (const item of this.#fresh.splice(0).flat())
+      if (!this.#byId.has(item.id)) this.#byId.set(item.id, item);
+    return this.#byId.get(id);
+  }
+}
+
+/** A list whose items the service also gives one by one, so that it is neither read whole nor indexed. Look-ups are by id alone. */
+export class SingleReads<T extends { readonly id: string }> implements Source<T> {
+  readonly listing: Listing<T> | undefined = undefined;
+  readonly #reader: ListReader<T>;
+  readonly #readOne: (id: string) => Promise<T | null>;
+  readonly #shown: ShownItems<T>;
+  readonly #pages = new Map<number, Promise<Slice<T>>>();
+
+  /** @param readOne gives null for an id that the caller has nothing of. */
+  constructor(reader: ListReader<T>, readOne: (id: string) => Promise<T | null>, shown: ShownItems<T>) {
+    this.#reader = reader;
+    this.#readOne = readOne;
+    this.#shown = shown;
+  }
+
+  async begin(): Promise<void> {}
+
+  async window(offset: number, limit: number): Promise<ListWindow<T>> {
+    const { items, total } = await this.#reader.window(offset, limit);
+    this.#shown.add(items);
+    return { items, total };
+  }
+
+  async answer(questions: readonly Question<T>[]): Promise<readonly (readonly T[] | Error)[]> {
+    const found = new Map<string, T | null | Error>();
+    for (const { value } of questions) {
+      const shown = this.#shown.get(value);
+      if (shown !== undefined) found.set(value, shown);
+    }
+    const ids = questions.map(({ value }) => value).filter((id) => !found.has(id));
+    const left = ids.length > FEW ? await this.#findInList(ids, found) : ids;
+    await Promise.all(left.map(async (id) => found.set(id, await this.#readOne(id).catch(asError))));
+    return questions.map(({ value }) => {
+      const item = found.get(value) ?? null;
+      if (item instanceof Error) return item;
+      return item === null ? [] : [item];
+    });
+  }
+
+  /** Goes through the list while its pages are fewer than the ids left. @returns the ids that are cheaper to read one by one. */
+  async #findInList(
+    ids: readonly string[],
+    found: Map<string, T | null | Error>,
+  ): Promise<readonly string[]> {
+    let left = ids;
+    try {
+      for (let page = 0; ; page += 1) {
+        const slice = await this.#page(page);
+        for (const item of slice.items) if (!found.has(item.id)) found.set(item.id, item);
+        left = left.filter((id) => !found.has(id));
+        const pagesLeft = Math.ceil(slice.total / slice.size) - page - 1;
+        if (left.length === 0 || isWholeList(slice) || pagesLeft <= 0) return [];
+        if (pagesLeft > left.length) return left;
+      }
+    } catch (error) {
+      for (const id of left) found.set(id, asError(error));
+      return [];
+    }
+  }
+
+  #page(index: number): Promise<Slice<T>> {
+    const page = this.#pages.get(index) ?? this.#reader.page(index, MAX_PAGE);
+    this.#pages.set(index, page);
+    return page;
+  }
+}

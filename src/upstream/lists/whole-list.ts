@@ -1,0 +1,46 @@
+import { Listing, type Question } from './listing.ts';
+import { createLoader, type ListWindow, type Loader, type Source } from './loader.ts';
+
+/** A list that is read whole, at most once. A failed read fails every look-up of the operation alike. */
+export class WholeList<T> implements Source<T> {
+  readonly #read: () => Promise<Listing<T>>;
+  #arriving: Promise<Listing<T>> | undefined;
+  listing: Listing<T> | undefined;
+
+  constructor(read: () => Promise<Listing<T>>) {
+    this.#read = read;
+  }
+
+  begin(): Promise<Listing<T>> {
+    this.#arriving ??= this.#read().then((listing) => {
+      this.listing = listing;
+      return listing;
+    });
+    return this.#arriving;
+  }
+
+  async answer(questions: readonly Question<T>[]): Promise<readonly (readonly T[])[]> {
+    const listing = await this.begin();
+    return questions.map((question) => listing.answer(question));
+  }
+
+  async window(offset: number, limit: number): Promise<ListWindow<T>> {
+    const { items } = await this.begin();
+    return { items: items.slice(offset, offset + limit), total: items.length };
+  }
+}
+
+/** The loader of a list that is always read whole. */
+export interface WholeLoader<T> extends Loader<T> {
+  all(): Promise<readonly T[]>;
+}
+
+/** Makes it, for one operation. */
+export function createWholeLoader<T>(read: () => Promise<Listing<T>>): WholeLoader<T> {
+  const source = new WholeList(read);
+  const loader = createLoader(() => source);
+  return { ...loader, all: async () => (await loader.window(0, Number.POSITIVE_INFINITY)).items };
+}
+
+/** A list without items. */
+export const emptyList = <T>(): Source<T> => new WholeList<T>(async () => new Listing<T>([]));
