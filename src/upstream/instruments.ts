@@ -56,7 +56,7 @@ export const INSTRUMENTS = '/v1/clients/{clientId}/instruments';
 const INSTRUMENT = '/v1/clients/{clientId}/instruments/{instrumentId}';
 
 /** The filter that the service documents for its list of instruments (docs/upstream-api.md, endpoint 8). */
-export type InstrumentFilter = { readonly customer_id?: string | undefined };
+type InstrumentFilter = { readonly customer_id?: string | undefined };
 
 /** The instruments of the client and all its customers, or of one customer; look-ups are by id. */
 export type InstrumentLoader = Loader<Instrument, InstrumentFilter>;

@@ -2,7 +2,7 @@
 export const MAX_PAGE = 100;
 
 /** Pages of one size, by their numbers from 1. */
-export interface Cover {
+interface Cover {
   readonly size: number;
   readonly pages: readonly number[];
 }
@@ -19,11 +19,7 @@ interface PageSizes {
  *
  * @param limit from 1 to 100.
  */
-export function coverWindow(
-  offset: number,
-  limit: number,
-  { smallest, largest }: PageSizes = { smallest: 1, largest: MAX_PAGE },
-): Cover {
+export function coverWindow(offset: number, limit: number, { smallest, largest }: PageSizes): Cover {
   const least = Math.max(limit, smallest);
   for (let size = least; size <= largest; size += 1) {
     const cover = coverWithSize(offset, limit, size);
@@ -32,8 +28,8 @@ export function coverWindow(
   return coverWithSize(offset, limit, Math.min(least, largest));
 }
 
-/** The pages of a given size that hold the window; for an upstream that answers with a size of its own. */
-export function coverWithSize(offset: number, limit: number, size: number): Cover {
+/** The pages of a given size that hold the window. */
+function coverWithSize(offset: number, limit: number, size: number): Cover {
   const first = Math.floor(offset / size) + 1;
   const last = Math.floor((offset + limit - 1) / size) + 1;
   return { size, pages: Array.from({ length: last - first + 1 }, (_, index) => first + index) };
