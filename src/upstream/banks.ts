@@ -74,7 +74,7 @@ const bankList = (names: BankFieldNames): ListDefinition<Bank> => ({
     pageParameter: 'page',
     sizeParameter: 'page_size',
   },
-  keys: ['id', 'institutionCode'],
+  keys: ['id'],
   identify: (entry) => {
     if (!isObject(entry))
       throw new UpstreamError('UPSTREAM_INVALID', 'The service sent a bank that is no object.');

@@ -24,6 +24,15 @@ it('the code of the example is the code of the project', async () => {
   for (const { argument, text } of examples) expect(await readPage(argument)).toContain(text.trimEnd());
 });
 
+it('every file that is named exists', async () => {
+  const prose = page.replace(/^```.*?^```$/gms, '');
+  const named = [...prose.matchAll(/`((?:src|test|docs|packages|scripts)\/[\w/.-]+\.\w+)`/g)].map(
+    ([, file = '']) => file,
+  );
+  expect(named.length).toBeGreaterThan(20);
+  for (const file of named) expect((await readPage(file)).length, file).toBeGreaterThan(0);
+});
+
 it('every command that is named exists', async () => {
   const { scripts }: { scripts: Record<string, string> } = JSON.parse(await readPage('package.json'));
   const named = [...page.matchAll(/npm run ([\w:]+)/g)].map(([, script = '']) => script);

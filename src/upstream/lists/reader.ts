@@ -6,7 +6,7 @@ import { coverWindow, MAX_PAGE } from './page-cover.ts';
 export interface ListDefinition<T> {
   readonly route: string;
   readonly envelope: Envelope;
-  /** Names of the fields that items are looked up by, the id first. */
+  /** Names of the fields that the index of places knows items by, the id first. */
   readonly keys: readonly (keyof T & string)[];
   /** @throws UpstreamError `UPSTREAM_INVALID` for an item without an id. */
   readonly identify: (item: unknown) => T;
