@@ -29,7 +29,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Comma
     load: async () => (await import('./events.ts')).events,
   },
   payments: {
-    summary: 'tell whether payments are held, and let them go on',
+    summary: 'tell whether payments are held, let them go on, export and verify their journal',
     load: async () => (await import('./payments.ts')).payments,
   },
   schema: {

@@ -1,14 +1,17 @@
-import { readEnvironment } from '../app/config.ts';
-import type { Variables } from '../app/variables.ts';
-import { silentLogger } from '../common/logger.ts';
-import { openMoneyRecords } from '../money/open.ts';
-import { type Hold, type MoneyRecords, StoreUnavailableError } from '../money/record.ts';
-import { type Command, CommandError, EXIT, print, readArguments, UsageError } from './command.ts';
+import type { Hold } from '../money/record.ts';
+import { type Command, EXIT, print, readArguments, refuseArguments, UsageError } from './command.ts';
+import { exportJournal } from './payments/export.ts';
+import { withRecords } from './payments/records.ts';
+import { verifyPayments } from './payments/verify.ts';
 
 /** Tells whether payments are held, and lets them go on. */
 export const payments: Command = {
   help: `Usage: pasarela payments status
        pasarela payments resume
+       pasarela payments export [--client ID] [--from DATE] [--to DATE] [--format jsonl|csv]
+       pasarela payments export --follow --state FILE [--client ID] [--from DATE] [--format jsonl|csv]
+       pasarela payments verify [--client ID [--anchor ID:DIGEST]]
+       pasarela payments verify --file FILE
 
 The record of payments keeps one key from paying twice. Where the gateway notices that it has been put back to an earlier state
 (a backup, a Redis that was flushed, a folder that was moved), it holds all payments: a key of the time between would pay again.
@@ -16,18 +19,24 @@ The record of payments keeps one key from paying twice. Where the gateway notice
   status   whether payments are held, since when, and how many at least are missing from the record
   resume   lets payments go on. Before that, compare the transactions of the time between with what callers hold
 
-Both read REDIS_URL and DATA_DIR, as the gateway has them, and run beside it. It goes on within ten seconds.
+  export   writes the journal of payments to standard output, one step of a payment a line, the oldest first. With --follow it goes
+           on as lines are added, and keeps in FILE where it stands: started again, it repeats at most what was written last
+  verify   follows the chain of the journal, tells the first line that does not hold, and prints an anchor: noted elsewhere, it
+           finds out who has written the whole journal anew. With --file it verifies an export in JSON Lines, without the store
 
-Exit codes: 0 payments are not held, or go on; 1 they are held, or the record cannot be reached; 2 the command line is not
-understood.`,
+All read REDIS_URL and DATA_DIR, as the gateway has them, and run beside it. After resume it goes on within ten seconds.
+
+Exit codes: 0 payments are not held, or go on, or all lines hold; 1 they are held, a line does not hold, or the record cannot be
+reached; 2 the command line is not understood.`,
   async run(args) {
-    const { positionals } = readArguments(args, {});
-    const [what, ...others] = positionals;
-    if ((what !== 'status' && what !== 'resume') || others.length > 0) {
-      throw new UsageError('wants "status" or "resume"');
+    const [what, ...rest] = args;
+    if (what === 'export') return exportJournal(rest);
+    if (what === 'verify') return verifyPayments(rest);
+    if (what !== 'status' && what !== 'resume') {
+      throw new UsageError('wants "status", "resume", "export" or "verify"');
     }
-    const records = await open(readEnvironment());
-    try {
+    refuseArguments(readArguments(rest, {}).positionals);
+    return withRecords(async (records) => {
       const hold = await records.held();
       if (hold === undefined) {
         print('Payments are not held.');
@@ -38,24 +47,9 @@ understood.`,
       await records.resume();
       print('They go on.');
       return EXIT.done;
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError)) throw error;
-      throw new CommandError(error.message, { cause: error });
-    } finally {
-      await records.stop();
-    }
+    });
   },
 };
-
-function open({ REDIS_URL, DATA_DIR, UPSTREAM_URL }: Variables): Promise<MoneyRecords> {
-  if (DATA_DIR === undefined && UPSTREAM_URL === undefined && REDIS_URL === undefined) {
-    throw new CommandError(
-      'The embedded sandbox keeps its record in a temporary folder: there is none to look at.',
-    );
-  }
-  const redisUrl = REDIS_URL?.reveal();
-  return openMoneyRecords({ redisUrl, dataDir: DATA_DIR ?? './data', logger: silentLogger });
-}
 
 const textOf = ({ since, missing }: Hold): string =>
   `Payments have been held since ${new Date(since).toISOString()}. Missing from the record: ${

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { type JournalStep, partsOf, type ReadLine, readLine } from './journal.ts';
-import type { JournalLine } from './journal-store.ts';
+import type { JournalLine, JournalStore } from './journal-store.ts';
 import { idOf } from './payments.ts';
-import type { Asked, MoneyRecords } from './record.ts';
+import type { Asked } from './record.ts';
 
 /** A line of the journal as people and their programs read it: what was asked for stands in every line of a payment. */
 export interface JournalEntry {
@@ -32,16 +32,19 @@ interface Beginning {
   readonly asked: Asked | undefined;
 }
 
-type Source = Pick<MoneyRecords, 'journal' | 'idKey'>;
+interface EntrySource {
+  readonly journal: Pick<JournalStore, 'lines'>;
+  idKey(clientId: string): Promise<Buffer>;
+}
 
 /** Gives the lines of one client's journal the form of entries. */
 export class JournalEntries {
-  readonly #source: Source;
+  readonly #source: EntrySource;
   readonly #clientId: string;
   readonly #begun = new LRUCache<string, Beginning>({ max: REMEMBERED });
   #key: Buffer | undefined;
 
-  constructor(source: Source, clientId: string) {
+  constructor(source: EntrySource, clientId: string) {
     this.#source = source;
     this.#clientId = clientId;
   }

@@ -2,7 +2,7 @@ import { digestOf, partsOf } from './journal.ts';
 import type { JournalHead, JournalStore } from './journal-store.ts';
 
 /** Lines that are read from a store at a time. */
-const JOURNAL_PAGE = 2_000;
+export const JOURNAL_PAGE = 2_000;
 
 /** What was found of a client's journal. */
 export interface Verdict {
@@ -21,7 +21,7 @@ export interface Verdict {
  * - `headless`: lines are there, and what the store keeps beside them is gone.
  * - `unknown-anchor`: the line that somebody knows of is not there, or is another.
  */
-type JournalProblem =
+export type JournalProblem =
   | { readonly kind: 'broken'; readonly number: number; readonly id: string; readonly at: number }
   | { readonly kind: 'torn'; readonly missing: number }
   | { readonly kind: 'headless' }
@@ -44,7 +44,7 @@ export async function verifyJournal(
   anchor: Anchor | undefined,
   onLines: (read: number, all: number) => void,
 ): Promise<Verdict> {
-  const { head, first } = await begin(store, clientId);
+  const { head, first } = await firstLines(store, clientId);
   let [digest, last, lines] = [head.base, '', 0];
   let isAnchored = anchor === undefined;
   const found = (problem: JournalProblem | undefined): Verdict => ({ lines, last, digest, problem });
@@ -67,7 +67,7 @@ export async function verifyJournal(
 }
 
 /** The head and the first lines of one moment: while they are read the oldest may be cut off. */
-async function begin(store: JournalStore, clientId: string) {
+export async function firstLines(store: JournalStore, clientId: string) {
   for (let head = await store.head(clientId); ; ) {
     const first = await store.read(clientId, undefined, JOURNAL_PAGE);
     const now: JournalHead = await store.head(clientId);

@@ -1,0 +1,59 @@
+import type { MoneyMutation } from '../../money/intent.ts';
+import type { JournalEntry } from '../../money/journal-entries.ts';
+
+/** As the graph names them. */
+const OPERATIONS: Readonly<Record<MoneyMutation, string>> = {
+  createMoneyOut: 'MONEY_OUT',
+  createInternalTransaction: 'INTERNAL_TRANSACTION',
+  createPennyValidation: 'PENNY_VALIDATION',
+  refundTransaction: 'REFUND',
+};
+
+/** What a line says to people, in the order in which it is written. */
+type Fields = Readonly<Record<string, string | number | null>>;
+
+export function fieldsOf(entry: JournalEntry): Fields {
+  const { at, clientId, step, paymentId, asked, status, code, transactionId, requestId } = entry;
+  return {
+    at: new Date(at).toISOString(),
+    step,
+    clientId,
+    customerId: asked?.customerId ?? null,
+    requestedBy: asked?.requestedBy ?? null,
+    operation: asked === null ? null : OPERATIONS[asked.operation],
+    paymentId,
+    amount: asked?.amount ?? null,
+    sourceInstrumentId: asked?.source ?? null,
+    destinationInstrumentId: asked?.destination ?? null,
+    status,
+    code,
+    transactionId,
+    requestId,
+  };
+}
+
+/**
+ * A line with what it takes to verify it without the store.
+ *
+ * @param previous digest of the line before; undefined where it is not known
+ */
+export const jsonOf = (entry: JournalEntry, previous: string | undefined): string =>
+  JSON.stringify({ ...fieldsOf(entry), line: { previous: previous ?? null, ...entry.line } });
+
+export const CSV_HEADER = `${[
+  ...['at', 'step', 'client_id', 'customer_id', 'requested_by', 'operation', 'payment_id', 'amount'],
+  ...['source_instrument_id', 'destination_instrument_id', 'status', 'code', 'transaction_id', 'request_id'],
+  ...['line_id', 'digest'],
+].join(',')}\r\n`;
+
+export const csvOf = (entry: JournalEntry): string =>
+  `${[...Object.values(fieldsOf(entry)), entry.line.id, entry.line.digest].map(cell).join(',')}\r\n`;
+
+/** What spreadsheets take for a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+function cell(value: string | number | null): string {
+  const text = value === null ? '' : String(value);
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

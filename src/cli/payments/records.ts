@@ -1,0 +1,40 @@
+import { readEnvironment } from '../../app/config.ts';
+import { silentLogger } from '../../common/logger.ts';
+import { openMoneyRecords } from '../../money/open.ts';
+import { type MoneyRecords, StoreUnavailableError } from '../../money/record.ts';
+import { CommandError } from '../command.ts';
+
+/**
+ * Opens the record of payments beside the gateway, as REDIS_URL and DATA_DIR name it, and closes it afterwards.
+ *
+ * @throws CommandError where there is none, or it cannot be reached
+ */
+export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>): Promise<T> {
+  const { REDIS_URL, DATA_DIR, UPSTREAM_URL } = readEnvironment();
+  if (DATA_DIR === undefined && UPSTREAM_URL === undefined && REDIS_URL === undefined) {
+    throw new CommandError(
+      'The embedded sandbox keeps its record in a temporary folder: there is none to look at.',
+    );
+  }
+  const redisUrl = REDIS_URL?.reveal();
+  const records = await openMoneyRecords({ redisUrl, dataDir: DATA_DIR ?? './data', logger: silentLogger });
+  try {
+    return await work(records);
+  } catch (error) {
+    if (!(error instanceof StoreUnavailableError)) throw error;
+    throw new CommandError(error.message, { cause: error });
+  } finally {
+    await records.stop();
+  }
+}
+
+/** The clients whose journals are meant: the one that is named, or all. @throws CommandError where there is none of that name */
+export async function clientsMeant(
+  records: MoneyRecords,
+  named: string | undefined,
+): Promise<readonly string[]> {
+  const clients = [...(await records.journal.clients())].sort();
+  if (named === undefined) return clients;
+  if (clients.includes(named)) return [named];
+  throw new CommandError(`The journal has no client "${named}".`);
+}

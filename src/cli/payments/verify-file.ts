@@ -1,0 +1,99 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { digestOf, readLine } from '../../money/journal.ts';
+import { JournalEntries } from '../../money/journal-entries.ts';
+import { CommandError } from '../command.ts';
+import { fieldsOf } from './entry-text.ts';
+
+const Exported = z.looseObject({
+  clientId: z.string(),
+  paymentId: z.string().nullable(),
+  line: z.object({
+    previous: z.string().nullable(),
+    id: z.string(),
+    digest: z.string(),
+    text: z.string(),
+  }),
+});
+
+/**
+ * - `broken`: this line was changed, or lines before it were taken out.
+ * - `torn`: the last line is not whole: the export, or the copying of its file, was cut short.
+ */
+export interface FileVerdict {
+  readonly lines: number;
+  readonly problem: { readonly kind: 'broken' | 'torn'; readonly number: number } | undefined;
+}
+
+/** What the file says of a payment beyond the line that is read. */
+interface Chain {
+  readonly entries: JournalEntries;
+  digest: string | undefined;
+  readonly payments: Map<string, string | null>;
+}
+
+/** Verifies an export in JSON Lines, without the store. @throws CommandError where it cannot be read */
+export async function verifyFile(path: string, onLines: (read: number) => void): Promise<FileVerdict> {
+  const chains = new Map<string, Chain>();
+  let [lines, waiting]: [number, number | undefined] = [0, undefined];
+  try {
+    for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+      // A line that is not whole is torn off at the end alone.
+      if (waiting !== undefined) return { lines, problem: { kind: 'broken', number: waiting } };
+      const read = parsed(text);
+      if (read === undefined) waiting = lines + 1;
+      else if (!(await holds(read, chains))) return { lines, problem: { kind: 'broken', number: lines + 1 } };
+      else lines += 1;
+      onLines(lines);
+    }
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause)) throw cause;
+    throw new CommandError(`${path} cannot be read: ${cause.message}`, { cause });
+  }
+  return { lines, problem: waiting === undefined ? undefined : { kind: 'torn', number: waiting } };
+}
+
+/** Whether a line follows from the one before, and says what is under its digest. */
+async function holds(read: z.output<typeof Exported>, chains: Map<string, Chain>): Promise<boolean> {
+  const { clientId, paymentId, line: exported, ...shown } = read;
+  const { previous, ...line } = exported;
+  const chain = chains.get(clientId) ?? newChain(clientId);
+  chains.set(clientId, chain);
+  if (chain.digest !== undefined && previous !== chain.digest) return false;
+  if (previous !== null && digestOf(previous, line) !== line.digest) return false;
+  chain.digest = line.digest;
+  const [entry] = await chain.entries.of([line]);
+  if (entry === undefined) return false;
+  // The id of a payment is made with a key that the store keeps: it has to be the same in all lines of a payment.
+  const begun = readLine(line.text)?.begun ?? line.id;
+  const known = chain.payments.get(begun);
+  if (known !== undefined && known !== paymentId) return false;
+  chain.payments.set(begun, paymentId);
+  const fields = fieldsOf(entry);
+  // Of a payment that began before the file does, the line does not say what was asked for.
+  return Object.entries(fields).every(
+    ([name, value]) =>
+      name === 'clientId' ||
+      name === 'paymentId' ||
+      (value === null && entry.asked === null) ||
+      value === shown[name],
+  );
+}
+
+/** What lines of one file say of each other. */
+function newChain(clientId: string): Chain {
+  const source = {
+    idKey: async () => Buffer.alloc(32),
+    journal: { lines: async (_clientId: string, ids: readonly string[]) => ids.map(() => undefined) },
+  };
+  return { entries: new JournalEntries(source, clientId), digest: undefined, payments: new Map() };
+}
+
+function parsed(text: string): z.output<typeof Exported> | undefined {
+  try {
+    return Exported.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,194 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { barOf } from '../../src/cli/payments/progress.ts';
+import { silentLogger as logger } from '../../src/common/logger.ts';
+import { inputHash, recordName } from '../../src/money/intent.ts';
+import { openMoneyRecords } from '../../src/money/open.ts';
+import type { MoneyRecords } from '../../src/money/record.ts';
+import { programOf } from '../helpers/entry.ts';
+import { folder } from '../helpers/packages.ts';
+import { type RedisServer, startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
+import { NOBODYS } from '../money/orders.ts';
+import { pasarela } from './run.ts';
+
+const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
+const PAYMENTS = 1_000;
+const SOURCE = '0d3a4880-dfa1-46db-80fc-fc28313eef9a';
+
+async function pay(records: MoneyRecords, clientId: string, key: string): Promise<void> {
+  const name = recordName({ clientId, customerId: undefined, key });
+  const hash = inputHash('createMoneyOut', key);
+  const shown = { amount: '12.50', source: SOURCE, destination: randomUUID(), requestedBy: '=1+1,"x"' };
+  const asked = { operation: 'createMoneyOut', customerId: null, ...shown } as const;
+  await records.claim(name, { ...NOBODYS, owner: 'a', inputHash: hash, leaseMs: 0, asked, requestId: key });
+  await records.markSent(name, 'a', '{}');
+  await records.answer(name, hash, { kind: 'done', status: 201, text: '{}' }, randomUUID());
+}
+
+describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', { timeout: 120_000 }, (kind) => {
+  let dataDir: string;
+  let redis: RedisServer | undefined;
+  let records: MoneyRecords;
+  let environment: Record<string, string>;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+    redis = kind === 'Redis' ? await startRedis() : undefined;
+    records = await openMoneyRecords({ redisUrl: redis?.url, dataDir, logger });
+    environment = { DATA_DIR: dataDir, ...(redis === undefined ? {} : { REDIS_URL: redis.url }) };
+    for (let made = 0; made < PAYMENTS; made += 20) {
+      await Promise.all(
+        Array.from({ length: 20 }, (_, index) => pay(records, CLIENT, `key-number-${made + index}`)),
+      );
+    }
+  });
+  afterAll(async () => {
+    await records.stop();
+    await redis?.stop();
+    await rm(dataDir, { recursive: true });
+  });
+
+  const run = (...args: string[]) => pasarela(['payments', ...args], environment);
+
+  it('exports every line, once and in order, and verifies what it has exported', async () => {
+    const { code, stdout, stderr } = await run('export');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(3 * PAYMENTS);
+    const read = lines.map((line) => JSON.parse(line));
+    const ids = read.map(({ line }) => line.id.split('-').map(Number));
+    expect(ids.toSorted(([a, b], [c, d]) => a - c || b - d)).toEqual(ids);
+    expect(read.filter(({ step }) => step === 'done')).toHaveLength(PAYMENTS);
+    for (const entry of read) {
+      expect(entry).toMatchObject({
+        ...{ clientId: CLIENT, operation: 'MONEY_OUT', amount: '12.50', sourceInstrumentId: SOURCE },
+        paymentId: expect.stringMatching(/^[\w-]{43}$/),
+      });
+    }
+    const file = join(dataDir, 'export.jsonl');
+    const verify = async (text: string) => {
+      await writeFile(file, text);
+      const { code, stdout } = await run('verify', '--file', file);
+      return [code, stdout.split('\n').at(-2)];
+    };
+    const hold = `${lines.length} lines hold.`;
+    expect(await verify(stdout)).toEqual([0, hold]);
+    const torn = `Line ${lines.length} is the last and is not whole: the end is torn.`;
+    expect(await verify(stdout.slice(0, -20))).toEqual([1, torn]);
+    const broken = (number: number) =>
+      `Line ${number} does not hold: it was changed, or lines before it were taken out.`;
+    expect(await verify(lines.toSpliced(41, 1).join('\n'))).toEqual([1, broken(42)]);
+    const changed = lines.with(41, lines[41]?.replace('12.50', '12.51') ?? '');
+    expect(await verify(changed.join('\n'))).toEqual([1, broken(42)]);
+    expect(await verify(lines.with(41, '{"at":').join('\n'))).toEqual([1, broken(42)]);
+  });
+
+  it('exports a part, by time, for spreadsheets', async () => {
+    const all = (await run('export')).stdout.trimEnd().split('\n');
+    const at = JSON.parse(all[1_500] ?? '').at;
+    const later = (await run('export', '--from', at, '--format', 'csv')).stdout.trimEnd().split('\r\n');
+    const sooner = (await run('export', '--to', at, '--client', CLIENT)).stdout.trimEnd().split('\n');
+    expect(later[0]).toMatch(/^at,step,client_id,/);
+    expect(later.length - 1 + sooner.length).toBe(all.length);
+    // Nothing is a formula.
+    expect(later[1]?.split(',').slice(4).join(',')).toMatch(/^"'=1\+1,""x""",MONEY_OUT,/);
+  });
+
+  it('verifies the journal, and prints what to note of it', async () => {
+    const { code, stdout } = await run('verify');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Client ${CLIENT}: ${3 * PAYMENTS} lines hold.`);
+    const anchor = /anchor: (\S+)/.exec(stdout)?.[1] ?? '';
+    expect(await run('verify', '--client', CLIENT, '--anchor', anchor)).toMatchObject({ code: 0 });
+    const forged = anchor.replace(/[\da-f]{8}$/, '00000000');
+    expect(await run('verify', '--client', CLIENT, '--anchor', forged)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('The line of --anchor is not there'),
+    });
+  });
+
+  it('follows, and goes on where it ended when it is killed', async () => {
+    const clientId = randomUUID();
+    const state = join(dataDir, `follow-${clientId}.cursor`);
+    const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+    const follow = () => {
+      const args = ['payments', 'export', '--follow', '--state', state, '--client', clientId];
+      const { PATH = '' } = process.env;
+      const child = spawn(process.execPath, [folder(program), ...first, ...args], {
+        env: { PATH, ...environment },
+      });
+      const lines: string[] = [];
+      child.stdout.on('data', (chunk) => lines.push(...String(chunk).trimEnd().split('\n')));
+      return { child, lines };
+    };
+    await pay(records, clientId, 'the first of them');
+    const one = follow();
+    await until(() => one.lines.length === 3);
+    await pay(records, clientId, 'the second of them');
+    await until(() => one.lines.length === 6);
+    await until(async () => (await readFile(state, 'utf8')).includes(JSON.parse(one.lines[5] ?? '').line.id));
+    one.child.kill('SIGKILL');
+    await once(one.child, 'close');
+    await pay(records, clientId, 'the third of them');
+    const two = follow();
+    await until(() => two.lines.length === 3);
+    two.child.kill('SIGTERM');
+    expect(await once(two.child, 'close')).toEqual([0, null]);
+    expect(two.lines.map((line) => JSON.parse(line).line.previous)[0]).toBe(
+      JSON.parse(one.lines[5] ?? '').line.digest,
+    );
+    // A journal that was put back does not have the line.
+    await writeFile(state, `1-0-${'0'.repeat(24)}\n`);
+    expect(await run('export', '--follow', '--state', state, '--client', clientId)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('does not hold the line'),
+    });
+  });
+
+  it.each([
+    [['export', '--format', 'xml'], '--format wants'],
+    [['export', '--from', 'yesterday'], '--from wants a date'],
+    [['export', '--follow'], '--follow wants --state'],
+    [['verify', 'all'], 'takes no argument'],
+    [['verify', '--anchor', '1-0:abc'], '--anchor wants'],
+    [['settled'], 'wants "status"'],
+  ])('does not understand %j', async (args, message) => {
+    expect(await run(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+  });
+});
+
+it('names the line of the store that does not hold', { timeout: 60_000 }, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+  const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  for (let made = 0; made < 5; made += 1) await pay(records, CLIENT, `key-number-${made}`);
+  const lines = await records.journal.read(CLIENT, undefined, 100);
+  await records.stop();
+  const db = new DatabaseSync(join(dataDir, 'money.sqlite'));
+  const id = lines[7]?.id ?? '';
+  db.prepare('DELETE FROM journal WHERE ms = ? AND number = ?').run(...id.split('-').map(Number));
+  const environment = {
+    DATA_DIR: dataDir,
+    UPSTREAM_URL: 'http://127.0.0.1:1',
+    WEBHOOK_SECRET: 'x'.repeat(32),
+  };
+  const verdict = await pasarela(['payments', 'verify'], environment);
+  expect(verdict).toMatchObject({ code: 1, stdout: expect.stringContaining(`Line 8 (${lines[8]?.id}`) });
+  const exported = await pasarela(['payments', 'export'], environment);
+  expect(exported).toMatchObject({ code: 1, stderr: expect.stringContaining(lines[8]?.id ?? 'none') });
+  expect(exported.stdout.trimEnd().split('\n')).toHaveLength(7);
+  db.close();
+  await rm(dataDir, { recursive: true });
+});
+
+it('draws a bar of what is done', () => {
+  expect(barOf(250_000, 1_000_000, 'lines', 2_000)).toBe(
+    '[######                  ] 25 %  250,000 of 1,000,000 lines, 125,000 a second',
+  );
+  expect(barOf(0, 0, 'lines', 0)).toContain('100 %');
+});
