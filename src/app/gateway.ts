@@ -19,6 +19,7 @@ import { createOwnAddresses } from './own-addresses.ts';
 import { openRestService } from './rest-service.ts';
 import { createRoutes, GRAPHQL_PATH } from './routes.ts';
 import type { ServerConfig } from './server-config.ts';
+import { serveOpenPayments } from './settling.ts';
 import { shutDown } from './shutdown.ts';
 import { serveSockets } from './sockets.ts';
 import { openStores } from './stores.ts';
@@ -110,6 +111,7 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
     await Promise.all([events, money, auth, http].map((part) => part.stop()));
     throw error;
   }
+  serveOpenPayments(base, stores);
   return {
     // It listens on a port, so that its address is no text.
     url: addressOf(server.address() as AddressInfo),

@@ -14,6 +14,7 @@ import { type ClientLists, createClientLists } from '../upstream/lists/client-li
 import { Polls } from '../upstream/session/polls.ts';
 import { createBankCache } from '../upstream/session/session.ts';
 import type { Base } from './base.ts';
+import { settleLaterOf } from './settling.ts';
 import type { Stores } from './stores.ts';
 
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
@@ -53,6 +54,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
       money: stores.money,
       ingress: base.addresses.ingress,
       receiptOwner: stores.receiptOwner,
+      settleLater: settleLaterOf(base, stores),
       polls: new Polls(base.clock, config.pollsPerSecond),
       refusedKeys: createRefusedKeys(),
       utcOffset: config.upstreamUtcOffset,

@@ -14,3 +14,6 @@ export function backoff({ first, most }: Backoff, tries: number, random: () => n
   const longest = Math.min(most, first * 2 ** tries);
   return longest / 2 + (longest / 2) * random();
 }
+
+/** How long after the first sending the same bytes may leave again: an hour less than the upstream remembers them. */
+export const RETRY_WINDOW_MS = 23 * 60 * 60 * 1000;

@@ -5,6 +5,7 @@ import type { MoneyIntent, RecordName } from './intent.ts';
 import type { Reading, UnknownReason } from './outcome.ts';
 import type { Persistence } from './persist.ts';
 import type { MoneyRecords } from './record.ts';
+import type { SettlingCalls } from './settling.ts';
 
 /** The upstream as one intent sees it. `resolvers` implements it over REST. */
 export interface MoneyCalls extends Reading {
@@ -18,9 +19,12 @@ export interface MoneyCalls extends Reading {
   send(body: string, number: number, signal: AbortSignal, keyOwner: string | undefined): Promise<Attempt>;
   /** What the caller is told of a refusal in one word. */
   codeOf(refusal: UpstreamAnswer): string;
+  /** By which the upstream knows a repeat. Absent where it knows none. */
+  upstreamKey?(keyOwner: string | undefined): string;
 }
 
 export interface RefundCalls extends MoneyCalls {
+  readonly originalId: string;
   /** Reads the credit that is to be refunded. */
   readOriginal(signal: AbortSignal): Promise<Attempt>;
   /** Whether what was read is a transaction. */
@@ -28,13 +32,24 @@ export interface RefundCalls extends MoneyCalls {
   isRefunded(original: UpstreamAnswer): boolean;
 }
 
+/** What settles an order after its call has ended, under its caller's own credential. */
+export interface Later {
+  readonly calls: () => SettlingCalls;
+  /** Until when the credential holds, in ms since the epoch. */
+  readonly until: number;
+}
+
 /** An intent together with the calls that carry it out. */
-export type MoneyOrder =
-  | (MoneyIntent & { readonly mutation: 'refundTransaction'; readonly calls: RefundCalls })
-  | (MoneyIntent & {
-      readonly mutation: Exclude<MoneyIntent['mutation'], 'refundTransaction'>;
-      readonly calls: MoneyCalls;
-    });
+export type MoneyOrder = MoneyIntent & {
+  /** Undefined where the gateway settles it under a credential of its own. */
+  readonly later?: Later | undefined;
+} & (
+    | { readonly mutation: 'refundTransaction'; readonly calls: RefundCalls }
+    | {
+        readonly mutation: Exclude<MoneyIntent['mutation'], 'refundTransaction'>;
+        readonly calls: MoneyCalls;
+      }
+  );
 
 /** What the caller is told. */
 export type MoneyResult =

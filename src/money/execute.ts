@@ -7,6 +7,7 @@ import { createPayments, type Payments } from './payments.ts';
 import { createPersistence } from './persist.ts';
 import type { Claimed, Hold, MoneyRecords } from './record.ts';
 import { begin, replay, replayCustomers, takeUp } from './settle.ts';
+import { createSettler, type SettledBy, type Settler } from './settler.ts';
 import { failureName, outcomeName, type PaymentOutcome } from './told.ts';
 
 interface Limits {
@@ -27,6 +28,8 @@ export interface Money {
   execute(order: MoneyOrder, limits: Limits): Promise<MoneyResult>;
   /** What became of earlier orders. */
   readonly payments: Payments;
+  /** Settles what is open of a client without its callers, from now on. */
+  readonly serve: Settler['serve'];
   /** How many calls of `execute` have not ended. */
   inFlight(): number;
   /** Whether the record could be kept now, so that an order would be sent. Never fails. */
@@ -49,6 +52,10 @@ export function createMoney(options: {
   readonly onMismatch?: ((mutation: MoneyMutation) => void) | undefined;
   /** A call has ended. */
   readonly onPayment?: ((mutation: MoneyMutation, outcome: PaymentOutcome) => void) | undefined;
+  /** A payment was settled without its caller. */
+  readonly onSettled?:
+    | ((mutation: MoneyMutation, kind: 'done' | 'refused', by: SettledBy) => void)
+    | undefined;
 }): Money {
   const {
     records,
@@ -58,8 +65,11 @@ export function createMoney(options: {
     onMismatch = () => {},
     onPayment,
   } = options;
-  const payments = createPayments(records);
+  const served = new Set<string>();
+  const payments = createPayments(records, served);
   const persistence = createPersistence(ambient, logger);
+  const { onSettled } = options;
+  const settler = createSettler({ records, payments, persistence, ambient, logger, onSettled });
   const running = new Set<Promise<unknown>>();
   let inFlight = 0;
 
@@ -179,6 +189,9 @@ export function createMoney(options: {
         name = next;
       });
       tell(outcomeName(result), result);
+      const { later } = order;
+      if (result.kind === 'unknown' && later !== undefined)
+        settler.remember(name, later.calls(), later.until);
       return result;
     } catch (error) {
       tell(failureName(error));
@@ -199,11 +212,17 @@ export function createMoney(options: {
       return call;
     },
     payments,
+    serve(clientId, calls) {
+      served.add(clientId);
+      settler.serve(clientId, calls);
+    },
     inFlight: () => inFlight,
     isAvailable: () => records.isAvailable(),
     held: () => records.held().catch(() => undefined),
     stop: async () => {
+      const settled = settler.stop();
       while (running.size > 0) await Promise.allSettled(running);
+      await settled;
       await persistence.stop();
     },
   };

@@ -4,6 +4,7 @@ import { createMoney, type Money } from './execute.ts';
 import type { MoneyMutation } from './intent.ts';
 import { JOURNAL_RETENTION_MS } from './journal.ts';
 import type { MoneyRecords } from './record.ts';
+import type { SettledBy } from './settler.ts';
 import { openSqliteRecords } from './sqlite-record.ts';
 import type { PaymentOutcome } from './told.ts';
 
@@ -25,17 +26,21 @@ interface MoneyMetrics {
   mismatch(mutation: MoneyMutation): void;
   /** A call has ended. */
   payment(mutation: MoneyMutation, outcome: PaymentOutcome): void;
+  /** A payment was settled without its caller. */
+  settled(mutation: MoneyMutation, kind: 'done' | 'refused', by: SettledBy): void;
 }
 
 /** Money over the store that the options name. Its `stop` closes the store as well. */
 export async function openMoney(options: MoneyOptions): Promise<Money> {
   const records = await openMoneyRecords(options);
   const { logger, metrics } = options;
-  const money = createMoney({ records, logger, onMismatch: metrics?.mismatch, onPayment: metrics?.payment });
+  const { mismatch: onMismatch, payment: onPayment, settled: onSettled } = metrics ?? {};
+  const money = createMoney({ records, logger, onMismatch, onPayment, onSettled });
   await tellOfHold(money, logger);
   return {
     execute: money.execute,
     payments: money.payments,
+    serve: money.serve,
     inFlight: money.inFlight,
     isAvailable: money.isAvailable,
     held: money.held,

@@ -55,7 +55,8 @@ type KeyHolder = Pick<MoneyIntent, 'clientId' | 'customerId' | 'keyOwner' | 'key
 
 const ID = /^[\w-]{43}$/;
 
-export function createPayments(records: MoneyRecords): Payments {
+/** @param served clients that the process looks after, whether or not it has paid for them */
+export function createPayments(records: MoneyRecords, served: Iterable<string> = []): Payments {
   const named = async (
     clientId: string,
     record: PaymentRecord | undefined,
@@ -105,8 +106,8 @@ export function createPayments(records: MoneyRecords): Payments {
     },
     idOf: async ({ clientId, hash }) => idOf(await records.idKey(clientId), hash),
     async oldestUnknown() {
-      const clients = await records.clients();
-      const oldest = await Promise.all(clients.map((clientId) => oldestUnknownOf(records, clientId)));
+      const clients = new Set([...(await records.clients()), ...served]);
+      const oldest = await Promise.all([...clients].map((clientId) => oldestUnknownOf(records, clientId)));
       const times = oldest.filter((time) => time !== undefined);
       return times.length === 0 ? undefined : Math.min(...times);
     },
@@ -120,7 +121,10 @@ async function oldestUnknownOf(records: MoneyRecords, clientId: string): Promise
   do {
     const search = { ...EVERYTHING, clientId, classes: ['open'] as const, beyond };
     const found = await records.search({ ...search, isBack: true, limit: 20 });
-    const unknown = found.records.find(({ isHeld }) => !isHeld);
+    // Over Redis, a version before leaves what it settles among the open ones until it is tidied up.
+    const unknown = found.records.find(
+      ({ isHeld, answer }) => !isHeld && (answer?.kind ?? 'unknown') === 'unknown',
+    );
     if (unknown !== undefined) return unknown.createdAt;
     beyond = found.next;
   } while (beyond !== undefined);

@@ -9,8 +9,9 @@ export interface Persistence {
    * succeeds or {@link stop} is called.
    *
    * @param what names the step in the log.
+   * @returns whether it is known to be done.
    */
-  persist(what: string, step: () => Promise<void>): Promise<void>;
+  persist(what: string, step: () => Promise<void>): Promise<boolean>;
   /** Tries every open step a last time, and resolves when all have ended. */
   stop(): Promise<void>;
 }
@@ -39,10 +40,12 @@ export function createPersistence(ambient: Ambient, logger: Logger): Persistence
     persist: async (what, step) => {
       try {
         await step();
+        return true;
       } catch (err) {
         logger.warn({ err, what }, 'the record of a payment could not be written, trying on');
         const job = tryOn(what, step).finally(() => open.delete(job));
         open.add(job);
+        return false;
       }
     },
     stop: async () => {

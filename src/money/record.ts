@@ -1,45 +1,12 @@
 import type { MoneyMutation, RecordName } from './intent.ts';
 import type { JournalStore } from './journal-store.ts';
+import type { Asked, Noted, Sent, StoredAnswer } from './kept.ts';
+import type { OpenRecords } from './open-records.ts';
+
+export type { Asked, Sent, StoredAnswer } from './kept.ts';
 
 /** How long a record is kept after it was last written, in ms: 30 days. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
-
-/**
- * The answer to an intent, as it is replayed to every later call with its key.
- *
- * `done` and `refused` are what the upstream said. `unknown` says that nothing may be sent under this key any more; it
- * gives way to a `done` or `refused` that is learnt late.
- */
-export interface StoredAnswer {
-  readonly kind: 'done' | 'refused' | 'unknown';
-  /** HTTP status and body text of the upstream's answer. */
-  readonly status: number;
-  readonly text: string;
-}
-
-/** What left, or may have left, for the upstream. */
-export interface Sent {
-  /** The very text that was handed to the network. */
-  readonly body: string;
-  /** When, in ms since the epoch, by the clock of the store. Never later than the sending itself. */
-  readonly sentAt: number;
-  /** How long ago that was, in ms; where the store has reason to doubt its clock, at most. */
-  readonly ageMs: number;
-}
-
-/** What was asked for, as a list of payments shows it. No names, no numbers of accounts, and not the caller's key. */
-export interface Asked {
-  readonly operation: MoneyMutation;
-  /** Pesos, with two decimals; null for a refund that names none. */
-  readonly amount: string | null;
-  /** Ids of instruments; null for a refund. */
-  readonly source: string | null;
-  readonly destination: string | null;
-  /** The customer that the caller is narrowed to; null for the client itself. */
-  readonly customerId: string | null;
-  /** Who asked: a subject, or a digest of the credential. */
-  readonly requestedBy: string;
-}
 
 /** A record as it is read, without taking its key. Times are in ms since the epoch, by the clock of the store. */
 export interface PaymentRecord {
@@ -55,11 +22,17 @@ export interface PaymentRecord {
   readonly createdAt: number;
   /** Null where nothing has left. */
   readonly sent: Pick<Sent, 'sentAt' | 'ageMs'> | null;
+  /** What has left, until it is settled; null before and after. */
+  readonly body: string | null;
   /** When it was done or refused; null before, and in a record of a version before. */
   readonly settledAt: number | null;
   readonly attempts: number;
   /** Null until it is answered. */
   readonly answer: StoredAnswer | null;
+  /** As in {@link Noted}; null once it is settled. */
+  readonly original: string | null;
+  /** What the gateway has seen of it while it looked by itself (settling.ts); null where it has not looked. */
+  readonly seen?: string | null;
 }
 
 /** Where a payment stands among the others of its client. */
@@ -164,7 +137,7 @@ export type Claimed =
  * Every other method rejects with {@link StoreUnavailableError}, and with nothing else, when the store cannot be reached or
  * written.
  */
-export interface MoneyRecords {
+export interface MoneyRecords extends OpenRecords {
   /** Takes the key when it is free, or when its holder's lease has ended. Otherwise tells what is there. */
   claim(name: RecordName, claim: Claim): Promise<Claimed>;
   /**
@@ -174,7 +147,7 @@ export interface MoneyRecords {
    * @param body the very text that will be handed to the network
    * @throws {PaymentsHeldError} while payments are held: nothing may be sent.
    */
-  markSent(name: RecordName, owner: string, body: string): Promise<boolean>;
+  markSent(name: RecordName, owner: string, body: string, noted?: Noted): Promise<boolean>;
   /** Lets the owner's lease end in so many ms from now; 0 gives the key to the next call. */
   renew(name: RecordName, owner: string, leaseMs: number): Promise<void>;
   /**
@@ -236,17 +209,20 @@ export interface Hold {
 /** The store could not be reached or written. Before `markSent` that means: no call was made, and nothing moved by it. */
 export class StoreUnavailableError extends Error {
   readonly code = 'STORE_UNAVAILABLE';
+  /** Whether it is certain that the step was not done. */
+  readonly isUndone: boolean;
 
-  constructor(step: string, cause: unknown) {
+  constructor(step: string, cause: unknown, isUndone = false) {
     super(`The record of payments could not be reached (${step}).`, { cause });
     this.name = 'StoreUnavailableError';
+    this.isUndone = isUndone;
   }
 }
 
 /** Nothing was sent, and nothing will be until an operator says so. */
 export class PaymentsHeldError extends StoreUnavailableError {
   constructor() {
-    super('sent', undefined);
+    super('sent', undefined, true);
     this.message = 'Payments are held: their record has been put back to an earlier state.';
     this.name = 'PaymentsHeldError';
   }

@@ -2,9 +2,10 @@ import { entropy } from '../common/entropy.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { runScript, script } from '../redis/script.ts';
 import { OPERATION_LETTERS, packed, readAsked } from './asked.ts';
-import { MONEY_MUTATIONS, type RecordName } from './intent.ts';
+import { MONEY_MUTATIONS, type MoneyMutation, type RecordName } from './intent.ts';
 import { partsOf } from './journal.ts';
 import { ageOf, type Clocks } from './lived-time.ts';
+import { FIRST_DUE_MS } from './open-records.ts';
 import {
   type PaymentPlace,
   type PaymentRecord,
@@ -33,13 +34,15 @@ export const HERE = `
 /**
  * Puts the record of `key` into the sets of its class, and takes it out of those of the others: one set for each operation and
  * class, of the client and of its customer. All are in the client's slot. Members are times and hashes, so that a set is in the
- * order of its payments.
+ * order of its payments. What is open is in the set of those that are due as well, by when it is to be looked at.
  *
  * In front of it: NOW, HERE.
  */
 export const FILE = `
   ${JOURNAL_ASKED}
   local function file(class)
+    local due = base .. 'due'
+    if class ~= 'open' then redis.call('ZREM', due, hash) end
     local askedAt, line, past = unpack(redis.call('HMGET', key, 'askedAt', 'line', 'past'))
     line = lineOf(line, past)
     local asked = begun(line)
@@ -49,6 +52,10 @@ export const FILE = `
     local operation = ({${OPERATIONS}})[asked[2]]
     if not operation then return end
     local member = askedAt .. ':' .. hash
+    if class == 'open' then
+      redis.call('ZADD', due, 'NX', string.format('%.0f', now + ${FIRST_DUE_MS}), hash)
+      redis.call('PEXPIRE', due, ${2 * RETENTION_MS})
+    end
     local owners = {'${EVERYBODY}'}
     if asked[3] ~= '' then owners[2] = asked[3] end
     for _, owner in ipairs(owners) do
@@ -70,15 +77,15 @@ const READ_RECORD = `
   ${JOURNAL_ASKED}
   local function record(key)
     local found = redis.call('HMGET', key, 'state', 'whose', 'lease', 'askedAt', 'sentAt', 'wall', 'bootId', 'bootMs',
-      'attempts', 'kind', 'status', 'text', 'input', 'line', 'past')
+      'attempts', 'kind', 'status', 'text', 'input', 'line', 'past', 'seen', 'body', 'original')
     if not found[1] then return false end
     found[2] = found[2] or '?'
     found[14] = lineOf(found[14], found[15])
     local asked = begun(found[14])
-    for field = 1, 15 do found[field] = found[field] or '' end
-    found[16] = asked or ''
-    found[17] = string.format('%.0f', now)
-    found[18] = string.match(key, '[^:]*$')
+    for field = 1, 18 do found[field] = found[field] or '' end
+    found[19] = asked or ''
+    found[20] = string.format('%.0f', now)
+    found[21] = string.match(key, '[^:]*$')
     return found
   end`;
 
@@ -145,6 +152,13 @@ const SEARCH = script(`${NOW}
 const ID_KEY = script(`
   return redis.call('GET', KEYS[1]) or (redis.call('SET', KEYS[1], ARGV[1]) and ARGV[1])`);
 
+/** The set of a client's open payments, by when they are due to be looked at. */
+export const dueKey = (clientId: string): string => `${keysOf(clientId)}due`;
+
+/** The set of a client's open payments of one operation. */
+export const openSet = (clientId: string, operation: MoneyMutation): string =>
+  `${keysOf(clientId)}payments:${EVERYBODY}:${operation}:open`;
+
 /** What {@link NAMED} takes. */
 export const transactionName = (id: string): [string, string] => [packed(id.toLowerCase()), partOf(id)];
 
@@ -194,8 +208,8 @@ export class RedisPayments {
     // READ_RECORD returns so many texts.
     const fields = reply as string[];
     const [state, whose, lease, askedAt, , wall = '', bootId = '', bootMs] = fields;
-    const [kind = '', status, text = '', input = '', line = '', past = '', asked, now, hash = ''] =
-      fields.slice(9);
+    const [kind = '', status, text = '', input = '', line = '', past = ''] = fields.slice(9);
+    const [seen = '', body = '', original = '', asked, now, hash = ''] = fields.slice(15);
     const begunAt = line === '' ? 0 : partsOf(line)[0];
     const [sentAt = '', settledAt = '', attempts = ''] =
       past === '' ? [fields[4], '', fields[8]] : timesOf(past);
@@ -210,6 +224,9 @@ export class RedisPayments {
       isHeld: state !== 'answered' && Number(lease) > Number(now),
       createdAt: askedAt === '' ? begunAt || Number(sentAt) : Number(askedAt),
       sent: sentAt === '' ? null : { sentAt: Number(sentAt), ageMs },
+      body: body === '' ? null : body,
+      original: original === '' ? null : original,
+      seen: seen === '' ? null : seen,
       settledAt: settledAt === '' ? null : Number(settledAt),
       attempts: Number(attempts === '' ? (sentAt === '' ? 0 : 1) : attempts),
       answer: kind === '' ? null : storedAnswer([kind, String(status), text]),

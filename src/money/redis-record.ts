@@ -28,6 +28,7 @@ import { ledgerOf, RedisHolds } from './redis-holds.ts';
 import { RedisJournal } from './redis-journal.ts';
 import { CLIENTS, keyOf } from './redis-keys.ts';
 import { RedisMarks } from './redis-marks.ts';
+import { RedisOpen } from './redis-open.ts';
 import { RedisPayments, storedAnswer, transactionName } from './redis-payments.ts';
 import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './redis-scripts.ts';
 
@@ -72,6 +73,7 @@ export async function openRedisRecords(
   const marks = new RedisMarks(join(dataDir, 'payments.marks.json'));
   const holds = new RedisHolds(redis, marks);
   const payments = new RedisPayments(redis, clocks);
+  const open = new RedisOpen(redis, clocks, marks, holds);
   const journal = new RedisJournal(redis);
   const known = new Set<string>();
   /** Notes that there is such a client. Its payments do not wait for that, and the next one tries again where it fails. */
@@ -114,14 +116,15 @@ export async function openRedisRecords(
       const args = [owner, inputHash, leaseMs, RETENTION_MS, keyOwner, name.hash, isCustomers ? 1 : 0, line];
       return claimed(await run('claim', CLAIM, keys, ...args, journalMs), clocks);
     },
-    markSent: async (name, owner, body) => {
+    markSent: async (name, owner, body, noted) => {
       const { clientId } = name;
       if (holds.isHeld && (await held(holds)) !== undefined) throw new PaymentsHeldError();
       const { epoch, sent } = marks.of(clientId);
       const { wall, bootId, bootMs } = stampOf(clocks);
       const keys = [keyOf(name), ledgerOf(clientId)];
       const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
-      const reply = await write('sent', SENT, keys, ...args);
+      const more = [noted?.upstreamKey ?? '', noted?.original ?? ''];
+      const reply = await write('sent', SENT, keys, ...args, ...more);
       if (!Array.isArray(reply)) return false;
       if (reply[0] === 'held') {
         await holds.found(clientId).catch(() => {});
@@ -154,6 +157,11 @@ export async function openRedisRecords(
       lines: (clientId, ids) => reading('journal', journal.lines(clientId, ids)),
     },
     idKey: (clientId) => reading('idKey', payments.idKey(clientId)),
+    due: (clientId, limit) => reading('due', open.due(clientId, limit)),
+    takeOpen: (name, owner, leaseMs) => reading('takeOpen', open.take(name, owner, leaseMs)),
+    putOff: (name, owner, dueMs, seen) => reading('putOff', open.putOff(name, owner, dueMs, seen)),
+    hasten: (name) => reading('hasten', open.hasten(name)),
+    tidy: (clientId) => reading('tidy', open.tidy(clientId)),
     release: async (name, owner) => {
       await write('release', RELEASE, [keyOf(name)], owner, ...partsOf(nothingMovedLine));
     },

@@ -64,7 +64,7 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL}
  * Compares the ledger of a client with what a process knows of it: `epoch` and `known`. Where the ledger is behind, it has been
  * put back to an earlier state, and payments are held from then on. Leaves `held`, `missing`, `epoch` and `sent`.
  */
-const COMPARE = `
+export const COMPARE = `
   local held, missing, epoch, sent = unpack(redis.call('HMGET', ledger, 'held', 'missing', 'epoch', 'sent'))
   epoch, sent = tonumber(epoch or 0), tonumber(sent or 0)
   if not held and (epoch < knownEpoch or (epoch == knownEpoch and sent < known)) then
@@ -74,7 +74,7 @@ const COMPARE = `
 
 /**
  * KEYS: record, ledger. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
- * letter and rest of its line.
+ * letter and rest of its line, then what is noted besides: the upstream's key and the original, empty where there is none.
  * Returns the epoch and the count with this payment; 0 when the record is not the owner's; `held`, since when, and how many
  * payments are missing.
  */
@@ -89,7 +89,9 @@ export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
     journal(ARGV[9] .. (line or (':' .. hash)) .. ARGV[10])
   end
   redis.call('HSET', KEYS[1], 'state', 'sent', 'body', ARGV[2], 'sentAt', string.format('%.0f', now),
-    'wall', ARGV[6], 'bootId', ARGV[7], 'bootMs', ARGV[8])
+    'wall', ARGV[6], 'bootId', ARGV[7], 'bootMs', ARGV[8], 'epoch', epoch)
+  if ARGV[11] ~= '' then redis.call('HSET', KEYS[1], 'upstreamKey', ARGV[11]) end
+  if ARGV[12] ~= '' then redis.call('HSET', KEYS[1], 'original', ARGV[12]) end
   redis.call('HSETNX', KEYS[1], 'attempts', 1)
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
   file('open')

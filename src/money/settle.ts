@@ -1,18 +1,9 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
-import { backoff } from './backoff.ts';
-import type { Call, MoneyResult, RefundCalls, UnknownResult } from './call.ts';
+import { backoff, RETRY_WINDOW_MS } from './backoff.ts';
+import type { Call, MoneyResult, RefundCalls } from './call.ts';
 import { type Comparison, outcomeOf, type Reading, type UnknownReason } from './outcome.ts';
-import type { Sent, StoredAnswer } from './record.ts';
-
-/** What leaves, or has left. */
-interface Dispatch {
-  readonly body: string;
-  /** When it left first, in ms since the epoch by this process's clock; rather too early than too late. */
-  readonly sentAt: number;
-}
-
-/** How long after the first sending the same bytes may leave again: an hour less than the upstream remembers them. */
-export const RETRY_WINDOW_MS = 23 * 60 * 60 * 1000;
+import { type Sent, type StoredAnswer, StoreUnavailableError } from './record.ts';
+import { type Dispatch, forGood, NOTHING_MORE, unknown } from './unknown-result.ts';
 
 /** Repeats after answers of the service that are its own and settle nothing: 3 s, for what may be under way to end. */
 const MOST_BRIEF_REPEATS = 4;
@@ -35,9 +26,10 @@ export async function begin(call: Call): Promise<MoneyResult | undefined> {
   }
   if (isOver(call)) return free(call, tooLate(call));
   const sent: Dispatch = { body: order.body, sentAt: ambient.now() };
-  if (!(await markSent(call, sent.body))) return undefined;
+  const mark = await markSent(call, sent);
+  if (mark !== true) return mark;
   // Writing the record may have taken what was left of the time.
-  if (isOver(call)) return free(call, tooLate(call));
+  if (isOver(call)) return giveUp(call, sent, tooLate(call));
   return settle(call, sent, true);
 }
 
@@ -98,7 +90,9 @@ async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<Money
     if (number > 1) void call.records.sentAgain(call.name, order.requestId).catch(() => undefined);
     const happened = await send(call, sent.body, number);
     const outcome = outcomeOf(order.mutation, fresh && repeat === 0, happened, readingOf(call));
-    if (outcome.kind === 'nothing-moved') return free(call, { kind: 'nothing-moved', because: happened });
+    if (outcome.kind === 'nothing-moved') {
+      return giveUp(call, sent, { kind: 'nothing-moved', because: happened });
+    }
     if (outcome.kind !== 'unknown') {
       await store(call, outcome.kind, outcome.answer);
       return { kind: outcome.kind, answer: outcome.answer, replayed: false };
@@ -136,15 +130,23 @@ function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, p
 
 /**
  * A step that failed may have been done all the same. Then the key is given back, as soon as that is possible: this call
- * made the claim afresh and has sent nothing.
+ * made the claim afresh and has sent nothing. Until it is given back, what is recorded may be sent by the gateway itself.
+ *
+ * @returns what the caller is told instead; undefined when the claim was lost.
+ * @throws {StoreUnavailableError} when it is certain that nothing will be sent.
  */
-async function markSent(call: Call, body: string): Promise<boolean> {
-  const { records, name, owner, persistence } = call;
+async function markSent(call: Call, sent: Dispatch): Promise<true | MoneyResult | undefined> {
+  const { records, name, owner, order, namedAfter } = call;
   try {
-    return await records.markSent(name, owner, body);
+    const upstreamKey = order.calls.upstreamKey?.(namedAfter) ?? null;
+    const original = order.mutation === 'refundTransaction' ? order.calls.originalId : null;
+    const isMarked = await records.markSent(name, owner, sent.body, { upstreamKey, original });
+    return isMarked || undefined;
   } catch (error) {
-    void persistence.persist('release', () => records.release(name, owner));
-    throw error;
+    const isUndone = error instanceof StoreUnavailableError && error.isUndone;
+    const isFree = release(call);
+    if (isUndone || order.calls.upstreamKey === undefined || (await isFree)) throw error;
+    return unknown(call, sent, {});
   }
 }
 
@@ -223,32 +225,6 @@ function isSame(previous: Attempt | undefined, happened: Attempt): boolean {
   );
 }
 
-const NOTHING_MORE: UnknownResult = {
-  kind: 'unknown',
-  reason: 'NO_ANSWER',
-  safeToRetry: false,
-  retryUntil: undefined,
-  last: undefined,
-  sameAnswerAgain: false,
-  original: undefined,
-};
-
-function unknown(
-  { order, ambient }: Call,
-  { sentAt }: Dispatch,
-  seen: Partial<UnknownResult>,
-): UnknownResult {
-  const retryUntil = sentAt + RETRY_WINDOW_MS;
-  const safe = order.mutation === 'createMoneyOut' && ambient.now() < retryUntil;
-  if (safe) return { ...NOTHING_MORE, ...seen, safeToRetry: true, retryUntil };
-  const isTooLate = order.mutation === 'createMoneyOut' && seen.reason === undefined;
-  return { ...NOTHING_MORE, ...seen, ...(isTooLate && { reason: 'TOO_LATE_TO_ASK' }) };
-}
-
-function forGood(report: UnknownResult): UnknownResult {
-  return { ...report, safeToRetry: false, retryUntil: undefined };
-}
-
 /** By the clock as well: a timer may fire late. */
 function isOver({ ambient, deadline, waiting }: Call): boolean {
   return waiting.aborted || ambient.now() >= deadline;
@@ -267,7 +243,7 @@ function store(
   call: Call,
   kind: StoredAnswer['kind'],
   { status, text, body }: UpstreamAnswer,
-): Promise<void> {
+): Promise<unknown> {
   const { records, name, order, persistence } = call;
   const answer = { kind, status, text };
   const id = kind === 'done' ? Object(body)['id'] : undefined;
@@ -279,9 +255,21 @@ function store(
 
 /** Forgets the key, which this call took afresh: nothing moved, and the next call may try afresh. */
 async function free<T extends MoneyResult>(call: Call, result: T): Promise<T> {
-  await call.persistence.persist('release', () => call.records.release(call.name, call.owner));
+  await release(call);
   return result;
 }
+
+/**
+ * Likewise for what is recorded as sent. Where the record cannot be taken back now, and this process ends before it can, the gateway
+ * sends it again by itself: then the caller is told that it may yet happen.
+ */
+async function giveUp(call: Call, sent: Dispatch, result: MoneyResult): Promise<MoneyResult> {
+  const isFree = await release(call);
+  return isFree || call.order.calls.upstreamKey === undefined ? result : unknown(call, sent, {});
+}
+
+const release = ({ persistence, records, name, owner }: Call): Promise<boolean> =>
+  persistence.persist('release', () => records.release(name, owner));
 
 function parsed(text: string): unknown {
   try {

@@ -134,9 +134,12 @@ export class SqlitePayments {
       isHeld: row['state'] !== 'answered' && Number(row['lease_until']) > this.#clock.now(),
       createdAt: Number(row['asked_at'] ?? row['sent_at'] ?? 0),
       sent: hasLeft ? this.#clock.sending(row) : null,
+      body: row['body'] === null ? null : String(row['body']),
+      original: row['original'] === null ? null : String(row['original']),
       settledAt: row['settled_at'] === null ? null : Number(row['settled_at']),
       attempts: Number(row['attempts'] ?? (hasLeft ? 1 : 0)),
       answer: row['state'] === 'answered' ? storedAnswer(row) : null,
+      seen: row['seen'] === null ? null : String(row['seen']),
     };
   }
 }

@@ -16,6 +16,7 @@ import {
   sentLine,
 } from './journal.ts';
 import { ageOf, type Clocks, stampOf, systemBootClock } from './lived-time.ts';
+import { FIRST_DUE_MS } from './open-records.ts';
 import {
   type Claim,
   type Claimed,
@@ -27,6 +28,7 @@ import {
 } from './record.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import { SqliteLedger } from './sqlite-ledger.ts';
+import { SqliteOpen } from './sqlite-open.ts';
 import { SqlitePayments, storedAnswer } from './sqlite-payments.ts';
 import { makeTables } from './sqlite-schema.ts';
 
@@ -71,13 +73,15 @@ export function openSqliteRecords(
   makePrivate(path);
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-  const { clock, journal, ledger, payments } = transaction(db, () => {
+  const { clock, journal, ledger, open, payments } = transaction(db, () => {
     makeTables(db);
     const clock = new RunningClock(db, now, monotonic);
     const sendingOf = (row: Record<string, unknown>) => sending(row, clocks, clock.now());
-    const payments = new SqlitePayments(db, { now: () => clock.now(), sending: sendingOf });
+    const rows = { now: () => clock.now(), sending: sendingOf };
+    const payments = new SqlitePayments(db, rows);
     const journal = new SqliteJournal(db, now, journalMs);
-    return { clock, journal, payments, ledger: new SqliteLedger(db, path, now()) };
+    const ledger = new SqliteLedger(db, path, now());
+    return { clock, journal, ledger, payments, open: new SqliteOpen(db, rows) };
   });
 
   const read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
@@ -105,7 +109,8 @@ export function openSqliteRecords(
   );
   const markSent = db.prepare(`
     UPDATE intent SET state = 'sent', body = :body, sent_at = :wall, sent_clock = :sentClock, expires_at = :expiresAt,
-      boot_id = :bootId, boot_ms = :bootMs, attempts = coalesce(attempts, 1)
+      boot_id = :bootId, boot_ms = :bootMs, attempts = coalesce(attempts, 1), upstream_key = :upstreamKey, original = :original,
+      due_at = :dueAt, epoch = (SELECT epoch FROM ledger)
     WHERE client_id = :clientId AND hash = :hash AND owner = :owner AND state IN ('claimed', 'sent')`);
   const renew = db.prepare(`
     UPDATE intent SET lease_until = ? WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
@@ -115,7 +120,8 @@ export function openSqliteRecords(
     VALUES (:clientId, :hash, 'answered', '', 0, :inputHash, :kind, :status, :text, :expiresAt, :settledAt, :transactionId)
     ON CONFLICT DO UPDATE SET
       state = excluded.state, answer_kind = excluded.answer_kind, status = excluded.status, text = excluded.text,
-      expires_at = excluded.expires_at, body = CASE WHEN excluded.answer_kind = 'unknown' THEN body END, settled_at = excluded.settled_at, transaction_id = excluded.transaction_id
+      expires_at = excluded.expires_at, body = CASE WHEN excluded.answer_kind = 'unknown' THEN body END,
+      original = CASE WHEN excluded.answer_kind = 'unknown' THEN original END, upstream_key = NULL, settled_at = excluded.settled_at, transaction_id = excluded.transaction_id
     WHERE (state <> 'answered' OR answer_kind = 'unknown') AND input_hash = excluded.input_hash`);
   const release = db.prepare(`
     DELETE FROM intent WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
@@ -189,7 +195,8 @@ export function openSqliteRecords(
     try {
       return transaction(db, run);
     } catch (cause) {
-      throw cause instanceof StoreUnavailableError ? cause : new StoreUnavailableError(name, cause);
+      // A transaction that failed is rolled back.
+      throw cause instanceof StoreUnavailableError ? cause : new StoreUnavailableError(name, cause, true);
     }
   };
 
@@ -204,12 +211,13 @@ export function openSqliteRecords(
 
   return {
     claim: (name, wanted) => step('claim', () => claim(name, wanted)),
-    markSent: async ({ clientId, hash }, owner, body) => {
+    markSent: async ({ clientId, hash }, owner, body, noted = NOTHING_NOTED) => {
       const mark = await step('sent', () => {
         if (ledger.held() !== undefined) throw new PaymentsHeldError();
         const sentClock = clock.now();
         const expiresAt = sentClock + RETENTION_MS;
-        const values = { clientId, hash, owner, body, ...stampOf(clocks), sentClock, expiresAt };
+        const kept = { body, ...noted, ...stampOf(clocks), sentClock, dueAt: sentClock + FIRST_DUE_MS };
+        const values = { clientId, hash, owner, ...kept, expiresAt };
         const wasSent = read.get(clientId, hash)?.['state'] === 'sent';
         if (Number(markSent.run(values).changes) !== 1) return undefined;
         if (!wasSent) goOn({ clientId, hash }, sentLine);
@@ -250,6 +258,12 @@ export function openSqliteRecords(
       lines: (clientId, ids) => look('journal', () => journal.lines(clientId, ids)),
     },
     idKey: (clientId) => step('idKey', () => payments.idKey(clientId)),
+    due: (clientId, limit) => step('due', () => open.due(clientId, limit)),
+    takeOpen: (name, owner, leaseMs) =>
+      step('takeOpen', () => (ledger.held() === undefined ? open.take(name, owner, leaseMs) : undefined)),
+    putOff: (name, owner, dueMs, seen) => step('putOff', () => open.putOff(name, owner, dueMs, seen)),
+    hasten: (name) => step('hasten', () => open.hasten(name)),
+    tidy: async () => {},
     release: (name, owner) =>
       step('release', () => {
         const row = read.get(name.clientId, name.hash);
@@ -269,6 +283,8 @@ export function openSqliteRecords(
     },
   };
 }
+
+const NOTHING_NOTED = { upstreamKey: null, original: null };
 
 /** A lease that is over is so for every process at once: their views of the running clock differ by up to a second. */
 const leaseEnd = (at: number, leaseMs: number): number => (leaseMs > 0 ? at + leaseMs : 0);

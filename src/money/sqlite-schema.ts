@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { OPEN_COLUMNS } from './sqlite-open.ts';
 import { PAYMENT_COLUMNS } from './sqlite-payments.ts';
 
 const SCHEMA = `
@@ -38,6 +39,7 @@ function addColumns(db: DatabaseSync): void {
     boot_id: 'TEXT',
     boot_ms: 'INTEGER',
     ...PAYMENT_COLUMNS,
+    ...OPEN_COLUMNS,
   };
   for (const [name, type] of Object.entries(added)) {
     if (!names.has(name)) db.exec(`ALTER TABLE intent ADD COLUMN ${name} ${type}`);

@@ -1,22 +1,14 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import packageOfGateway from '../../package.json' with { type: 'json' };
-import { clock } from '../common/clock.ts';
 import { EVENT_TYPES } from '../events/log.ts';
 import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
+import { createPaymentMetrics, type PaymentMetrics } from './payment-metrics.ts';
 import { createServingMetrics, type ServingMetrics } from './serving-metrics.ts';
 
 const VERSION = packageOfGateway.version;
 
-const MONEY_MUTATIONS = [
-  ...(['createMoneyOut', 'createInternalTransaction'] as const),
-  ...(['createPennyValidation', 'refundTransaction'] as const),
-];
-const PAYMENT_OUTCOMES = [
-  ...['done', 'refused', 'unknown', 'replayed', 'not_sent', 'conflict'],
-  ...['held', 'store_unavailable', 'failed'],
-];
 const QUARANTINE_REASONS: readonly QuarantineReason[] = [
   ...(['unreadable', 'incomplete', 'foreign-client', 'misnamed'] as const),
   ...(['conflict', 'undecided'] as const),
@@ -38,28 +30,11 @@ export interface FanOutMetrics extends DeliveryMetrics {
 }
 
 /** What the gateway counts, as Prometheus reads it at `/metrics`. No label ever holds an id or a name. */
-/** What is asked of payments when the metrics are read. */
-interface WatchedMoney {
-  /** Undefined while payments are not held. */
-  held(): Promise<unknown>;
-  inFlight(): number;
-  readonly payments: {
-    /** In ms since the epoch; undefined where there is none. */
-    oldestUnknown(): Promise<number | undefined>;
-  };
-}
-
 export interface Metrics {
   readonly registry: Registry;
   readonly events: EventMetrics;
   readonly fanOut: FanOutMetrics;
-  readonly money: {
-    mismatch(mutation: string): void;
-    /** A call of a payment mutation has ended. */
-    payment(operation: string, outcome: string): void;
-    /** Whom to ask when the metrics are read. */
-    watch(money: WatchedMoney): void;
-  };
+  readonly money: PaymentMetrics;
   readonly serving: ServingMetrics;
   upstreamCall(call: CallRecord): void;
   /** An operation has its result, or a subscription is open, after so many milliseconds. */
@@ -191,17 +166,6 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
     registers,
   });
 
-  const mismatches = counter(
-    'pasarela_payment_answer_mismatches_total',
-    'Answers to payments that were not the answers to their orders, by mutation.',
-    ['mutation'],
-  );
-
-  const payments = counter('pasarela_payments_total', 'Calls of payment mutations, by how they ended.', [
-    'operation',
-    'outcome',
-  ]);
-
   // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
   for (const type of EVENT_TYPES) {
     for (const count of [appended, spooled, drained, delivered]) count.inc({ type }, 0);
@@ -219,46 +183,9 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
   let followers = 0;
   let sharing = 0;
 
-  let watched: WatchedMoney | undefined;
-  new Gauge({
-    name: 'pasarela_payments_held',
-    help: '1 while payments are held, as their record was put back to an earlier state.',
-    registers,
-    async collect() {
-      this.set((await watched?.held()) === undefined ? 0 : 1);
-    },
-  });
-  new Gauge({
-    name: 'pasarela_payments_in_flight',
-    help: 'Calls of payment mutations that have not ended.',
-    registers,
-    collect() {
-      this.set(watched?.inFlight() ?? 0);
-    },
-  });
-  new Gauge({
-    name: 'pasarela_payments_oldest_unknown_seconds',
-    help: 'How long ago the oldest payment was asked for whose outcome is unknown; 0 where there is none.',
-    registers,
-    async collect() {
-      const since = await watched?.payments.oldestUnknown().catch(() => undefined);
-      this.set(since === undefined ? 0 : Math.max(0, clock.now() - since) / 1000);
-    },
-  });
-  for (const mutation of MONEY_MUTATIONS) {
-    mismatches.inc({ mutation }, 0);
-    for (const outcome of PAYMENT_OUTCOMES) payments.inc({ operation: mutation, outcome }, 0);
-  }
-
   return {
     registry,
-    money: {
-      mismatch: (mutation) => mismatches.inc({ mutation }),
-      payment: (operation, outcome) => payments.inc({ operation, outcome }),
-      watch: (money) => {
-        watched = money;
-      },
-    },
+    money: createPaymentMetrics(registers),
     fanOut: {
       sharing(change) {
         sharing += change;

@@ -1,9 +1,12 @@
+import type { Caller } from '../auth/caller.ts';
 import type { Clock } from '../auth/credential-expiry.ts';
 import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Owner } from '../common/party.ts';
 import type { EventType } from '../events/log.ts';
+import type { Later } from '../money/call.ts';
 import type { Money } from '../money/execute.ts';
+import type { Authorize } from '../upstream/call/credential.ts';
 import type { Patience } from '../upstream/session/patience.ts';
 import type { Polls } from '../upstream/session/polls.ts';
 
@@ -14,6 +17,8 @@ export interface Services {
   readonly ingress: IngressAddresses;
   /** Finds out whose receipts events are. */
   readonly receiptOwner: ReceiptOwner;
+  /** Settles payments under their callers' own credentials; undefined where the gateway has one for all. */
+  readonly settleLater: SettleLater | undefined;
   /** The readings of transactions that are made again, of all operations. */
   readonly polls: Polls;
   /** What was refused of the API keys that came before. */
@@ -23,6 +28,9 @@ export interface Services {
   /** What long waits are measured by. */
   readonly clock: Clock;
 }
+
+/** @param authorize of the caller's credential */
+export type SettleLater = (caller: Caller, owner: Owner, authorize: Authorize) => Later;
 
 /** An event that tells of a receipt (CEP). */
 interface ReceiptEvent {

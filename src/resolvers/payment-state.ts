@@ -1,9 +1,11 @@
+import { toAmount } from '../common/amounts.ts';
 import type { UpstreamAnswer } from '../common/attempt.ts';
+import { RETRY_WINDOW_MS } from '../money/backoff.ts';
 import type { MoneyMutation } from '../money/intent.ts';
 import type { UnknownReason } from '../money/outcome.ts';
 import type { RecordedPayment } from '../money/payments.ts';
 import type { Asked, PaymentClass, PaymentRecord } from '../money/record.ts';
-import { RETRY_WINDOW_MS, reasonOf } from '../money/settle.ts';
+import { reasonOf } from '../money/settle.ts';
 import { isDocumentedError } from '../upstream/call/documented-error.ts';
 import { readRefusal } from '../upstream/call/errors.ts';
 import { isTransaction, type Transaction } from '../upstream/transactions.ts';
@@ -73,7 +75,7 @@ export function paymentOf(record: RecordedPayment & { readonly asked: Asked }, n
   const { asked, sent } = record;
   const state = stateOf(record);
   const transaction = state === 'DONE' ? transactionOf(record) : null;
-  const amount = asked.amount ?? transaction?.amount ?? null;
+  const amount = asked.amount ?? amountOf(record) ?? null;
   return {
     id: record.id,
     operation: NAMES[asked.operation],
@@ -107,7 +109,7 @@ function adviceOn(record: PaymentRecord, asked: Asked, state: PaymentState, now:
   if (state === 'IN_FLIGHT') return { ...nothing, ...retry };
   if (state !== 'UNKNOWN') return nothing;
   const reason = reasonFor(record, asked, retry.safeToRetry);
-  return { code: reason, message: unknownWords({ reason, ...retry }), ...retry };
+  return { code: reason, message: unknownWords({ reason, ...retry, seen: record.seen }), ...retry };
 }
 
 /** Until when the same may be sent again; undefined where it may not, or that is over. */
@@ -125,6 +127,11 @@ function reasonFor({ answer }: PaymentRecord, asked: Asked, safeToRetry: boolean
 function transactionOf({ answer }: PaymentRecord): Transaction | null {
   const body = answer === null ? undefined : readAnswer(answer).body;
   return isTransaction(body) ? body : null;
+}
+
+/** That of the credit, where a refund is done that names no amount and no transaction. */
+function amountOf({ answer }: PaymentRecord): string | undefined {
+  return answer?.kind === 'done' ? toAmount(Object(readAnswer(answer).body)['amount']) : undefined;
 }
 
 function readAnswer({ status, text }: NonNullable<PaymentRecord['answer']>): UpstreamAnswer {

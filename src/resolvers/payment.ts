@@ -61,10 +61,10 @@ export function createMoneyOut(input: TransferInput, context: Context): Promise<
   const { clientId, customerId } = context.identity.caller;
   const payment = transfer('createMoneyOut', clientId, input);
   const { rest } = context.reads.session;
-  return pay('createMoneyOut', payment, context, input, input.amount, (body, mayRenew, namedAfter) => {
-    const key = upstreamIdempotencyKey({ clientId, customerId, key: payment.key }, namedAfter);
-    return sendMoneyOut(rest, body, key, mayRenew);
-  });
+  const keyOf = (namedAfter: string | undefined) =>
+    upstreamIdempotencyKey({ clientId, customerId, key: payment.key }, namedAfter);
+  const send: Send = (body, mayRenew, namedAfter) => sendMoneyOut(rest, body, keyOf(namedAfter), mayRenew);
+  return pay('createMoneyOut', payment, context, input, input.amount, send, keyOf);
 }
 
 /** Moves money between two internal instruments, at most once for its key. */
@@ -85,13 +85,16 @@ export function createPennyValidation(input: PennyValidationInput, context: Cont
   );
 }
 
+type Send = (body: string, mayRenew: MayRenew, namedAfter: string | undefined) => Promise<Attempt>;
+
 async function pay(
   mutation: Exclude<Payment['mutation'], 'refundTransaction'>,
   payment: Payment,
   context: Context,
   input: { readonly sourceInstrumentId: string; readonly destinationInstrumentId: string },
   amount: string,
-  send: (body: string, mayRenew: MayRenew, namedAfter: string | undefined) => Promise<Attempt>,
+  send: Send,
+  upstreamKey?: MoneyCalls['upstreamKey'],
 ): Promise<Paid> {
   const { clientId } = context.identity.caller;
   const { sourceInstrumentId, destinationInstrumentId } = input;
@@ -103,6 +106,7 @@ async function pay(
     compare: (answer) => compare(ordered, answer),
     isServiceError: isDocumentedError,
     codeOf: codeBy(TRANSFER_RULES),
+    ...(upstreamKey === undefined ? {} : { upstreamKey }),
   };
   const order = { ...intentOf(payment, context), mutation, calls };
   const { answer, replayed } = await execute(order, context, TRANSFER_RULES);
@@ -112,17 +116,21 @@ async function pay(
 /** What every order says of itself. */
 export const intentOf = (
   { key, inputHash, body, shown }: Payment,
-  { identity: { caller, requestedBy }, requestId }: Context,
-) => ({
-  clientId: caller.clientId,
-  customerId: caller.customerId,
-  keyOwner: caller.keyOwner,
-  key,
-  inputHash,
-  body,
-  shown: { ...shown, requestedBy },
-  requestId,
-});
+  { identity, services, requestId }: Context,
+) => {
+  const { caller, owner, authorize, requestedBy } = identity;
+  return {
+    clientId: caller.clientId,
+    customerId: caller.customerId,
+    keyOwner: caller.keyOwner,
+    key,
+    inputHash,
+    body,
+    shown: { ...shown, requestedBy },
+    requestId,
+    later: services.settleLater?.(caller, owner, authorize),
+  };
+};
 
 /** What the caller is told of a refusal in one word, for the journal. */
 export const codeBy =
@@ -216,7 +224,7 @@ function whyNothingMoved(because: Attempt): Error {
 }
 
 /** The engine has called it readable. */
-export function transactionIn({ body }: UpstreamAnswer): Transaction {
+function transactionIn({ body }: UpstreamAnswer): Transaction {
   if (isTransaction(body)) return body;
   throw new UpstreamError('UPSTREAM_INVALID', 'The stored answer is no transaction.');
 }

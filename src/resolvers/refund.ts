@@ -6,7 +6,7 @@ import { isDocumentedError } from '../upstream/call/documented-error.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from './errors.ts';
-import { attemptOf, codeBy, execute, intentOf, renewal, transactionIn } from './payment.ts';
+import { attemptOf, codeBy, execute, intentOf, renewal } from './payment.ts';
 import { compare } from './payment-answer.ts';
 import { type RefundInput, refund } from './payment-input.ts';
 import { REFUND_RULES } from './payment-rules.ts';
@@ -14,7 +14,8 @@ import { isNeverRefunded } from './transaction.ts';
 
 /** A credit that has been returned. */
 export interface Refunded {
-  readonly refund: Transaction;
+  /** Null where it is known from the credit alone. */
+  readonly refund: Transaction | null;
   /** Id of the credit, which is read when it is asked for. */
   readonly originalId: string;
   readonly replayed: boolean;
@@ -50,6 +51,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
   const mutation = 'refundTransaction';
   let amount = input.as.amount?.amount;
   const calls: RefundCalls = {
+    originalId: transactionId,
     send: async (body, number) =>
       attemptOf(await sendRefund(rest, transactionId, body, renewal(mutation, number)), number),
     compare: (answer) => compare({ mutation, clientId, amount, originalId: transactionId }, answer),
@@ -69,7 +71,9 @@ export async function refundTransaction(input: RefundInput, context: Context): P
     context,
     REFUND_RULES,
   );
-  return { refund: transactionIn(answer), originalId: transactionId, replayed };
+  // Where its answer was lost and the credit reads REFUNDED, no transaction is known.
+  const refunded = isTransaction(answer.body) ? answer.body : null;
+  return { refund: refunded, originalId: transactionId, replayed };
 }
 
 /** The credit as it reads now. One that cannot be refunded is told as a reason for which nothing was sent. */

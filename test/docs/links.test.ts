@@ -32,6 +32,7 @@ it.each([
   'docs/glossary.md',
   'docs/events.md',
   'docs/sandbox.md',
+  'docs/payments.md',
   'docs/clients.md',
   'docs/comparison.md',
   'docs/troubleshooting.md',

@@ -75,6 +75,7 @@ export function order(
     mutation,
     calls: {
       ...calls,
+      originalId: `original-${key}`,
       readOriginal: (signal) => exchange(`${upstreamUrl}/original/${key}`, {}, signal, timeoutMs),
       isTransaction: ({ body }) => isTransaction(body),
       isRefunded: ({ text }) => text.includes('REFUNDED'),

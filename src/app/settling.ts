@@ -1,0 +1,64 @@
+import { clock } from '../common/clock.ts';
+import { entropy } from '../common/entropy.ts';
+import type { Owner } from '../common/party.ts';
+import type { SettleLater } from '../operation/services.ts';
+import { createSettlingCalls } from '../resolvers/settling.ts';
+import type { Authorize } from '../upstream/call/credential.ts';
+import { createRest } from '../upstream/call/rest.ts';
+import type { Base } from './base.ts';
+import type { Stores } from './stores.ts';
+
+/** All that is asked of the service for one payment ends by then, in ms: sooner than the lease under which it is taken. */
+const MOST_MS = 10_000;
+/** A token that does not say when it ends is used for so long, in ms. */
+const UNTOLD_MS = 15 * 60_000;
+const UNAUTHORIZED = 401;
+const GATEWAY: Owner = { caller: 'gateway settling', group: 'gateway settling' };
+
+/** Settles what is open of the client that the gateway has credentials of, from now on. Without them there is nothing to do. */
+export function serveOpenPayments(base: Base, { events, money, auth }: Stores): void {
+  const { service } = base.config;
+  if (service === undefined) return;
+  const { clientId } = service;
+  money.serve(clientId, callsOf(base, events, clientId, GATEWAY, auth.authorize('')));
+}
+
+/** How payments are settled under their callers' own credentials; undefined where the gateway does that under its own. */
+export function settleLaterOf(base: Base, { events }: Stores): SettleLater | undefined {
+  if (base.config.service !== undefined) return undefined;
+  return ({ clientId, expiresAt }, owner, authorize) => ({
+    until: expiresAt ?? clock.now() + UNTOLD_MS,
+    calls: () => callsOf(base, events, clientId, owner, authorize),
+  });
+}
+
+function callsOf(base: Base, log: Stores['events'], clientId: string, owner: Owner, authorize: Authorize) {
+  const { config, metrics, restService } = base;
+  const timeoutMs = Math.min(config.upstreamTimeoutMs, MOST_MS);
+  let isOver = false;
+  const rest = () =>
+    createRest({
+      http: restService.http,
+      clientId,
+      owner,
+      authorize,
+      // Less pressing than what somebody waits for.
+      urgency: 'streams',
+      headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },
+      timeoutMs,
+      deadline: clock.now() + timeoutMs,
+      onCall(call) {
+        isOver ||= call.status === UNAUTHORIZED;
+        metrics.upstreamCall(call);
+      },
+    });
+  const utcOffset = config.upstreamUtcOffset;
+  return createSettlingCalls({
+    clientId,
+    log,
+    utcOffset,
+    rest,
+    now: () => clock.now(),
+    isOver: () => isOver,
+  });
+}

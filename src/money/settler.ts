@@ -1,0 +1,165 @@
+import type { Logger } from '../common/logger.ts';
+import type { Ambient } from './ambient.ts';
+import { backoff } from './backoff.ts';
+import type { MoneyMutation, RecordName } from './intent.ts';
+import type { OpenPayment } from './open-records.ts';
+import type { Payments } from './payments.ts';
+import type { Persistence } from './persist.ts';
+import type { MoneyRecords } from './record.ts';
+import { Remembered } from './remembered.ts';
+import {
+  SETTLING_LEASE_MS,
+  type SettlingCalls,
+  type SettlingParts,
+  type SettlingResult,
+  settleOpen,
+} from './settling.ts';
+
+/** How an open payment was settled without its caller: by sending it again, or by what was found of it. */
+export type SettledBy = 'repeat' | 'evidence';
+
+/** Who settles payments whose callers do not come back. */
+export interface Settler {
+  /** Settles what is open of a client, whoever asked for it, from now on. */
+  serve(clientId: string, calls: SettlingCalls): void;
+  /** Settles one payment that this process has left open, until `until` in ms since the epoch. Of very many, some are left to their callers. */
+  remember(name: RecordName, calls: SettlingCalls, until: number): void;
+  /** Resolves once nothing is under way. */
+  stop(): Promise<void>;
+}
+
+/** Between two looks at what is due, in ms. */
+const LOOK_PAUSE = { first: 2_000, most: 2_000 };
+/** While the service does not answer. One of the payments asks for all of them. */
+const AWAY_PAUSE = { first: 1_000, most: 15_000 };
+/** Payments that are taken at once, and those that are found in one look. */
+const LANES = 4;
+const BATCH = 50;
+/** So many in a row without an answer end a look. */
+const MOST_AWAY = 3;
+const TIDY_EVERY_MS = 10 * 60_000;
+
+export function createSettler(options: {
+  readonly records: MoneyRecords;
+  readonly payments: Pick<Payments, 'idOf'>;
+  readonly persistence: Persistence;
+  readonly ambient: Ambient;
+  readonly logger: Logger;
+  readonly onSettled?:
+    | ((mutation: MoneyMutation, kind: 'done' | 'refused', by: SettledBy) => void)
+    | undefined;
+}): Settler {
+  const { records, payments, persistence, ambient, logger, onSettled } = options;
+  const owner = ambient.newId();
+  const stopping = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  const remembered = new Remembered();
+
+  /** One line for each, as calls leave one: what a person can look up, and nothing of whom it is about. */
+  const logged = async (payment: OpenPayment, outcome: 'done' | 'refused', by: SettledBy): Promise<void> => {
+    const paymentId = await payments.idOf(payment.name).catch(() => undefined);
+    const { operation: mutation } = payment.asked;
+    logger.info({ mutation, clientId: payment.name.clientId, paymentId, outcome, by }, 'payment settled');
+  };
+  const run = (work: Promise<unknown>): void => {
+    const job = work
+      .catch((err: unknown) => logger.warn({ err }, 'open payments could not be looked at; they are later'))
+      .finally(() => running.delete(job));
+    running.add(job);
+  };
+  const parts: SettlingParts = {
+    records,
+    persistence,
+    ambient,
+    onSettled(payment, kind, by) {
+      onSettled?.(payment.asked.operation, kind, by);
+      run(logged(payment, kind, by));
+    },
+    onLookFailed: ({ asked }, err) =>
+      logger.warn({ err, mutation: asked.operation }, 'an open payment could not be looked for; it is later'),
+  };
+
+  const settle = async (name: RecordName, calls: SettlingCalls): Promise<SettlingResult> => {
+    const payment = await records.takeOpen(name, owner, SETTLING_LEASE_MS);
+    return payment === undefined ? 'settled' : settleOpen(payment, owner, calls, parts);
+  };
+
+  /** Takes what is due, until nothing is, or the service is away. Returns whether it is. */
+  const sweep = async (clientId: string, calls: SettlingCalls): Promise<boolean> => {
+    for (;;) {
+      const names = [...(await records.due(clientId, BATCH))];
+      const isWhole = names.length < BATCH;
+      let away = 0;
+      let settled = 0;
+      const lane = async (): Promise<void> => {
+        for (;;) {
+          const name = away < MOST_AWAY && !stopping.signal.aborted ? names.shift() : undefined;
+          if (name === undefined) return;
+          const result = await settle(name, calls);
+          away = result === 'away' ? away + 1 : 0;
+          if (result === 'settled') settled += 1;
+        }
+      };
+      await Promise.all(Array.from({ length: LANES }, lane));
+      if (away >= MOST_AWAY) return true;
+      if (isWhole || settled === 0 || stopping.signal.aborted) return false;
+    }
+  };
+
+  const serve = async (clientId: string, calls: SettlingCalls): Promise<void> => {
+    let tidiedAt = Number.NEGATIVE_INFINITY;
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      try {
+        if (ambient.now() - tidiedAt > TIDY_EVERY_MS) {
+          await records.tidy(clientId);
+          tidiedAt = ambient.now();
+        }
+        failures = (await sweep(clientId, calls)) ? failures + 1 : 0;
+      } catch (err) {
+        failures += 1;
+        logger.debug({ err }, 'open payments could not be looked at; they are later');
+      }
+      const pause = failures === 0 ? LOOK_PAUSE : AWAY_PAUSE;
+      await ambient.sleep(backoff(pause, Math.max(0, failures - 1), ambient.random), stopping.signal);
+    }
+  };
+
+  /** Looks after what this process has left open, as long as it may. */
+  const keep = async (): Promise<void> => {
+    while (!stopping.signal.aborted && remembered.size > 0) {
+      await ambient.sleep(backoff(LOOK_PAUSE, 0, ambient.random), stopping.signal);
+      for (const { name, calls } of remembered.due(ambient.now())) {
+        if (stopping.signal.aborted) return;
+        try {
+          if ((await settle(name, calls)) === 'settled' && (await isSettled(name))) remembered.forget(name);
+        } catch (err) {
+          logger.debug({ err }, 'open payments could not be looked at; they are later');
+        }
+      }
+    }
+  };
+  const isSettled = async (name: RecordName): Promise<boolean> => {
+    const record = await records.read(name);
+    return record === undefined || (record.answer !== null && record.answer.kind !== 'unknown');
+  };
+  let isKeeping = false;
+
+  return {
+    serve: (clientId, calls) => run(serve(clientId, calls)),
+    remember(name, calls, until) {
+      remembered.add(name, calls, until, ambient.now());
+      if (isKeeping || remembered.size === 0) return;
+      isKeeping = true;
+      run(
+        keep().finally(() => {
+          isKeeping = false;
+        }),
+      );
+    },
+    async stop() {
+      stopping.abort();
+      while (running.size > 0) await Promise.allSettled(running);
+    },
+  };
+}

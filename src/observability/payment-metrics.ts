@@ -1,0 +1,95 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { clock } from '../common/clock.ts';
+
+const MONEY_MUTATIONS = [
+  ...(['createMoneyOut', 'createInternalTransaction'] as const),
+  ...(['createPennyValidation', 'refundTransaction'] as const),
+];
+const PAYMENT_OUTCOMES = [
+  ...['done', 'refused', 'unknown', 'replayed', 'not_sent', 'conflict'],
+  ...['held', 'store_unavailable', 'failed'],
+];
+/** What is asked of payments when the metrics are read. */
+interface WatchedMoney {
+  /** Undefined while payments are not held. */
+  held(): Promise<unknown>;
+  inFlight(): number;
+  readonly payments: {
+    /** In ms since the epoch; undefined where there is none. */
+    oldestUnknown(): Promise<number | undefined>;
+  };
+}
+
+export interface PaymentMetrics {
+  mismatch(mutation: string): void;
+  /** A call of a payment mutation has ended. */
+  payment(operation: string, outcome: string): void;
+  /** A payment was settled without its caller. */
+  settled(operation: string, outcome: string, by: string): void;
+  /** Whom to ask when the metrics are read. */
+  watch(money: WatchedMoney): void;
+}
+
+export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
+  const mismatches = new Counter({
+    name: 'pasarela_payment_answer_mismatches_total',
+    help: 'Answers to payments that were not the answers to their orders, by mutation.',
+    labelNames: ['mutation'],
+    registers,
+  });
+  const payments = new Counter({
+    name: 'pasarela_payments_total',
+    help: 'Calls of payment mutations, by how they ended.',
+    labelNames: ['operation', 'outcome'],
+    registers,
+  });
+  const settled = new Counter({
+    name: 'pasarela_payments_settled_total',
+    help: 'Payments of unknown outcome that were settled without their callers, by how: sent again, or by evidence.',
+    labelNames: ['operation', 'outcome', 'by'],
+    registers,
+  });
+  let watched: WatchedMoney | undefined;
+  new Gauge({
+    name: 'pasarela_payments_held',
+    help: '1 while payments are held, as their record was put back to an earlier state.',
+    registers,
+    async collect() {
+      this.set((await watched?.held()) === undefined ? 0 : 1);
+    },
+  });
+  new Gauge({
+    name: 'pasarela_payments_in_flight',
+    help: 'Calls of payment mutations that have not ended.',
+    registers,
+    collect() {
+      this.set(watched?.inFlight() ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'pasarela_payments_oldest_unknown_seconds',
+    help: 'How long ago the oldest payment was asked for whose outcome is unknown; 0 where there is none.',
+    registers,
+    async collect() {
+      const since = await watched?.payments.oldestUnknown().catch(() => undefined);
+      this.set(since === undefined ? 0 : Math.max(0, clock.now() - since) / 1000);
+    },
+  });
+  // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
+  for (const mutation of MONEY_MUTATIONS) {
+    mismatches.inc({ mutation }, 0);
+    for (const outcome of PAYMENT_OUTCOMES) payments.inc({ operation: mutation, outcome }, 0);
+    settled.inc({ operation: mutation, outcome: 'done', by: 'evidence' }, 0);
+  }
+  for (const outcome of ['done', 'refused']) {
+    settled.inc({ operation: 'createMoneyOut', outcome, by: 'repeat' }, 0);
+  }
+  return {
+    mismatch: (mutation) => mismatches.inc({ mutation }),
+    payment: (operation, outcome) => payments.inc({ operation, outcome }),
+    settled: (operation, outcome, by) => settled.inc({ operation, outcome, by }),
+    watch: (money) => {
+      watched = money;
+    },
+  };
+}

@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../src/common/logger.ts';
+import { inputHash, type RecordName, recordName } from '../../src/money/intent.ts';
+import type { MoneyRecords } from '../../src/money/record.ts';
+import { openRedisRecords } from '../../src/money/redis-record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
+import { NOBODYS } from './orders.ts';
+import { STORES, type Store } from './stores.ts';
+
+const LEASE_MS = 600_000;
+const EVERY = {
+  customerId: undefined,
+  operations: ['createMoneyOut'],
+  from: undefined,
+  to: undefined,
+  beyond: undefined,
+  isBack: false,
+  limit: 10,
+} as const;
+
+/** A payment that has left under the lease of a call; 0 for one that has ended. */
+async function send(
+  records: MoneyRecords,
+  clientId: string,
+  leaseMs = 0,
+  upstreamKey?: string,
+): Promise<RecordName> {
+  const key = randomUUID();
+  const name = recordName({ clientId, customerId: undefined, key });
+  await records.claim(name, { ...NOBODYS, owner: 'call', inputHash: hashOf(name), leaseMs, twin: key });
+  await records.markSent(name, 'call', '{"sent":true}', { upstreamKey: upstreamKey ?? null, original: null });
+  return name;
+}
+
+const hashOf = ({ hash }: RecordName): string => inputHash('createMoneyOut', hash);
+
+describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
+  let store: Store;
+  let records: MoneyRecords;
+  let other: MoneyRecords;
+  beforeAll(async () => {
+    store = await makeStore();
+    records = await store.open();
+    other = await store.open();
+  });
+  afterAll(async () => {
+    await records.stop();
+    await other.stop();
+    await store.close();
+  });
+
+  it('are due soon after they were sent, and taken by one', async () => {
+    const clientId = randomUUID();
+    const name = await send(records, clientId, 0, 'upstream-key');
+    expect(await records.takeOpen(name, 'early', LEASE_MS)).toBeUndefined();
+    const due = await until(async () => {
+      const names = await other.due(clientId, 10);
+      return names.length > 0 && names;
+    });
+    expect(due).toEqual([name]);
+    const taken = await Promise.all([
+      records.takeOpen(name, 'one', LEASE_MS),
+      other.takeOpen(name, 'two', LEASE_MS),
+    ]);
+    expect(taken.filter((each) => each !== undefined)).toHaveLength(1);
+    expect(taken.find((each) => each !== undefined)).toMatchObject({
+      name,
+      inputHash: hashOf(name),
+      asked: { operation: 'createMoneyOut' },
+      body: '{"sent":true}',
+      upstreamKey: 'upstream-key',
+      closed: null,
+      tries: 0,
+    });
+    expect(await other.due(clientId, 10)).toEqual([]);
+    expect(await other.read(name)).toMatchObject({ isHeld: true });
+  });
+
+  it('are put off and given back by the one who took them alone, with what was seen', async () => {
+    const clientId = randomUUID();
+    const name = await send(records, clientId, 0, 'upstream-key');
+    await records.hasten(name);
+    expect(await records.takeOpen(name, 'mine', LEASE_MS)).toBeDefined();
+    await other.putOff(name, 'not-mine', 0, 'nothing');
+    expect(await other.due(clientId, 10)).toEqual([]);
+    await records.putOff(name, 'mine', 0, 'no-answer');
+    expect(await other.read(name)).toMatchObject({ isHeld: false, seen: 'no-answer' });
+    // What two processes without Redis take for the time differs by up to a second.
+    expect(await until(() => other.takeOpen(name, 'next', LEASE_MS))).toMatchObject({ tries: 1 });
+    await other.putOff(name, 'next', undefined, 'nothing');
+    expect(await records.due(clientId, 10)).toEqual([]);
+    await records.hasten(name);
+    expect(await records.due(clientId, 10)).toEqual([name]);
+  });
+
+  it('are nobody else while a call holds them, and none once they are settled', async () => {
+    const clientId = randomUUID();
+    const held = await send(records, clientId, LEASE_MS, 'upstream-key');
+    const settled = await send(records, clientId, 0, 'upstream-key');
+    await records.hasten(held);
+    await records.hasten(settled);
+    expect(await records.takeOpen(held, 'me', LEASE_MS)).toBeUndefined();
+    await records.answer(settled, hashOf(settled), { kind: 'done', status: 200, text: '{}' }, randomUUID());
+    expect(await records.takeOpen(settled, 'me', LEASE_MS)).toBeUndefined();
+    await records.hasten(settled);
+    expect(await records.due(clientId, 10)).toEqual([]);
+    const released = await send(records, clientId, LEASE_MS, 'upstream-key');
+    await records.release(released, 'call');
+    await records.hasten(released);
+    expect(await records.due(clientId, 10)).toEqual([]);
+  });
+
+  it('are taken without their key where nothing may be sent under it any more', async () => {
+    const clientId = randomUUID();
+    const name = await send(records, clientId, 0, 'upstream-key');
+    await records.answer(name, hashOf(name), { kind: 'unknown', status: 409, text: 'busy' });
+    await records.hasten(name);
+    const taken = await records.takeOpen(name, 'me', LEASE_MS);
+    expect(taken).toMatchObject({ closed: { kind: 'unknown', status: 409, text: 'busy' } });
+    await records.answer(name, hashOf(name), { kind: 'done', status: 200, text: '{}' }, randomUUID());
+    expect(await other.read(name)).toMatchObject({ answer: { kind: 'done' } });
+  });
+});
+
+describe('a record that was put back', () => {
+  /** Nothing is taken while payments are held; afterwards nothing is sent again by itself, until an operator says so. */
+  async function isLetGoOn(records: MoneyRecords, name: RecordName): Promise<void> {
+    await records.hasten(name);
+    expect(await records.takeOpen(name, 'me', 0)).toBeUndefined();
+    await records.resume();
+    expect(await records.takeOpen(name, 'me', 0)).toMatchObject({ upstreamKey: null });
+    await records.hasten(name);
+    expect(await records.takeOpen(name, 'me', 0)).toMatchObject({ upstreamKey: 'upstream-key' });
+  }
+
+  it('has its open payments sent again only when an operator hastens them, over node:sqlite', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-money-'));
+    const path = join(dataDir, 'money.sqlite');
+    const before = openSqliteRecords(path);
+    const name = await send(before, randomUUID(), 0, 'upstream-key');
+    await before.stop();
+    // As if a payment had been sent of which this file knows nothing.
+    await writeFile(join(dataDir, 'money.sqlite-mark-0-9'), '');
+    const records = openSqliteRecords(path);
+    await isLetGoOn(records, name);
+    await records.stop();
+    await rm(dataDir, { recursive: true });
+  });
+
+  it('has its open payments sent again only when an operator hastens them, over Redis', async () => {
+    await using redis = await startRedis();
+    const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+    const clientId = randomUUID();
+    const name = await send(records, clientId, 0, 'upstream-key');
+    await send(records, clientId);
+    // As if the second had been forgotten.
+    await redis.admin.hset(`pasarela:money:{${clientId}}:ledger`, 'sent', 1);
+    await isLetGoOn(records, name);
+    await records.stop();
+  });
+});
+
+it('what a version before has written over Redis is tidied up, so that settled payments are found as such', async () => {
+  await using redis = await startRedis();
+  const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
+  const clientId = randomUUID();
+  const key = ({ hash }: RecordName) => `pasarela:money:{${clientId}}:${hash}`;
+  const [looked, tidied, entered] = [
+    await send(records, clientId),
+    await send(records, clientId),
+    await send(records, clientId),
+  ];
+  for (const name of [looked, tidied]) {
+    // It files nothing.
+    await redis.admin.hset(key(name), { state: 'answered', kind: 'done', status: '200', text: '{}' });
+  }
+  await redis.admin.zrem(`pasarela:money:{${clientId}}:due`, tidied.hash, entered.hash);
+  const found = async (kind: 'open' | 'done') => {
+    const { records: all } = await records.search({ ...EVERY, clientId, classes: [kind] });
+    return all.map(({ hash }) => hash).sort();
+  };
+  expect(await found('done')).toEqual([]);
+  expect(await records.takeOpen(looked, 'me', LEASE_MS)).toBeUndefined();
+  expect(await found('done')).toEqual([looked.hash]);
+  await records.tidy(clientId);
+  expect(await found('done')).toEqual([looked.hash, tidied.hash].sort());
+  expect(await found('open')).toEqual([entered.hash]);
+  await until(async () => (await records.due(clientId, 10)).some(({ hash }) => hash === entered.hash));
+  await records.stop();
+});

@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { callerToken, serviceFor } from '../helpers/service.ts';
+import { until } from '../helpers/until.ts';
+import { VARIANTS } from '../helpers/variants.ts';
+
+const UNKNOWN = '__typename ... on OutcomeUnknown { payment { id } }';
+const OPERATIONS = {
+  out: ['CreateMoneyOut', 'createMoneyOut', '/v1/transactions/money_out'],
+  internal: [
+    'CreateInternalTransaction',
+    'createInternalTransaction',
+    '/v1/transactions/internal_transaction',
+  ],
+  penny: ['CreatePennyValidation', 'createPennyValidation', '/v1/transactions/penny_validation'],
+  refund: ['RefundTransaction', 'refundTransaction', '/v1/clients/*/transactions/*/refund'],
+} as const;
+type Kind = keyof typeof OPERATIONS;
+const BEFORE = 'reset-before';
+const AFTER = 'reset-after-commit';
+
+const PAYMENTS = `query ($key: String!) { payment(idempotencyKey: $key) {
+  state code message settledAt safeToRetry transactionId attempts transaction { id subCategory } amount { amount } } }`;
+
+/** Pays through a gateway whose service loses an answer, and never comes back. */
+function payer(gateway: RunningGateway, token: () => Promise<string>) {
+  // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
+  let world: any;
+  let references = 1_000;
+  let lost = 0;
+  const query = async (document: string, variables: Readonly<Record<string, unknown>>) =>
+    gateway.query(document, variables, { authorization: `Bearer ${await token()}` });
+  const transfer = (destinationInstrumentId: string, description: string) => {
+    references += 1;
+    const { centralizingInstrumentId: sourceInstrumentId } = world;
+    const externalReference = String(references);
+    return { sourceInstrumentId, destinationInstrumentId, amount: '12.50', description, externalReference };
+  };
+  const instrument = (wanted: (one: { role: string; status: string; ownerId: string }) => boolean): string =>
+    world.instruments.find(
+      (one: { role: string; status: string; ownerId: string }) => one.status === 'ACTIVE' && wanted(one),
+    ).id;
+  const inputs: Record<Kind, (description: string) => Promise<object>> = {
+    out: async (description) => transfer(world.cardInstrumentIds[0], description),
+    internal: async (description) => {
+      const isOthers = ({ role, ownerId }: { role: string; ownerId: string }) =>
+        role === 'internal' && ownerId !== gateway.sandbox.clientId;
+      return transfer(instrument(isOthers), description);
+    },
+    penny: async (description) => ({
+      sourceInstrumentId: world.centralizingInstrumentId,
+      destinationInstrumentId: world.clabeInstrumentIds[0],
+      description,
+    }),
+    refund: async () => {
+      const credit = { clabe: world.accounts[0].clabe, amount: '75.00' };
+      const { transaction } = await control(gateway.sandbox, 'POST', '/sandbox/spei-credits', credit);
+      return { transactionId: transaction.id, as: { reason: 'Devolucion' } };
+    },
+  };
+  const payment = async (key: string) => (await query(PAYMENTS, { key })).data.payment;
+  return {
+    query,
+    inputs,
+    payment,
+    /** A refund whose answer was lost, asked for again once it is settled. */
+    async refundAgain() {
+      const input = await inputs.refund('');
+      const idempotencyKey = await this.lose('refund', AFTER, input);
+      await this.settled(idempotencyKey);
+      const document = `mutation ($input: RefundTransactionInput!) { paid: refundTransaction(input: $input) {
+        ... on RefundTransactionSuccess { replayed refund { id } original { rawStatus } } } }`;
+      return (await query(document, { input: { idempotencyKey, ...input } })).data.paid;
+    },
+    async begin() {
+      world = await control(gateway.sandbox, 'GET', '/sandbox');
+    },
+    /** Returns the key of a payment whose answer was lost. */
+    async lose(kind: Kind, fault: unknown, input?: object): Promise<string> {
+      const [name, field, path] = OPERATIONS[kind];
+      lost += 1;
+      const given = input ?? (await inputs[kind](`Prueba ${lost}`));
+      const faults = (rule: object) => control(gateway.sandbox, 'POST', '/sandbox/faults', rule);
+      const match = { method: 'POST', path };
+      await faults({ match, fault, times: 1 });
+      // Of all kinds money out alone is sent again.
+      await faults({ match, fault: { status: 503 } });
+      const idempotencyKey = randomUUID();
+      const document = `mutation ($input: ${name}Input!) { paid: ${field}(input: $input) { ${UNKNOWN} } }`;
+      const { data } = await query(document, { input: { idempotencyKey, ...given } });
+      expect(data.paid.__typename).toBe('OutcomeUnknown');
+      await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
+      return idempotencyKey;
+    },
+    settled: (key: string) =>
+      until(async () => {
+        const found = await payment(key);
+        return ['UNKNOWN', 'IN_FLIGHT'].includes(found.state) ? undefined : found;
+      }),
+  };
+}
+
+describe.each(VARIANTS)(
+  'payments whose callers do not come back, in service mode, over %s,',
+  (_name, sandboxOptions) => {
+    let gateway: RunningGateway;
+    let paying: ReturnType<typeof payer>;
+
+    beforeAll(async () => {
+      const { startSandbox } = await import('../../packages/sandbox/src/index.ts');
+      const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1, ...sandboxOptions });
+      gateway = await startGateway({
+        sandbox,
+        webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'],
+        config: { service: serviceFor(sandbox), operationTimeoutMs: 700 },
+      });
+      paying = payer(gateway, () => callerToken());
+      await paying.begin();
+    });
+    afterAll(async () => {
+      await gateway.stop();
+      await gateway.sandbox.stop();
+    });
+
+    it('are settled by what is safe and by what is certain, and are moved once at most', async () => {
+      const lost = {
+        out: await paying.lose('out', BEFORE),
+        outAfter: await paying.lose('out', AFTER),
+        internal: await paying.lose('internal', BEFORE),
+        internalAfter: await paying.lose('internal', AFTER),
+        penny: await paying.lose('penny', BEFORE),
+        pennyAfter: await paying.lose('penny', AFTER),
+        refund: await paying.lose('refund', BEFORE),
+        refundAfter: await paying.lose('refund', AFTER),
+      };
+      await control(gateway.sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 120 });
+      expect(await paying.settled(lost.out)).toMatchObject({ state: 'DONE', code: null });
+      expect(await paying.settled(lost.outAfter)).toMatchObject({
+        state: 'DONE',
+        safeToRetry: false,
+      });
+      const transaction = { id: expect.any(String) };
+      expect(await paying.settled(lost.internalAfter)).toMatchObject({
+        state: 'DONE',
+        attempts: 1,
+        transaction,
+      });
+      expect(await paying.settled(lost.pennyAfter)).toMatchObject({
+        state: 'DONE',
+        attempts: 1,
+        transaction,
+      });
+      const refunded = { state: 'DONE', transactionId: null, amount: { amount: '75.00' } };
+      expect(await paying.settled(lost.refundAfter)).toMatchObject(refunded);
+      for (const key of [lost.internal, lost.penny, lost.refund]) {
+        expect(await paying.payment(key)).toMatchObject({
+          state: 'UNKNOWN',
+          code: 'NO_ANSWER',
+          safeToRetry: false,
+        });
+      }
+      const { movements } = await control(gateway.sandbox, 'GET', '/sandbox/ledger');
+      const moved = (description: string) =>
+        movements.filter((movement: { description: string }) => movement.description === description).length;
+      expect([1, 2, 3, 4, 5, 6].map((lost) => moved(`Prueba ${lost}`))).toEqual([1, 1, 0, 1, 0, 1]);
+    });
+
+    it('stay unknown where two of the record could be the one that moved, and say so', async () => {
+      const input = await paying.inputs.penny('Prueba igual');
+      const first = await paying.lose('penny', BEFORE, input);
+      const second = await paying.lose('penny', AFTER, input);
+      await control(gateway.sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 120 });
+      for (const key of [first, second]) {
+        const alike = await until(async () => {
+          const found = await paying.payment(key);
+          return found.message.includes('more than one payment') ? found : undefined;
+        });
+        expect(alike).toMatchObject({ state: 'UNKNOWN', settledAt: null });
+      }
+    });
+
+    it('are told to a caller who comes back after all', async () => {
+      const { original, replayed, refund } = await paying.refundAgain();
+      expect([original.rawStatus, replayed, refund]).toEqual(['REFUNDED', true, null]);
+    });
+  },
+);
