@@ -15,26 +15,29 @@ async function pack(inside: string, destination: string): Promise<string> {
   return join(destination, written.trim().split('\n').at(-1) ?? '');
 }
 
-/** Packs `packages/<name>` in a copy of it: a build in the package itself is not a test's to make. */
-async function packCopy(name: string, work: string): Promise<string> {
+/** Packs `packages/<name>` in a copy of it: a build in the package itself is not a test's to make. @returns the file's path. */
+export async function packPackage(name: 'client' | 'sandbox', destination: string): Promise<string> {
+  const work = await mkdtemp(join(tmpdir(), `pasarela-pack-${name}-`));
+  // The copy finds the compiler, and the page that the sandbox brings along, as it does in the checkout.
+  await symlink(folder('node_modules'), join(work, 'node_modules'));
+  await cp(folder('docs/sandbox.md'), join(work, 'docs/sandbox.md'));
   const copy = join(work, 'packages', name);
   await cp(folder(`packages/${name}`), copy, {
     recursive: true,
     filter: (path) => !/\/(dist|node_modules)$/.test(path),
   });
-  return pack(copy, work);
+  const packed = await pack(copy, destination);
+  await rm(work, { recursive: true, force: true });
+  return packed;
 }
 
 /** Every package of the project as npm would publish it, in a folder of its own. */
 export async function packAll(): Promise<PackedFiles> {
   const work = await mkdtemp(join(tmpdir(), 'pasarela-packed-'));
-  // The copies find the compiler, and the page that the sandbox brings along, as they do in the checkout.
-  await symlink(folder('node_modules'), join(work, 'node_modules'));
-  await cp(folder('docs/sandbox.md'), join(work, 'docs/sandbox.md'));
   await run(process.execPath, ['scripts/build.ts', join(work, 'gateway')], folder('.'));
   const files = {
-    client: await packCopy('client', work),
-    sandbox: await packCopy('sandbox', work),
+    client: await packPackage('client', work),
+    sandbox: await packPackage('sandbox', work),
     gateway: await pack(join(work, 'gateway'), work),
   };
   return { ...files, [Symbol.asyncDispose]: () => rm(work, { recursive: true, force: true }) };

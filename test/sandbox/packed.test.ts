@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { folder, run } from '../helpers/packages.ts';
+import { packPackage } from '../helpers/packed.ts';
 import { startProgram } from '../helpers/program.ts';
 
 const json = async (file: string) => JSON.parse(await readFile(file, 'utf8'));
@@ -66,13 +67,7 @@ let work: string;
 let project: string;
 beforeAll(async () => {
   work = await mkdtemp(join(tmpdir(), 'pasarela-packed-'));
-  // Built and packed from a copy: a build of packages/sandbox itself is not this test's to make.
-  const copy = join(work, 'packages/sandbox');
-  await cp(SANDBOX, copy, { recursive: true, filter: (path) => !/\/(dist|node_modules)$/.test(path) });
-  await cp(folder(PAGE), join(work, PAGE));
-  await symlink(folder('node_modules'), join(work, 'node_modules'));
-  const packed =
-    (await run('npm', ['pack', '--pack-destination', work], copy)).trim().split('\n').at(-1) ?? '';
+  const packed = await packPackage('sandbox', work);
   // In a folder of its own, so that it finds what its package.json names and nothing else.
   project = await mkdtemp(join(tmpdir(), 'pasarela-sandbox-user-'));
   const { devDependencies } = await json(folder('package.json'));
@@ -87,7 +82,7 @@ beforeAll(async () => {
       '--no-audit',
       '--no-fund',
       '--prefer-offline',
-      join(work, packed),
+      packed,
       `@playwright/test@${devDependencies['playwright-core']}`,
     ],
     project,

@@ -1,0 +1,90 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { folder, installPackages, run } from '../helpers/packages.ts';
+import { emptyProject, type PackedFiles, packAll } from '../helpers/packed.ts';
+
+/** Where publint and attw are: pinned beside the other tools of projects that install what is packed. */
+const TOOLS = 'test/packed';
+const NAMES = ['client', 'sandbox', 'gateway'] as const;
+/** For code generators, which read it as a file: nothing imports it. */
+const NO_MODULE = 'documents.graphql';
+
+const json = async (path: string) => JSON.parse(await readFile(folder(path), 'utf8'));
+
+let packed: PackedFiles;
+beforeAll(async () => {
+  await installPackages(TOOLS);
+  packed = await packAll();
+}, 240_000);
+afterAll(() => packed[Symbol.asyncDispose]());
+
+describe.each(NAMES)('the packed %s', (name) => {
+  it('is well formed for npm and its readers, says publint', { timeout: 60_000 }, async () => {
+    const tool = folder(`${TOOLS}/node_modules/publint/src/cli.js`);
+    expect(await run(process.execPath, [tool, 'run', packed[name], '--strict'], folder('.'))).toMatch(
+      /All good!/,
+    );
+  });
+
+  it('has types that fit its modules, for nodenext and for bundlers, says attw', {
+    timeout: 60_000,
+  }, async () => {
+    const tool = folder(`${TOOLS}/node_modules/@arethetypeswrong/cli/dist/index.js`);
+    // It fails where it has a finding. The packages are ES modules alone.
+    const args = [tool, packed[name], '--profile', 'esm-only', '--exclude-entrypoints', NO_MODULE];
+    await run(process.execPath, args, folder('.'));
+  });
+});
+
+it('the packages are published from one repository, in one version, under one licence, with provenance', async () => {
+  const project = await json('package.json');
+  for (const name of ['client', 'sandbox']) {
+    const own = await json(`packages/${name}/package.json`);
+    expect(own).toMatchObject({ version: project.version, license: project.license, bugs: project.bugs });
+    expect(own.repository).toEqual({ ...project.repository, directory: `packages/${name}` });
+    expect(own.publishConfig).toEqual({ access: 'public', provenance: true });
+    expect(own.private).toBeUndefined();
+    // What a build takes is what the project is tested with.
+    expect({ ...project.dependencies, ...project.devDependencies }).toMatchObject({
+      ...own.dependencies,
+      ...own.devDependencies,
+    });
+    const licence = await readFile(folder(`packages/${name}/LICENSE`), 'utf8');
+    expect(licence).toBe(await readFile(folder('LICENSE'), 'utf8'));
+  }
+});
+
+it.each([
+  ['graphql-ws', ['graphql', 'graphql-ws']],
+  ['graphql-sse', ['graphql@16', 'graphql-sse']],
+  ['Apollo Client and React', ['@apollo/client', 'graphql', 'graphql-ws', 'react', 'rxjs']],
+  ['urql', ['@urql/core', 'graphql', 'graphql-ws', 'wonka']],
+  ['Relay and React', ['relay-runtime', 'graphql', 'graphql-ws', 'react']],
+])(
+  'the packed client stands beside %s without a conflict of peers',
+  { timeout: 120_000 },
+  async (_, beside) => {
+    const { dependencies, devDependencies } = await json('package.json');
+    const known = { ...dependencies, ...devDependencies };
+    const project = await emptyProject();
+    // Resolved as an install is, and not fetched.
+    await run(
+      'npm',
+      [
+        'install',
+        '--package-lock-only',
+        '--strict-peer-deps',
+        '--no-audit',
+        '--no-fund',
+        '--prefer-offline',
+        packed.client,
+        ...beside.map((name) => (known[name] === undefined ? name : `${name}@${known[name]}`)),
+      ],
+      project,
+    );
+    const lock = JSON.parse(await readFile(join(project, 'package-lock.json'), 'utf8'));
+    expect(lock.packages['node_modules/@pasarela/client']).toBeDefined();
+    await rm(project, { recursive: true, force: true });
+  },
+);
