@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { printable, printableLine } from '../../src/cli/command.ts';
+import { folder } from '../helpers/packages.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
 import { pasarela } from './run.ts';
 
@@ -15,7 +17,8 @@ describe('the command line', () => {
 
   it('says which version it is, and of Node', async () => {
     const { code, stdout } = await pasarela(['--version']);
-    expect(stdout).toBe(`pasarela 0.1.0 (Node ${process.versions.node})\n`);
+    const { version } = JSON.parse(await readFile(folder('package.json'), 'utf8'));
+    expect(stdout).toBe(`pasarela ${version} (Node ${process.versions.node})\n`);
     expect(code).toBe(0);
   });
 

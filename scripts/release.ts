@@ -1,0 +1,58 @@
+// What a release does without the public network. The workflow `release.yml` and `test/packages/release.test.ts` run it.
+//
+//   node scripts/release.ts notes v0.2.0     the section of the changelog, once everything bears that version
+//   node scripts/release.ts pack folder      the packages as npm will publish them
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+
+const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
+
+/** Everything that bears the version. */
+function versions(): Readonly<Record<string, string>> {
+  const chart = parse(read('charts/pasarela/Chart.yaml'));
+  return {
+    'package.json': JSON.parse(read('package.json')).version,
+    'packages/client/package.json': JSON.parse(read('packages/client/package.json')).version,
+    'packages/sandbox/package.json': JSON.parse(read('packages/sandbox/package.json')).version,
+    'charts/pasarela/Chart.yaml, version': chart.version,
+    'charts/pasarela/Chart.yaml, appVersion': chart.appVersion,
+  };
+}
+
+/** @throws Error where something bears another version than the tag, or the changelog has no section for it. */
+function notes(tag: string): string {
+  const version = tag.replace(/^v/, '');
+  const others = Object.entries(versions()).filter(([, borne]) => borne !== version);
+  if (others.length > 0)
+    throw new Error(`${tag}: ${others.map(([file, borne]) => `${file} says ${borne}`).join('; ')}.`);
+  const lines = read('CHANGELOG.md').split('\n');
+  const start = lines.findIndex((line) => line.startsWith(`## [${version}]`));
+  if (start < 0) throw new Error(`${tag}: CHANGELOG.md has no section [${version}].`);
+  const length = lines.slice(start + 1).findIndex((line) => line.startsWith('## ['));
+  return lines
+    .slice(start + 1, length < 0 ? undefined : start + 1 + length)
+    .join('\n')
+    .trim();
+}
+
+/** @returns the paths of what was packed, the gateway's first. */
+function pack(folder: string): readonly string[] {
+  const destination = resolve(folder);
+  mkdirSync(destination, { recursive: true });
+  const built = join(destination, 'gateway');
+  execFileSync(process.execPath, ['scripts/build.ts', built], { stdio: ['ignore', 'ignore', 'inherit'] });
+  return [built, 'packages/client', 'packages/sandbox'].map((inside) => {
+    const written = execFileSync('npm', ['pack', '--pack-destination', destination], {
+      cwd: inside,
+      encoding: 'utf8',
+    });
+    return join(destination, written.trim().split('\n').at(-1) ?? '');
+  });
+}
+
+const [command, argument] = process.argv.slice(2);
+if (command === 'notes' && argument !== undefined) console.log(notes(argument));
+else if (command === 'pack' && argument !== undefined) console.log(pack(argument).join('\n'));
+else throw new Error('Say notes and a tag, or pack and a folder.');

