@@ -1,6 +1,6 @@
 import type { Authenticator, RestFor } from '../auth/authenticator.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
-import type { ServiceOptions } from '../auth/service.ts';
+import type { ServiceClient, ServiceOptions } from '../auth/service.ts';
 import type { TokenMetrics } from '../auth/token-verifier.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
@@ -24,13 +24,11 @@ export async function createAuthenticator(
   const { service, redisUrl } = config;
   if (service === undefined) return createPassthrough(config.tokenClientClaims);
   const { createService } = await import('../auth/service.ts');
-  const share =
+  const stores = redisUrl && (await import('../auth/shared-token-store.ts'));
+  const shareOf =
     redisUrl &&
-    (await import('../auth/shared-token-store.ts')).openSharedTokenStore({
-      redisUrl: redisUrl.reveal(),
-      clientId: service.clientId,
-      clientSecret: service.clientSecret,
-      logger,
-    });
-  return createService({ ...service, utcOffset: config.upstreamUtcOffset }, restFor, share, metrics);
+    stores &&
+    (({ clientId, clientSecret }: ServiceClient) =>
+      stores.openSharedTokenStore({ redisUrl: redisUrl.reveal(), clientId, clientSecret, logger }));
+  return createService({ ...service, utcOffset: config.upstreamUtcOffset }, restFor, shareOf, metrics);
 }

@@ -1,3 +1,4 @@
+import type { ServiceClient } from '../auth/service.ts';
 import { Secret } from '../common/secret.ts';
 import { withTlsFiles } from '../redis/url.ts';
 import { problemsBetween } from './variable-problems.ts';
@@ -52,9 +53,8 @@ export function readVariables(environment: Readonly<Record<string, string | unde
 
 /** How a gateway in service mode is known to the upstream, and how it knows its callers. */
 export interface ServiceVariables {
-  readonly clientId: string;
-  readonly clientSecret: Secret;
-  readonly apiKey: Secret;
+  readonly clients: readonly [ServiceClient, ...ServiceClient[]];
+  readonly clientClaim: string | undefined;
   readonly keys:
     | { readonly jwksUrl: string; readonly cooldownMs: number; readonly maxAgeMs: number }
     | { readonly secret: Secret };
@@ -68,15 +68,19 @@ export function serviceOf(read: Variables): ServiceVariables | undefined {
   if (read.AUTH_MODE !== 'service') return undefined;
   const { UPSTREAM_CLIENT_ID: clientId, UPSTREAM_CLIENT_SECRET: clientSecret } = read;
   const { UPSTREAM_API_KEY: apiKey, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = read;
+  const { UPSTREAM_CLIENTS: several, AUTH_CLIENT_CLAIM: claim } = read;
+  const one = clientId && clientSecret && apiKey && ([{ clientId, clientSecret, apiKey }] as const);
+  const clients = several ?? one;
   const { AUTH_JWKS_URL: jwksUrl, AUTH_JWT_SECRET: secret } = read;
   const { AUTH_JWKS_COOLDOWN_MS: cooldownMs, AUTH_JWKS_MAX_AGE: maxAge } = read;
   const keys =
     jwksUrl === undefined ? secret && { secret } : { jwksUrl, cooldownMs, maxAgeMs: maxAge * 1_000 };
-  if (!clientId || !clientSecret || !apiKey || !issuer || !audience || !keys) {
+  if (!clients || !issuer || !audience || !keys) {
     throw new ConfigError('AUTH_MODE is service, and what it needs is not set.');
   }
   const { AUTH_KEY_OWNER_CLAIM: keyOwnerClaim } = read;
-  return { clientId, clientSecret, apiKey, keys, issuer, audience, keyOwnerClaim };
+  const clientClaim = several && claim;
+  return { clients, clientClaim, keys, issuer, audience, keyOwnerClaim };
 }
 
 /** What this process was started with. */

@@ -25,6 +25,8 @@ export interface Operations {
   readonly createContext: ContextFactory;
   readonly callerKeys: CallerKeys;
   readonly shared: QueryDeduplication;
+  /** A caller is about to be told of an event: what it asks from now on must not be older. */
+  onTold(credential: string, clientId: string): void;
   readonly ingress: Ingress;
 }
 
@@ -33,9 +35,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
   const { auth } = stores;
   const now = () => time.monotonic();
   const reads = createCoalescer(now);
-  const shared = createQueryDeduplication(now, (credential) =>
-    reads.forget(auth.upstreamIdentity(credential)),
-  );
+  const shared = createQueryDeduplication(now, (upstreamIdentity) => reads.forget(upstreamIdentity));
   const lists = createClientLists({ maxAgeMs: config.listsMaxAgeMs, now, logger });
   const callerKeys = new CallerKeys();
   const createContext = createContextFactory({
@@ -69,7 +69,13 @@ export function createOperations(base: Base, stores: Stores): Operations {
     clock: base.clock,
     onCall: countedAndTraced(base.metrics, config.tracing),
   });
-  return { createContext, callerKeys, shared, ingress: ingressOf(base, stores, lists, reads) };
+  return {
+    createContext,
+    callerKeys,
+    shared,
+    onTold: (credential, clientId) => shared.forget(credential, auth.upstreamIdentity(credential, clientId)),
+    ingress: ingressOf(base, stores, lists, reads),
+  };
 }
 
 /** Deliveries are kept in the log. What one tells of a list, the lists learn. */
@@ -90,7 +96,7 @@ function ingressOf(
     onKept: (clientId, { credited }) => {
       if (credited === undefined) return;
       // Balances have changed, and perhaps the lists: an owner or an account that they do not have is new.
-      if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity(''));
+      if (auth.sharesIdentity) reads.forget(auth.upstreamIdentity('', clientId));
       lists.noteItem(clientId, ACCOUNTS, 'clabeNumber', credited.account);
       if (credited.ownerId !== clientId) lists.noteItem(clientId, CUSTOMERS, 'id', credited.ownerId);
     },

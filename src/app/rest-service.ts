@@ -10,8 +10,8 @@ import { createHttp, type UpstreamHttp } from '../upstream/call/http.ts';
 import { createRest, type Rest } from '../upstream/call/rest.ts';
 import type { ServerConfig } from './server-config.ts';
 
-/** Whose REST calls those are that the gateway makes for itself. */
-const GATEWAY: Owner = { caller: 'gateway', group: 'gateway' };
+/** Whose REST calls those are that the gateway makes for itself: one client's failures are no other's. */
+const ownCalls = (clientId: string): Owner => ({ caller: 'gateway', group: `gateway ${clientId}` });
 
 /** The REST service as this process reaches it. */
 export interface RestService {
@@ -37,7 +37,7 @@ export function openRestService(config: ServerConfig, metrics: Metrics, turns: T
       createRest({
         http,
         clientId,
-        owner: GATEWAY,
+        owner: ownCalls(clientId),
         over,
         authorize,
         headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },

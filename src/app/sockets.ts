@@ -12,7 +12,7 @@ import { GRAPHQL_PATH, type RouteParts } from './routes.ts';
 /** Serves the graph over WebSocket on the upgrades of an HTTP server. */
 export function serveSockets(
   { config, metrics, turns, clock }: Base,
-  { createContext, callerKeys, shared }: Operations,
+  { createContext, callerKeys, onTold }: Operations,
   server: Server,
   parts: RouteParts & { readonly rounds: Rounds },
 ): WebSocketTransport {
@@ -31,7 +31,7 @@ export function serveSockets(
     identify: async (incoming, again) => createContext(incoming, 'streams').identity.identify(again),
     isRefusal,
     clock,
-    onTold: shared.forget,
+    onTold,
     documentOf: (request) => documentOf(config.trustedDocuments, request),
     publicForm,
   });

@@ -81,7 +81,9 @@ function createReceiptOwners({ config, logger, metrics, restService }: Base, aut
     {
       known: sourceOwners.known,
       find: (party, clientId, transactionId, isSettled) => {
-        const rest = restService.rest(clientId, auth().authorize(''), 'reads').sharedBy(party, true);
+        const rest = restService
+          .rest(clientId, auth().authorize('', clientId), 'reads')
+          .sharedBy(party, true);
         return sourceOwners.find(rest, transactionId, isSettled);
       },
     },

@@ -1,13 +1,13 @@
 import { type Variables, wants } from './variables.ts';
 
-/** What `AUTH_MODE=service` cannot do without. */
-const SERVICE = [
-  'UPSTREAM_API_KEY',
-  'UPSTREAM_CLIENT_ID',
-  'UPSTREAM_CLIENT_SECRET',
+/** What `AUTH_MODE=service` cannot do without, with one client or with several. */
+const serviceNeeds = (given: Readonly<Record<string, string | undefined>>): readonly string[] => [
+  ...(given['UPSTREAM_CLIENTS'] === undefined
+    ? ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_ID', 'UPSTREAM_CLIENT_SECRET']
+    : ['AUTH_CLIENT_CLAIM']),
   'AUTH_ISSUER',
   'AUTH_AUDIENCE',
-] as const;
+];
 
 /** What is wrong with variables that could each be read, by the name of the one that is missing. */
 export function problemsBetween(
@@ -40,8 +40,15 @@ export function problemsBetween(
     );
   }
   if (given['AUTH_MODE'] === 'service') {
-    for (const name of SERVICE.filter((name) => given[name] === undefined)) {
+    for (const name of serviceNeeds(given).filter((name) => given[name] === undefined)) {
       problems.set(name, `${name}: is not set, and AUTH_MODE is service; wants ${wants(name)}.`);
+    }
+    const single = ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_SECRET'].filter((name) => given[name] !== undefined);
+    if (given['UPSTREAM_CLIENTS'] !== undefined && single.length > 0) {
+      problems.set(
+        'UPSTREAM_CLIENTS',
+        `UPSTREAM_CLIENTS: set, and ${single.join(', ')} too; wants the credentials of all clients in the file.`,
+      );
     }
     if ((given['AUTH_JWKS_URL'] === undefined) === (given['AUTH_JWT_SECRET'] === undefined)) {
       const both = given['AUTH_JWKS_URL'] !== undefined;

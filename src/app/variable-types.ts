@@ -1,9 +1,11 @@
 import { accessSync, constants } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import type { ServiceClient } from '../auth/service.ts';
 import { Secret } from '../common/secret.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { BANK_FIELD_NAMES, type BankField, type BankFieldNames } from '../upstream/banks.ts';
+import { clientsIn } from './clients-file.ts';
 
 // What a variable may be. Each description says what is wanted, for the message about another value.
 
@@ -64,6 +66,19 @@ export const secret = (description: string) =>
     .string()
     .transform((value) => new Secret(value))
     .describe(description);
+
+/** A file, read at once: what it holds is a secret, and is never repeated. */
+export const clientsFile = z
+  .string()
+  .transform((path, context): readonly [ServiceClient, ...ServiceClient[]] => {
+    try {
+      return clientsIn(path);
+    } catch {
+      context.addIssue({ code: 'custom' });
+      return z.NEVER;
+    }
+  })
+  .describe('a JSON file: a list of clients with clientId (a UUID, each once), clientSecret and apiKey each');
 
 export const pemFile = z
   .string()

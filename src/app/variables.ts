@@ -3,6 +3,7 @@ import { Secret } from '../common/secret.ts';
 import {
   bankFieldNames,
   baseUrl,
+  clientsFile,
   flag,
   HOST_NAMES,
   host,
@@ -48,6 +49,8 @@ export const variables = z.object({
   UPSTREAM_API_KEY: secret("the client's API key").optional(),
   UPSTREAM_CLIENT_ID: z.uuid().describe('the UUID of the client').optional(),
   UPSTREAM_CLIENT_SECRET: secret("the client's secret").optional(),
+  UPSTREAM_CLIENTS: clientsFile.optional(),
+  AUTH_CLIENT_CLAIM: text('the claim of callers’ tokens that names the client they act for').optional(),
   AUTH_JWKS_URL: httpUrl.optional(),
   AUTH_JWKS_MAX_AGE: integer(1, 86_400).default(60),
   AUTH_JWKS_COOLDOWN_MS: integer(1, 600_000).default(2_000),

@@ -35,15 +35,16 @@ export interface Authenticator {
     asker: Asker,
     stranger: string | undefined,
   ): MaybePromise<Caller>;
-  /** The credential of the REST calls made for the bearer of this token. */
-  authorize(token: string): Authorize;
+  /** The credential of the REST calls made for the bearer of this token, which stands for this client. */
+  authorize(token: string, clientId: string): Authorize;
   /**
    * Who the REST service takes the bearer of a credential for: those with the same may share what it answers.
    *
    * @param credential all that tells who is calling.
+   * @param clientId the client that it stands for.
    */
-  upstreamIdentity(credential: string): string;
-  /** Whether all callers are one to the REST service. */
+  upstreamIdentity(credential: string, clientId: string): string;
+  /** Whether all callers of a client are one to the REST service. */
   readonly sharesIdentity: boolean;
   /** Whether it knows callers without the REST service. */
   readonly verifiesItself: boolean;

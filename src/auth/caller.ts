@@ -32,6 +32,8 @@ export interface Caller {
   /** Whose the idempotency keys are that the caller names; undefined for those of the client, or of the customer. */
   readonly keyOwner: string | undefined;
   readonly scopes: ReadonlySet<Scope>;
+  /** Whether the gateway holds the credentials of other clients too: clients take turns then, and not their customers and subjects. */
+  readonly amongClients?: boolean;
   /** When the credential ends, in milliseconds since the epoch; undefined when it does not say. */
   readonly expiresAt: number | undefined;
 }

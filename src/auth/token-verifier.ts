@@ -25,10 +25,15 @@ export interface TokenVerifierOptions {
   readonly audience: string;
   /** The claim that names the owner of a caller's idempotency keys. */
   readonly keyOwnerClaim: string;
+  /** The claim that names the client that a caller acts for; undefined where no claim does. */
+  readonly clientClaim: string | undefined;
 }
 
 /** What a verified token says of its bearer. */
-export type Bearer = Omit<Caller, 'clientId'>;
+export interface Bearer extends Omit<Caller, 'clientId'> {
+  /** The client that it acts for; undefined where the token names none. In lower case. */
+  readonly client: string | undefined;
+}
 
 const SECRET_ALGORITHMS = ['HS256', 'HS384', 'HS512'];
 /** No `none`, and no HMAC: a public key must never be taken for a shared secret. */
@@ -59,7 +64,7 @@ export function createTokenVerifier(
       : withRemoteKeys(keys, issuer, audience, metrics);
   return async (token) => {
     try {
-      return bearerOf((await verify(token)).payload, options.keyOwnerClaim);
+      return bearerOf((await verify(token)).payload, options);
     } catch (error) {
       metrics?.tokenRefused(failureOf(error));
       throw explain(error);
@@ -120,7 +125,10 @@ function explain(error: unknown): Error {
   );
 }
 
-function bearerOf(payload: JWTPayload, keyOwnerClaim: string): Bearer {
+function bearerOf(
+  payload: JWTPayload,
+  { keyOwnerClaim, clientClaim }: Pick<TokenVerifierOptions, 'keyOwnerClaim' | 'clientClaim'>,
+): Bearer {
   const customerId = payload['customer_id'];
   if (customerId !== undefined && !(typeof customerId === 'string' && isUuid(customerId))) {
     throw new UnauthenticatedError('The claim customer_id of the access token is no UUID.');
@@ -131,7 +139,9 @@ function bearerOf(payload: JWTPayload, keyOwnerClaim: string): Bearer {
   }
   const granted = new Set(wordsOf(payload['scope'] ?? payload['scp']));
   if (granted.has('money:move')) for (const scope of MONEY_SCOPES) granted.add(scope);
+  const client = clientClaim === undefined ? undefined : payload[clientClaim];
   return {
+    client: typeof client === 'string' ? client.toLowerCase() : undefined,
     customerId: customerId?.toLowerCase(),
     subject: payload.sub,
     keyOwner,

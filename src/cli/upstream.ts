@@ -2,7 +2,7 @@ import { serviceOf } from '../app/config.ts';
 import type { Variables } from '../app/variables.ts';
 import { UnauthenticatedError } from '../auth/authenticator.ts';
 import { createPassthrough } from '../auth/passthrough.ts';
-import { createService } from '../auth/service.ts';
+import { createService, type ServiceClient } from '../auth/service.ts';
 import { openSharedTokenStore } from '../auth/shared-token-store.ts';
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
@@ -61,27 +61,44 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
     });
   const service = serviceOf(variables);
   const redisUrl = variables.REDIS_URL?.reveal();
+  const client = service && clientOf(service.clients, variables.UPSTREAM_CLIENT_ID);
   const share =
-    service && redisUrl ? openSharedTokenStore({ ...service, redisUrl, logger: silentLogger }) : undefined;
+    client && redisUrl ? openSharedTokenStore({ ...client, redisUrl, logger: silentLogger }) : undefined;
   const close = async (): Promise<void> => {
     await share?.stop();
     await http.close();
   };
   try {
     const rest =
-      service === undefined
+      service === undefined || client === undefined
         ? await passthroughRest(variables, restFor)
         : restFor(
-            service.clientId,
-            createService({ ...service, utcOffset: variables.UPSTREAM_UTC_OFFSET }, restFor, share).authorize(
-              '',
-            ),
+            client.clientId,
+            createService(
+              { ...service, clients: [client], utcOffset: variables.UPSTREAM_UTC_OFFSET },
+              restFor,
+              share && (() => share),
+            ).authorize('', client.clientId),
           );
     return { rest, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Of a gateway that serves several clients, `UPSTREAM_CLIENT_ID` names the one to act for. */
+function clientOf(
+  clients: readonly [ServiceClient, ...ServiceClient[]],
+  named: string | undefined,
+): ServiceClient {
+  const [first, ...others] = clients;
+  if (others.length === 0) return first;
+  const found = clients.find(({ clientId }) => clientId === named?.toLowerCase());
+  if (found !== undefined) return found;
+  throw new CommandError(
+    `UPSTREAM_CLIENTS holds ${clients.length} clients: name the one to act for in UPSTREAM_CLIENT_ID.`,
+  );
 }
 
 async function passthroughRest(
@@ -98,7 +115,7 @@ async function passthroughRest(
   const asker = { owner: OPERATOR, urgency: 'operations', leaver: undefined } as const;
   const deadline = clock.now() + 10 * variables.UPSTREAM_TIMEOUT_MS;
   const { clientId } = await auth.identify(token, restFor, true, { ...asker, deadline }, undefined);
-  return restFor(clientId, auth.authorize(token));
+  return restFor(clientId, auth.authorize(token, clientId));
 }
 
 /** Runs work on the REST service; what goes wrong is told in a sentence. */

@@ -38,7 +38,10 @@ export class CallerKeys {
   /** Notes a token that was verified. */
   note(token: string, caller: Caller): KnownKeys {
     const owner = ownerOf(caller, token);
-    const keys = { owner, lane: caller.subject === undefined ? owner.group : owner.caller };
+    const keys = {
+      owner,
+      lane: caller.subject === undefined || caller.amongClients ? owner.group : owner.caller,
+    };
     this.#known.set(token, keys);
     return keys;
   }
@@ -80,10 +83,16 @@ export function ownerOfAddress(address: string | undefined): Owner {
  * Whose the calls are by which the gateway finds out whose receipts events are: the customer's for whose reader it asks, else the
  * client's, whose feed it serves. No reader's look-ups wait in another's queue, nor a feed's in a reader's.
  */
-export const ownerOfReceipts = (clientId: string, customerId?: string): Owner => ({
-  caller: 'receipts',
-  group: customerId === undefined ? clientGroup(clientId) : customerGroup(clientId, customerId),
-});
+export const ownerOfReceipts = ({
+  clientId,
+  customerId,
+  amongClients,
+}: Pick<Caller, 'clientId' | 'amongClients'> & Partial<Pick<Caller, 'customerId'>>): Owner =>
+  customerId === undefined
+    ? { caller: 'receipts', group: clientGroup(clientId) }
+    : amongClients
+      ? { caller: `receipts ${customerId}`, group: clientGroup(clientId) }
+      : { caller: 'receipts', group: customerGroup(clientId, customerId) };
 
 const clientGroup = (clientId: string): string => `client ${clientId}`;
 const customerGroup = (clientId: string, customerId: string): string => `customer ${clientId} ${customerId}`;
@@ -91,10 +100,15 @@ const customerGroup = (clientId: string, customerId: string): string => `custome
 /**
  * Whose the operations of a verified caller are: in service mode those of the subject of its token, else of the token. All tokens of one
  * client are one group; in service mode, where there is one client, all those of one customer, and each subject that acts for the
- * whole client.
+ * whole client. Where a gateway in service mode serves several clients, each of them is a group, and in it each customer, and each
+ * subject that acts for the whole client, is a caller.
  */
-export function ownerOf({ clientId, customerId, subject }: Caller, token: string): Owner {
+export function ownerOf({ clientId, customerId, subject, amongClients }: Caller, token: string): Owner {
   const caller = subject === undefined ? `token ${token}` : `subject ${subject}`;
+  if (amongClients) {
+    const name = customerId === undefined ? caller : `customer ${customerId}`;
+    return { caller: `${name} of ${clientId}`, group: clientGroup(clientId) };
+  }
   if (customerId !== undefined) return { caller, group: customerGroup(clientId, customerId) };
   return { caller, group: subject === undefined ? clientGroup(clientId) : caller };
 }

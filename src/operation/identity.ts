@@ -34,6 +34,7 @@ export class Identity {
   #identified: MaybePromise<Caller> | undefined;
   #caller: Caller | undefined;
   #owner: Owner | undefined;
+  #awaiting: (() => void)[] = [];
 
   constructor(options: IdentityOptions, incoming: Incoming, urgency: Urgency, budget: Budget, calls: Calls) {
     this.apiKey = incoming.apiKey;
@@ -63,6 +64,12 @@ export class Identity {
     return this.#caller !== undefined;
   }
 
+  /** Runs work once somebody is identified; at once where that has happened, and never where it does not. */
+  onceIdentified(work: () => void): void {
+    if (this.#caller === undefined) this.#awaiting.push(work);
+    else work();
+  }
+
   /** The identified caller. Throws when no root field has asked for it. */
   get caller(): Caller {
     if (this.#caller === undefined) throw new Error('The caller is used before it is identified.');
@@ -88,9 +95,9 @@ export class Identity {
     return apiKey === undefined ? authorization : `${authorization} ${apiKey}`;
   }
 
-  /** The same for all whom the REST service takes for one. */
+  /** The same for all whom the REST service takes for one. Throws like `caller`. */
   get upstreamIdentity(): string {
-    return this.#options.auth.upstreamIdentity(this.credential);
+    return this.#options.auth.upstreamIdentity(this.credential, this.caller.clientId);
   }
 
   /** Who asks, for the record of payments: the subject of the caller's token, or a digest of its credential. Throws like `caller`. */
@@ -116,9 +123,9 @@ export class Identity {
     return this.#caller === undefined ? this.servesBootstrap : this.#caller.customerId === undefined;
   }
 
-  /** What calls in the caller's name carry. */
+  /** What calls in the caller's name carry. Throws like `caller`. */
   get authorize(): Authorize {
-    return this.#options.auth.authorize(this.token ?? '');
+    return this.#options.auth.authorize(this.token ?? '', this.caller.clientId);
   }
 
   /** Whether the socket that carries the operation is closed when the credential ends. */
@@ -157,6 +164,7 @@ export class Identity {
           ? ownerOf(caller, '')
           : this.#options.callerKeys.note(this.token, caller).owner;
     }
+    if (this.#awaiting.length > 0) for (const work of this.#awaiting.splice(0)) work();
     return caller;
   }
 

@@ -34,8 +34,8 @@ export interface ReadsOptions {
   readonly events: EventLog;
   readonly reads: Coalescer;
   readonly keyGuesses: Guesses;
-  /** Called with a caller's credential when it has changed something, and before it is told of an event. */
-  readonly onInvalidate: (credential: string) => void;
+  /** Called with a caller's credential and upstream identity when it has changed something, and before it is told of an event. */
+  readonly onInvalidate: (credential: string, upstreamIdentity: string) => void;
 }
 
 /** What the caller of one operation may read, and what the operation has read. */
@@ -102,7 +102,7 @@ export class Reads {
    */
   renew(): void {
     this.#identity.assertHolds();
-    this.#options.onInvalidate(this.#identity.credential);
+    this.#options.onInvalidate(this.#identity.credential, this.#identity.upstreamIdentity);
     this.#budget.recount();
     this.#budget.extend();
     this.end();
@@ -117,7 +117,7 @@ export class Reads {
 
   /** Drops what the loaders remember in the midst of an operation: after a call that has changed something. */
   forget(): void {
-    this.#options.onInvalidate(this.#identity.credential);
+    this.#options.onInvalidate(this.#identity.credential, this.#identity.upstreamIdentity);
     this.#options.lists.markChanged(this.#identity.caller.clientId);
     this.#session = undefined;
   }

@@ -9,7 +9,9 @@ export interface StreamOwner {
 
 export const streamOwner = ({ clientId, customerId, subject }: Caller): StreamOwner => ({
   caller:
-    subject === undefined && customerId === undefined ? clientId : `${customerId ?? ''} ${subject ?? ''}`,
+    subject === undefined && customerId === undefined
+      ? clientId
+      : `${clientId} ${customerId ?? ''} ${subject ?? ''}`,
   clientId,
 });
 

@@ -57,7 +57,7 @@ function topicsOf(stored: StoredEvent): readonly string[] {
 export const createEventTopics = (ownerOf: ReceiptOwner): EventTopics => ({
   of: topicsOf,
   asker(clientId) {
-    const reader = { patience: new Patience(), owner: ownerOfReceipts(clientId) };
+    const reader = { patience: new Patience(), owner: ownerOfReceipts({ clientId }) };
     return (stored) => {
       const event = decodeEvent(stored);
       return event.type === 'CEP'

@@ -9,7 +9,9 @@ import type { Event } from './event.ts';
 
 /** What of an operation's context the filter needs. */
 export interface Viewer {
-  readonly identity: { readonly caller: Pick<Identity['caller'], 'clientId' | 'customerId'> };
+  readonly identity: {
+    readonly caller: Pick<Identity['caller'], 'clientId' | 'customerId' | 'amongClients'>;
+  };
   readonly budget: Pick<Budget, 'signal'>;
   readonly services: Pick<Services, 'receiptOwner'>;
 }
@@ -25,10 +27,11 @@ export function createVisibility(
   context: Viewer,
   mayAsk?: () => boolean,
 ): (event: Event) => MaybePromise<boolean> {
-  const { clientId, customerId } = context.identity.caller;
+  const { caller } = context.identity;
+  const { clientId, customerId } = caller;
   const view = customerScope(customerId);
   if (view.wholeClient) return () => true;
-  const reader = { patience: new Patience(), owner: ownerOfReceipts(clientId, customerId), mayAsk };
+  const reader = { patience: new Patience(), owner: ownerOfReceipts(caller), mayAsk };
   return (event) => {
     if (event.type === 'MONEY_IN') return view.owner(event.ownerId);
     if (event.type !== 'CEP') return false;

@@ -59,8 +59,8 @@ export interface WebSocketOptions extends UpgradeOptions {
   isRefusal(error: unknown): boolean;
   /** What the ends of credentials are measured by. */
   readonly clock: AlarmClock;
-  /** Called with a caller's credential before it is told of an event. */
-  onTold(credential: string): void;
+  /** Called with a caller's credential, and the client that it stands for, before it is told of an event. */
+  onTold(credential: string, clientId: string): void;
   readonly metrics: FanOutMetrics;
   /** Called with the code of each socket that has been closed. */
   onClosed(code: number): void;
@@ -152,6 +152,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
         const caller = await options.identify(incomingOf({ authorization, address }), false);
         // Nobody would end the watch of a socket that has closed meanwhile.
         if (!peer.isOpen) return false;
+        peer.clientId = caller.clientId;
         const claimed = peer.place.claim(streamOwner(caller));
         if (claimed !== 'claimed') {
           peer.close(TRY_AGAIN_LATER, STREAM_REFUSALS[claimed]);

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, readVariables, serviceOf } from '../../src/app/config.ts';
@@ -33,6 +36,33 @@ describe('the configuration', () => {
       SANDBOX_SPEED: 5,
       UPSTREAM_TOKEN_CLIENT_CLAIM: ['client_id', 'clientId', 'cid', 'sub'],
     });
+  });
+
+  it('reads the credentials of several clients from a file, and repeats nothing of it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'pasarela-clients-'));
+    const [one, other] = [SERVICE.UPSTREAM_CLIENT_ID, '22222222-2222-4333-8444-AAAAAAAAAAAA'];
+    const of = (clientId: string) => ({ clientId, clientSecret: 'hunter2', apiKey: 'hunter3' });
+    const write = async (clients: unknown) => {
+      const UPSTREAM_CLIENTS = join(folder, 'clients.json');
+      await writeFile(UPSTREAM_CLIENTS, typeof clients === 'string' ? clients : JSON.stringify(clients));
+      const { AUTH_MODE, AUTH_ISSUER, AUTH_AUDIENCE } = SERVICE;
+      const AUTH_JWKS_URL = 'https://id.example.mx/keys';
+      return { AUTH_MODE, AUTH_ISSUER, AUTH_AUDIENCE, AUTH_JWKS_URL, UPSTREAM_CLIENTS };
+    };
+    const given = await write([of(one), of(other)]);
+    const service = serviceOf(readVariables({ ...given, AUTH_CLIENT_CLAIM: 'merchant' }));
+    expect(service?.clients.map(({ clientId }) => clientId)).toEqual([one, other.toLowerCase()]);
+    expect(service?.clientClaim).toBe('merchant');
+    expect(messageOf(given)).toContain('AUTH_CLIENT_CLAIM: is not set');
+    expect(messageOf({ ...given, AUTH_CLIENT_CLAIM: 'm', UPSTREAM_API_KEY: 'hunter2' })).toContain(
+      'UPSTREAM_CLIENTS: set, and UPSTREAM_API_KEY too',
+    );
+    for (const wrong of [[], [of(one), of(one)], [of('hunter2')], '{"hunter2', [{ ...of(one), more: 1 }]]) {
+      const message = messageOf({ ...(await write(wrong)), AUTH_CLIENT_CLAIM: 'merchant' });
+      expect(message).toContain('wants a JSON file: a list of clients');
+      expect(message).not.toMatch(/hunter/);
+    }
+    await rm(folder, { recursive: true });
   });
 
   it('takes an empty variable for one that is not set', () => {

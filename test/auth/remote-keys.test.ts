@@ -39,7 +39,13 @@ async function startProvider(times: { cooldownMs: number; maxAgeMs: number }) {
   const outcomes: boolean[] = [];
   const jwksUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
   const verify = createTokenVerifier(
-    { keys: { jwksUrl, ...times }, issuer: ISSUER, audience: AUDIENCE, keyOwnerClaim: 'sub' },
+    {
+      keys: { jwksUrl, ...times },
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      keyOwnerClaim: 'sub',
+      clientClaim: undefined,
+    },
     { tokenRefused: (reason) => refused.push(reason), keysRead: (isRead) => outcomes.push(isRead) },
   );
   return {

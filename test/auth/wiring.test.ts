@@ -23,6 +23,7 @@ const verify = createTokenVerifier({
   issuer: ISSUER,
   audience: AUDIENCE,
   keyOwnerClaim: 'sub',
+  clientClaim: undefined,
 });
 
 const signed = (claims: object, expiresIn: number | undefined = 3_600): Promise<string> =>

@@ -29,16 +29,36 @@ export const serviceFor = (client: {
   readonly apiKey: string;
   readonly clientSecret: string;
 }): NonNullable<ServerConfig['service']> => ({
-  clientId: client.clientId,
-  clientSecret: new Secret(client.clientSecret),
-  apiKey: new Secret(client.apiKey),
+  clients: [
+    {
+      clientId: client.clientId,
+      clientSecret: new Secret(client.clientSecret),
+      apiKey: new Secret(client.apiKey),
+    },
+  ],
+  clientClaim: undefined,
   keys: { secret: new Secret(JWT_SECRET) },
   issuer: ISSUER,
   audience: AUDIENCE,
   keyOwnerClaim: 'sub',
 });
 
+/** The claim that names the client, where a gateway serves several. */
+export const CLIENT_CLAIM = 'merchant';
+
+/** What a gateway in service mode needs to know of several clients. */
+export function serviceForAll(
+  first: Parameters<typeof serviceFor>[0],
+  ...rest: readonly Parameters<typeof serviceFor>[0][]
+): NonNullable<ServerConfig['service']> {
+  const service = serviceFor(first);
+  const clients = [service.clients[0], ...rest.map((client) => serviceFor(client).clients[0])] as const;
+  return { ...service, clients, clientClaim: CLIENT_CLAIM };
+}
+
 export interface CallerClaims {
+  /** The client, by {@link CLIENT_CLAIM}. */
+  readonly merchant?: unknown;
   /** Who the token is for; tokens that differ in this alone are different credentials of callers who may see the same. */
   readonly sub?: string;
   readonly scope?: unknown;

@@ -62,6 +62,6 @@ it('counts a stream as its caller’s, and passes on why one may not begin', () 
     expiresAt: undefined,
   };
   expect(budget.openStream(caller, KEPT)).toBe('caller-full');
-  expect(counted).toEqual([{ caller: ' alma', clientId: 'c' }, KEPT]);
+  expect(counted).toEqual([{ caller: 'c  alma', clientId: 'c' }, KEPT]);
   expect(budgetOf().openStream(caller, KEPT)).toBeUndefined();
 });

@@ -17,7 +17,7 @@ const receiptOf = (bodyId: string | null, receivedAt = new Date()) => ({
   bodyId,
 });
 
-const readerOf = (patience = new Patience()) => ({ patience, owner: ownerOfReceipts(CLIENT) });
+const readerOf = (patience = new Patience()) => ({ patience, owner: ownerOfReceipts({ clientId: CLIENT }) });
 
 function start(find: FindOwner) {
   const unattributed: UnattributedReason[] = [];

@@ -10,6 +10,9 @@ import { type PreparedOperation, preparedOperation } from './prepared-operation.
 interface SharingContext {
   readonly identity: {
     readonly credential: string;
+    /** The same for all whom the REST service takes for one; known once the caller is identified. */
+    readonly upstreamIdentity: string;
+    onceIdentified(work: () => void): void;
     /** Finds out who is calling; rejects when that is nobody. What the caller may be told depends on it. */
     identify(): MaybePromise<unknown>;
   };
@@ -26,7 +29,7 @@ export interface QueryDeduplication {
    */
   readonly joining: Plugin<SharingContext>;
   /** What a caller asks from now on is read afresh: it has changed something, or has been told of a change. */
-  forget(credential: string): void;
+  forget(credential: string, upstreamIdentity: string): void;
   /** The JSON of a result, written once for all who share it. */
   stringify(result: ExecutionResult): string | Buffer;
 }
@@ -53,11 +56,11 @@ const JOINED_WITHIN_MS = 1_000;
  * decided for each caller. A query whose caller cannot be identified is executed on its own, and fails there.
  *
  * @param now milliseconds of a monotonic clock.
- * @param onForget called with the credential of a caller from whom on reads must be made afresh.
+ * @param onForget called with the upstream identity of a caller from whom on reads must be made afresh.
  */
 export function createQueryDeduplication(
   now: () => number,
-  onForget: (credential: string) => void,
+  onForget: (upstreamIdentity: string) => void,
 ): QueryDeduplication {
   const flights = new SingleFlight<ExecutionResult, Asked>({ now, joinedWithinMs: JOINED_WITHIN_MS });
   const written = new WeakMap<ExecutionResult, { bytes?: Buffer }>();
@@ -106,8 +109,8 @@ export function createQueryDeduplication(
         const operation = preparedOperation(args);
         if (operation === undefined) return undefined;
         if (operation.type === OperationTypeNode.MUTATION) {
-          forget(context.identity.credential);
-          return { onExecuteDone: () => forget(context.identity.credential) };
+          changes(context);
+          return { onExecuteDone: () => changes(context) };
         }
         setExecuteFn((given) => {
           const result = executeFn(given);
@@ -142,8 +145,13 @@ export function createQueryDeduplication(
     },
   };
 
-  function forget(credential: string): void {
+  function changes({ identity }: SharingContext): void {
+    flights.forget(identity.credential);
+    identity.onceIdentified(() => onForget(identity.upstreamIdentity));
+  }
+
+  function forget(credential: string, upstreamIdentity: string): void {
     flights.forget(credential);
-    onForget(credential);
+    onForget(upstreamIdentity);
   }
 }

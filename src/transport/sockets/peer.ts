@@ -14,8 +14,8 @@ export type Arrival = Pick<Peer, 'authorization' | 'address' | 'lane' | 'place'>
 
 /** What all sockets share. */
 export interface PeerOptions {
-  /** Called with a caller's credential before it is told of an event. */
-  onTold(credential: string): void;
+  /** Called with a caller's credential, and the client that it stands for, before it is told of an event. */
+  onTold(credential: string, clientId: string): void;
   /** When a message is taken, but for the first one of a socket. */
   readonly turns: Pick<Turns, 'turn'>;
 }
@@ -32,6 +32,8 @@ export class Peer implements ProtocolSocket, Watched {
   address: string | undefined;
   /** In which it takes turns: of its address, until its caller is known. */
   lane: string;
+  /** The client that its caller acts for, once that is known. */
+  clientId = '';
   expiresAt: number | undefined;
   readonly place: StreamPlace;
   readonly #socket: WebSocket;
@@ -134,7 +136,7 @@ export class Peer implements ProtocolSocket, Watched {
   }
 
   tells(): void {
-    this.#options.onTold(this.authorization ?? '');
+    this.#options.onTold(this.authorization ?? '', this.clientId);
   }
 
   /** Resolves once the socket is closed. */

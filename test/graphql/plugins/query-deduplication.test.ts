@@ -49,7 +49,12 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
     operationName,
     variableValues: asking.variables,
     contextValue: {
-      identity: { credential: asking.credential ?? 'one', identify: asking.identify ?? (() => ({})) },
+      identity: {
+        credential: asking.credential ?? 'one',
+        upstreamIdentity: asking.credential ?? 'one',
+        onceIdentified: (work: () => void) => work(),
+        identify: asking.identify ?? (() => ({})),
+      },
       budget: { waiters: asking.waiters },
       report: new Report(),
     },
@@ -150,7 +155,7 @@ describe('an execution is not shared', () => {
 
   it('across an event that the caller is told of', () => {
     void ask();
-    shared.forget('one');
+    shared.forget('one', 'one');
     void ask();
     expect(executions).toHaveLength(2);
     expect(forgotten).toEqual(['one']);

@@ -24,7 +24,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
 import { control, type RunningGateway, sendQuery, startGateway } from '../../helpers/gateway.ts';
-import { callerToken, serviceFor } from '../../helpers/service.ts';
+import { callerToken, serviceForAll } from '../../helpers/service.ts';
 import { subscribeOverSse } from '../../helpers/subscriber.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -372,20 +372,18 @@ beforeAll(async () => {
   const passthrough = await startGateway({ sandbox, config });
   gateways.push(passthrough);
   const owners = new Map<string, Belongings>();
+  // One gateway stands for both clients.
+  const service = await startGateway({
+    sandbox,
+    config: { ...config, service: serviceForAll(demo, otherClients[0]) },
+  });
+  gateways.push(service);
   for (const client of clients) {
-    const service = await startGateway({
-      sandbox,
-      webhooks: client === clients[0],
-      config: { ...config, service: serviceFor(client) },
-    });
-    gateways.push(service);
     for (const id of [client.clientId, ...client.customers.map((customer) => customer.id)]) {
       owners.set(id, await belongingsOf(client, id));
     }
   }
-  for (const [index, client] of clients.entries()) {
-    const service = gateways[index + 1];
-    if (service === undefined) throw new Error('each client has a gateway');
+  for (const client of clients) {
     const all = [client.clientId, ...client.customers.map(({ id }) => id)];
     const split = (isOwn: (id: string) => boolean) => ({
       own: joined([...owners].flatMap(([id, has]) => (isOwn(id) ? [has] : []))),
@@ -399,12 +397,18 @@ beforeAll(async () => {
       token: client.accessToken,
       ...split((id) => all.includes(id)),
     });
-    for (const { id, name } of client.customers.slice(0, 2)) {
+    callers.push({
+      name: `${client.name}, service`,
+      gateway: service,
+      token: await callerToken({ merchant: client.clientId }),
+      ...split((id) => all.includes(id)),
+    });
+    for (const { id, name } of client.customers.slice(0, 1)) {
       const { own, foreign } = split((owner) => owner === id);
       callers.push({
         name: `${name}, of ${client.name}`,
         gateway: service,
-        token: await callerToken({ customer_id: id }),
+        token: await callerToken({ customer_id: id, merchant: client.clientId }),
         own,
         // Whose customer it is, every customer may know.
         foreign: {
