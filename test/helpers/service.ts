@@ -44,7 +44,7 @@ export const serviceFor = (client: {
 });
 
 /** The claim that names the client, where a gateway serves several. */
-export const CLIENT_CLAIM = 'merchant';
+const CLIENT_CLAIM = 'merchant';
 
 /** What a gateway in service mode needs to know of several clients. */
 export function serviceForAll(
