@@ -13,14 +13,18 @@ const MOST_MS = 10_000;
 /** A token that does not say when it ends is used for so long, in ms. */
 const UNTOLD_MS = 15 * 60_000;
 const UNAUTHORIZED = 401;
-const GATEWAY: Owner = { caller: 'gateway settling', group: 'gateway settling' };
+const ownerOf = (clientId: string): Owner => ({
+  caller: 'gateway settling',
+  group: `gateway settling ${clientId}`,
+});
 
-/** Settles what is open of the client that the gateway has credentials of, from now on. Without them there is nothing to do. */
+/** Settles what is open of the clients that the gateway has credentials of, from now on. Without them there is nothing to do. */
 export function serveOpenPayments(base: Base, { events, money, auth }: Stores): void {
   const { service } = base.config;
   if (service === undefined) return;
-  const { clientId } = service;
-  money.serve(clientId, callsOf(base, events, clientId, GATEWAY, auth.authorize('')));
+  for (const { clientId } of service.clients) {
+    money.serve(clientId, callsOf(base, events, clientId, ownerOf(clientId), auth.authorize('', clientId)));
+  }
 }
 
 /** How payments are settled under their callers' own credentials; undefined where the gateway does that under its own. */
