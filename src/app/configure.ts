@@ -44,6 +44,7 @@ export function configure(variables: Variables, upstreamUrl: string): ServerConf
     allowsOrigin: (origin) => origins.includes(origin),
     introspection: variables.INTROSPECTION ?? false,
     upstreamReport: variables.UPSTREAM_REPORT ?? false,
+    layersOff: new Set(variables.LAYERS_OFF),
     workbench: variables.GRAPHIQL === true ? { sandbox: undefined, auth: variables.AUTH_MODE } : undefined,
     limits: {
       tokens: variables.LIMIT_TOKENS,

@@ -62,7 +62,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
     },
     upstreamTimeoutMs: config.upstreamTimeoutMs,
     operationTimeoutMs: config.operationTimeoutMs,
-    reads,
+    reads: config.layersOff.has('shared-reads') ? undefined : reads,
     keyGuesses: new Guesses(KEY_GUESSES),
     callerKeys,
     onInvalidate: shared.forget,

@@ -1,6 +1,6 @@
 import type { ServiceOptions } from '../auth/service.ts';
 import type { Secret } from '../common/secret.ts';
-import type { GraphConfig } from '../graphql/yoga.ts';
+import type { GraphConfig } from '../graphql/plugins.ts';
 import type { StreamLimits } from '../transport/sockets/open-streams.ts';
 import type { BankFieldNames } from '../upstream/banks.ts';
 import type { WorkbenchOptions } from '../workbench/workbench.ts';

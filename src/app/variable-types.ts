@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { ServiceClient } from '../auth/service.ts';
 import { Secret } from '../common/secret.ts';
+import { SWITCHED_LAYERS } from '../graphql/layers.ts';
 import { parseRedisUrl } from '../redis/url.ts';
 import { BANK_FIELD_NAMES, type BankField, type BankFieldNames } from '../upstream/banks.ts';
 import { clientsIn } from './clients-file.ts';
@@ -58,6 +59,13 @@ export const list = (item: z.ZodType<string, string>) =>
     .string()
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(item).min(1));
+
+/** Layers that answers do not depend on. */
+export const layers = z
+  .string()
+  .transform((value) => value.split(',').map((part) => part.trim()))
+  .pipe(z.array(z.enum(SWITCHED_LAYERS)).min(1))
+  .describe(`layers of docs/layers.md, comma-separated: ${SWITCHED_LAYERS.join(', ')}`);
 
 export const text = (description: string) => z.string().describe(description);
 

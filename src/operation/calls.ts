@@ -14,7 +14,8 @@ export interface CallsOptions {
 }
 
 /** How an operation makes its REST calls, where that is not the same for all of them. */
-export interface RestWays extends Pick<RestOptions, 'coalesce' | 'over'> {
+export interface RestWays extends Pick<RestOptions, 'over'> {
+  readonly coalesce?: RestOptions['coalesce'] | undefined;
   readonly leaver?: Leaver | undefined;
   readonly urgency?: Urgency;
 }

@@ -18,7 +18,7 @@ import {
 } from '../upstream/session/session.ts';
 import type { Budget } from './budget.ts';
 import { laneOfAddress } from './caller-keys.ts';
-import type { Calls } from './calls.ts';
+import type { Calls, RestWays } from './calls.ts';
 import type { Identity } from './identity.ts';
 import type { Report } from './report.ts';
 
@@ -32,7 +32,8 @@ export interface ReadsOptions {
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   readonly events: EventLog;
-  readonly reads: Coalescer;
+  /** Undefined where no operation shares the reads of another. */
+  readonly reads: Coalescer | undefined;
   readonly keyGuesses: Guesses;
   /** Called with a caller's credential and upstream identity when it has changed something, and before it is told of an event. */
   readonly onInvalidate: (credential: string, upstreamIdentity: string) => void;
@@ -126,10 +127,10 @@ export class Reads {
     const { caller, owner, authorize } = this.#identity;
     const { clientId, customerId } = caller;
     const leaver = this.#budget.waiters;
-    const rest = this.#calls.rest(clientId, owner, authorize, {
-      leaver,
-      coalesce: (call, asker, read) => this.#read(call, asker, read),
-    });
+    const { reads } = this.#options;
+    const coalesce: RestWays['coalesce'] =
+      reads && ((call, asker, read) => this.#read(reads, call, asker, read));
+    const rest = this.#calls.rest(clientId, owner, authorize, { leaver, coalesce });
     // What a payment has to read first waits in nobody's queue of reads, and is what the service says now.
     const beforePayments = () =>
       this.#calls.rest(clientId, owner, authorize, { leaver, over: 'money', urgency: 'money' });
@@ -138,12 +139,13 @@ export class Reads {
 
   /** A read that another operation of the same caller has begun serves this one too. */
   #read(
+    reads: Coalescer,
     call: Pick<CallRecord, 'route' | 'path'>,
     asker: Asker,
     read: (party: Party) => Promise<unknown>,
   ): Promise<unknown> {
     const start = clock.monotonic();
-    const { auth, reads, listsMaxAgeMs } = this.#options;
+    const { auth, listsMaxAgeMs } = this.#options;
     const joined = () => {
       const milliseconds = clock.monotonic() - start;
       this.#report.addShared({

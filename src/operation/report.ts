@@ -1,17 +1,46 @@
 import type { CallRecord } from '../upstream/call/rest.ts';
+import type { Executor, Transport, Way } from './way.ts';
 
 /** Who counts the look-ups that each list's route has answered. */
 interface CountsLookUps {
   lookUps(): Iterable<readonly [route: string, count: number]>;
 }
 
-/** What is reported of one operation: the REST calls beneath its answer. */
+/** What is reported of one operation: the way that it took, and the REST calls beneath its answer. */
 export class Report {
+  #transport: Transport | undefined;
+  #document: Way['document'] = 'read';
+  #executor: Executor | undefined;
+  #because: string | undefined;
+  #isShared = false;
   #calls: CallRecord[] = [];
   #sharedCalls: readonly CallRecord[] = [];
   /** Look-ups of sessions that have been let go of since. */
   #lookUps: Map<string, number> | undefined;
   #session: CountsLookUps | undefined;
+
+  /** The way that the operation has taken so far. */
+  get way(): Way {
+    return {
+      transport: this.#transport,
+      document: this.#document,
+      executor: this.#executor,
+      because: this.#because,
+      isShared: this.#isShared,
+    };
+  }
+
+  /** It came over this transport, with a document that had been kept, or not. */
+  cameBy(transport: Transport | undefined, document: Way['document']): void {
+    this.#transport = transport;
+    this.#document = document;
+  }
+
+  /** What executes it, or executes it again, and why that is no plan. */
+  executedBy(executor: Executor, because: string | undefined): void {
+    this.#executor = executor;
+    this.#because = because;
+  }
 
   /** The REST calls made so far, in the order in which they were answered. */
   get calls(): readonly CallRecord[] {
@@ -35,6 +64,7 @@ export class Report {
 
   /** The whole result is that of another operation, which made these calls. */
   share(calls: readonly CallRecord[]): void {
+    this.#isShared = true;
     this.#sharedCalls = calls;
   }
 

@@ -8,6 +8,8 @@ import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 
 export interface JsonPostOptions<TContext> {
+  /** Whether anything is served here; where not, Yoga's own transport serves all. */
+  readonly isOn: boolean;
   /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
   readonly maxBodyBytes: number;
   /**
@@ -78,7 +80,7 @@ export function createJsonPost<TContext extends object>(
   ): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
     try {
       const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped(
-        Object.assign(context, { request, params }),
+        Object.assign(context, { request, params, transport: 'fast path' }),
       );
       const document = parse(options.documentOf(params));
       const errors = validate(schema, document);
@@ -119,7 +121,7 @@ export function createJsonPost<TContext extends object>(
     context: TContext,
     sent: WholeBody,
   ): Promise<void> {
-    const mediaType = everydayAnswer(request);
+    const mediaType = options.isOn ? everydayAnswer(request) : undefined;
     const operation = mediaType === undefined ? undefined : parseOperation(sent.bytes.toString());
     if (mediaType === undefined || operation === undefined) return handOver(request, response, context, sent);
 

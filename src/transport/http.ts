@@ -1,13 +1,7 @@
 import { Bodies } from '../common/bodies.ts';
 import { documentOf } from '../graphql/plugins/trusted-documents.ts';
-import {
-  type Graph,
-  type GraphConfig,
-  type GraphContext,
-  type GraphParts,
-  MAX_BODY_BYTES,
-  maskThrown,
-} from '../graphql/yoga.ts';
+import type { GraphConfig, GraphContext, GraphParts } from '../graphql/plugins.ts';
+import { type Graph, MAX_BODY_BYTES, maskThrown } from '../graphql/yoga.ts';
 import { createJsonPost, type Transport } from './http-fast-path.ts';
 import type { Requests } from './requests.ts';
 
@@ -20,12 +14,13 @@ const BODIES = { total: 64 * 1024 * 1024, strangers: 16 * 1024 * 1024, perKey: 8
  */
 export function createGraphHttp(
   graph: Graph,
-  { allowsOrigin, trustedDocuments }: GraphConfig,
+  { allowsOrigin, trustedDocuments, layersOff }: GraphConfig,
   { logger, shared }: Pick<GraphParts, 'logger' | 'shared'>,
   { senderOf, turn }: Requests,
 ): Transport<GraphContext> {
   const bodies = new Bodies(BODIES);
   return createJsonPost(graph, {
+    isOn: !layersOff.has('fast-path'),
     maxBodyBytes: MAX_BODY_BYTES,
     async readBody(request, response) {
       const body = await bodies.read(request, { ...senderOf(request), maxBytes: MAX_BODY_BYTES });
@@ -35,7 +30,7 @@ export function createGraphHttp(
       }
       return body;
     },
-    turn: (_request, { incoming }) => turn(incoming),
+    turn: (_request, { incoming }) => (layersOff.has('turns') ? undefined : turn(incoming)),
     allowsOrigin,
     documentOf: (request) => documentOf(trustedDocuments, request),
     mask: (error) => maskThrown(error, logger),

@@ -23,7 +23,7 @@ import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import { keptOf, refusedStream } from '../graphql/plugins/stream-limit.ts';
 import type { DocumentRequest } from '../graphql/plugins/trusted-documents.ts';
 import type { Graph } from '../graphql/yoga.ts';
-import type { FanOutMetrics } from '../observability/metrics.ts';
+import type { FanOutMetrics } from '../observability/event-metrics.ts';
 import { laneOfAddress } from '../operation/caller-keys.ts';
 import type { Incoming } from '../operation/incoming.ts';
 import { STREAM_REFUSALS, streamOwner } from '../operation/streams.ts';
@@ -135,7 +135,10 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     const whose = caller
       ? { authorization: undefined, caller: { ...caller, expiresAt: undefined } }
       : { authorization };
-    const enveloped = graph.getEnveloped({ incoming: { ...incomingOf(whose), startsNow: true } });
+    const enveloped = graph.getEnveloped({
+      incoming: { ...incomingOf(whose), startsNow: true },
+      transport: 'socket',
+    });
     return unwrapped(await enveloped.subscribe({ ...args, contextValue: await enveloped.contextFactory() }));
   };
 
@@ -191,7 +194,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
         errors.map((error) => options.publicForm(error, incoming.requestId));
       if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
       expiries.watch(peer, authorization);
-      const enveloped = graph.getEnveloped({ incoming, isIdentified: true });
+      const enveloped = graph.getEnveloped({ incoming, isIdentified: true, transport: 'socket' });
       const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
       if (document instanceof GraphQLError) return refused([document]);
       const errors = enveloped.validate(enveloped.schema, document);

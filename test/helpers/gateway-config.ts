@@ -33,6 +33,7 @@ export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfi
   allowsOrigin: () => false,
   introspection: true,
   upstreamReport: false,
+  layersOff: new Set(),
   workbench: undefined,
   limits: { tokens: 2_000, depth: 15, aliases: 30, directives: 50, cost: 10_000 },
   streams: { total: 10_000, perAddress: 1_000, perCaller: 10_000, perClient: 10_000 },

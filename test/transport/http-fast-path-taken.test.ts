@@ -24,6 +24,7 @@ const counted = new Proxy(yoga, {
 });
 const bodies = new Bodies({ total: 10_000, strangers: 0, perKey: 10_000 });
 const serve = createJsonPost(counted, {
+  isOn: true,
   maxBodyBytes: 1_000,
   readBody: (request) => bodies.read(request, { key: 'one', isKnown: true, maxBytes: 1_000 }),
   turn: () => undefined,

@@ -12,6 +12,7 @@ import type { Plugin } from 'graphql-yoga';
 import { MappedStream, PushStream } from '../../common/push-stream.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Reads } from '../../operation/reads.ts';
+import type { Report } from '../../operation/report.ts';
 import type { IdentifiedContext } from '../plugins/prepared-operation.ts';
 import { createPlannedExecution } from './planned-queries.ts';
 
@@ -33,6 +34,8 @@ export const originOf = (result: ExecutionResult): Origin | undefined => Reflect
 export interface GraphQLJsOptions {
   /** Whether errors leave out the names that were nearly hit, those of a document as well as of a variable. */
   readonly hideSuggestions: boolean;
+  /** Whether queries that come again are executed by plans. */
+  readonly plansQueries: boolean;
 }
 
 /** After so many errors of one document, or of its variables, nothing more is looked for. */
@@ -42,13 +45,14 @@ const MAX_ERRORS = 10;
  * Runs operations on graphql-js itself instead of Yoga's executor: its messages name the variable at fault, and there is
  * one reference for what an operation means. Must stand before plugins that wrap the execution.
  */
-export function useGraphQLJs({ hideSuggestions }: GraphQLJsOptions): Plugin {
+export function useGraphQLJs({ hideSuggestions, plansQueries }: GraphQLJsOptions): Plugin {
   // The type of a context is told to plugins, and not to what executes.
-  const executePlanned = createPlannedExecution(
-    execute,
-    (context) => (context as IdentifiedContext).identity.isIdentified,
-    (context) => (context as CountingContext).budget.recount(),
-  );
+  const executePlanned = createPlannedExecution({
+    interpret: execute,
+    isIdentified: (context) => (context as ExecutedContext).identity.isIdentified,
+    recount: (context) => (context as ExecutedContext).budget.recount(),
+    note: (context, executor, because) => (context as ExecutedContext).report.executedBy(executor, because),
+  });
   const bounds = { hideSuggestions, options: { maxCoercionErrors: MAX_ERRORS } };
   return {
     onValidate({ setValidationFn }) {
@@ -58,7 +62,7 @@ export function useGraphQLJs({ hideSuggestions }: GraphQLJsOptions): Plugin {
     },
     onExecute({ args, setExecuteFn }) {
       Object.assign(args, bounds);
-      setExecuteFn(executePlanned);
+      setExecuteFn(plansQueries ? executePlanned : execute);
     },
     onSubscribe({ args, setSubscribeFn }) {
       Object.assign(args, bounds);
@@ -69,9 +73,10 @@ export function useGraphQLJs({ hideSuggestions }: GraphQLJsOptions): Plugin {
 
 type MaybePromise<T> = T | Promise<T>;
 
-/** What this plugin needs of the context of an operation that is executed a second time. */
-interface CountingContext {
+/** What this plugin needs of an operation's context. */
+interface ExecutedContext extends IdentifiedContext {
   readonly budget: Pick<Budget, 'recount'>;
+  readonly report: Pick<Report, 'executedBy'>;
 }
 
 /** What this plugin needs of a stream's context. */

@@ -2,63 +2,69 @@ import {
   type ExecutionArgs,
   type ExecutionResult,
   GraphQLError,
-  type GraphQLResolveInfo,
-  getArgumentValues,
   getVariableValues,
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql';
-import {
-  type PreparedOperation,
-  preparedDocument,
-  preparedOperation,
-} from '../plugins/prepared-operation.ts';
-import {
-  type Complete,
-  conditionsOf,
-  type PlannedField,
-  type PlanRun,
-  planQuery,
-  type QueryPlan,
-  UnplannedError,
-} from './query-plan.ts';
+import type { Executor } from '../../operation/way.ts';
+import { type PreparedOperation, preparedOperation } from '../plugins/prepared-operation.ts';
+import { type QueryPlan, UnplannedError, type UnplannedReason } from './plan.ts';
+import { conditionsOf } from './plan-fields.ts';
+import { Run, reasonOf, type VariableValues } from './plan-run.ts';
+import { planQuery } from './query-plan.ts';
 
 /** How an operation is executed. */
 export type Execute = (args: ExecutionArgs) => ExecutionResult | Promise<ExecutionResult>;
-
-type VariableValues = GraphQLResolveInfo['variableValues'];
 
 /** Plans of one operation that differ in what its conditions include. */
 const MAX_VARIANTS = 8;
 
 const NO_VARIABLES: VariableValues = { sources: {}, coerced: {} };
 
+/** Why graphql-js executes an operation from the start, or again. */
+type Reason =
+  | UnplannedReason
+  | 'no query'
+  | 'its first runs'
+  | 'variables that cannot be coerced'
+  | 'too many combinations of conditions';
+
+/** What executing by plans needs, of an operation's context among it. */
+export interface PlannedExecutionOptions {
+  /** graphql-js' `execute`. */
+  readonly interpret: Execute;
+  /** Whether the caller of an operation is known by now: plans take memory. */
+  isIdentified(context: unknown): boolean;
+  /** Drops what an execution has counted towards the operation's limits, as it is made again. */
+  recount(context: unknown): void;
+  /** Told of what executes an operation, and why it is not a plan. */
+  note(context: unknown, executor: Executor, because?: Reason): void;
+}
+
 /**
  * Executes queries by plans. graphql-js stays the one reference for what an operation means: it executes mutations,
  * subscriptions, and what identified callers have not run twice yet; and it has the last word on every error. A plan
  * knows plain data alone: an execution in which anything else comes up is thrown away and made again on graphql-js, over
  * what the session has already read. So a plan holds no field that may not run twice (schema/builder.ts, `readOnce`).
- *
- * @param interpret graphql-js' `execute`.
- * @param isIdentified whether the caller of an operation is known by now, whose context it is given: plans take memory.
- * @param recount drops what an execution has counted towards the operation's limits, as it is made again.
  */
-export function createPlannedExecution(
-  interpret: Execute,
-  isIdentified: (context: unknown) => boolean,
-  recount: (context: unknown) => void,
-): Execute {
-  const again = (args: ExecutionArgs): ReturnType<Execute> => {
-    recount(args.contextValue);
-    return interpret(args);
-  };
+export function createPlannedExecution(options: PlannedExecutionOptions): Execute {
+  const { interpret, isIdentified, note } = options;
   return (args) => {
     const operation = preparedOperation(args);
-    if (operation?.type !== OperationTypeNode.QUERY) return interpret(args);
-    const variables = operation.runs === 0 ? undefined : variablesOf(args, operation.node);
+    if (operation?.type !== OperationTypeNode.QUERY) {
+      note(args.contextValue, 'graphql-js', 'no query');
+      return interpret(args);
+    }
+    const isNew = operation.runs === 0;
+    const variables = isNew ? undefined : variablesOf(args, operation.node);
     const plans = variables && operation.derived(plansOf);
     const plan = variables && plans?.for(variables);
-    if (plan !== undefined) return execute(plan, args, operation.node, variables ?? NO_VARIABLES, again);
+    if (variables !== undefined && plan !== undefined && typeof plan !== 'string') {
+      note(args.contextValue, 'plan');
+      return execute(plan, args, operation.node, variables, options);
+    }
+    const unknown = isNew ? 'its first runs' : 'variables that cannot be coerced';
+    note(args.contextValue, 'graphql-js', typeof plan === 'string' ? plan : unknown);
 
     const learn = (): void => {
       if (!isIdentified(args.contextValue)) return;
@@ -93,16 +99,19 @@ const plansOf = (operation: PreparedOperation): Plans => new Plans(operation);
 class Plans {
   readonly #operation: PreparedOperation;
   readonly #conditions: readonly string[];
-  /** Undefined for what cannot be planned. */
-  readonly #variants = new Map<string, QueryPlan | undefined>();
+  /** Of what cannot be planned, why. */
+  readonly #variants = new Map<string, QueryPlan | UnplannedReason>();
 
   constructor(operation: PreparedOperation) {
     this.#operation = operation;
     this.#conditions = conditionsOf(operation.node, operation.document.fragments.values());
   }
 
-  for(variables: VariableValues): QueryPlan | undefined {
-    return this.#variants.get(this.#valuesIn(variables).join());
+  /** The plan for these variables, or why there is none. */
+  for(variables: VariableValues): QueryPlan | Reason {
+    const known = this.#variants.get(this.#valuesIn(variables).join());
+    if (known !== undefined) return known;
+    return this.#variants.size < MAX_VARIANTS ? 'its first runs' : 'too many combinations of conditions';
   }
 
   /** Makes the plan for these variables, unless it was made or has turned out to be impossible. */
@@ -112,14 +121,14 @@ class Plans {
     if (this.#variants.has(key) || this.#variants.size >= MAX_VARIANTS) return;
     const plan = this.#plan(values);
     this.#variants.set(key, plan);
-    if (plan !== undefined) this.#operation.document.addPlan(plan.bytes);
+    if (typeof plan === 'object') this.#operation.document.addPlan(plan.bytes);
   }
 
   #valuesIn({ coerced }: VariableValues): readonly unknown[] {
     return this.#conditions.map((name) => coerced[name]);
   }
 
-  #plan(values: readonly unknown[]): QueryPlan | undefined {
+  #plan(values: readonly unknown[]): QueryPlan | UnplannedReason {
     const conditions = new Map<string, boolean>();
     for (const [index, name] of this.#conditions.entries()) {
       const value = values[index];
@@ -129,173 +138,37 @@ class Plans {
     try {
       return planQuery(document.schema, node, document.fragments, conditions);
     } catch (error) {
+      if (error instanceof UnplannedError) return error.reason;
       // An argument that cannot be coerced spoils its own field alone, which graphql-js knows how to say.
-      if (error instanceof UnplannedError || error instanceof GraphQLError) return undefined;
+      if (error instanceof GraphQLError) return 'an argument';
       throw error;
     }
   }
 }
 
-/** @param again executes the operation another time, once nothing of the plan's own execution is under way any more. */
+/** Executes a plan; graphql-js executes the operation again once nothing of a plan that was given up is under way any more. */
 function execute(
   plan: QueryPlan,
   args: ExecutionArgs,
   operation: OperationDefinitionNode,
   variables: VariableValues,
-  again: Execute,
+  { interpret, recount, note }: PlannedExecutionOptions,
 ): ExecutionResult | Promise<ExecutionResult> {
+  const again = (because: UnplannedReason): ReturnType<Execute> => {
+    note(args.contextValue, 'fell back', because);
+    recount(args.contextValue);
+    return interpret(args);
+  };
   let run: Run | undefined;
   try {
-    run = new Run(plan, args, operation, variables);
-    const data = plan.execute(args.rootValue, run);
-    if (!run.isWaiting) return { data };
-    return run.settled().then((complete) => (complete ? { data } : again(args)));
-  } catch {
-    run?.abandon();
-    return run?.isWaiting === true ? run.settled().then(() => again(args)) : again(args);
+    const begun = new Run(plan, args, operation, variables);
+    run = begun;
+    const data = plan.execute(args.rootValue, begun);
+    if (!begun.isWaiting) return { data };
+    return begun.settled().then(() => (begun.abandoned === undefined ? { data } : again(begun.abandoned)));
+  } catch (error) {
+    const because = reasonOf(error);
+    run?.abandon(error);
+    return run?.isWaiting === true ? run.settled().then(() => again(because)) : again(because);
   }
-}
-
-/** One execution of a plan. */
-class Run implements PlanRun {
-  readonly context: unknown;
-  readonly args: readonly object[];
-  readonly #infos: (FieldInfo | undefined)[];
-  readonly #execution: Execution;
-  readonly #fields: readonly PlannedField[];
-  #waiting = 0;
-  #abandoned = false;
-  #settle: ((complete: boolean) => void) | undefined;
-
-  /** @throws GraphQLError when an argument cannot be coerced. */
-  constructor(
-    plan: QueryPlan,
-    args: ExecutionArgs,
-    operation: OperationDefinitionNode,
-    variableValues: VariableValues,
-  ) {
-    this.context = args.contextValue;
-    this.args = plan.argumentsOf.map(({ definition, node }) =>
-      getArgumentValues(definition, node, variableValues),
-    );
-    this.#execution = { args, operation, variableValues };
-    this.#fields = plan.fields;
-    this.#infos = new Array(plan.fields.length);
-  }
-
-  get isWaiting(): boolean {
-    return this.#waiting > 0;
-  }
-
-  /** Resolves once nothing is waited for any more, with whether everything has come as planned. */
-  settled(): Promise<boolean> {
-    return new Promise((resolve) => {
-      this.#settle = resolve;
-    });
-  }
-
-  /** What is still waited for changes the answer no more. */
-  abandon(): void {
-    this.#abandoned = true;
-  }
-
-  info(field: number): GraphQLResolveInfo {
-    let info = this.#infos[field];
-    if (info === undefined) {
-      const planned = this.#fields[field];
-      if (planned === undefined) throw new UnplannedError();
-      info = new FieldInfo(planned, this.#execution);
-      this.#infos[field] = info;
-    }
-    return info;
-  }
-
-  wait(promise: PromiseLike<unknown>, target: object, key: string | number, complete: Complete): void {
-    this.#waiting += 1;
-    const arrived = (): void => {
-      this.#waiting -= 1;
-      if (this.#waiting === 0) this.#settle?.(!this.#abandoned);
-    };
-    promise.then(
-      (value) => {
-        try {
-          if (!this.#abandoned) Reflect.set(target, key, complete(value, this));
-        } catch {
-          this.abandon();
-        }
-        arrived();
-      },
-      () => {
-        this.abandon();
-        arrived();
-      },
-    );
-  }
-}
-
-interface Execution {
-  readonly args: ExecutionArgs;
-  readonly operation: OperationDefinitionNode;
-  readonly variableValues: VariableValues;
-}
-
-/** What a resolver is told. Reading an unsupported field throws; graphql-js then runs the query again. */
-class FieldInfo implements GraphQLResolveInfo {
-  readonly #field: PlannedField;
-  readonly #execution: Execution;
-
-  constructor(field: PlannedField, execution: Execution) {
-    this.#field = field;
-    this.#execution = execution;
-  }
-
-  get fieldName() {
-    return this.#field.definition.name;
-  }
-
-  get fieldNodes() {
-    return this.#field.nodes;
-  }
-
-  get returnType() {
-    return this.#field.definition.type;
-  }
-
-  get parentType() {
-    return this.#field.parentType;
-  }
-
-  get path() {
-    if (this.#field.path === undefined) throw new UnplannedError();
-    return this.#field.path;
-  }
-
-  get schema() {
-    return this.#execution.args.schema;
-  }
-
-  get fragments(): GraphQLResolveInfo['fragments'] {
-    const { schema, document } = this.#execution.args;
-    return Object.fromEntries(preparedDocument(schema, document).fragments);
-  }
-
-  get rootValue() {
-    return this.#execution.args.rootValue;
-  }
-
-  get operation() {
-    return this.#execution.operation;
-  }
-
-  get variableValues() {
-    return this.#execution.variableValues;
-  }
-
-  getAbortSignal = (): never => {
-    throw new UnplannedError();
-  };
-
-  getAsyncHelpers = (): never => {
-    throw new UnplannedError();
-  };
 }

@@ -1,6 +1,6 @@
 import type { ExecutionResult } from 'graphql';
 import { clock } from '../../common/clock.ts';
-import type { DeliveryMetrics } from '../../observability/metrics.ts';
+import type { DeliveryMetrics } from '../../observability/event-metrics.ts';
 import { originOf } from '../executor/graphql-js.ts';
 
 /**

@@ -124,6 +124,8 @@ export interface IdentifiedContext {
 interface InitialContext {
   /** Whether the caller has been identified before. */
   readonly isIdentified?: boolean;
+  /** Whether its document was kept. */
+  readonly isKept?: boolean;
 }
 
 /**
@@ -161,6 +163,7 @@ export function usePreparedOperations(
     onValidate({ params, setResult, context }) {
       const document = preparedDocument(params.schema, params.documentAST);
       if (document.isValid) {
+        Object.assign(context, { isKept: true });
         setResult([]);
         return undefined;
       }

@@ -2,7 +2,7 @@ import type { ExecutionResult } from 'graphql';
 import { clock, type Timer } from '../../common/clock.ts';
 import type { PushStream, Sink } from '../../common/push-stream.ts';
 import type { RoundMember, Rounds } from '../../common/rounds.ts';
-import type { DeliveryMetrics } from '../../observability/metrics.ts';
+import type { DeliveryMetrics } from '../../observability/event-metrics.ts';
 import { originOf } from '../executor/graphql-js.ts';
 import { countDelivery } from './deliveries.ts';
 

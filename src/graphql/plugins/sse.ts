@@ -3,7 +3,7 @@ import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import type { PushStream } from '../../common/push-stream.ts';
 import type { Rounds } from '../../common/rounds.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../../common/undelivered.ts';
-import type { DeliveryMetrics } from '../../observability/metrics.ts';
+import type { DeliveryMetrics } from '../../observability/event-metrics.ts';
 import { type CuttableConnection, EventStreamBody } from './sse-body.ts';
 
 const EVENT_STREAM = 'text/event-stream';

@@ -19,14 +19,14 @@ interface ReportedCall {
 export interface ReportContext {
   /** Whether the caller may know of them: a status alone tells an id of somebody else from one that nobody has. */
   readonly identity: Pick<Identity, 'seesCalls'>;
-  readonly report: Pick<Report, 'calls' | 'sharedCalls' | 'lookUps'>;
+  readonly report: Pick<Report, 'calls' | 'sharedCalls' | 'lookUps' | 'way'>;
 }
 
 /**
  * Adds `extensions.upstream` to every result of a caller that sees all of its client: each REST call it took, with its method,
  * path, status and duration; `began`, how many milliseconds into the operation (below zero where another operation had begun it earlier); `batched`, how many
  * look-ups of the operation it answered; `coalesced`, whether another operation had made it; and `cached`, whether an answer
- * read earlier served instead.
+ * read earlier served instead. `extensions.way` says which way the operation took through the layers (docs/layers.md).
  */
 export function useUpstreamReport(): Plugin<ReportContext> {
   return {
@@ -35,7 +35,7 @@ export function useUpstreamReport(): Plugin<ReportContext> {
       return {
         onExecuteDone({ result, setResult }) {
           if (isAsyncIterable(result) || !args.contextValue.identity.seesCalls) return;
-          const { calls, sharedCalls } = args.contextValue.report;
+          const { calls, sharedCalls, way } = args.contextValue.report;
           const lookUps = args.contextValue.report.lookUps();
           const reported = (coalesced: boolean) => (call: ReportedCall) => ({
             method: call.method,
@@ -49,7 +49,7 @@ export function useUpstreamReport(): Plugin<ReportContext> {
             cached: call.cached,
           });
           const upstream = [...calls.map(reported(false)), ...sharedCalls.map(reported(true))];
-          setResult({ ...result, extensions: { ...result.extensions, upstream } });
+          setResult({ ...result, extensions: { ...result.extensions, upstream, way } });
         },
       };
     },

@@ -1,7 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 import { PushStream } from '../../common/push-stream.ts';
 import type { Rounds } from '../../common/rounds.ts';
-import type { FanOutMetrics } from '../../observability/metrics.ts';
+import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import { Group, type Results, type Subscribed } from './group.ts';
 import { type Outlet, Reader } from './reader.ts';
 

@@ -10,8 +10,10 @@ import {
   parse,
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { UnplannedError } from '../../../src/graphql/executor/plan.ts';
+import { conditionsOf } from '../../../src/graphql/executor/plan-fields.ts';
 import { createPlannedExecution } from '../../../src/graphql/executor/planned-queries.ts';
-import { conditionsOf, planQuery, UnplannedError } from '../../../src/graphql/executor/query-plan.ts';
+import { planQuery } from '../../../src/graphql/executor/query-plan.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
@@ -67,14 +69,15 @@ async function interpretations(
   isIdentified = true,
 ): Promise<number> {
   let interpreted = 0;
-  const run = createPlannedExecution(
-    (args) => {
+  const run = createPlannedExecution({
+    interpret(args) {
       interpreted += 1;
       return execute(args);
     },
-    () => isIdentified,
-    () => undefined,
-  );
+    isIdentified: () => isIdentified,
+    recount: () => undefined,
+    note: () => undefined,
+  });
   const document = parse(text);
   const contextValue = {
     identity: {

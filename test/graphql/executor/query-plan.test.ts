@@ -19,7 +19,16 @@ import {
   validate,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { createPlannedExecution } from '../../../src/graphql/executor/planned-queries.ts';
+import { createPlannedExecution, type Execute } from '../../../src/graphql/executor/planned-queries.ts';
+
+/** Executes by plans, as for callers who are known. */
+const executing = (interpret: Execute): Execute =>
+  createPlannedExecution({
+    interpret,
+    isIdentified: () => true,
+    recount: () => undefined,
+    note: () => undefined,
+  });
 
 /** Numbers from 0 to 1 that follow from a text. */
 function numbersOf(text: string): () => number {
@@ -256,14 +265,10 @@ describe('a planned query', () => {
         if (validate(schema, document).some(({ message }) => !ignored.test(message))) continue;
         compared += 1;
         let interpreted = 0;
-        const run = createPlannedExecution(
-          (args) => {
-            interpreted += 1;
-            return execute(args);
-          },
-          () => true,
-          () => undefined,
-        );
+        const run = executing((args) => {
+          interpreted += 1;
+          return execute(args);
+        });
         const ask = (variableValues: Record<string, unknown>) => ({
           schema,
           document,
@@ -337,11 +342,7 @@ describe('graphql-js has the last word', () => {
     ],
   ])('%s', async (_what, text, rootValue) => {
     const args = { schema: odd, document: parse(text), rootValue };
-    const run = createPlannedExecution(
-      execute,
-      () => true,
-      () => undefined,
-    );
+    const run = executing(execute);
     const reference = comparable(await execute(args));
     for (let time = 0; time < 3; time += 1) expect(comparable(await run(args))).toEqual(reference);
   });
@@ -367,11 +368,7 @@ describe('graphql-js has the last word', () => {
       ];
       for (const contextValue of cases) {
         const args = { schema: odd, document, contextValue };
-        const run = createPlannedExecution(
-          execute,
-          () => true,
-          () => undefined,
-        );
+        const run = executing(execute);
         const reference = comparable(await execute(args));
         for (let time = 0; time < 3; time += 1) expect(comparable(await run(args))).toEqual(reference);
       }

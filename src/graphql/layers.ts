@@ -1,0 +1,64 @@
+/**
+ * The layers between a request and its answer, from the outermost to the innermost. This is the only place that states their
+ * order: `plugins.ts` builds the plugins from it, and docs/layers.md, which says what each may change and must never, is
+ * compared with it by a test.
+ */
+export const LAYERS = [
+  // Of HTTP and of sockets (transport).
+  'turns',
+  'fast-path',
+  // Plugins of the executor. What wraps an execution wraps all that stand below.
+  'pushed-streams',
+  'tracing',
+  'introspection',
+  'upstream-report',
+  'ways',
+  'operation-metrics',
+  'server-sent-events',
+  'drain',
+  'limits',
+  'error-masking',
+  'credential-expiry',
+  'stream-limit',
+  'trusted-documents',
+  'csrf-prevention',
+  'joining',
+  'admission',
+  'sharing',
+  'prefetch',
+  'operation-context',
+  'plans',
+  'declared-variables',
+  'kept-documents',
+  // Beneath the resolvers (operation, upstream).
+  'shared-reads',
+] as const;
+
+export type Layer = (typeof LAYERS)[number];
+
+/** The layers that stand in the executor. */
+export type PluginLayer = Exclude<Layer, 'turns' | 'fast-path' | 'shared-reads'>;
+
+/**
+ * The layers that can be switched off, to find a fault (`LAYERS_OFF`, docs/layers.md): without one of them every answer is the
+ * same, and costs more. What protects somebody is no such layer.
+ */
+export const SWITCHED_LAYERS = [
+  'turns',
+  'fast-path',
+  'admission',
+  'sharing',
+  'prefetch',
+  'plans',
+  'kept-documents',
+  'shared-reads',
+] as const satisfies readonly Layer[];
+
+export type SwitchedLayer = (typeof SWITCHED_LAYERS)[number];
+
+/** In the order in which the executor takes them: the innermost first. */
+export const inPluginOrder = (plugins: Readonly<Record<PluginLayer, object | undefined>>): object[] =>
+  LAYERS.toReversed().flatMap((layer) => {
+    const plugin: object | undefined = Reflect.get(plugins, layer);
+    return plugin === undefined ? [] : [plugin];
+  });

@@ -1,0 +1,135 @@
+import type { Logger } from '../common/logger.ts';
+import type { Rounds } from '../common/rounds.ts';
+import type { Metrics } from '../observability/metrics.ts';
+import type { Tracing } from '../observability/tracing.ts';
+import type { ContextFactory } from '../operation/context.ts';
+import type { Incoming } from '../operation/incoming.ts';
+import type { Transport, Way } from '../operation/way.ts';
+import { forgetRights } from '../schema/builder.ts';
+import { useGraphQLJs } from './executor/graphql-js.ts';
+import { inPluginOrder, type SwitchedLayer } from './layers.ts';
+import { useAdmission } from './plugins/admission.ts';
+import { useCredentialExpiry } from './plugins/credential-expiry.ts';
+import { useCsrfPrevention } from './plugins/csrf-prevention.ts';
+import { useDeclaredVariables } from './plugins/declared-variables.ts';
+import { useDisableIntrospection } from './plugins/disable-introspection.ts';
+import type { Drain } from './plugins/drain.ts';
+import { useErrorMasking } from './plugins/error-masking.ts';
+import { type Limits, useLimits } from './plugins/limits.ts';
+import { useOperationContext } from './plugins/operation-context.ts';
+import { useOperationMetrics } from './plugins/operation-metrics.ts';
+import { usePrefetch } from './plugins/prefetch.ts';
+import { preparedOperation, usePreparedOperations } from './plugins/prepared-operation.ts';
+import { usePushedStreams } from './plugins/pushed-streams.ts';
+import type { QueryDeduplication } from './plugins/query-deduplication.ts';
+import { useServerSentEvents } from './plugins/sse.ts';
+import type { CuttableConnection } from './plugins/sse-body.ts';
+import { useStreamLimit } from './plugins/stream-limit.ts';
+import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
+import { useUpstreamReport } from './plugins/upstream-report.ts';
+import { useWays } from './plugins/ways.ts';
+import { placesOf, toDocumentError, toPublicError } from './public-errors.ts';
+
+/** How the graph is served, whichever transport asks. */
+export interface GraphConfig {
+  /** Whether pages of an origin may use the graph. */
+  readonly allowsOrigin: (origin: string) => boolean;
+  /** Without it no error suggests a name either. */
+  readonly introspection: boolean;
+  readonly upstreamReport: boolean;
+  /** What one operation may ask for at most. */
+  readonly limits: Limits;
+  /** How many REST calls of one caller may be under way at once, and how many operations. */
+  readonly upstreamCallsPerCaller: number;
+  /** How many operations of one caller may wait for their turn. */
+  readonly operationsQueue: number;
+  /** The only documents that run; undefined lets any run. */
+  readonly trustedDocuments: TrustedDocuments | undefined;
+  /** The layers that are switched off, to find a fault. */
+  readonly layersOff: ReadonlySet<SwitchedLayer>;
+  /** Where operations, REST calls and webhooks are traced; undefined for nowhere. Its creator stops it. */
+  readonly tracing?: Tracing | undefined;
+}
+
+/** What an operation's context is made from. */
+export interface GraphContext extends CuttableConnection {
+  readonly incoming: Incoming;
+  /** Whether its caller has been identified before. */
+  readonly isIdentified?: boolean;
+  /** Which transport brings it, and whether its document was kept. */
+  readonly transport?: Transport;
+  readonly isKept?: boolean;
+}
+
+export interface GraphParts {
+  readonly path: string;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly drain: Drain;
+  readonly shared: QueryDeduplication;
+  /** When each reader of a stream is told where it stands. */
+  readonly rounds: Rounds;
+  readonly createContext: ContextFactory;
+}
+
+/** Documents of identified callers that are kept, with all that is derived from them, in bytes. */
+const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
+
+/** All that stands between a transport and the executor, in the order of {@link inPluginOrder}. */
+export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
+  const { logger, metrics, drain, shared, rounds } = parts;
+  const { layersOff, introspection } = config;
+  const unless = <T>(layer: SwitchedLayer, plugin: T): T | undefined =>
+    layersOff.has(layer) ? undefined : plugin;
+  return inPluginOrder({
+    'kept-documents': unless('kept-documents', usePreparedOperations(KEPT_DOCUMENTS_BYTES)),
+    'declared-variables': useDeclaredVariables(),
+    plans: useGraphQLJs({ hideSuggestions: !introspection, plansQueries: !layersOff.has('plans') }),
+    'operation-context': useOperationContext(contextMaker(parts), forgetRights),
+    prefetch: unless('prefetch', usePrefetch()),
+    sharing: unless('sharing', shared.plugin),
+    admission: unless(
+      'admission',
+      useAdmission({
+        perCaller: config.upstreamCallsPerCaller,
+        queue: config.operationsQueue,
+        onWaiting: metrics.operationsWaiting,
+        onRefused: metrics.operationRefused,
+      }),
+    ),
+    joining: unless('sharing', shared.joining),
+    'csrf-prevention': useCsrfPrevention(),
+    'trusted-documents': useTrustedDocuments(config.trustedDocuments),
+    'stream-limit': useStreamLimit(),
+    'credential-expiry': useCredentialExpiry(),
+    'error-masking': useErrorMasking({
+      translate: toPublicError,
+      translateInvalid: toDocumentError,
+      placesOf,
+      onMasked: (error, requestId) =>
+        logger.error({ err: error, requestId }, 'An operation failed unexpectedly'),
+    }),
+    limits: useLimits(config.limits),
+    drain: drain.plugin,
+    'server-sent-events': useServerSentEvents(metrics.fanOut, rounds),
+    'operation-metrics': useOperationMetrics(metrics.operation),
+    ways: useWays((way, requestId) => tellWay(way, requestId, parts)),
+    'upstream-report': config.upstreamReport ? useUpstreamReport() : undefined,
+    introspection: introspection ? undefined : useDisableIntrospection(),
+    tracing: config.tracing?.plugin(preparedOperation),
+    'pushed-streams': usePushedStreams(),
+  });
+}
+
+const contextMaker =
+  ({ createContext }: GraphParts) =>
+  ({ incoming, transport, isKept }: GraphContext, isStream: boolean) => {
+    const context = createContext(incoming, isStream ? 'streams' : 'operations');
+    context.report.cameBy(transport ?? 'yoga', isKept === true ? 'kept' : 'read');
+    return context;
+  };
+
+function tellWay(way: Way, requestId: string, { metrics, logger }: GraphParts): void {
+  metrics.way(way);
+  logger.debug({ requestId, ...way }, 'An operation has its result');
+}

@@ -1,0 +1,161 @@
+import { Gauge, Histogram, type Registry } from 'prom-client';
+import { EVENT_TYPES } from '../events/log.ts';
+import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
+import type { QuarantineReason } from '../events/quarantine.ts';
+import { countersOf } from './counters.ts';
+
+const QUARANTINE_REASONS: readonly QuarantineReason[] = [
+  ...(['unreadable', 'incomplete', 'foreign-client', 'misnamed'] as const),
+  ...(['conflict', 'undecided'] as const),
+];
+
+/** What transports count of the results that they send. */
+export interface DeliveryMetrics {
+  /** An event was sent to so many subscribers. */
+  delivered(type: string, readers: number): void;
+  /** How long after its webhook had arrived an event was sent. Not told of what had arrived before its subscribers. */
+  lag(milliseconds: number): void;
+}
+
+/** What sockets that share a stream are counted by. */
+export interface FanOutMetrics extends DeliveryMetrics {
+  /** How the number of streams differs from that of the log's followers. */
+  sharing(change: number): void;
+  slowConsumerDisconnect(): void;
+}
+
+/** How many read events, in streams that have a follower of the log each or share one. */
+class Subscribers {
+  readonly #gauge: Gauge;
+  #followers = 0;
+  #sharing = 0;
+
+  constructor(registry: Registry) {
+    this.#gauge = new Gauge({
+      name: 'pasarela_events_subscribers',
+      help: 'Open subscriptions.',
+      registers: [registry],
+    });
+  }
+
+  follow(count: number): void {
+    this.#followers = count;
+    this.#show();
+  }
+
+  /** Streams that are shared have one follower of the log for all who read them. */
+  share(change: number): void {
+    this.#sharing += change;
+    this.#show();
+  }
+
+  #show(): void {
+    this.#gauge.set(this.#followers + this.#sharing);
+  }
+}
+
+/** What is counted of events, as they arrive and as they are delivered. */
+export function createEventMetrics(registry: Registry): {
+  readonly events: EventMetrics;
+  readonly fanOut: FanOutMetrics;
+} {
+  const slow = countersOf(registry)(
+    'pasarela_events_slow_consumer_disconnects_total',
+    'Subscribers ended because they read too slowly.',
+  );
+  const subscribers = new Subscribers(registry);
+  const slowConsumerDisconnect = () => slow.inc();
+  return {
+    events: {
+      ...arrivals(registry),
+      ...reading(registry),
+      subscribers: (count) => subscribers.follow(count),
+      slowConsumerDisconnect,
+    },
+    fanOut: {
+      ...deliveries(registry),
+      sharing: (change) => subscribers.share(change),
+      slowConsumerDisconnect,
+    },
+  };
+}
+
+/** Events that come in, into the log or onto disk. */
+function arrivals(registry: Registry) {
+  const counter = countersOf(registry);
+  const registers = [registry];
+  const appended = counter('pasarela_events_appended_total', 'Events written to the log.', ['type']);
+  const duplicates = counter('pasarela_events_duplicates_total', 'Webhooks recognised as delivered before.', [
+    'type',
+    'conflict',
+  ]);
+  const spooled = counter('pasarela_events_spooled_total', 'Events kept on disk while the log was away.', [
+    'type',
+  ]);
+  const drained = counter('pasarela_events_drained_total', 'Events moved from disk to the log.', ['type']);
+  const waiting = new Gauge({
+    name: 'pasarela_spooled_events',
+    help: 'Events on this disk that are not in the log yet.',
+    registers,
+  });
+  const unreadableSpools = new Gauge({
+    name: 'pasarela_events_unreadable_spools',
+    help: 'Files in DATA_DIR that are named like spools and cannot be read.',
+    registers,
+  });
+  const quarantined = counter('pasarela_events_quarantined_total', 'Webhooks put aside.', ['reason']);
+  // A series that begins at 1 has no increase: an alert would miss what happens for the first time.
+  for (const type of EVENT_TYPES) {
+    for (const count of [appended, spooled, drained]) count.inc({ type }, 0);
+    for (const conflict of ['true', 'false']) duplicates.inc({ type, conflict }, 0);
+  }
+  for (const reason of QUARANTINE_REASONS) quarantined.inc({ reason }, 0);
+  return {
+    appended: (type: string) => appended.inc({ type }),
+    duplicate: (type: string, conflict: boolean) => duplicates.inc({ type, conflict: String(conflict) }),
+    spooled: (type: string) => spooled.inc({ type }),
+    drained: (type: string) => drained.inc({ type }),
+    waiting: (count: number) => waiting.set(count),
+    unreadableSpools: (count: number) => unreadableSpools.set(count),
+    quarantined: (reason: QuarantineReason) => quarantined.inc({ reason }),
+  };
+}
+
+/** Events that are sent to subscribers. */
+function deliveries(registry: Registry): DeliveryMetrics {
+  const counter = countersOf(registry);
+  const registers = [registry];
+  const delivered = counter('pasarela_events_delivered_total', 'Events handed to subscribers.', ['type']);
+  const lag = new Histogram({
+    name: 'pasarela_events_delivery_latency_seconds',
+    help: 'From the arrival of a webhook until a subscriber that was there is handed its event.',
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30],
+    registers,
+  });
+  for (const type of EVENT_TYPES) delivered.inc({ type }, 0);
+  return {
+    delivered: (type, readers) => delivered.inc({ type }, readers),
+    lag: (milliseconds) => lag.observe(milliseconds / 1000),
+  };
+}
+
+/** What readers of the log meet. */
+function reading(registry: Registry) {
+  const counter = countersOf(registry);
+  const gaps = counter('pasarela_events_gaps_total', 'Readers told that events are missing.');
+  const unattributed = counter(
+    'pasarela_events_unattributed_total',
+    'Events that no caller narrowed to a customer is shown, as it could not be told whose they are.',
+    ['reason'],
+  );
+  const channelDecodeError = counter(
+    'pasarela_events_channel_decode_errors_total',
+    'Unreadable messages on the event channel.',
+  );
+  for (const reason of UNATTRIBUTED_REASONS) unattributed.inc({ reason }, 0);
+  return {
+    gap: () => gaps.inc(),
+    unattributed: (reason: string) => unattributed.inc({ reason }),
+    channelDecodeError: () => channelDecodeError.inc(),
+  };
+}
