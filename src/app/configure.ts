@@ -35,6 +35,7 @@ export function configure(variables: Variables, upstreamUrl: string): ServerConf
     dataDir: variables.DATA_DIR ?? './data',
     eventsRetention: variables.EVENTS_RETENTION,
     eventsRetentionBytes: variables.EVENTS_RETENTION_BYTES,
+    arePaymentsOff: variables.PAYMENTS === 'off',
     journalMs: variables.JOURNAL_RETENTION * DAY_MS,
     pollsPerSecond: variables.UPSTREAM_POLLS_PER_SECOND,
     publicUrl: variables.PUBLIC_URL,

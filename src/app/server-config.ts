@@ -34,6 +34,8 @@ export interface ServerConfig extends GraphConfig {
   readonly dataDir: string;
   readonly eventsRetention: number;
   readonly eventsRetentionBytes?: number | undefined;
+  /** Whether this process sends no payment. */
+  readonly arePaymentsOff?: boolean;
   /** How long lines of the journal of payments are kept. */
   readonly journalMs?: number | undefined;
   /** How often in a second receipts are read again, at most, where no webhook has come. */

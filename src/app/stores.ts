@@ -5,6 +5,7 @@ import type { EventLog } from '../events/log.ts';
 import { openEventLog } from '../events/open.ts';
 import type { Money } from '../money/execute.ts';
 import type { openMoney } from '../money/open.ts';
+import type { Hold } from '../money/record.ts';
 import type { ReceiptOwner } from '../operation/services.ts';
 import { eventNames } from '../resolvers/event-names.ts';
 import { createReceiptOwner } from '../resolvers/receipt-owner.ts';
@@ -31,13 +32,14 @@ export interface Stores {
 interface StoresCondition {
   readonly events: Awaited<ReturnType<EventLog['health']>>;
   readonly paymentsAvailable: boolean;
-  readonly paymentsHeld: boolean;
+  /** Why payments are held; undefined where they are not. */
+  readonly paymentsHeld: Hold['why'] | undefined;
 }
 
 /** @param open opens what moves money. */
 export async function openStores(base: Base, open: typeof openMoney): Promise<Stores> {
   const { config, logger, metrics, restService } = base;
-  const { dataDir, journalMs, tracing } = config;
+  const { dataDir, journalMs, arePaymentsOff: isOff, tracing } = config;
   const redisUrl = config.redisUrl?.reveal();
   const receiptOwner = createReceiptOwners(base, () => auth);
   const log = await openEventLog({
@@ -51,7 +53,7 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
     logger,
   });
   const events = tracing?.log(log) ?? log;
-  const money = await open({ redisUrl, dataDir, journalMs, logger, metrics: metrics.money });
+  const money = await open({ redisUrl, dataDir, journalMs, isOff, logger, metrics: metrics.money });
   metrics.money.watch(money);
   // No payment waits for the gateway's own token behind reads.
   const tokenRest = (clientId: string, authorize: Authorize) =>
@@ -69,7 +71,7 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
     receiptOwner,
     async condition() {
       const [health, paymentsAvailable, hold] = await look();
-      return { events: health, paymentsAvailable, paymentsHeld: hold !== undefined };
+      return { events: health, paymentsAvailable, paymentsHeld: hold?.why };
     },
   };
 }

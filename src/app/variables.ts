@@ -83,6 +83,7 @@ export const variables = z.object({
   DATA_DIR: z.string().describe('a folder').optional(),
   EVENTS_RETENTION: integer(1, 100_000_000).default(100_000),
   EVENTS_RETENTION_BYTES: integer(1, Number.MAX_SAFE_INTEGER).optional(),
+  PAYMENTS: z.enum(['on', 'off']).describe('on or off').default('on'),
   JOURNAL_RETENTION: integer(31, 3_650).default(400),
   PUBLIC_URL: baseUrl.optional(),
   WEBHOOK_SECRET: list(z.string().min(1))

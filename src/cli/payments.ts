@@ -7,6 +7,7 @@ import { verifyPayments } from './payments/verify.ts';
 /** Tells whether payments are held, and lets them go on. */
 export const payments: Command = {
   help: `Usage: pasarela payments status
+       pasarela payments stop
        pasarela payments resume
        pasarela payments export [--client ID] [--from DATE] [--to DATE] [--format jsonl|csv]
        pasarela payments export --follow --state FILE [--client ID] [--from DATE] [--format jsonl|csv]
@@ -17,32 +18,36 @@ The record of payments keeps one key from paying twice. Where the gateway notice
 (a backup, a Redis that was flushed, a folder that was moved), it holds all payments: a key of the time between would pay again.
 
   status   whether payments are held, since when, and how many at least are missing from the record
-  resume   lets payments go on. Before that, compare the transactions of the time between with what callers hold
+  stop     holds all payments until resume: no payment is sent, and none sent again. Every process refuses at once those of clients that
+           have paid before, and within ten seconds those of others. PAYMENTS=off does the same for a process from its start
+  resume   lets payments go on. Where the record was put back, compare the transactions of that time with what callers hold before
 
   export   writes the journal of payments to standard output, one step of a payment a line, the oldest first. With --follow it goes
            on as lines are added, and keeps in FILE where it stands: started again, it repeats at most what was written last
   verify   follows the chain of the journal, tells the first line that does not hold, and prints an anchor: noted elsewhere, it
            finds out who has written the whole journal anew. With --file it verifies an export in JSON Lines, without the store
 
-All read REDIS_URL and DATA_DIR, as the gateway has them, and run beside it. After resume it goes on within ten seconds.
+All read REDIS_URL and DATA_DIR, as the gateway has them, and run beside it. After resume they go on within ten seconds.
 
-Exit codes: 0 payments are not held, or go on, or all lines hold; 1 they are held, a line does not hold, or the record cannot be
+Exit codes: 0 payments are not held, are stopped or go on as asked, or all lines hold; 1 they are held, a line does not hold, or the record cannot be
 reached; 2 the command line is not understood.`,
   async run(args) {
     const [what, ...rest] = args;
     if (what === 'export') return exportJournal(rest);
     if (what === 'verify') return verifyPayments(rest);
-    if (what !== 'status' && what !== 'resume') {
-      throw new UsageError('wants "status", "resume", "export" or "verify"');
+    if (what !== 'status' && what !== 'stop' && what !== 'resume') {
+      throw new UsageError('wants "status", "stop", "resume", "export" or "verify"');
     }
     refuseArguments(readArguments(rest, {}).positionals);
     return withRecords(async (records) => {
+      if (what === 'stop') await records.holdPayments();
       const hold = await records.held();
       if (hold === undefined) {
         print('Payments are not held.');
         return EXIT.done;
       }
       print(textOf(hold));
+      if (what === 'stop') return EXIT.done;
       if (what === 'status') return EXIT.wrong;
       await records.resume();
       print('They go on.');
@@ -51,7 +56,8 @@ reached; 2 the command line is not understood.`,
   },
 };
 
-const textOf = ({ since, missing }: Hold): string =>
-  `Payments have been held since ${new Date(since).toISOString()}. Missing from the record: ${
-    missing === 0 ? 'an unknown number' : `${missing} or more`
-  }.`;
+const textOf = ({ why, since, missing }: Hold): string => {
+  const held = `Payments have been held since ${new Date(since).toISOString()}`;
+  if (why !== 'put-back') return `${held}: an operator has stopped them.`;
+  return `${held}: their record was put back. Missing from it: ${missing === 0 ? 'an unknown number' : `${missing} or more`}.`;
+};

@@ -3,6 +3,7 @@ import type { Logger } from '../common/logger.ts';
 import { createMoney, type Money } from './execute.ts';
 import type { MoneyMutation } from './intent.ts';
 import { JOURNAL_RETENTION_MS } from './journal.ts';
+import { withPaymentsOff } from './payments-off.ts';
 import type { MoneyRecords } from './record.ts';
 import type { SettledBy } from './settler.ts';
 import { openSqliteRecords } from './sqlite-record.ts';
@@ -16,6 +17,8 @@ export interface MoneyOptions {
   readonly dataDir: string;
   /** How long lines of the journal are kept, in ms; {@link JOURNAL_RETENTION_MS} where it is not given. */
   readonly journalMs?: number | undefined;
+  /** Whether nothing is sent, by the configuration of this process. */
+  readonly isOff?: boolean | undefined;
   readonly logger: Logger;
   readonly metrics?: MoneyMetrics;
 }
@@ -32,8 +35,9 @@ interface MoneyMetrics {
 
 /** Money over the store that the options name. Its `stop` closes the store as well. */
 export async function openMoney(options: MoneyOptions): Promise<Money> {
-  const records = await openMoneyRecords(options);
-  const { logger, metrics } = options;
+  const opened = await openMoneyRecords(options);
+  const { logger, metrics, isOff = false } = options;
+  const records = isOff ? withPaymentsOff(opened) : opened;
   const { mismatch: onMismatch, payment: onPayment, settled: onSettled } = metrics ?? {};
   const money = createMoney({ records, logger, onMismatch, onPayment, onSettled });
   await tellOfHold(money, logger);
@@ -54,6 +58,10 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
 async function tellOfHold(money: Money, logger: Logger): Promise<void> {
   const hold = await money.held();
   if (hold === undefined) return;
+  if (hold.why === 'off') return logger.warn({}, 'PAYMENTS is off: this process sends no payment');
+  if (hold.why === 'stopped') {
+    return logger.warn({}, 'payments have been stopped: they are held until `pasarela payments resume`');
+  }
   logger.error(
     { missing: hold.missing },
     'the record of payments has been put back to an earlier state: payments are held until `pasarela payments resume`',

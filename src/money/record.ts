@@ -190,6 +190,8 @@ export interface MoneyRecords extends OpenRecords {
   isAvailable(): Promise<boolean>;
   /** Since when payments are held; undefined when they are not. Rejects when that cannot be read. */
   held(): Promise<Hold | undefined>;
+  /** Holds payments: nothing is sent, and nothing sent again, until {@link resume}. An operator has decided that. */
+  holdPayments(): Promise<void>;
   /** Lets payments go on, whatever is missing. An operator has decided that. */
   resume(): Promise<void>;
   /** Closes the store. */
@@ -197,9 +199,19 @@ export interface MoneyRecords extends OpenRecords {
 }
 
 /**
- * Payments are held: the store has been put back to an earlier state, and would let payments that it has forgotten be made again.
+ * Why payments are held.
+ *
+ * - `put-back`: the store has been put back to an earlier state, and would let payments that it has forgotten be made again.
+ *   What was sent, and is known, may be sent again.
+ * - `stopped`: an operator has stopped all payments, by a command.
+ * - `off`: likewise, by the configuration of this process.
  */
+type HoldReason = 'put-back' | 'stopped' | 'off';
+
+/** Payments are held. */
 export interface Hold {
+  /** The gravest reason: `put-back` before the others. */
+  readonly why: HoldReason;
   /** Ms since the epoch, by the clock of the store. */
   readonly since: number;
   /** How many payments at least are known to be missing; 0 where that is not known. */
@@ -221,9 +233,15 @@ export class StoreUnavailableError extends Error {
 
 /** Nothing was sent, and nothing will be until an operator says so. */
 export class PaymentsHeldError extends StoreUnavailableError {
-  constructor() {
+  readonly why: HoldReason;
+
+  constructor(why: HoldReason) {
     super('sent', undefined, true);
-    this.message = 'Payments are held: their record has been put back to an earlier state.';
+    this.message =
+      why === 'put-back'
+        ? 'Payments are held: their record has been put back to an earlier state.'
+        : 'Payments are held: an operator has stopped them.';
     this.name = 'PaymentsHeldError';
+    this.why = why;
   }
 }

@@ -2,16 +2,24 @@ import { clock } from '../common/clock.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { runScript } from '../redis/script.ts';
 import type { Hold } from './record.ts';
+import { CLIENTS } from './redis-keys.ts';
 import type { RedisMarks } from './redis-marks.ts';
 import { CHECK, RESUME } from './redis-scripts.ts';
 
 /** The clients at which it was noticed that Redis had been put back. While there is one, nobody's payments are sent. */
 const HELD = 'pasarela:money:held';
+/** Since when an operator has stopped payments, in ms since the epoch. */
+const STOPPED = 'pasarela:money:stopped';
 
 /** How many payments of a client were sent, in the slot of its records. */
 export const ledgerOf = (clientId: string): string => `pasarela:money:{${clientId}}:ledger`;
 
-/** Looks whether Redis has been put back, and keeps all processes from paying until an operator says go on. */
+/**
+ * Looks whether Redis has been put back, or an operator has stopped payments, and keeps all processes from paying until an operator says go on.
+ *
+ * That payments are stopped stands in the ledger of each client that has paid, so that no payment of theirs is sent from then on; and
+ * in a place of its own, where processes see it within their next look.
+ */
 export class RedisHolds {
   readonly #redis: RedisClient;
   readonly #marks: RedisMarks;
@@ -43,26 +51,39 @@ export class RedisHolds {
 
   /** As all processes have it now. Rejects when Redis does not answer. */
   async held(): Promise<Hold | undefined> {
-    const clients = await this.#redis.smembers(HELD);
+    const [clients, stopped] = await Promise.all([this.#redis.smembers(HELD), this.#redis.get(STOPPED)]);
     const holds = await Promise.all(clients.map((clientId) => this.#check(clientId)));
     const found = holds.filter((hold) => hold !== undefined);
-    this.#isHeld = clients.length > 0;
-    if (clients.length === 0) return undefined;
+    this.#isHeld = clients.length > 0 || stopped !== null;
+    if (clients.length === 0) {
+      return stopped === null ? undefined : { why: 'stopped', since: Number(stopped), missing: 0 };
+    }
     return {
+      why: 'put-back',
       since: Math.min(clock.now(), ...found.map(({ since }) => since)),
       missing: found.reduce((sum, { missing }) => sum + missing, 0),
     };
   }
 
+  async stop(): Promise<void> {
+    await this.#redis.set(STOPPED, clock.now(), 'NX');
+    for (const clientId of await this.#redis.smembers(CLIENTS)) {
+      await this.#redis.hset(ledgerOf(clientId), 'stopped', 1);
+    }
+    this.#isHeld = true;
+  }
+
   async resume(): Promise<void> {
-    for (const clientId of await this.#redis.smembers(HELD)) {
-      await runScript(this.#redis, RESUME, [ledgerOf(clientId)], []);
+    const [held, paying] = await Promise.all([this.#redis.smembers(HELD), this.#redis.smembers(CLIENTS)]);
+    await this.#redis.del(STOPPED);
+    for (const clientId of new Set([...held, ...paying])) {
+      await runScript(this.#redis, RESUME, [ledgerOf(clientId)], [held.includes(clientId) ? 1 : 0]);
       await this.#redis.srem(HELD, clientId);
     }
     this.#isHeld = false;
   }
 
-  async #check(clientId: string): Promise<Hold | undefined> {
+  async #check(clientId: string): Promise<Pick<Hold, 'since' | 'missing'> | undefined> {
     const { epoch, sent } = this.#marks.of(clientId);
     const reply = await runScript(this.#redis, CHECK, [ledgerOf(clientId)], [epoch, sent]);
     if (!Array.isArray(reply)) return undefined;

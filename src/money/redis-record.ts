@@ -118,7 +118,8 @@ export async function openRedisRecords(
     },
     markSent: async (name, owner, body, noted) => {
       const { clientId } = name;
-      if (holds.isHeld && (await held(holds)) !== undefined) throw new PaymentsHeldError();
+      const hold = holds.isHeld ? await held(holds) : undefined;
+      if (hold !== undefined) throw new PaymentsHeldError(hold.why);
       const { epoch, sent } = marks.of(clientId);
       const { wall, bootId, bootMs } = stampOf(clocks);
       const keys = [keyOf(name), ledgerOf(clientId)];
@@ -128,8 +129,9 @@ export async function openRedisRecords(
       if (!Array.isArray(reply)) return false;
       if (reply[0] === 'held') {
         await holds.found(clientId).catch(() => {});
-        throw new PaymentsHeldError();
+        throw new PaymentsHeldError('put-back');
       }
+      if (reply[0] === 'stopped') throw new PaymentsHeldError('stopped');
       marks.note(clientId, { epoch: Number(reply[1]), sent: Number(reply[2]) });
       return true;
     },
@@ -171,6 +173,10 @@ export async function openRedisRecords(
         () => false,
       ),
     held: () => held(holds),
+    holdPayments: () =>
+      holds.stop().catch((cause: unknown) => {
+        throw unavailable('hold', cause);
+      }),
     resume: () =>
       holds.resume().catch((cause: unknown) => {
         throw unavailable('resume', cause);

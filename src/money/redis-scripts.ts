@@ -76,7 +76,7 @@ export const COMPARE = `
  * KEYS: record, ledger. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
  * letter and rest of its line, then what is noted besides: the upstream's key and the original, empty where there is none.
  * Returns the epoch and the count with this payment; 0 when the record is not the owner's; `held`, since when, and how many
- * payments are missing.
+ * payments are missing; `stopped`.
  */
 export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
   local state, owner, line = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'line'))
@@ -84,6 +84,7 @@ export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
   local ledger, knownEpoch, known = KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5])
   ${COMPARE}
   if held then return {'held', tostring(held), tostring(missing)} end
+  if redis.call('HEXISTS', ledger, 'stopped') == 1 then return {'stopped'} end
   if state ~= 'sent' then
     sent = redis.call('HINCRBY', ledger, 'sent', 1)
     journal(ARGV[9] .. (line or (':' .. hash)) .. ARGV[10])
@@ -103,10 +104,10 @@ export const CHECK = script(`${NOW}
   ${COMPARE}
   if held then return {tostring(held), tostring(missing)} end`);
 
-/** KEYS: ledger. Lets the payments of a client go on. */
+/** KEYS: ledger. ARGV: whether it was put back, so that an epoch begins. Lets the payments of a client go on. */
 export const RESUME = script(`
-  redis.call('HDEL', KEYS[1], 'held', 'missing')
-  redis.call('HINCRBY', KEYS[1], 'epoch', 1)`);
+  redis.call('HDEL', KEYS[1], 'held', 'missing', 'stopped')
+  if ARGV[1] == '1' then redis.call('HINCRBY', KEYS[1], 'epoch', 1) end`);
 
 /** KEYS: record. ARGV: owner, lease in ms. */
 export const RENEW = script(`${NOW}

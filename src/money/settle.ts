@@ -2,6 +2,7 @@ import { type Attempt, GivenUpError, type UpstreamAnswer, verdictOf } from '../c
 import { backoff, RETRY_WINDOW_MS } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls } from './call.ts';
 import { type Comparison, outcomeOf, type Reading, type UnknownReason } from './outcome.ts';
+import { isStopped } from './payments-off.ts';
 import { type Sent, type StoredAnswer, StoreUnavailableError } from './record.ts';
 import { type Dispatch, forGood, NOTHING_MORE, unknown } from './unknown-result.ts';
 
@@ -86,6 +87,10 @@ async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<Money
   let brief = 0;
   for (let repeat = 0; ; repeat += 1) {
     const number = repeat + (fresh ? 1 : 2);
+    if (number > 1 && (await isStopped(call.records))) {
+      const open = unknown(call, sent, {});
+      return closed ? forGood(open) : open;
+    }
     // Nothing hangs on the number, so that nothing waits for it.
     if (number > 1) void call.records.sentAgain(call.name, order.requestId).catch(() => undefined);
     const happened = await send(call, sent.body, number);

@@ -3,6 +3,7 @@ import type { Ambient } from './ambient.ts';
 import { backoff, RETRY_WINDOW_MS } from './backoff.ts';
 import type { OpenPayment } from './open-records.ts';
 import { outcomeOf, type Reading } from './outcome.ts';
+import { isStopped } from './payments-off.ts';
 import type { Persistence } from './persist.ts';
 import type { MoneyRecords, StoredAnswer } from './record.ts';
 
@@ -92,7 +93,11 @@ async function repeat(
   calls: SettlingCalls,
   parts: SettlingParts,
 ): Promise<SettlingResult> {
-  const { records } = parts;
+  const { records, ambient } = parts;
+  if (await isStopped(records)) {
+    await records.putOff(payment.name, owner, repeatPause(payment, 'no-answer', ambient), 'no-answer');
+    return 'open';
+  }
   const attempt = await calls.repeat(payment, key);
   if (attempt.kind === 'answered' || attempt.error.dispatched) {
     // Nothing hangs on the number, so that nothing waits for it.
@@ -114,7 +119,7 @@ async function repeat(
   const reason = outcome.kind === 'unknown' ? outcome.reason : 'NO_ANSWER';
   const seen =
     reason === 'STILL_PROCESSING' ? 'still-processing' : reason === 'NO_ANSWER' ? 'no-answer' : 'mismatch';
-  await records.putOff(payment.name, owner, repeatPause(payment, seen, parts.ambient), seen);
+  await records.putOff(payment.name, owner, repeatPause(payment, seen, ambient), seen);
   return isAway(attempt) ? 'away' : 'open';
 }
 

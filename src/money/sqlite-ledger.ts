@@ -37,6 +37,9 @@ export class SqliteLedger {
       CREATE TABLE IF NOT EXISTS ledger (
         epoch INTEGER NOT NULL, sent INTEGER NOT NULL, file TEXT NOT NULL, held_since INTEGER, missing INTEGER
       ) STRICT`);
+    const known = db.prepare("SELECT name FROM pragma_table_info('ledger')").all();
+    if (!known.some(({ name }) => name === 'stopped_since'))
+      db.exec('ALTER TABLE ledger ADD COLUMN stopped_since INTEGER');
     const file = this.#file();
     db.prepare(
       'INSERT INTO ledger (rowid, epoch, sent, file) VALUES (1, 0, 0, ?) ON CONFLICT DO NOTHING',
@@ -57,8 +60,9 @@ export class SqliteLedger {
   }
 
   held(): Hold | undefined {
-    const { held_since: since, missing } = this.#row();
-    return since === null ? undefined : { since: Number(since), missing: Number(missing) };
+    const { held_since: since, missing, stopped_since: stopped } = this.#row();
+    if (since !== null) return { why: 'put-back', since: Number(since), missing: Number(missing) };
+    return stopped === null ? undefined : { why: 'stopped', since: Number(stopped), missing: 0 };
   }
 
   /** Counts a payment, within the transaction that records its sending. To be followed by {@link tell}. */
@@ -85,9 +89,16 @@ export class SqliteLedger {
     this.#mark = mark;
   }
 
+  /** An operator stops payments, until {@link resume}. @param now ms since the epoch */
+  stop(now: number): void {
+    this.#db.prepare('UPDATE ledger SET stopped_since = coalesce(stopped_since, ?)').run(now);
+  }
+
   /** Begins an epoch. To be called within a transaction, and followed by {@link tell}. */
   resume(): Mark {
-    this.#db.prepare('UPDATE ledger SET epoch = epoch + 1, held_since = NULL, missing = NULL').run();
+    this.#db
+      .prepare('UPDATE ledger SET epoch = epoch + 1, held_since = NULL, missing = NULL, stopped_since = NULL')
+      .run();
     const row = this.#row();
     return { epoch: Number(row['epoch']), sent: Number(row['sent']) };
   }

@@ -15,7 +15,7 @@ import {
   retriedLine,
   sentLine,
 } from './journal.ts';
-import { ageOf, type Clocks, stampOf, systemBootClock } from './lived-time.ts';
+import { type Clocks, stampOf, systemBootClock } from './lived-time.ts';
 import { FIRST_DUE_MS } from './open-records.ts';
 import {
   type Claim,
@@ -23,7 +23,6 @@ import {
   type MoneyRecords,
   PaymentsHeldError,
   RETENTION_MS,
-  type Sent,
   StoreUnavailableError,
 } from './record.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
@@ -31,15 +30,13 @@ import { SqliteLedger } from './sqlite-ledger.ts';
 import { SqliteOpen } from './sqlite-open.ts';
 import { SqlitePayments, storedAnswer } from './sqlite-payments.ts';
 import { makeTables } from './sqlite-schema.ts';
+import { sending } from './sqlite-sending.ts';
 
 /** How long a step waits for another process that is writing, in ms. The wait blocks this process. */
 const BUSY_TIMEOUT_MS = 500;
 
 /** As much as a request, its answer and their lines in the journal take, in bytes, with room to spare. */
 const PROBE_BYTES = 32 * 1024;
-
-/** A clock that shows less than when a request was sent, by more than this, in ms, has been set back: nothing tells how long ago that was. */
-const SET_BACK_MS = 10 * 60 * 1000;
 
 /**
  * The record in one file of SQLite, for the processes of one machine. Every step is one transaction that is on disk when
@@ -213,7 +210,8 @@ export function openSqliteRecords(
     claim: (name, wanted) => step('claim', () => claim(name, wanted)),
     markSent: async ({ clientId, hash }, owner, body, noted = NOTHING_NOTED) => {
       const mark = await step('sent', () => {
-        if (ledger.held() !== undefined) throw new PaymentsHeldError();
+        const hold = ledger.held();
+        if (hold !== undefined) throw new PaymentsHeldError(hold.why);
         const sentClock = clock.now();
         const expiresAt = sentClock + RETENTION_MS;
         const kept = { body, ...noted, ...stampOf(clocks), sentClock, dueAt: sentClock + FIRST_DUE_MS };
@@ -277,6 +275,7 @@ export function openSqliteRecords(
         () => false,
       ),
     held: () => step('held', () => ledger.held()),
+    holdPayments: () => step('hold', () => ledger.stop(clocks.now())),
     resume: async () => ledger.tell(await step('resume', () => ledger.resume())),
     stop: async () => {
       if (db.isOpen) db.close();
@@ -288,17 +287,3 @@ const NOTHING_NOTED = { upstreamKey: null, original: null };
 
 /** A lease that is over is so for every process at once: their views of the running clock differ by up to a second. */
 const leaseEnd = (at: number, leaseMs: number): number => (leaseMs > 0 ? at + leaseMs : 0);
-
-/**
- * When a request was sent, and how long ago that is at most.
- *
- * @param at by the running clock
- */
-function sending(row: Record<string, unknown>, clocks: Clocks, at: number): Pick<Sent, 'sentAt' | 'ageMs'> {
-  const sentAt = Number(row['sent_at']);
-  if (clocks.now() < sentAt - SET_BACK_MS) return { sentAt, ageMs: RETENTION_MS };
-  const stamp = { wall: sentAt, bootId: String(row['boot_id']), bootMs: Number(row['boot_ms']) };
-  // Null in a file of an earlier schema.
-  const sentClock = row['sent_clock'] ?? at;
-  return { sentAt, ageMs: Math.max(ageOf(stamp, clocks), at - Number(sentClock)) };
-}

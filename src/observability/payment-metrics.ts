@@ -52,7 +52,7 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
   let watched: WatchedMoney | undefined;
   new Gauge({
     name: 'pasarela_payments_held',
-    help: '1 while payments are held, as their record was put back to an earlier state.',
+    help: '1 while payments are held, as their record was put back to an earlier state or an operator has stopped them.',
     registers,
     async collect() {
       this.set((await watched?.held()) === undefined ? 0 : 1);

@@ -56,6 +56,12 @@ export class PaymentRecordError extends PublicError {
   readonly code = 'STORE_UNAVAILABLE';
 }
 
+/** An operator has stopped all payments. Nothing was sent: the same input with the same key may be tried again later. */
+export class PaymentsStoppedError extends PublicError {
+  override readonly name = 'PaymentsStoppedError';
+  readonly code = 'PAYMENTS_STOPPED';
+}
+
 /** A field of the bootstrap is asked for without the caller's own `x-api-key`. */
 export class ApiKeyRequiredError extends PublicError {
   override readonly name = 'ApiKeyRequiredError';

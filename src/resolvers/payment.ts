@@ -13,7 +13,14 @@ import {
   sendPennyValidation,
   type Transaction,
 } from '../upstream/transactions.ts';
-import { ConflictError, OutcomeUnknown, PaymentRecordError, PreconditionError, UserError } from './errors.ts';
+import {
+  ConflictError,
+  OutcomeUnknown,
+  PaymentRecordError,
+  PaymentsStoppedError,
+  PreconditionError,
+  UserError,
+} from './errors.ts';
 import { compare } from './payment-answer.ts';
 import {
   type Payment,
@@ -161,6 +168,12 @@ export async function execute(
 
 function recordUnreachable(error: unknown): never {
   if (!(error instanceof StoreUnavailableError)) throw error;
+  if (error instanceof PaymentsHeldError && error.why !== 'put-back') {
+    throw new PaymentsStoppedError(
+      'Payments have been stopped by the operator of this service. Nothing was sent. Try again later with the same key.',
+      { cause: error },
+    );
+  }
   if (error instanceof PaymentsHeldError) {
     throw new PaymentRecordError(
       'Payments are held, as their record has been put back to an earlier state. Nothing was sent. Try again with the same key when the operator has let them go on.',

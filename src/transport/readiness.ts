@@ -1,3 +1,10 @@
+/** What the operator is told of held payments. */
+const HELD = {
+  'put-back': 'Payments are held: their record has been put back to an earlier state.',
+  stopped: 'Payments are held: an operator has stopped them.',
+  off: 'Payments are held: PAYMENTS is off.',
+} as const;
+
 /** What readiness depends on. */
 export interface Condition {
   readonly draining: boolean;
@@ -7,8 +14,8 @@ export interface Condition {
   readonly eventsAvailable: boolean;
   /** Whether the record of payments can be kept. */
   readonly paymentsAvailable: boolean;
-  /** Whether payments are held until an operator lets them go on. */
-  readonly paymentsHeld: boolean;
+  /** Why payments are held until an operator lets them go on; undefined where they are not. */
+  readonly paymentsHeld: keyof typeof HELD | undefined;
   readonly upstreamAvailable: boolean;
   /** Events waiting for the log to come back. */
   readonly spooled: number;
@@ -29,23 +36,24 @@ export function readiness(condition: Condition): {
   readonly status: 200 | 503;
   readonly body: { readonly status: string; readonly degraded?: readonly string[] };
 } {
-  const { draining, writable, spooled, unreadableSpools, reasons = [], risks = [] } = condition;
+  const { draining, writable, spooled, unreadableSpools, paymentsHeld, reasons = [], risks = [] } = condition;
   if (draining || !writable) {
     return { status: 503, body: { status: draining ? 'draining' : 'unready' } };
   }
   const degraded = [
     ...(condition.eventsAvailable ? [] : ['events']),
     ...(unreadableSpools.length === 0 ? [] : ['spool']),
-    ...(condition.paymentsAvailable && !condition.paymentsHeld ? [] : ['payments']),
+    ...(condition.paymentsAvailable && paymentsHeld === undefined ? [] : ['payments']),
     ...(risks.length === 0 ? [] : ['redis']),
     ...(condition.upstreamAvailable ? [] : ['upstream']),
   ];
-  const told = [...reasons, ...risks];
+  const held = paymentsHeld === undefined ? [] : [HELD[paymentsHeld]];
+  const told = [...reasons, ...risks, ...held];
   const body = {
     status: degraded.length > 0 ? 'degraded' : 'ready',
     degraded,
     spooled,
-    ...(condition.paymentsHeld && { paymentsHeld: true }),
+    ...(paymentsHeld !== undefined && { paymentsHeld: true }),
     ...(told.length > 0 && { reasons: told }),
     ...(unreadableSpools.length > 0 && { unreadableSpools }),
   };

@@ -6,7 +6,7 @@ const WELL: Condition = {
   writable: true,
   eventsAvailable: true,
   paymentsAvailable: true,
-  paymentsHeld: false,
+  paymentsHeld: undefined,
   upstreamAvailable: true,
   spooled: 0,
   unreadableSpools: [],

@@ -136,8 +136,8 @@ export async function lookAtPort({ HOST, PORT }: Variables): Promise<readonly Fi
       const away = degraded.filter((part) => !isTold(part));
       if (paymentsHeld) {
         found.failure(
-          `the gateway at ${url} holds all payments: their record has been put back to an earlier state`,
-          'Compare the transactions since with what callers hold, then run `pasarela payments resume`: docs/operations.md.',
+          `the gateway at ${url} holds all payments: their record has been put back to an earlier state, or an operator has stopped them`,
+          'Run `pasarela payments status`. Where the record was put back, compare the transactions since with what callers hold, then run `pasarela payments resume`: docs/operations.md.',
         );
       }
       if (away.length > 0) {

@@ -1,0 +1,117 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '#sandbox';
+import { Secret } from '../../src/common/secret.ts';
+import { pasarela } from '../cli/run.ts';
+import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { until } from '../helpers/until.ts';
+import {
+  documentOf,
+  inject,
+  MUTATIONS,
+  movementsOf,
+  type Payable,
+  payable,
+  requestsOf,
+} from '../scenarios/faults/payments.ts';
+
+let cleanup: AsyncDisposableStack;
+let sandbox: Sandbox;
+beforeEach(async () => {
+  cleanup = new AsyncDisposableStack();
+  sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  cleanup.defer(() => sandbox.stop());
+});
+afterEach(() => cleanup.disposeAsync());
+
+const newFolder = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-stopped-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
+  return join(folder, 'data');
+};
+const pay = async ({ query }: RunningGateway, { mutation, input }: Payable) => {
+  const { data, errors } = await query(documentOf(mutation), { input });
+  return data?.result?.__typename ?? errors?.[0];
+};
+const done = ({ mutation }: Payable): string => `${mutation[0]?.toUpperCase()}${mutation.slice(1)}Success`;
+const readyz = async ({ url }: RunningGateway) => (await fetch(`${url}/readyz`)).json();
+const STOPPED = {
+  message: expect.stringContaining('stopped by the operator'),
+  extensions: { code: 'PAYMENTS_STOPPED' },
+};
+const MONEY_OUT = 'POST /v1/transactions/money_out';
+
+it.each(['node:sqlite', 'Redis'])(
+  'stops all payments of every process at once, and lets them go on, over %s',
+  { timeout: 120_000 },
+  async (kind) => {
+    const redis = kind === 'Redis' ? await startRedis() : undefined;
+    if (redis !== undefined) cleanup.defer(() => redis.stop());
+    const redisUrl = redis && new Secret(redis.url);
+    const dataDir = await newFolder();
+    const start = async (dataDir: string) => {
+      const config = { dataDir, redisUrl, operationTimeoutMs: 3_000 };
+      const gateway = await startGateway({ sandbox, webhooks: false, config });
+      cleanup.defer(() => gateway.stop());
+      return gateway;
+    };
+    const one = await start(dataDir);
+    const gateways = redis === undefined ? [one] : [one, await start(await newFolder())];
+    const environment = {
+      ...{ DATA_DIR: dataDir, UPSTREAM_URL: sandbox.url, WEBHOOK_SECRET: 'a secret that is long enough' },
+      ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
+    };
+    const run = (what: string) => pasarela(['payments', what], environment);
+    const old = await Promise.all(MUTATIONS.map((one) => payable(sandbox, one, `old ${one}`)));
+    for (const payment of old) expect(await pay(one, payment)).toBe(done(payment));
+
+    for (const time of ['first', 'second']) {
+      const lost = await payable(sandbox, 'createMoneyOut', `lost ${time}`);
+      await inject(sandbox, { method: 'POST', path: lost.path }, { status: 503 });
+      expect(await pay(one, lost)).toBe('OutcomeUnknown');
+      await fetch(`${sandbox.url}/sandbox/faults`, { method: 'DELETE' });
+
+      expect(await run('stop')).toMatchObject({ code: 0, stdout: expect.stringContaining('operator') });
+      const sent = await requestsOf(sandbox, MONEY_OUT);
+      for (const [index, gateway] of gateways.entries()) {
+        for (const mutation of MUTATIONS) {
+          const payment = await payable(sandbox, mutation, `${time} ${index} ${mutation}`);
+          expect(await pay(gateway, payment)).toMatchObject(STOPPED);
+          expect(await movementsOf(sandbox, payment.tag)).toHaveLength(0);
+        }
+        // What is known is told, and what is not is not sent again.
+        for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
+        expect(await pay(gateway, lost)).toBe('OutcomeUnknown');
+        await until(async () => (await readyz(gateway)).paymentsHeld === true);
+        expect((await readyz(gateway)).reasons).toContain('Payments are held: an operator has stopped them.');
+      }
+      expect(await requestsOf(sandbox, MONEY_OUT)).toBe(sent);
+      expect(await run('status')).toMatchObject({ code: 1 });
+      expect(await run('resume')).toMatchObject({ code: 0 });
+      for (const gateway of gateways) expect(await pay(gateway, lost)).toBe('CreateMoneyOutSuccess');
+      expect(await movementsOf(sandbox, lost.tag)).toHaveLength(1);
+      expect(await run('status')).toMatchObject({ code: 0 });
+    }
+  },
+);
+
+it('sends nothing from the start where PAYMENTS is off, and goes on where it is on', async () => {
+  const dataDir = await newFolder();
+  const payment = await payable(sandbox, 'createInternalTransaction', 'off, then on');
+  const start = (arePaymentsOff: boolean) =>
+    startGateway({ sandbox, webhooks: false, config: { dataDir, arePaymentsOff } });
+  const off = await start(true);
+  expect(await pay(off, payment)).toMatchObject(STOPPED);
+  expect(await readyz(off)).toMatchObject({
+    ...{ status: 'degraded', paymentsHeld: true, reasons: ['Payments are held: PAYMENTS is off.'] },
+  });
+  expect(off.log.join('\n')).toContain('PAYMENTS is off');
+  await off.stop();
+  expect(await movementsOf(sandbox, payment.tag)).toHaveLength(0);
+  const on = await start(false);
+  expect(await pay(on, payment)).toBe(done(payment));
+  await on.stop();
+});
