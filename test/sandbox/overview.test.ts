@@ -64,6 +64,41 @@ test('a credit shows its states, its movements, and each attempt of its webhook 
   }
 });
 
+test('a payment names the calls that made and read it; its message goes to a handler of one’s own and decides nothing there', async () => {
+  await using box = await openSandbox();
+  await using receiver = await openReceiver({ status: 503 });
+  await using handler = await openReceiver({ status: 418, body: { mine: true } });
+  await box.register('CEP', receiver.url);
+  const id = await validate(box);
+  await box.get(box.of(`/transactions/${id}`));
+  await box.post('/sandbox/faults', { fault: 'reset-after-commit', times: 1 });
+  await expect(box.get(box.of(`/transactions/${id}`))).rejects.toThrow();
+  await box.step(0);
+  const read = await box.get(`/sandbox/transactions/${id}`);
+  const { calls, deliveries } = read.as(
+    z.object({
+      calls: z.array(z.object({ method: z.string(), path: z.string(), status: z.number().nullable() })),
+      deliveries: z.array(z.object({ id: z.string() })),
+    }),
+  );
+  expect(calls.map(({ method, status }) => [method, status])).toEqual([
+    ['POST', 200],
+    ['GET', 200],
+    ['GET', null],
+  ]);
+  const path = `/sandbox/deliveries/${at(deliveries, 0).id}/send`;
+  const sent = await box.post(path, { url: handler.url });
+  expect(sent.as(z.object({ status: z.number(), body: z.string() }))).toEqual({
+    status: 418,
+    body: '{"mine":true}',
+  });
+  expect(handler.received[0]?.text).toBe(receiver.received[0]?.text);
+  expect((await open(box, id)).deliveries).toMatchObject([{ state: 'PENDING' }]);
+  for (const url of ['http://198.51.100.1/hook', 'http://127.0.0.1:1/hook', 'file:///etc/passwd']) {
+    expectRefusal(await box.post(path, { url }), { status: 400 });
+  }
+});
+
 describe('a receipt on the way', () => {
   test.each([
     ['now', 0, 'COMPLETED', 'EMPAQUES DEL BAJÍO SA DE CV'],

@@ -1,5 +1,5 @@
 import { act, ask } from './api.js';
-import { button, h } from './dom.js';
+import { button, h, labelled } from './dom.js';
 import { RECEIPTS } from './payments.js';
 import { badge, nameOf } from './states.js';
 import { pesos, spanOf, t, timeOf } from './words.js';
@@ -80,8 +80,25 @@ function actions({ transaction: { id, subCategory, transactionStatus, amount }, 
 }
 
 /** @param {Detail} detail @returns {Step[]} */
-function stepsOf({ trail, movements, deliveries }) {
+function stepsOf({ trail, movements, calls, deliveries }) {
   return [
+    ...calls.map(({ at, method, path, status }, index) => ({
+      at,
+      key: `call-${index}`,
+      kind: 'call',
+      label: h(
+        'span',
+        {},
+        'REST ',
+        h('code', {}, `${method} ${path.replace(/^\/v1\/clients\/[^/]+/, '…')}`),
+        ' ',
+        h(
+          'span',
+          { class: status === null || status >= 400 ? 'badge bad' : 'badge good' },
+          status === null ? t('no answer') : String(status),
+        ),
+      ),
+    })),
     ...trail.map(({ at, of, status }, index) => ({
       at,
       key: `trail-${index}`,
@@ -128,16 +145,46 @@ function attemptsOf({ id, webhookType, url, body, attempts, state }) {
         h('p', {}, 'POST ', h('code', {}, url)),
         h('pre', { tabindex: 0 }, JSON.stringify(body, null, 2)),
         reply !== null && reply !== '' && h('p', {}, t('Answer'), ': ', h('code', {}, reply)),
-        button(t('Send again'), () =>
-          act(async () => {
-            const sent = await ask('POST', `/sandbox/deliveries/${id}/resend`, {});
-            const last = sent.attempts.at(-1);
-            return t('Sent again. The answer: {answer}.', { answer: last?.status ?? last?.error ?? '?' });
-          }),
-        ),
+        sendForm(id),
       ),
     };
   });
+}
+
+/** Where people's own handlers often listen. */
+const HANDLER = 'http://127.0.0.1:3000/webhooks';
+const HANDLER_KEY = 'pasarela:handler';
+
+/** Sends a message again: to where its webhook points, or to a handler of one's own. @param {string} id */
+function sendForm(id) {
+  const url = h('input', {
+    type: 'url',
+    required: true,
+    value: localStorage.getItem(HANDLER_KEY) ?? HANDLER,
+  });
+  return h(
+    'form',
+    {
+      class: 'send',
+      submit: (event) => {
+        event.preventDefault();
+        localStorage.setItem(HANDLER_KEY, url.value);
+        void act(async () => {
+          const { status } = await ask('POST', `/sandbox/deliveries/${id}/send`, { url: url.value });
+          return t('Your handler answered with {status}.', { status });
+        });
+      },
+    },
+    button(t('Send again'), () =>
+      act(async () => {
+        const sent = await ask('POST', `/sandbox/deliveries/${id}/resend`, {});
+        const last = sent.attempts.at(-1);
+        return t('Sent again. The answer: {answer}.', { answer: last?.status ?? last?.error ?? '?' });
+      }),
+    ),
+    labelled(t('or to your own handler'), url),
+    h('button', {}, t('Send there')),
+  );
 }
 
 /**

@@ -135,4 +135,7 @@ export const SPANISH = {
   '{amount} is on its way by SPEI.': '{amount} van en camino por SPEI.',
   '{amount} moved between the two accounts.': '{amount} pasaron de una cuenta a la otra.',
   '{amount} was sent back to the payer.': '{amount} se devolvieron al ordenante.',
+  'Your handler answered with {status}.': 'Tu receptor respondió {status}.',
+  'or to your own handler': 'o a tu propio receptor',
+  'Send there': 'Enviar ahí',
 };

@@ -1,5 +1,6 @@
 import { Hono } from 'hono/tiny';
 import { authenticate } from './auth.ts';
+import { recordCalls } from './calls.ts';
 import type { Control } from './control.ts';
 import { controlRoutes } from './control-routes.ts';
 import { ApiError, errorResponse, notFound } from './errors.ts';
@@ -43,6 +44,7 @@ export function buildApp(world: World, control: Control, hosts: readonly string[
   app.use(
     '/v1/*',
     countRequests(control.counts),
+    recordCalls(world.calls, world.clock),
     magicAnswers,
     injectFaults(control.faults),
     authenticate(world),

@@ -14,6 +14,8 @@ export const loss = z.strictObject({
 export const step = z.strictObject({ advanceSeconds: z.number().min(0).max(3.2e9) });
 
 const running = z.strictObject({ speed: z.number().min(0).max(100_000) });
+/** Where a message goes that somebody wants in a handler of their own. */
+const handler = z.strictObject({ url: z.url({ protocol: /^https?$/ }) });
 const outage = z.strictObject({ down: z.boolean() });
 
 /** The control of the sandbox, for people and tests: no credentials, no faults (docs/sandbox.md). */
@@ -86,6 +88,11 @@ export function controlRoutes(app: App, { deliveries }: World, control: Control)
 
   app.get('/sandbox/deliveries', (c) => c.json({ deliveries: control.deliveries() }));
   app.post('/sandbox/deliveries/:id/resend', async (c) => c.json(await control.resend(pathId(c, 'id'))));
+
+  app.post('/sandbox/deliveries/:id/send', async (c) => {
+    const { url } = await readBody(c, handler);
+    return c.json(await control.sendTo(url, pathId(c, 'id')));
+  });
 
   app.get('/sandbox/requests', (c) => c.json(control.requests()));
   app.delete('/sandbox/requests', (c) => {

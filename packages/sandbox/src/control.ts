@@ -227,6 +227,20 @@ export class Control {
     return viewDelivery(delivery);
   }
 
+  /**
+   * Sends a webhook's message to a handler of one's own, once.
+   *
+   * @throws ApiError 404; 400 where no answer came, or webhooks may not go there.
+   */
+  async sendTo(url: string, id: string): Promise<{ status: number; body: string }> {
+    const { deliveries } = this.#world;
+    const delivery = deliveries.get(id);
+    if (delivery === undefined) throw notFound('delivery_not_found');
+    return deliveries.sendTo(url, delivery).catch((error: unknown) => {
+      throw dataError(error instanceof Error ? error.message || error.name : String(error));
+    });
+  }
+
   requests(): RequestsView {
     return { total: this.counts.total(), counts: this.counts.byRoute() };
   }

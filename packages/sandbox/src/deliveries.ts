@@ -130,6 +130,16 @@ export class Deliveries {
     await this.#attempt(delivery);
   }
 
+  /**
+   * Sends the same bytes to another address, once. It is no attempt of the delivery: its answer decides nothing.
+   *
+   * @throws where no answer came, or webhooks may not go there.
+   */
+  async sendTo(url: string, delivery: Delivery): Promise<{ status: number; body: string }> {
+    const reply = await this.#post(delivery, url);
+    return { status: reply.status, body: reply.body.slice(0, SHOWN_CHARACTERS) };
+  }
+
   /** Ends what is under way. */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -198,15 +208,15 @@ export class Deliveries {
     message.onAnswer?.(attempt.status, answered);
   }
 
-  async #post({ webhook, payload }: Delivery): Promise<{ status: number; body: string }> {
+  async #post({ webhook, payload }: Delivery, url = webhook.url): Promise<{ status: number; body: string }> {
     if (this.#isDown) throw new Error('connect ECONNREFUSED');
     // An address is never looked up, and it may have been registered under other rules.
-    const { hostname } = new URL(webhook.url);
+    const { hostname } = new URL(url);
     if (!isWebhookHost(hostname, this.#webhookHosts)) throw refusedHost(hostname);
     const { header, prefix } = this.#choices.deliveryToken;
     this.#agent ??= this.#openAgent();
     const agent = await this.#agent;
-    const { origin, pathname, search } = new URL(webhook.url);
+    const { origin, pathname, search } = new URL(url);
     const reply = await agent.request({
       origin,
       path: pathname + search,

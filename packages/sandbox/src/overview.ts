@@ -54,6 +54,8 @@ export interface TransactionDetailView {
   transaction: RestTransaction;
   trail: { at: string; of: Step['of']; status: string }[];
   movements: { at: string; from: string; to: string; amount: string }[];
+  /** The requests that made, read or refunded it; the status is null where no answer came. */
+  calls: { at: string; method: string; path: string; status: number | null }[];
   deliveries: DeliveryView[];
   receipt: { status: Cep['status']; url: string; beneficiaryName: string | null } | null;
 }
@@ -97,7 +99,7 @@ function viewLine(world: World, transaction: Transaction, sent: readonly Deliver
 }
 
 export function viewTransactionDetail(world: World, transaction: Transaction): TransactionDetailView {
-  const { ledger, deliveries } = world;
+  const { ledger, deliveries, calls } = world;
   const { cep } = transaction;
   return {
     transaction: viewTransaction(world, transaction),
@@ -110,6 +112,12 @@ export function viewTransactionDetail(world: World, transaction: Transaction): T
         to,
         amount: formatCents(amount),
       })),
+    calls: calls.of(transaction.id).map(({ at, method, path, status }) => ({
+      at: formatTimestamp(at, 'iso'),
+      method,
+      path,
+      status: status ?? null,
+    })),
     deliveries: deliveries
       .all()
       .filter(({ message }) => message.transactionId === transaction.id)

@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import { createRequire } from 'node:module';
 import { ambient } from './ambient.ts';
 import { buildApp } from './app.ts';
+import { Calls } from './calls.ts';
 import { type Choices, defaultChoices } from './choices.ts';
 import { ClabeIssuer } from './clabe.ts';
 import { Clock } from './clock.ts';
@@ -152,6 +153,7 @@ function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): W
     state,
     ledger: new Ledger(),
     pending: new Pending(),
+    calls: new Calls(),
     deliveries: new Deliveries(choices, clock, ids, state, webhookHosts),
     webhookHosts,
     logger,

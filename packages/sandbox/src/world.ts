@@ -1,3 +1,4 @@
+import type { Calls } from './calls.ts';
 import type { Choices } from './choices.ts';
 import type { ClabeIssuer } from './clabe.ts';
 import type { Clock } from './clock.ts';
@@ -18,6 +19,7 @@ export interface World {
   readonly ledger: Ledger;
   readonly pending: Pending;
   readonly deliveries: Deliveries;
+  readonly calls: Calls;
   /** Hosts that webhooks may be delivered to, besides those of loopback. */
   readonly webhookHosts: readonly string[];
   readonly logger: Logger;
