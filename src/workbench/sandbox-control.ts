@@ -2,16 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { clock } from '../common/clock.ts';
 import { type IsOwnHost, isOwnPage } from './same-origin.ts';
 
-/** What the page may ask of the sandbox's control, and nothing else of it. */
+/** What the page may ask of the sandbox's control, and nothing else of it. An id is a UUID. */
 const ALLOWED: ReadonlySet<string> = new Set([
   'GET /sandbox',
+  'GET /sandbox/transactions/{id}',
+  'POST /sandbox/deliveries/{id}/send',
   'POST /sandbox/spei-credits',
   'POST /sandbox/refunds',
+  'GET /sandbox/faults',
   'POST /sandbox/faults',
   'DELETE /sandbox/faults',
   'GET /sandbox/clock',
   'POST /sandbox/clock',
 ]);
+
+const UUID = /(?<=\/)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\/|$)/i;
 
 const MAX_BODY_BYTES = 16 * 1024;
 /** Stepping the clock waits for everything that falls due on the way, webhooks included. */
@@ -44,7 +49,7 @@ export async function controlSandbox(
       'The sandbox is for this machine: open the page at a loopback address, or name the host in SANDBOX_HOSTS.',
     );
   }
-  if (!ALLOWED.has(`${method} ${path}`)) return refuse(response, 404, 'The page does not use this.');
+  if (!ALLOWED.has(`${method} ${path.replace(UUID, '{id}')}`)) return refuse(response, 404, 'The page does not use this.');
   if (method === 'POST' && !/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
     return refuse(response, 415, 'The body must be application/json.');
   }

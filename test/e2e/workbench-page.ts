@@ -66,6 +66,9 @@ export async function deed(page: Page, button: string): Promise<string> {
   const said = page.locator('.wb-said');
   const before = await said.innerText();
   await page.locator('.wb-sandbox').getByRole('button', { name: button, exact: true }).click();
-  await page.waitForFunction((text) => document.querySelector('.wb-said')?.textContent !== text, before);
+  await page.waitForFunction(
+    (text) => ![text, ''].includes(document.querySelector('.wb-said')?.textContent ?? ''),
+    before,
+  );
   return said.innerText();
 }

@@ -45,9 +45,11 @@ it('the page asks for a token, keeps it for the session alone, and says that int
   expect(await page.locator('.wb-notice').innerText()).toContain('INTROSPECTION=true');
 
   await page.getByLabel('Access token').fill('no.such.token');
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await play(page);
-  await page.getByText('The gateway does not accept this token.').waitFor();
+  for (const _twice of [1, 2]) {
+    // Said before anything is tried with it.
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('The gateway does not accept this token.').waitFor();
+  }
 
   await page.getByLabel('Access token').fill(service.accessToken);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -66,6 +68,31 @@ it('the page asks for a token, keeps it for the session alone, and says that int
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
   expect(one.failures).toEqual([]);
   expect(one.foreign).toEqual([]);
+});
+
+it('a token that is no longer accepted leads to the form, and the stream goes on with the next', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true', INTROSPECTION: 'true' });
+  await using one = await visit(browser, `${gateway.url}/graphql`);
+  const { page } = one;
+  const signIn = async () => {
+    await page.getByLabel('Access token').fill(service.accessToken);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Access token').waitFor({ state: 'detached' });
+  };
+  await signIn();
+  // As one that was good and has ended: the page holds what the gateway refuses.
+  await page.evaluate(() => sessionStorage.setItem('pasarela:token', 'a.b.c'));
+  await page.reload();
+  await page.locator('.wb-operation .view-line').first().waitFor();
+  await play(page);
+  await page.getByRole('alert').getByText('The gateway no longer accepts this token.').waitFor();
+  await signIn();
+  await play(page);
+  await result(page, /"totalCount": \d+/);
+  const expired = `e30.${Buffer.from(JSON.stringify({ exp: 1_000_000_000 })).toString('base64url')}.e30`;
+  await page.evaluate((token) => sessionStorage.setItem('pasarela:token', token), expired);
+  await page.reload();
+  await page.getByRole('alert').getByText('The token has expired.').waitFor();
 });
 
 it('a browser reads one sentence where the page is off', async () => {

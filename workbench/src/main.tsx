@@ -10,12 +10,16 @@ import './style/main.css';
 import './style/results.css';
 import './style/streams.css';
 import './style/sandbox.css';
+import './style/payment.css';
+import './style/session.css';
 import './style/narrow.css';
 import { createRoot } from 'react-dom/client';
 import { useAnswers } from './answers.ts';
-import { App } from './parts/App.tsx';
+import { Root } from './parts/Root.tsx';
 import { untilReachable, watchGateway } from './session.ts';
+import { linkedSession, showSession } from './session-file.ts';
 import { renewKeys } from './storage.ts';
+import { restoreStreams } from './streams.ts';
 import { useValidation, validationOf } from './validations.ts';
 
 const root = document.getElementById('root');
@@ -30,6 +34,9 @@ useAnswers.subscribe((answers, before) => {
     if (id !== undefined) useValidation.setState({ id });
   }
 });
+// A link that was cut short on its way is no reason not to show the page.
+showSession(await linkedSession().catch(() => undefined));
+createRoot(root).render(<Root />);
 await untilReachable();
 watchGateway();
-createRoot(root).render(<App />);
+restoreStreams();

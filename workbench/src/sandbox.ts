@@ -1,6 +1,52 @@
 import { ownUrl } from './addresses.ts';
 import { untilReachable } from './session.ts';
 import { CUT_MS, cutStreams } from './streams.ts';
+import { t } from './words.ts';
+
+export interface Fault {
+  readonly id: number;
+  readonly fault: unknown;
+  readonly used: number;
+  readonly inForce: boolean;
+}
+
+/** What is armed, and how often each was seen. */
+export const readFaults = async (): Promise<readonly Fault[]> =>
+  (await control<{ faults: readonly Fault[] }>('GET', 'faults')).faults;
+
+/** A payment with all that came of it: docs/sandbox.md, "Control". */
+export const readTransaction = (id: string): Promise<TransactionDetail> =>
+  control('GET', `transactions/${encodeURIComponent(id)}`);
+
+export interface TransactionDetail {
+  readonly transaction: { readonly id: string; readonly trackingId: string; readonly amount: string };
+  readonly trail: readonly { readonly at: string; readonly of: string; readonly status: string }[];
+  readonly calls: readonly {
+    readonly at: string;
+    readonly method: string;
+    readonly path: string;
+    readonly status: number | null;
+  }[];
+  readonly deliveries: readonly {
+    readonly id: string;
+    readonly webhookType: string;
+    readonly body: unknown;
+    readonly attempts: readonly {
+      readonly at: string;
+      readonly status: number | null;
+      readonly error: string | null;
+    }[];
+  }[];
+  readonly receipt: { readonly status: string; readonly url: string } | null;
+}
+
+/** Sends a webhook's message to a handler of one's own. */
+export const sendTo =
+  (url: string, deliveryId: string): Deed =>
+  async () => {
+    const { status } = await control<{ status: number }>('POST', `deliveries/${deliveryId}/send`, { url });
+    return t('Your handler answered with {status}.', { status });
+  };
 
 /** One thing that the bar does, and what it has done, in a sentence. */
 export type Deed = () => Promise<string>;
@@ -10,7 +56,7 @@ const PAYERS = ['Ana Torres', 'Bruno Salas', 'Carla Reyes', 'Diego Luna', 'Elena
 let credits = 0;
 
 /** Asks the sandbox's control (docs/sandbox.md), through the gateway that embeds it. */
-async function control<T>(method: 'POST' | 'DELETE', path: string, body?: object): Promise<T> {
+async function control<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<T> {
   const response = await fetch(ownUrl(`sandbox/${path}`), {
     method,
     ...(body === undefined
@@ -18,20 +64,26 @@ async function control<T>(method: 'POST' | 'DELETE', path: string, body?: object
       : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
   }).catch(() => {
     void untilReachable();
-    throw new Error('The sandbox does not answer.');
+    throw new Error(t('The sandbox does not answer.'));
   });
   const answer: unknown = await response.json();
   if (!response.ok)
-    throw new Error(complaintOf(answer) ?? `The sandbox refused with status ${response.status}.`);
+    throw new Error(
+      complaintOf(answer) ?? t('The sandbox refused with status {status}.', { status: response.status }),
+    );
   // docs/sandbox.md says what each request is answered with.
   return answer as T;
 }
 
 function complaintOf(answer: unknown): string | undefined {
   if (typeof answer !== 'object' || answer === null) return undefined;
-  const { message, errors } = answer as { message?: unknown; errors?: readonly { detail?: unknown }[] };
-  const detail = errors?.[0]?.detail ?? message;
-  return typeof detail === 'string' ? detail : undefined;
+  // The service's error body (docs/upstream-api.md, "Errors"), or the gateway's own sentence.
+  const { message, details } = answer as {
+    message?: unknown;
+    details?: readonly { metadata?: { error_detail?: unknown } }[];
+  };
+  const reason = details?.[0]?.metadata?.error_detail ?? message;
+  return typeof reason === 'string' ? reason : undefined;
 }
 
 /** @param pesos such as `1250.00` */
@@ -50,12 +102,19 @@ export const credit =
         concept: `Factura ${credits}`,
       },
     );
-    return `${pesos} MXN from ${payerName} arrived at ${to}: ${transaction.transactionStatus}.`;
+    return t('{amount} MXN from {payer} arrived at {account}: {status}.', {
+      amount: pesos,
+      payer: payerName,
+      account: to,
+      status: t(transaction.transactionStatus),
+    });
   };
 
 export const passTime: Deed = async () => {
   const { now } = await control<{ now: string }>('POST', 'clock', { advanceSeconds: 300 });
-  return `Five minutes have passed: it is ${now.slice(11, 16)} in the sandbox, and all that fell due is done.`;
+  return t('Five minutes have passed: it is {time} in the sandbox, and all that fell due is done.', {
+    time: now.slice(11, 16),
+  });
 };
 
 export const loseAnswer: Deed = async () => {
@@ -64,36 +123,37 @@ export const loseAnswer: Deed = async () => {
     fault: 'reset-after-commit',
     times: 1,
   });
-  return 'The next payment is made, and its answer lost: play step 2, with another key.';
+  return t('The next payment will be made, and its answer lost: press "New key" in step 2, then play.');
 };
 
 export const delayAnswer: Deed = async () => {
   await control('POST', 'faults', { match: { path: '/v1/' }, fault: { delayMs: 1_500 }, times: 1 });
-  return 'The next REST call takes 1.5 s longer: see it in the bars below the next result.';
+  return t('The next REST call takes 1.5 s longer: see the bars below the next result.');
 };
 
 export const failAnswer: Deed = async () => {
   await control('POST', 'faults', { match: { path: '/v1/' }, fault: { status: 503 }, times: 1 });
-  return 'The next REST call fails with 503; the gateway repeats it where that is safe.';
+  return t('The next REST call fails with 503; the gateway repeats it where that is safe.');
 };
 
 export const heal: Deed = async () => {
   await control('DELETE', 'faults');
-  return 'The sandbox is healthy: what was to go wrong is forgotten.';
+  return t('The sandbox is healthy again: no fault is armed.');
 };
 
 export const refund: Deed = async () => {
-  const { refund: made } = await control<{ refund: { amount: unknown; description: string } }>(
-    'POST',
-    'refunds',
-    {},
-  );
-  return `The latest credit was sent back: ${JSON.stringify(made.amount).replaceAll('"', '')} MXN.`;
+  const { refund: made } = await control<{ refund: { amount: string } }>('POST', 'refunds', {});
+  return t('The latest credit was sent back: {amount} MXN.', { amount: made.amount });
 };
 
 export const cut: Deed = async () => {
   const count = cutStreams();
   return count === 0
-    ? 'No stream is live: play step 4 first.'
-    : `${count === 1 ? 'One stream is' : `${count} streams are`} cut for ${CUT_MS / 1000} s. Let a credit arrive meanwhile.`;
+    ? t('No stream is live: play step 4 first.')
+    : t(
+        count === 1
+          ? 'One stream is cut for {seconds} s. Let a credit arrive meanwhile.'
+          : '{count} streams are cut for {seconds} s. Let a credit arrive meanwhile.',
+        { count, seconds: CUT_MS / 1000 },
+      );
 };

@@ -1,5 +1,6 @@
 import { create } from 'zustand';
-import { ownUrl } from './addresses.ts';
+import { GRAPH_URL, ownUrl } from './addresses.ts';
+import { t } from './words.ts';
 
 /** What the gateway tells its page (src/workbench/workbench.ts). */
 interface Gateway {
@@ -33,6 +34,8 @@ interface Session {
   readonly sandbox: Sandbox | undefined;
   /** What operations are sent with: the sandbox's, or one that was given. */
   readonly token: string | undefined;
+  /** The token that the gateway has refused, so that a person is asked for another. */
+  readonly refused: string | undefined;
   /** False from the first request that found no gateway until one is found. */
   readonly isReachable: boolean;
   /** What the page has to say about its gateway, until it is read. */
@@ -51,6 +54,7 @@ export const useSession = create<Session>(() => ({
   gateway: undefined,
   sandbox: undefined,
   token: undefined,
+  refused: undefined,
   isReachable: true,
   notice: undefined,
 }));
@@ -78,7 +82,7 @@ async function ask(): Promise<boolean> {
       sandbox,
       token: givenToken(gateway, sandbox) ?? sessionStorage.getItem(TOKEN_KEY) ?? undefined,
       isReachable: true,
-      ...(isOther ? { notice: 'The gateway was started again. The page goes on with it.' } : {}),
+      ...(isOther ? { notice: t('The gateway was started again. The page goes on with it.') } : {}),
     });
     return true;
   } catch {
@@ -126,15 +130,60 @@ export function watchGateway(): void {
   for (const change of ['online', 'offline']) window.addEventListener(change, () => void untilReachable());
 }
 
-export function signIn(token: string): void {
+/** Takes a token, as long as the gateway does. @returns whether it does. */
+export async function signIn(token: string): Promise<boolean> {
   const bare = token.trim().replace(/^Bearer +/i, '');
+  if (!(await accepts(bare))) {
+    useSession.setState({ refused: bare });
+    return false;
+  }
   sessionStorage.setItem(TOKEN_KEY, bare);
-  useSession.setState({ token: bare });
+  useSession.setState({ token: bare, refused: undefined });
+  return true;
+}
+
+/**
+ * Whether the gateway knows a caller by this token. What the caller may do is another question.
+ *
+ * @throws Error where the gateway does not say.
+ */
+async function accepts(token: string): Promise<boolean> {
+  // Nothing else can be a token, nor stand in a header.
+  if (!/^[\x21-\x7e]+$/.test(token)) return false;
+  const response = await fetch(GRAPH_URL, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query: '{ client { id } }' }),
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  });
+  const { errors = [] } = (await response.json()) as { errors?: { extensions?: { code?: unknown } }[] };
+  return !errors.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED');
+}
+
+/** Told by whoever was refused: the form is shown, and says why. */
+export function refuse(token: string | undefined): void {
+  if (token !== undefined && token === useSession.getState().token) useSession.setState({ refused: token });
+}
+
+/** Resolves once operations are sent with another token than this, or on the signal. */
+export function untilOtherToken(token: string | undefined, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const isOver = () => signal.aborted || useSession.getState().token !== token;
+    const end = () => {
+      if (!isOver()) return;
+      stop();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const stop = useSession.subscribe(end);
+    signal.addEventListener('abort', end);
+    end();
+  });
 }
 
 export function signOut(): void {
   sessionStorage.removeItem(TOKEN_KEY);
-  useSession.setState({ token: undefined });
+  useSession.setState({ token: undefined, refused: undefined });
 }
 
 /** When a JWT ends; undefined where it does not say. */

@@ -1,4 +1,6 @@
+import type { Operation } from './net/result.ts';
 import type { Sandbox } from './session.ts';
+import { t } from './words.ts';
 
 /** One step of the story, in a tab of its own that is known by the name of its operation. */
 export interface Step {
@@ -15,12 +17,28 @@ const newKey = (): string => `workbench-${crypto.randomUUID()}`;
 
 export const WATCH_RECEIPT = 'WatchCep';
 export const WATCH_MONEY_IN = 'WatchMoneyIn';
+export const START_VALIDATION = 'StartPennyValidation';
+
+/** Whether this is the receipt's watch, and nothing has been started yet that it could watch. */
+export const lacksValidation = ({ operationName, variables }: Operation): boolean =>
+  operationName === WATCH_RECEIPT && variables?.['transactionId'] === '';
+
+/** The variables with a new idempotency key; undefined where they hold none. */
+export function withOtherKey(variables: string): string | undefined {
+  const renewed = variables.replaceAll(
+    /("idempotencyKey"\s*:\s*)"[^"]*"/g,
+    (_, name: string) => `${name}"${newKey()}"`,
+  );
+  return renewed === variables ? undefined : renewed;
+}
 
 export const STORY: readonly Step[] = [
   {
     operationName: 'Instruments',
-    title: 'One question, everything around it.',
-    text: 'Instruments with bank, owner, customer and account, joined. Below the result: the few REST calls that it took.',
+    title: t('One question, everything around it.'),
+    text: t(
+      'Instruments with bank, owner, customer and account, joined. Below the result: the four REST calls that it took.',
+    ),
     query: `query Instruments {
   client {
     id
@@ -69,9 +87,11 @@ export const STORY: readonly Step[] = [
     variables: () => ({}),
   },
   {
-    operationName: 'StartPennyValidation',
-    title: 'Who owns this CLABE?',
-    text: '0.01 MXN is sent there, and its receipt (CEP) will name the holder. The key names this one intent: sent again, it pays nothing.',
+    operationName: START_VALIDATION,
+    title: t('Who owns this CLABE?'),
+    text: t(
+      '0.01 MXN is sent there, and its receipt (CEP) will name the holder. The key names this one intent: sent again, it pays nothing.',
+    ),
     query: `mutation StartPennyValidation($input: CreatePennyValidationInput!) {
   createPennyValidation(input: $input) {
     ... on CreatePennyValidationSuccess {
@@ -111,8 +131,10 @@ export const STORY: readonly Step[] = [
   },
   {
     operationName: WATCH_RECEIPT,
-    title: 'Watch the receipt arrive.',
-    text: 'Its state now, then every change, until COMPLETED brings the name of the holder. Go on in other tabs: the stream stays.',
+    title: t('Watch the receipt arrive.'),
+    text: t(
+      'Its state now, then every change, until COMPLETED brings the name of the holder. Go on in other tabs: the stream stays.',
+    ),
     query: `subscription WatchCep($transactionId: ID!) {
   cepStatus(transactionId: $transactionId) {
     kind
@@ -131,12 +153,15 @@ export const STORY: readonly Step[] = [
   },
   {
     operationName: WATCH_MONEY_IN,
-    title: 'Watch money arrive.',
-    text: 'Press play, then let a credit arrive with the bar below. Each event carries a cursor, and a stream that is cut goes on behind it.',
+    title: t('Watch money arrive.'),
+    text: t(
+      'Press play, then let a credit arrive with the bar below. Each event carries a cursor, and a stream that is cut resumes after it.',
+    ),
     query: `subscription WatchMoneyIn($after: Cursor) {
   moneyIn(after: $after) {
     cursor
     receivedAt
+    transactionId
     amount {
       amount
       currency

@@ -1,9 +1,12 @@
 import { GRAPH_URL } from '../addresses.ts';
-import { refreshSession, untilReachable, useSession } from '../session.ts';
+import { refreshSession, refuse, untilReachable, useSession } from '../session.ts';
+import { t } from '../words.ts';
 import { codeOf, type Operation, type Result, type UpstreamCall, upstreamOf } from './result.ts';
 
 /** An answer, and what it took. */
 export interface Answer {
+  /** When it was asked for. */
+  readonly at: Date;
   readonly result: Result;
   readonly status: number;
   readonly milliseconds: number;
@@ -14,11 +17,15 @@ export interface Answer {
 
 type Headers = Readonly<Record<string, string>>;
 
+const bringsOwnToken = (headers: Headers): boolean =>
+  Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
+
 /** The token of the session, unless the operation brings one of its own. */
 export function withToken(headers: Headers): Headers {
   const { token } = useSession.getState();
-  const bringsOwn = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
-  return bringsOwn || token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` };
+  return bringsOwnToken(headers) || token === undefined
+    ? headers
+    : { ...headers, authorization: `Bearer ${token}` };
 }
 
 /**
@@ -32,10 +39,13 @@ export async function execute(operation: Operation, headers: Headers, signal: Ab
   if (codeOf(answer.result) !== 'UNAUTHENTICATED') return answer;
   // Nothing has been done yet. The sandbox gives another token when the last one has ended.
   await refreshSession();
-  return useSession.getState().token === token ? answer : send(operation, headers, signal);
+  if (useSession.getState().token !== token) return send(operation, headers, signal);
+  if (!bringsOwnToken(headers)) refuse(token);
+  return answer;
 }
 
 async function send(operation: Operation, headers: Headers, signal: AbortSignal): Promise<Answer> {
+  const at = new Date();
   const start = performance.now();
   const response = await fetch(GRAPH_URL, {
     method: 'POST',
@@ -51,14 +61,17 @@ async function send(operation: Operation, headers: Headers, signal: AbortSignal)
     void untilReachable();
     throw new Error(
       navigator.onLine
-        ? 'The gateway does not answer. It is looked for every second: press play again once it is back.'
-        : 'This device is offline, and the gateway is not on it.',
+        ? t(
+            'The gateway does not answer. The page looks for it every second: press play again once it is back.',
+          )
+        : t('This device is offline, and the gateway is not on it.'),
     );
   });
   const text = await response.text();
   const milliseconds = performance.now() - start;
   const result = parse(text, response.status);
   return {
+    at,
     result,
     status: response.status,
     milliseconds,
@@ -71,6 +84,8 @@ function parse(text: string, status: number): Result {
   try {
     return JSON.parse(text) as Result;
   } catch {
-    throw new Error(`What answers here is no GraphQL: status ${status}, ${text.slice(0, 200)}`);
+    throw new Error(
+      t('What answers here is no GraphQL: status {status}, {text}', { status, text: text.slice(0, 200) }),
+    );
   }
 }

@@ -14,6 +14,8 @@ export interface Connection {
   readonly signal: AbortSignal;
   onOpen(): void;
   onResult(result: Result, cursor: string | undefined): void;
+  /** A bookmark: everything up to this cursor has been sent (PROTOCOL.md, B1 to B3). */
+  onLive(cursor: string): void;
 }
 
 /** The connection was lost, or could not be made: worth another. */
@@ -29,7 +31,7 @@ export const connect = (transport: Transport, connection: Connection): Promise<v
   transport === 'WS' ? overSocket(connection) : overEvents(connection);
 
 /** graphql-sse in its distinct connections form. The gateway gives each event its cursor as `id`. */
-async function overEvents({ operation, headers, lastCursor, signal, onOpen, onResult }: Connection) {
+async function overEvents({ operation, headers, lastCursor, signal, onOpen, onResult, onLive }: Connection) {
   const response = await fetch(GRAPH_URL, {
     method: 'POST',
     headers: {
@@ -54,13 +56,28 @@ async function overEvents({ operation, headers, lastCursor, signal, onOpen, onRe
       else if (event === 'next') onResult(JSON.parse(data) as Result, id);
     },
   });
+  const bookmarks = bookmarkReader(onLive);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {
     const { done, value } = await reader.read().catch(lost);
     if (done) break;
     parser.feed(value);
+    bookmarks(value);
   }
   if (!isComplete) throw new LostError('The connection was lost.');
+}
+
+/** Reads the blocks that hold an `id` alone, which a parser of the standard does not tell of (PROTOCOL.md, B2). */
+function bookmarkReader(onLive: (cursor: string) => void): (text: string) => void {
+  let rest = '';
+  return (text) => {
+    const blocks = (rest + text).split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const [, cursor] = /^id: ?(\S+)$/.exec(block.trim()) ?? [];
+      if (cursor !== undefined) onLive(cursor);
+    }
+  };
 }
 
 function lost(error: unknown): never {
@@ -68,13 +85,22 @@ function lost(error: unknown): never {
 }
 
 /** graphql-transport-ws. A socket has no `Last-Event-ID`: the cursor goes into the variable that stands for `after`. */
-function overSocket({ operation, headers, lastCursor, signal, onOpen, onResult }: Connection): Promise<void> {
+function overSocket(connection: Connection): Promise<void> {
+  const { operation, headers, lastCursor, signal, onOpen, onResult, onLive } = connection;
   const token = withToken(headers)['authorization'];
   const client = createClient({
     url: GRAPH_SOCKET_URL,
     retryAttempts: 0,
     connectionParams: token === undefined ? {} : { authorization: token },
-    on: { connected: onOpen },
+    on: {
+      connected: onOpen,
+      // One operation is subscribed to over each socket.
+      ping: (isReceived, payload) => {
+        const bookmarks = payload?.['bookmarks'];
+        if (!isReceived || !isObject(bookmarks)) return;
+        for (const cursor of Object.values(bookmarks)) if (typeof cursor === 'string') onLive(cursor);
+      },
+    },
   });
   return new Promise<void>((resolve, reject) => {
     signal.addEventListener('abort', () => client.terminate(), { once: true });
@@ -117,6 +143,13 @@ function cursorOf({ data }: Result): string | undefined {
   const [payload] = Object.values(data ?? {});
   return isObject(payload) && typeof payload['cursor'] === 'string' ? payload['cursor'] : undefined;
 }
+
+/** The cursor that a connection resumes at; undefined where it begins with now: over a socket, the operation has to take one. */
+export const resumesAt = (
+  transport: Transport,
+  { query }: Operation,
+  cursor: string | undefined,
+): string | undefined => (transport === 'SSE' || AFTER.test(query) ? cursor : undefined);
 
 /** Whether a socket is asked for in the page's address: `?subscriptions=WS`. */
 export const preferredTransport = (): Transport =>

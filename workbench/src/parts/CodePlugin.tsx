@@ -3,8 +3,10 @@ import { useState } from 'react';
 import { GRAPH_URL } from '../addresses.ts';
 import { FORMATS } from '../code/formats.ts';
 import { kindOf, operationsOf } from '../fetcher.ts';
+import { t } from '../words.ts';
 import { CopyButton } from './CopyButton.tsx';
 import { CodeIcon } from './icons.tsx';
+import { moveInTabs, tabProps } from './tablist.ts';
 
 /** The operation of the open tab, as a program would send it. */
 function Code() {
@@ -17,7 +19,7 @@ function Code() {
   const format = FORMATS.find(({ name }) => name === chosen);
   const kind = kindOf({ query, operationName });
   if (format === undefined || kind === undefined) {
-    return <p className="wb-empty">Write an operation, and it stands here as code.</p>;
+    return <p className="wb-empty">{t('Write an operation to see it as code.')}</p>;
   }
   const text = format.write({
     query,
@@ -27,24 +29,18 @@ function Code() {
     graphUrl: GRAPH_URL,
   });
   return (
-    <section className="wb-code" aria-label="Code">
-      <h2>As code</h2>
-      <div className="wb-choices" role="tablist" aria-label="Client">
+    <section className="wb-code" aria-label={t('Code')}>
+      <h2>{t('As code')}</h2>
+      <div className="wb-choices" role="tablist" aria-label={t('Client')} onKeyDown={moveInTabs}>
         {FORMATS.map(({ name }) => (
-          <button
-            key={name}
-            type="button"
-            role="tab"
-            aria-selected={name === chosen}
-            onClick={() => choose(name)}
-          >
+          <button key={name} {...tabProps(name === chosen)} onClick={() => choose(name)}>
             {name}
           </button>
         ))}
       </div>
-      <p className="wb-hint">{format.needs}</p>
+      <p className="wb-hint">{t(format.needs)}</p>
       <div className="wb-code-text">
-        <CopyButton text={() => text} label="Copy code" />
+        <CopyButton text={() => text} label={t('Copy code')} />
         <pre>{text}</pre>
       </div>
     </section>

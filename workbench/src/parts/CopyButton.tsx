@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { t } from '../words.ts';
 
 const SHOWN_MS = 1_500;
 
@@ -13,10 +14,10 @@ export function CopyButton({ text, label }: Props) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text());
-      say('Copied');
+      say(t('Copied'));
     } catch {
       // Only pages of https and of this machine may write there.
-      say('The browser does not allow it');
+      say(t('The browser does not allow it'));
     }
     setTimeout(() => say(undefined), SHOWN_MS);
   };

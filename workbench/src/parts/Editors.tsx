@@ -1,6 +1,7 @@
 import {
   ExecuteButton,
   HeaderEditor,
+  PlayIcon,
   PrettifyIcon,
   QueryEditor,
   Spinner,
@@ -12,9 +13,15 @@ import {
   VariableEditor,
 } from '@graphiql/react';
 import { useState } from 'react';
+import { operationsOf } from '../fetcher.ts';
 import { linkTo } from '../link.ts';
-import { isLive, stopStream, useStreams } from '../streams.ts';
+import { withOtherKey } from '../story.ts';
+import { isLive, useStreams } from '../stream-store.ts';
+import { stopStream } from '../streams.ts';
+import { t } from '../words.ts';
 import { LinkIcon } from './icons.tsx';
+import { Splitter } from './Splitter.tsx';
+import { moveInTabs, tabProps } from './tablist.ts';
 
 const SAID_MS = 1_500;
 
@@ -29,21 +36,35 @@ export function Editors() {
     storageKey: 'variablesFlex',
   });
   const choose = (name: typeof shown, label: string) => (
-    <button type="button" role="tab" aria-selected={shown === name} onClick={() => show(name)}>
+    <button {...tabProps(shown === name)} onClick={() => show(name)}>
       {label}
     </button>
   );
   return (
     <div className="wb-editors">
-      <section className="wb-operation" aria-label="Operation" ref={firstRef}>
+      <section className="wb-operation" aria-label={t('Operation')} ref={firstRef}>
         {hasMonaco ? <QueryEditor /> : <Spinner />}
         <Toolbar />
       </section>
-      <div className="wb-choices wb-drag-vertical" ref={dragBarRef} role="tablist" aria-label="Sent along">
-        {choose('variables', 'Variables')}
-        {choose('headers', 'Headers')}
+      <div className="wb-drag-vertical" ref={dragBarRef}>
+        <div className="wb-choices" role="tablist" aria-label={t('Sent along')} onKeyDown={moveInTabs}>
+          {choose('variables', t('Variables'))}
+          {choose('headers', t('Headers'))}
+        </div>
+        <NewKey />
+        <Splitter
+          first={firstRef}
+          second={secondRef}
+          orientation="horizontal"
+          storageKey="variablesFlex"
+          label={t('Height of the operation')}
+        />
       </div>
-      <section className="wb-variables" aria-label={shown} ref={secondRef}>
+      <section
+        className="wb-variables"
+        aria-label={shown === 'variables' ? t('Variables') : t('Headers')}
+        ref={secondRef}
+      >
         <VariableEditor className={shown === 'variables' ? '' : 'hidden'} />
         <HeaderEditor className={shown === 'headers' ? '' : 'hidden'} />
       </section>
@@ -51,9 +72,52 @@ export function Editors() {
   );
 }
 
+/** A key that was used brings the payment that it made: another one makes another. */
+function NewKey() {
+  const { variableEditor, variables } = useGraphiQL((state) => ({
+    variableEditor: state.variableEditor,
+    variables: state.tabs[state.activeTabIndex]?.variables ?? '',
+  }));
+  if (withOtherKey(variables) === undefined) return null;
+  return (
+    <button
+      type="button"
+      className="wb-button"
+      title={t('The same key never pays twice. A new one is a new intent to pay.')}
+      onClick={() => variableEditor?.setValue(withOtherKey(variableEditor.getValue()) ?? variables)}
+    >
+      {t('New key')}
+    </button>
+  );
+}
+
+/** GraphiQL's own button asks which of several operations is meant; its words are English alone. */
+function PlayButton({ query }: { readonly query: string }) {
+  const { isFetching, isReady } = useGraphiQL((state) => ({
+    isFetching: state.isFetching,
+    isReady: state.queryEditor !== undefined && state.responseEditor !== undefined,
+  }));
+  const { run, stop } = useGraphiQLActions();
+  if (operationsOf(query).length > 1) return <ExecuteButton />;
+  const label = isFetching ? t('Stop query (Ctrl-Enter)') : t('Execute query (Ctrl-Enter)');
+  return (
+    <button
+      type="button"
+      className="graphiql-execute-button"
+      aria-label={label}
+      title={label}
+      disabled={!isReady}
+      onClick={() => (isFetching ? stop() : void run())}
+    >
+      {isFetching ? <StopIcon /> : <PlayIcon />}
+    </button>
+  );
+}
+
 function Toolbar() {
-  const { tab, queryEditor, variableEditor } = useGraphiQL((state) => ({
+  const { tab, query, queryEditor, variableEditor } = useGraphiQL((state) => ({
     tab: state.tabs[state.activeTabIndex]?.id ?? '',
+    query: state.tabs[state.activeTabIndex]?.query ?? '',
     queryEditor: state.queryEditor,
     variableEditor: state.variableEditor,
   }));
@@ -67,31 +131,31 @@ function Toolbar() {
     });
     history.replaceState(null, '', link);
     await navigator.clipboard.writeText(link).then(
-      () => say('Link copied'),
-      () => say('The link is in the address bar'),
+      () => say(t('Link copied')),
+      () => say(t('The link is in the address bar')),
     );
     setTimeout(() => say(undefined), SAID_MS);
   };
   return (
-    <div className="wb-toolbar" role="toolbar" aria-label="Editor">
+    <div className="wb-toolbar" role="toolbar" aria-label={t('Editor')}>
       {isLive(stream) ? (
         <button
           type="button"
           className="graphiql-execute-button"
-          aria-label="Stop the stream"
-          title="Stop the stream"
+          aria-label={t('Stop the stream')}
+          title={t('Stop the stream')}
           onClick={() => stopStream(tab)}
         >
           <StopIcon />
         </button>
       ) : (
-        <ExecuteButton />
+        <PlayButton query={query} />
       )}
       <button
         type="button"
         className="wb-icon"
-        aria-label="Prettify"
-        title="Prettify"
+        aria-label={t('Prettify')}
+        title={t('Prettify')}
         onClick={() => void prettifyEditors()}
       >
         <PrettifyIcon />
@@ -99,8 +163,8 @@ function Toolbar() {
       <button
         type="button"
         className="wb-icon"
-        aria-label="Copy a link to this operation"
-        title="Copy a link to this operation, with its variables"
+        aria-label={t('Copy a link to this operation')}
+        title={t('Copy a link to this operation, with its variables')}
         onClick={() => void copyLink()}
       >
         <LinkIcon />

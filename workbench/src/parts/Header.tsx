@@ -1,54 +1,84 @@
 import { useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { asksForToken, endOf, signOut, useSession } from '../session.ts';
+import { dropStreams } from '../streams.ts';
+import { chooseLanguage, language, t } from '../words.ts';
 import { Mark, ThemeIcon } from './icons.tsx';
+import { SessionMenu } from './SessionMenu.tsx';
 
 const THEMES = [null, 'light', 'dark'] as const;
 
 /** What this page is, whom it speaks to, and as whom. */
 export function Header() {
-  const session = useSession();
-  const { sandbox, token, isReachable } = session;
-  const theme = useGraphiQL((state) => state.theme);
-  const { setTheme } = useGraphiQLActions();
-  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? null;
-  const end = token === undefined ? undefined : endOf(token);
+  const { sandbox, isReachable } = useSession();
   return (
     <header className="wb-header">
       <Mark />
       <h1>Pasarela</h1>
       <span className="wb-tagline">
-        {sandbox === undefined ? 'GraphiQL' : 'on the sandbox: no real money moves'}
+        {sandbox === undefined ? 'GraphiQL' : t('on the sandbox: no real money moves')}
       </span>
       <span className="wb-chips">
         <span className={isReachable ? 'wb-chip wb-live' : 'wb-chip wb-cut'} role="status">
-          {isReachable ? 'Connected' : 'No gateway'}
+          {isReachable ? t('Connected') : t('No gateway')}
         </span>
         {sandbox !== undefined && (
-          <span className="wb-chip wb-wide" title={`Client ${sandbox.clientId}, by the sandbox's own token`}>
+          <span
+            className="wb-chip wb-wide"
+            title={t("Client {id}, by the sandbox's own token", { id: sandbox.clientId })}
+          >
             {sandbox.name}
           </span>
         )}
-        {asksForToken(session) && (
-          <button
-            type="button"
-            className="wb-chip"
-            disabled={token === undefined}
-            onClick={signOut}
-            title={end === undefined ? undefined : `The token ends ${end.toLocaleString()}`}
-          >
-            {token === undefined ? 'Signed out' : 'Sign out'}
-          </button>
-        )}
+        <SignOut />
+        <SessionMenu />
         <button
           type="button"
-          className="wb-icon"
-          aria-label={`Theme: ${theme ?? 'system'}`}
-          title={`Theme: ${theme ?? 'system'}. Click for ${next ?? 'system'}.`}
-          onClick={() => setTheme(next)}
+          className="wb-chip"
+          lang={language === 'es' ? 'en' : 'es'}
+          onClick={() => chooseLanguage(language === 'es' ? 'en' : 'es')}
         >
-          <ThemeIcon />
+          {language === 'es' ? 'English' : 'Español'}
         </button>
+        <Theme />
       </span>
     </header>
+  );
+}
+
+function SignOut() {
+  const session = useSession();
+  const { token } = session;
+  if (!asksForToken(session)) return null;
+  const end = token === undefined ? undefined : endOf(token);
+  const leave = () => {
+    signOut();
+    dropStreams();
+  };
+  return (
+    <button
+      type="button"
+      className="wb-chip"
+      disabled={token === undefined}
+      onClick={leave}
+      title={
+        end === undefined ? undefined : t('The token expires {when}', { when: end.toLocaleString(language) })
+      }
+    >
+      {token === undefined ? t('Signed out') : t('Sign out')}
+    </button>
+  );
+}
+
+function Theme() {
+  const theme = useGraphiQL((state) => state.theme);
+  const { setTheme } = useGraphiQLActions();
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? null;
+  const nameOf = (one: typeof theme) =>
+    one === null ? t('system') : one === 'light' ? t('light') : t('dark');
+  const label = t('Theme: {theme}. Press for {next}.', { theme: nameOf(theme), next: nameOf(next) });
+  return (
+    <button type="button" className="wb-icon" aria-label={label} title={label} onClick={() => setTheme(next)}>
+      <ThemeIcon />
+    </button>
   );
 }

@@ -1,7 +1,10 @@
 import { useGraphiQL } from '@graphiql/react';
 import { buildSchema, type GraphQLSchema } from 'graphql';
-import { type ChangeEvent, useState } from 'react';
+import { type ChangeEvent, useEffect, useState } from 'react';
 import { useSession } from '../session.ts';
+import { t } from '../words.ts';
+
+const NOTICE_MS = 15_000;
 
 interface Props {
   readonly onSchema: (schema: GraphQLSchema) => void;
@@ -10,14 +13,24 @@ interface Props {
 /** What a person should know of the gateway, and what to do about it. */
 export function Notices({ onSchema }: Props) {
   const { isReachable, notice, gateway } = useSession();
+  // It is over once it has been read.
+  useEffect(() => {
+    if (notice === undefined || !isReachable) return;
+    const timer = setTimeout(() => useSession.setState({ notice: undefined }), NOTICE_MS);
+    return () => clearTimeout(timer);
+  }, [notice, isReachable]);
   const hasSchema = useGraphiQL((state) => Boolean(state.schema));
   return (
     <>
       {!isReachable && (
         <p className="wb-notice wb-is-bad" role="alert">
           {navigator.onLine
-            ? 'The gateway does not answer. It is looked for every second; streams go on by themselves.'
-            : 'This device is offline. The gateway is looked for every second; streams go on by themselves.'}
+            ? t(
+                'The gateway does not answer. The page looks for it every second; streams go on by themselves.',
+              )
+            : t(
+                'This device is offline. The page looks for the gateway every second; streams go on by themselves.',
+              )}
         </p>
       )}
       {isReachable && notice !== undefined && (
@@ -28,7 +41,7 @@ export function Notices({ onSchema }: Props) {
             className="wb-button wb-plain"
             onClick={() => useSession.setState({ notice: undefined })}
           >
-            Understood
+            {t('Dismiss')}
           </button>
         </p>
       )}
@@ -50,10 +63,13 @@ function NoIntrospection({ onSchema }: Props) {
   };
   return (
     <p className="wb-notice" role="status">
-      Introspection is off here: operations run, but there are no docs and no completion. Start the gateway
-      with <code>INTROSPECTION=true</code>, or{' '}
+      {t(
+        'Introspection is off here: operations run, but there are no docs and no completion. Start the gateway with',
+      )}{' '}
+      <code>INTROSPECTION=true</code>
+      {t(', or')}{' '}
       <label className="wb-button wb-plain">
-        open schema.graphql
+        {t('open schema.graphql')}
         <input
           type="file"
           className="wb-hidden"
@@ -61,7 +77,7 @@ function NoIntrospection({ onSchema }: Props) {
           onChange={(event) => void open(event)}
         />
       </label>{' '}
-      of this version (<code>npx pasarela schema</code> prints it). {complaint}
+      {t('of this version, which')} <code>npx pasarela schema</code> {t('prints.')} {complaint}
     </p>
   );
 }

@@ -1,4 +1,14 @@
 import { ReloadIcon, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
+import { t } from '../words.ts';
+
+/** What GraphiQL's plugins are called. */
+const nameOf = (title: string): string =>
+  ({
+    'Documentation Explorer': t('Documentation Explorer'),
+    Explorer: t('Explorer'),
+    History: t('History'),
+    Code: t('Code'),
+  })[title] ?? title;
 
 /** The panes beside the editor. */
 export function Rail() {
@@ -9,7 +19,7 @@ export function Rail() {
   }));
   const { setVisiblePlugin, introspect } = useGraphiQLActions();
   return (
-    <nav className="wb-rail" aria-label="Panes">
+    <nav className="wb-rail" aria-label={t('Panes')}>
       {plugins.map((plugin) => {
         const { title, icon: Icon } = plugin;
         const isOpen = plugin === visiblePlugin;
@@ -18,9 +28,9 @@ export function Rail() {
             key={title}
             type="button"
             className="wb-icon"
-            aria-label={title}
+            aria-label={nameOf(title)}
             aria-pressed={isOpen}
-            title={title}
+            title={nameOf(title)}
             onClick={() => setVisiblePlugin(isOpen ? null : plugin)}
           >
             <Icon />
@@ -30,8 +40,8 @@ export function Rail() {
       <button
         type="button"
         className="wb-icon wb-last"
-        aria-label="Read the schema again"
-        title="Read the schema again"
+        aria-label={t('Read the schema again')}
+        title={t('Read the schema again')}
         disabled={isIntrospecting}
         onClick={() => void introspect()}
       >

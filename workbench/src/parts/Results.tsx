@@ -1,20 +1,26 @@
 import { ResponseEditor, Spinner, useGraphiQL } from '@graphiql/react';
-import { useAnswers } from '../answers.ts';
-import { codeOf } from '../net/result.ts';
-import { asksForToken, endOf, useSession } from '../session.ts';
-import { useStreams } from '../streams.ts';
+import { useEffect, useRef } from 'react';
+import { useAnswers, usePlays } from '../answers.ts';
+import { paymentOf } from '../described.ts';
+import { asksForToken, useSession } from '../session.ts';
+import { lacksValidation, START_VALIDATION } from '../story.ts';
+import { useStreams } from '../stream-store.ts';
 import { validationOf } from '../validations.ts';
+import { t } from '../words.ts';
 import { SignIn } from './SignIn.tsx';
 import { StreamView } from './StreamView.tsx';
+import { useTokenEnd } from './token-end.ts';
 import { Waterfall } from './Waterfall.tsx';
 
 interface Props {
   readonly onWatch: (transactionId: string) => void;
   readonly onCredit: (() => void) | undefined;
+  readonly onOpen: (operationName: string) => void;
+  readonly onPayment: ((transactionId: string) => void) | undefined;
 }
 
 /** What came of the operation: its events where it is a subscription, else its result with all that is beneath. */
-export function Results({ onWatch, onCredit }: Props) {
+export function Results({ onWatch, onCredit, onOpen, onPayment }: Props) {
   const { tab, isFetching } = useGraphiQL((state) => ({
     tab: state.tabs[state.activeTabIndex],
     isFetching: state.isFetching,
@@ -22,21 +28,41 @@ export function Results({ onWatch, onCredit }: Props) {
   const id = tab?.id ?? '';
   const stream = useStreams((streams) => streams[id]);
   const answer = useAnswers((answers) => answers[id]);
-  const why = useSignedOut(answer === undefined ? undefined : codeOf(answer.result));
+  const place = useRef<HTMLDivElement>(null);
+  useInView(place);
+  const why = useSignedOut();
   const validation = answer === undefined ? undefined : validationOf(answer.result);
-  const isBlank = stream === undefined && answer === undefined && !tab?.response;
+  const payment = answer === undefined ? undefined : paymentOf(answer.result);
+  const lacks = stream === undefined && lacksValidation(operationOf(tab));
+  const isBlank = lacks || (stream === undefined && answer === undefined && !tab?.response);
   return (
-    <div className="wb-results">
+    <div className="wb-results" ref={place}>
       {why !== undefined && <SignIn reason={why.reason} />}
       {stream !== undefined && (
-        <StreamView tab={id} title={tab?.title ?? ''} stream={stream} onCredit={onCredit} />
+        <StreamView
+          key={id}
+          tab={id}
+          title={tab?.title ?? ''}
+          stream={stream}
+          onCredit={onCredit}
+          onPayment={onPayment}
+        />
       )}
-      {stream === undefined && validation !== undefined && (
+      {stream === undefined && (validation !== undefined || payment !== undefined) && (
         <p className="wb-offer">
-          Its receipt is on the way.{' '}
-          <button type="button" className="wb-button wb-primary" onClick={() => onWatch(validation)}>
-            Watch this
-          </button>
+          {validation !== undefined && (
+            <>
+              {t('Its receipt is on the way.')}{' '}
+              <button type="button" className="wb-button wb-primary" onClick={() => onWatch(validation)}>
+                {t('Watch this')}
+              </button>
+            </>
+          )}
+          {payment !== undefined && onPayment !== undefined && (
+            <button type="button" className="wb-button" onClick={() => onPayment(payment)}>
+              {t('All that came of this payment')}
+            </button>
+          )}
         </p>
       )}
       <div className="wb-response" hidden={stream !== undefined || isBlank}>
@@ -44,12 +70,8 @@ export function Results({ onWatch, onCredit }: Props) {
         <ResponseEditor />
       </div>
       {isBlank && why === undefined && (
-        <div className="wb-empty">
-          {isFetching ? (
-            <Spinner />
-          ) : (
-            <p>Press play, or Ctrl-Enter: the result stands here, and beneath it what it took.</p>
-          )}
+        <div className="wb-empty" role="status">
+          {isFetching ? <Spinner /> : <Hint lacks={lacks} onOpen={onOpen} />}
         </div>
       )}
       {stream === undefined && answer !== undefined && <Waterfall answer={answer} />}
@@ -57,13 +79,44 @@ export function Results({ onWatch, onCredit }: Props) {
   );
 }
 
+function Hint({ lacks, onOpen }: { readonly lacks: boolean; readonly onOpen: Props['onOpen'] }) {
+  if (!lacks)
+    return <p>{t('Press play or Ctrl-Enter to see the result here, and the REST calls beneath it.')}</p>;
+  return (
+    <>
+      <p>{t('Play step 2 first: it starts the validation whose receipt is watched here.')}</p>
+      <button type="button" className="wb-button wb-primary" onClick={() => onOpen(START_VALIDATION)}>
+        {t('Go to step 2')}
+      </button>
+    </>
+  );
+}
+
+function operationOf(tab: { title: string; variables?: string | null } | undefined) {
+  try {
+    return { query: '', operationName: tab?.title, variables: JSON.parse(tab?.variables || '{}') };
+  } catch {
+    return { query: '', operationName: tab?.title };
+  }
+}
+
+/** Brings what was played for into view, where the page is longer than the window. */
+function useInView(place: React.RefObject<HTMLElement | null>): void {
+  const plays = usePlays(({ count }) => count);
+  useEffect(() => {
+    const top = place.current?.getBoundingClientRect().top ?? 0;
+    if (plays === 0 || (top >= 0 && top < window.innerHeight / 2)) return;
+    place.current?.scrollIntoView({ block: 'start' });
+  }, [plays, place]);
+}
+
 /** Why a token is asked for; undefined where there is one that is good. */
-function useSignedOut(code: unknown): { readonly reason: string | undefined } | undefined {
+function useSignedOut(): { readonly reason: string | undefined } | undefined {
   const session = useSession();
-  const { token } = session;
+  const { token, refused } = session;
+  const hasEnded = useTokenEnd(token);
   if (!asksForToken(session)) return undefined;
   if (token === undefined) return { reason: undefined };
-  const end = endOf(token);
-  if (end !== undefined && end.getTime() < Date.now()) return { reason: 'The token has ended.' };
-  return code === 'UNAUTHENTICATED' ? { reason: 'The gateway does not accept this token.' } : undefined;
+  if (hasEnded) return { reason: t('The token has expired.') };
+  return refused === token ? { reason: t('The gateway no longer accepts this token.') } : undefined;
 }

@@ -1,6 +1,7 @@
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import * as sandbox from '../sandbox.ts';
 import type { Sandbox } from '../session.ts';
+import { counted, t } from '../words.ts';
 
 interface Props {
   readonly description: Sandbox;
@@ -22,71 +23,106 @@ const inCents = (amount: string): string => {
 
 /** What the world outside does, at the press of a button. Each button tells what it did. */
 export function SandboxBar({ description, act, said }: Props) {
-  const { accounts } = description;
-  const [clabe, setClabe] = useState(accounts[0]?.clabe ?? '');
-  const [amount, setAmount] = useState('1250.00');
   const [isWhole, showWhole] = useState(false);
-  const account = accounts.find((one) => one.clabe === clabe) ?? accounts[0];
-  const credit = (event: FormEvent) => {
-    event.preventDefault();
-    if (account === undefined) return;
-    act(sandbox.credit(account.clabe, account.alias, inCents(amount)));
-  };
   const button = (label: string, deed: sandbox.Deed, title: string) => (
     <button type="button" className="wb-button" title={title} onClick={() => act(deed)}>
       {label}
     </button>
   );
   return (
-    <section className={isWhole ? 'wb-sandbox wb-whole' : 'wb-sandbox'} aria-label="Sandbox">
-      <form onSubmit={credit}>
-        <strong>Sandbox</strong>
-        <button type="submit" className="wb-button wb-primary" disabled={!AMOUNT.test(amount)}>
-          Simulate a credit
-        </button>
-        <label className="wb-wide">
-          <span className="wb-hidden">Amount in pesos</span>
-          <input
-            inputMode="decimal"
-            size={9}
-            value={amount}
-            aria-invalid={!AMOUNT.test(amount)}
-            onChange={(event) => setAmount(event.target.value)}
-          />
-        </label>
-        <label className="wb-wide">
-          <span>to</span>
-          <select value={clabe} onChange={(event) => setClabe(event.target.value)} aria-label="Account">
-            {accounts.map((one) => (
-              <option key={one.id} value={one.clabe}>
-                {one.alias} · {one.clabe}
-              </option>
-            ))}
-          </select>
-        </label>
-        <button
-          type="button"
-          className="wb-button wb-more"
-          aria-expanded={isWhole}
-          onClick={() => showWhole(!isWhole)}
-        >
-          More
-        </button>
-      </form>
+    <section className={isWhole ? 'wb-sandbox wb-whole' : 'wb-sandbox'} aria-label={t('Sandbox')}>
+      <Credit
+        accounts={description.accounts}
+        act={act}
+        isWhole={isWhole}
+        onWhole={() => showWhole(!isWhole)}
+      />
       <p className={said?.isBad ? 'wb-said wb-is-bad' : 'wb-said'} aria-live="polite">
         {said?.text}
       </p>
       <div className="wb-deeds">
-        {button('Refund it', sandbox.refund, 'The latest credit is sent back')}
-        {button('+5 minutes', sandbox.passTime, 'Let five minutes pass, with all that falls due')}
-        <span className="wb-group">Next call:</span>
-        {button('Lose answer', sandbox.loseAnswer, 'The next payment is made, and its answer lost')}
-        {button('Delay', sandbox.delayAnswer, 'The next REST call takes longer')}
-        {button('Fail', sandbox.failAnswer, 'The next REST call fails')}
-        {button('Heal', sandbox.heal, 'Forget what was to go wrong')}
-        <span className="wb-group">Streams:</span>
-        {button('Cut', sandbox.cut, 'Cut all streams of this page for three seconds')}
+        {button(t('Refund it'), sandbox.refund, t('The latest credit is sent back'))}
+        {button(t('+5 minutes'), sandbox.passTime, t('Let five minutes pass, with all that falls due'))}
+        <span className="wb-group">{t('Next call:')}</span>
+        {button(t('Lose answer'), sandbox.loseAnswer, t('The next payment is made, and its answer lost'))}
+        {button(t('Delay'), sandbox.delayAnswer, t('The next REST call takes longer'))}
+        {button(t('Fail'), sandbox.failAnswer, t('The next REST call fails'))}
+        {button(t('Heal'), sandbox.heal, t('No fault is armed any more'))}
+        <Armed />
+        <span className="wb-group">{t('Streams:')}</span>
+        {button(t('Cut'), sandbox.cut, t('Cut all streams of this page for three seconds'))}
       </div>
     </section>
+  );
+}
+
+interface CreditProps {
+  readonly accounts: Sandbox['accounts'];
+  readonly act: Props['act'];
+  readonly isWhole: boolean;
+  readonly onWhole: () => void;
+}
+
+function Credit({ accounts, act, isWhole, onWhole }: CreditProps) {
+  const [clabe, setClabe] = useState(accounts[0]?.clabe ?? '');
+  const [amount, setAmount] = useState('1250.00');
+  const account = accounts.find((one) => one.clabe === clabe) ?? accounts[0];
+  const isAmount = AMOUNT.test(amount);
+  const credit = (event: FormEvent) => {
+    event.preventDefault();
+    // What is no amount is sent as it is: the sandbox says why it takes none.
+    if (account !== undefined)
+      act(sandbox.credit(account.clabe, account.alias, isAmount ? inCents(amount) : amount));
+  };
+  return (
+    <form onSubmit={credit}>
+      <strong>{t('Sandbox')}</strong>
+      <button type="submit" className="wb-button wb-primary">
+        {t('Simulate a credit')}
+      </button>
+      <label className="wb-wide">
+        <span className="wb-hidden">{t('Amount in pesos')}</span>
+        <input
+          inputMode="decimal"
+          size={9}
+          value={amount}
+          aria-invalid={!isAmount}
+          onChange={(event) => setAmount(event.target.value)}
+        />
+      </label>
+      <label className="wb-wide">
+        <span>{t('to')}</span>
+        <select value={clabe} onChange={(event) => setClabe(event.target.value)} aria-label={t('Account')}>
+          {accounts.map((one) => (
+            <option key={one.id} value={one.clabe}>
+              {one.alias} · {one.clabe}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="button" className="wb-button wb-more" aria-expanded={isWhole} onClick={onWhole}>
+        {isWhole ? t('Less') : t('More')}
+      </button>
+    </form>
+  );
+}
+
+const EVERY_MS = 2_000;
+
+/** How many faults wait for a call, so that none is forgotten. */
+function Armed() {
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    const read = async () => {
+      if (document.visibilityState !== 'visible') return;
+      const faults = await sandbox.readFaults().catch(() => []);
+      setCount(faults.filter(({ inForce }) => inForce).length);
+    };
+    const timer = setInterval(() => void read(), EVERY_MS);
+    void read();
+    return () => clearInterval(timer);
+  }, []);
+  return count === 0 ? null : (
+    <span className="wb-badge wb-bad">{counted(count, '{count} fault armed', '{count} faults armed')}</span>
   );
 }

@@ -1,4 +1,5 @@
 import { STORY } from '../story.ts';
+import { t } from '../words.ts';
 
 interface Props {
   /** The name of the open tab. */
@@ -14,20 +15,18 @@ export function Story({ title, onOpen, onRestart }: Props) {
   if (step === undefined) return null;
   const next = STORY[at + 1];
   return (
-    <section className="wb-story" aria-label="Story">
-      <span className="wb-step">
-        {at + 1} of {STORY.length}
-      </span>
+    <section className="wb-story" aria-label={t('Story')}>
+      <span className="wb-step">{t('{step} of {steps}', { step: at + 1, steps: STORY.length })}</span>
       <p>
         <strong>{step.title}</strong> {step.text}
       </p>
       {next === undefined ? (
         <button type="button" className="wb-button wb-plain" onClick={onRestart}>
-          Start over
+          {t('Start over')}
         </button>
       ) : (
         <button type="button" className="wb-button wb-plain" onClick={() => onOpen(next.operationName)}>
-          Next: {next.title.replace(/\.$/, '')}
+          {t('Next: {title}', { title: next.title.replace(/\.$/, '') })}
         </button>
       )}
     </section>

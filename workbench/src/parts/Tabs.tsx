@@ -1,51 +1,70 @@
 import { CloseIcon, PlusIcon, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
-import { dropStream, isLive, useStreams } from '../streams.ts';
+import type { KeyboardEvent } from 'react';
+import { isLive, useStreams } from '../stream-store.ts';
+import { dropStream } from '../streams.ts';
+import { t } from '../words.ts';
+import { moveInTabs, tabProps } from './tablist.ts';
 
 /** One tab for each operation. A tab whose stream is live says so, whichever is open. */
 export function Tabs() {
   const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
   const { addTab, changeTab, closeTab } = useGraphiQLActions();
   const streams = useStreams();
-  const close = (index: number, id: string) => {
-    dropStream(id);
+  const close = (index: number) => {
+    const tab = tabs[index];
+    if (tab === undefined || tabs.length === 1) return;
+    dropStream(tab.id);
     closeTab(index);
   };
+  const press = (event: KeyboardEvent<HTMLElement>) => {
+    if (event.key === 'Delete') close(activeTabIndex);
+    else moveInTabs(event);
+  };
   return (
-    <div className="wb-tabs" role="tablist" aria-label="Operations">
-      {tabs.map(({ id, title }, index) => {
-        const stream = streams[id];
-        return (
-          <div key={id} className="wb-tab" data-active={index === activeTabIndex}>
-            <button
-              type="button"
-              role="tab"
-              aria-selected={index === activeTabIndex}
-              onClick={() => index !== activeTabIndex && changeTab(index)}
-            >
-              {isLive(stream) && <span className={`wb-dot wb-${stream?.status}`} aria-hidden="true" />}
-              {title}
-              {isLive(stream) && (
-                <span className="wb-count" title="This stream is live: so many events">
-                  {stream?.count}
+    <div className="wb-tabs">
+      <div className="wb-tablist" role="tablist" aria-label={t('Operations')} onKeyDown={press}>
+        {tabs.map(({ id, title }, index) => {
+          const stream = streams[id];
+          return (
+            <div key={id} className="wb-tab" role="presentation" data-active={index === activeTabIndex}>
+              <button
+                {...tabProps(index === activeTabIndex)}
+                aria-controls="wb-operation"
+                aria-keyshortcuts="Delete"
+                onClick={() => index !== activeTabIndex && changeTab(index)}
+              >
+                {isLive(stream) && <span className={`wb-dot wb-${stream?.status}`} aria-hidden="true" />}
+                {title}
+                {isLive(stream) && (
+                  <span className="wb-count" title={t('This stream is live. So many events have come')}>
+                    {stream?.count}
+                  </span>
+                )}
+              </button>
+              {tabs.length > 1 && (
+                // For the mouse. Keys have Delete, and screen readers the button beside the list.
+                <span className="wb-close" aria-hidden="true" onClick={() => close(index)}>
+                  <CloseIcon />
                 </span>
               )}
-            </button>
-            {tabs.length > 1 && (
-              <button
-                type="button"
-                className="wb-close"
-                aria-label={`Close ${title}`}
-                onClick={() => close(index, id)}
-              >
-                <CloseIcon />
-              </button>
-            )}
-          </div>
-        );
-      })}
-      <button type="button" className="wb-add" aria-label="New tab" onClick={addTab}>
+            </div>
+          );
+        })}
+      </div>
+      <button
+        type="button"
+        className="wb-add"
+        aria-label={t('New tab')}
+        title={t('New tab')}
+        onClick={addTab}
+      >
         <PlusIcon />
       </button>
+      {tabs.length > 1 && (
+        <button type="button" className="wb-button wb-unless-focused" onClick={() => close(activeTabIndex)}>
+          {t('Close {title}', { title: tabs[activeTabIndex]?.title ?? '' })}
+        </button>
+      )}
     </div>
   );
 }

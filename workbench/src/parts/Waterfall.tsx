@@ -1,7 +1,8 @@
 import { useState } from 'react';
 import type { Answer } from '../net/execute.ts';
 import type { UpstreamCall } from '../net/result.ts';
-import { bytes, milliseconds, plural } from './format.ts';
+import { counted, t } from '../words.ts';
+import { bytes, milliseconds } from './format.ts';
 
 /** The REST calls beneath a result, on the time that the answer took. */
 export function Waterfall({ answer }: { readonly answer: Answer }) {
@@ -9,15 +10,15 @@ export function Waterfall({ answer }: { readonly answer: Answer }) {
   const upstream = answer.upstream?.toSorted((a, b) => a.began - b.began);
   const total = answer.milliseconds;
   return (
-    <section className="wb-waterfall" aria-label="REST calls">
+    <section className="wb-waterfall" aria-label={t('REST calls')}>
       <header>
-        <strong>{upstream === undefined ? '1 request' : summaryOf(upstream)}</strong>
+        <Summary upstream={upstream} />
         <span>{milliseconds(total)}</span>
         <span>{bytes(answer.bytes)}</span>
         {answer.status !== 200 && <span className="wb-badge wb-bad">HTTP {answer.status}</span>}
         {upstream !== undefined && upstream.length > 0 && (
           <button type="button" className="wb-button wb-plain" onClick={() => showRaw(!isRaw)}>
-            {isRaw ? 'Show bars' : 'Show JSON'}
+            {isRaw ? t('Show bars') : t('Show JSON')}
           </button>
         )}
       </header>
@@ -49,18 +50,20 @@ function Call({ call, total }: { readonly call: UpstreamCall; readonly total: nu
       </span>
       <span className="wb-badges">
         {cached ? (
-          <span className="wb-badge">cached</span>
+          <span className="wb-badge" title={t('Answered from the gateway’s memory')}>
+            {t('cached')}
+          </span>
         ) : (
-          <span className={`wb-badge ${isBad ? 'wb-bad' : 'wb-good'}`}>{status ?? 'no answer'}</span>
+          <span className={`wb-badge ${isBad ? 'wb-bad' : 'wb-good'}`}>{status ?? t('no answer')}</span>
         )}
         {batched > 1 && (
-          <span className="wb-badge" title={`One call answers ${batched} look-ups`}>
-            batched ×{batched}
+          <span className="wb-badge" title={t('One call answers {count} look-ups', { count: batched })}>
+            {t('batched ×{count}', { count: batched })}
           </span>
         )}
         {coalesced && (
-          <span className="wb-badge" title="Another operation made this call">
-            shared
+          <span className="wb-badge" title={t('Another operation made this call')}>
+            {t('shared')}
           </span>
         )}
       </span>
@@ -80,13 +83,47 @@ function Call({ call, total }: { readonly call: UpstreamCall; readonly total: nu
 /** The client's id is the same in all of them. */
 const shortened = (path: string): string => path.replace(/^\/v1\/clients\/[^/]+/, '…').replace(/^\/v1/, '');
 
-/** "1 request, 4 REST calls, 1.1 round trips": as many as one after the other would have taken the time that they took. */
-function summaryOf(upstream: readonly UpstreamCall[]): string {
+/** What a result took: `1 request, 4 REST calls, 1.1 round trips`. What was answered from memory counts as a call, and is named. */
+function Summary({ upstream }: { readonly upstream: readonly UpstreamCall[] | undefined }) {
+  const [isExplained, explain] = useState(false);
+  if (upstream === undefined) return <strong>{t('1 request')}</strong>;
+  if (upstream.length === 0) return <strong>{t('1 request, no REST call')}</strong>;
+  const cached = upstream.filter((call) => call.cached).length;
+  const calls = counted(upstream.length, '{count} REST call', '{count} REST calls');
+  const known = cached === 0 ? '' : ` (${t('{count} from memory', { count: cached })})`;
+  const trips = tripsOf(upstream);
+  const explained = t(
+    'As many calls, one after another, would have taken as long. The gateway sends what it can at once.',
+  );
+  return (
+    <strong>
+      {t('1 request')}, {calls}
+      {known}
+      {trips !== undefined && (
+        <>
+          ,{' '}
+          <button
+            type="button"
+            className="wb-term"
+            title={explained}
+            aria-expanded={isExplained}
+            onClick={() => explain(!isExplained)}
+          >
+            {trips}
+          </button>
+        </>
+      )}
+      {isExplained && <span className="wb-explained">{explained}</span>}
+    </strong>
+  );
+}
+
+function tripsOf(upstream: readonly UpstreamCall[]): string | undefined {
   const made = upstream.filter(({ cached }) => !cached);
-  if (made.length === 0) return '1 request, no REST call';
+  if (made.length === 0) return undefined;
   const start = Math.min(...made.map(({ began }) => began));
   const end = Math.max(...made.map(({ began, milliseconds: took }) => began + took));
   const longest = Math.max(...made.map(({ milliseconds: took }) => took));
   const trips = longest === 0 ? 1 : Math.max(1, (end - start) / longest);
-  return `1 request, ${plural(made.length, 'REST call')}, ${plural(Number(trips.toFixed(1)), 'round trip')}`;
+  return counted(Number(trips.toFixed(1)), '{count} round trip', '{count} round trips');
 }

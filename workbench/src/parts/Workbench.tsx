@@ -1,21 +1,24 @@
-import { useDragResize, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
+import { useDragResize, useGraphiQL } from '@graphiql/react';
 import type { GraphQLSchema } from 'graphql';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { setActiveTab } from '../fetcher.ts';
-import { linkedHere } from '../link.ts';
 import { credit, type Deed } from '../sandbox.ts';
 import { useSession } from '../session.ts';
 import { forgetTabs } from '../storage.ts';
-import { STORY, WATCH_RECEIPT } from '../story.ts';
-import { useValidation, withLatest } from '../validations.ts';
+import { dropStreams } from '../streams.ts';
+import { t } from '../words.ts';
+import { useAccessiblePane } from './accessible-pane.ts';
 import { Editors } from './Editors.tsx';
 import { Header } from './Header.tsx';
 import { Notices } from './Notices.tsx';
+import { PaymentDialog } from './PaymentDialog.tsx';
 import { Rail } from './Rail.tsx';
 import { Results } from './Results.tsx';
 import { type Said, SandboxBar } from './SandboxBar.tsx';
+import { Splitter } from './Splitter.tsx';
 import { Story } from './Story.tsx';
 import { Tabs } from './Tabs.tsx';
+import { useLinkedTab, usePlayKey, useSteps } from './tab-steps.ts';
 
 interface Props {
   readonly onSchema: (schema: GraphQLSchema) => void;
@@ -23,69 +26,19 @@ interface Props {
 
 /** The page. */
 export function Workbench({ onSchema }: Props) {
-  const { tabs, activeTabIndex, visiblePlugin, queryEditor, variableEditor } = useGraphiQL((state) => ({
-    tabs: state.tabs,
-    activeTabIndex: state.activeTabIndex,
-    visiblePlugin: state.visiblePlugin,
-    queryEditor: state.queryEditor,
-    variableEditor: state.variableEditor,
-  }));
-  const { addTab, changeTab, run } = useGraphiQLActions();
+  const tab = useGraphiQL(({ tabs, activeTabIndex }) => tabs[activeTabIndex]);
   const sandbox = useSession((session) => session.sandbox);
-  const [said, say] = useState<Said>();
+  const { said, act } = useDeeds();
+  const [payment, showPayment] = useState<string>();
   const { firstRef, dragBarRef, secondRef } = useDragResize({
     direction: 'horizontal',
     storageKey: 'editorFlex',
   });
-  const tab = tabs[activeTabIndex];
   const title = tab?.title ?? '';
-  const validation = useValidation(({ id }) => id);
-  const Pane = visiblePlugin?.content;
-
   useEffect(() => setActiveTab(tab?.id ?? ''), [tab?.id]);
-
-  // What a link brings has a tab of its own.
-  useEffect(() => {
-    const linked = linkedHere();
-    if (linked === undefined || queryEditor === undefined || variableEditor === undefined) return;
-    history.replaceState(null, '', location.pathname);
-    addTab();
-    queryEditor.setValue(linked.query);
-    variableEditor.setValue(linked.variables);
-  }, [queryEditor, variableEditor, addTab]);
-
-  useEffect(() => {
-    if (title !== WATCH_RECEIPT || variableEditor === undefined) return;
-    const filled = withLatest(variableEditor.getValue(), validation);
-    if (filled !== undefined) variableEditor.setValue(filled);
-  }, [title, validation, variableEditor]);
-
-  const open = (operationName: string): void => {
-    const index = tabs.findIndex((one) => one.title === operationName);
-    const step = STORY.find((one) => one.operationName === operationName);
-    if (index !== -1) {
-      if (index !== activeTabIndex) changeTab(index);
-    } else if (step !== undefined && sandbox !== undefined) {
-      addTab();
-      queryEditor?.setValue(step.query);
-      variableEditor?.setValue(JSON.stringify(step.variables(sandbox), null, 2));
-    }
-  };
-  const watch = (transactionId: string): void => {
-    open(WATCH_RECEIPT);
-    variableEditor?.setValue(JSON.stringify({ transactionId }, null, 2));
-    void run();
-  };
-  const act = (deed: Deed): void => {
-    deed().then(
-      (text) => say({ text, isBad: false }),
-      (error: unknown) => say({ text: error instanceof Error ? error.message : String(error), isBad: true }),
-    );
-  };
-  const restart = (): void => {
-    forgetTabs();
-    location.reload();
-  };
+  useLinkedTab();
+  usePlayKey();
+  const { open, watch } = useSteps();
   const [account] = sandbox?.accounts ?? [];
   const onCredit = account && (() => act(credit(account.clabe, account.alias, '1250.00')));
 
@@ -95,26 +48,78 @@ export function Workbench({ onSchema }: Props) {
       <Notices onSchema={onSchema} />
       <div className="wb-main">
         <Rail />
-        {Pane !== undefined && (
-          <aside className="wb-pane graphiql-plugin">
-            <Pane />
-          </aside>
-        )}
+        <Pane />
         <main className="wb-session">
           <Tabs />
           {sandbox !== undefined && <Story title={title} onOpen={open} onRestart={restart} />}
-          <div className="wb-columns">
+          <div className="wb-columns" id="wb-operation" role="tabpanel" aria-label={title}>
             <div className="wb-left" ref={firstRef}>
               <Editors />
             </div>
-            <div className="wb-drag" ref={dragBarRef} />
+            <div className="wb-drag" ref={dragBarRef}>
+              <Splitter
+                first={firstRef}
+                second={secondRef}
+                orientation="vertical"
+                storageKey="editorFlex"
+                label={t('Width of the operation')}
+              />
+            </div>
             <div className="wb-right" ref={secondRef}>
-              <Results onWatch={watch} onCredit={onCredit} />
+              <Results
+                onWatch={watch}
+                onCredit={onCredit}
+                onOpen={open}
+                onPayment={sandbox === undefined ? undefined : showPayment}
+              />
             </div>
           </div>
         </main>
       </div>
       {sandbox !== undefined && <SandboxBar description={sandbox} act={act} said={said} />}
+      {payment !== undefined && (
+        <PaymentDialog transactionId={payment} onClose={() => showPayment(undefined)} />
+      )}
     </div>
   );
+}
+
+function restart(): void {
+  forgetTabs();
+  dropStreams();
+  location.reload();
+}
+
+/** The pane of the plugin that is open. */
+function Pane() {
+  const { visiblePlugin } = useGraphiQL(({ visiblePlugin }) => ({ visiblePlugin }));
+  const pane = useRef<HTMLElement>(null);
+  useAccessiblePane(pane);
+  const Content = visiblePlugin?.content;
+  if (Content === undefined) return null;
+  return (
+    <aside className="wb-pane graphiql-plugin" ref={pane} aria-label={visiblePlugin?.title}>
+      <Content />
+    </aside>
+  );
+}
+
+/** How long a deed is told of. */
+const SAID_MS = 10_000;
+
+/** Does what a button says, and tells what came of it: for a while, or until the next deed where it went wrong. */
+function useDeeds() {
+  const [said, say] = useState<Said>();
+  useEffect(() => {
+    if (said === undefined || said.isBad) return;
+    const timer = setTimeout(() => say(undefined), SAID_MS);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const act = (deed: Deed): void => {
+    deed().then(
+      (text) => say({ text, isBad: false }),
+      (error: unknown) => say({ text: error instanceof Error ? error.message : String(error), isBad: true }),
+    );
+  };
+  return { said, act };
 }

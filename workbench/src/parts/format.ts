@@ -1,3 +1,5 @@
+import { language } from '../words.ts';
+
 export const milliseconds = (value: number): string =>
   value >= 10_000
     ? `${(value / 1000).toFixed(1)} s`
@@ -6,9 +8,7 @@ export const milliseconds = (value: number): string =>
 export const bytes = (value: number): string =>
   value < 1_000 ? `${value} B` : `${(value / 1000).toFixed(1)} kB`;
 
-export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
-
-const CLOCK = new Intl.DateTimeFormat(undefined, {
+const CLOCK = new Intl.DateTimeFormat(language, {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',

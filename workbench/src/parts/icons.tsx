@@ -19,6 +19,12 @@ export const LinkIcon = () => (
   </svg>
 );
 
+export const SessionIcon = () => (
+  <svg aria-hidden="true" {...stroke}>
+    <path d="M12 15V3m0 0L8 7m4-4 4 4M5 13v6a2 2 0 0 0 2 2h10a2 2 0 0 0 2-2v-6" />
+  </svg>
+);
+
 export const ThemeIcon = () => (
   <svg aria-hidden="true" {...stroke}>
     <circle cx="12" cy="12" r="9" />

@@ -1,0 +1,250 @@
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startBrowser } from '../helpers/browser.ts';
+import { demoAddresses, type Program, startProgram } from '../helpers/program.ts';
+import { freePort } from '../helpers/restartable.ts';
+import { until } from '../helpers/until.ts';
+import { openReceiver } from '../sandbox/harness.ts';
+import { deed, openTab, play, result, type Visit, visit } from './workbench-page.ts';
+
+let program: Program;
+let addresses: Awaited<ReturnType<typeof demoAddresses>>;
+let browser: Browser;
+beforeAll(async () => {
+  const ports = { PORT: String(await freePort()), SANDBOX_PORT: String(await freePort()) };
+  program = startProgram('src/start.js', { ...ports, SANDBOX_SPEED: '100' });
+  addresses = await demoAddresses(program);
+  browser = await startBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  await program?.end('SIGKILL');
+});
+
+const open = (options: Parameters<typeof visit>[2] = {}, query = ''): Promise<Visit> =>
+  visit(browser, `${addresses.gateway}/graphql${query}`, options);
+
+async function creditFromOutside(payerName: string): Promise<void> {
+  const { accounts } = (await (await fetch(`${addresses.sandbox}/sandbox`)).json()) as {
+    accounts: [{ clabe: string }];
+  };
+  const answer = await fetch(`${addresses.sandbox}/sandbox/spei-credits`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ clabe: accounts[0].clabe, amount: '10.00', payerName }),
+  });
+  expect(answer.status).toBe(201);
+}
+
+async function watchMoneyIn(page: Page): Promise<void> {
+  await openTab(page, 'WatchMoneyIn');
+  await play(page);
+  await page.locator('.wb-status.wb-live').waitFor();
+}
+
+const says = (page: Page) => page.locator('.wb-says').allInnerTexts();
+const from = (...names: string[]) => names.map((name) => `10.00 MXN from ${name}`);
+
+describe('a stream', () => {
+  it.each(['SSE', 'WS'])(
+    'over %s comes back after a reload with its events, and resumes without gap or repeat, each time',
+    async (transport) => {
+      await using one = await open({}, transport === 'WS' ? '?subscriptions=WS' : '');
+      const { page } = one;
+      await watchMoneyIn(page);
+      await creditFromOutside('Uno');
+      await page.getByText('1 event', { exact: true }).waitFor();
+      const heard = ['Uno'];
+      for (const [missed, live] of [
+        ['Dos', 'Tres'],
+        ['Cuatro', 'Cinco'],
+      ] as const) {
+        // Away from the page while something happens.
+        await page.goto('about:blank');
+        await creditFromOutside(missed);
+        await page.goBack();
+        await page.locator('.wb-status.wb-live').waitFor();
+        await page.getByText('1 caught up: the gap is closed.').first().waitFor();
+        await creditFromOutside(live);
+        heard.unshift(missed);
+        heard.unshift(live);
+        await until(async () => (await says(page)).length === heard.length);
+        expect(await says(page)).toEqual(from(...heard));
+      }
+      const cursors = await page.locator('.wb-cursor').allInnerTexts();
+      expect(new Set(cursors).size).toBe(heard.length);
+    },
+  );
+
+  it('says that nothing was missed where it is known, and never under a gap', async () => {
+    await using one = await open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    await deed(page, 'Cut');
+    await page.getByText('Caught up: nothing was missed.').waitFor();
+
+    const stored = (cursor: string) =>
+      page.evaluate((value) => {
+        const streams = JSON.parse(sessionStorage.getItem('pasarela:streams') ?? '{}');
+        for (const stream of Object.values<Record<string, unknown>>(streams)) {
+          stream['cursor'] = value;
+          stream['entries'] = [];
+        }
+        // Written again as the page is left: this is what the next one finds.
+        window.addEventListener('pagehide', () =>
+          sessionStorage.setItem('pasarela:streams', JSON.stringify(streams)),
+        );
+      }, cursor);
+    await stored('MXwwbm90aGluZw');
+    await page.reload();
+    await page.getByText(/There is a gap/).waitFor();
+    await page.locator('.wb-status.wb-live').waitFor();
+    await creditFromOutside('Después');
+    await page.locator('.wb-says', { hasText: 'Después' }).waitFor();
+    expect(await page.getByText('Caught up').count()).toBe(0);
+  });
+
+  it('is narrowed by type, text and payment', async () => {
+    await using one = await open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    for (const name of ['Berta', 'Carla', 'Dora']) await creditFromOutside(name);
+    await page.getByText('3 events', { exact: true }).waitFor();
+    await page.getByLabel('Text or payment id').fill('carla');
+    expect(await says(page)).toEqual(from('Carla'));
+    await page.getByText('1 of 3 shown').waitFor();
+    await page.locator('.wb-event summary').click();
+    const json = await page.locator('.wb-event pre').innerText();
+    const [, payment = ''] = /"transactionId": "([^"]+)"/.exec(json) ?? [];
+    await page.getByRole('button', { name: 'Show all' }).click();
+    await page.getByLabel('Text or payment id').fill(payment);
+    expect(await says(page)).toEqual(from('Carla'));
+    await page.getByLabel('Type of event').selectOption({ index: 1 });
+    expect(await says(page)).toEqual(from('Carla'));
+  });
+});
+
+describe('a payment', () => {
+  it('opens to its REST calls, webhooks and receipt on one axis, and its webhook goes to a handler of one’s own', async () => {
+    await using handler = await openReceiver({ status: 202 });
+    await using one = await open();
+    const { page, context } = one;
+    await openTab(page, 'StartPennyValidation');
+    await play(page);
+    await page.getByRole('button', { name: 'All that came of this payment' }).click();
+    const axis = page.locator('.wb-axis');
+    await axis.getByText(/POST \/transactions\/penny_validation/).waitFor();
+    await axis.getByText('Receipt COMPLETED').waitFor();
+    const webhook = axis.locator('details', { hasText: 'Webhook CEP' }).first();
+    await webhook.locator('summary').click();
+    await webhook.getByLabel('Address of your handler').fill(handler.url);
+    await webhook.getByRole('button', { name: 'Send to my handler' }).click();
+    await webhook.getByText('Your handler answered with 202.').waitFor();
+    expect(handler.received[0]?.json).toMatchObject({ webhook_type: 'CEP' });
+    const [receipt] = await Promise.all([
+      context.waitForEvent('page'),
+      page.getByRole('link', { name: 'Open the receipt' }).click(),
+    ]);
+    await receipt.getByRole('heading', { name: 'Comprobante Electrónico de Pago' }).waitFor();
+    await receipt.close();
+    await page.locator('dialog').getByRole('button', { name: 'Close' }).click();
+    expect(await page.locator('dialog[open]').count()).toBe(0);
+  });
+});
+
+describe('a session', () => {
+  it('is handed over as a link, and as a file that the page opens without any gateway', async () => {
+    await using one = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = one;
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+    await watchMoneyIn(page);
+    await creditFromOutside('Guardada');
+    await page.getByText('1 event', { exact: true }).waitFor();
+    await page.getByText('Session', { exact: true }).click();
+    await page.getByRole('button', { name: 'Copy a link to it' }).click();
+    await page.getByText('Link copied').waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save as a file' }).click(),
+    ]);
+    const file = await download.path();
+    const written = await readFile(file, 'utf8');
+    expect(written).not.toContain(addresses.token);
+
+    const looksRight = async (other: Page) => {
+      await other.getByText('1 request, 4 REST calls').waitFor();
+      expect(await other.locator('.wb-kept-result').innerText()).toContain('"totalCount"');
+      await other.getByRole('tab', { name: 'WatchMoneyIn' }).click();
+      await other.locator('.wb-says', { hasText: 'Guardada' }).waitFor();
+    };
+    const context = await browser.newContext();
+    const other = await context.newPage();
+    // The page's own files alone: no session, no sandbox, no graph.
+    await context.route(
+      (url) => /\/(session|sandbox.*)$/.test(url.pathname),
+      (route) => route.abort(),
+    );
+    await context.route('**/graphql', (route) =>
+      route.request().method() === 'POST' ? route.abort() : route.continue(),
+    );
+    await other.goto(link);
+    await looksRight(other);
+    await other.getByRole('button', { name: 'Leave it' }).click();
+    await other.getByText('The gateway does not answer').waitFor();
+    await other.locator('input[type="file"]').setInputFiles({
+      name: 'broken.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from('{}'),
+    });
+    await other.getByText('This file holds no session of this page.').waitFor();
+    await other.locator('input[type="file"]').setInputFiles(file);
+    await looksRight(other);
+    await context.close();
+  });
+});
+
+describe('the story', () => {
+  it('asks for step 2 before step 3, and gives a lost answer another try by a new key', async () => {
+    await using one = await open();
+    const { page } = one;
+    await openTab(page, 'WatchCep');
+    for (const _twice of [1, 2]) {
+      await play(page);
+      await page.getByText('Play step 2 first').waitFor();
+      expect(await page.locator('.wb-stream').count()).toBe(0);
+    }
+    await page.getByRole('button', { name: 'Go to step 2' }).click();
+    await page.locator('.wb-variables .view-lines', { hasText: 'idempotencyKey' }).waitFor();
+    const key = async () =>
+      /workbench-[0-9a-f-]{36}/.exec(
+        await page.locator('.wb-variables .view-lines').first().innerText(),
+      )?.[0];
+    const keys = [await key()];
+    for (const _twice of [1, 2]) {
+      expect(await deed(page, 'Lose answer')).toContain('New key');
+      await page.locator('.wb-badge', { hasText: '1 fault armed' }).waitFor();
+      await page.getByRole('button', { name: 'New key' }).click();
+      await until(async () => (await key()) !== undefined && !keys.includes(await key()));
+      keys.push(await key());
+      await play(page);
+      await result(page, /"message"/);
+      await page.locator('.wb-badge', { hasText: '1 fault armed' }).waitFor({ state: 'detached' });
+      expect(await deed(page, 'Heal')).toContain('healthy');
+    }
+    await page.getByRole('button', { name: 'New key' }).click();
+    await play(page);
+    await result(page, /"replayed": false/);
+  });
+
+  it('tells the sandbox’s own reason for an amount that it refuses', async () => {
+    await using one = await open();
+    await one.page.getByLabel('Amount in pesos').fill('0.00');
+    expect(await deed(one.page, 'Simulate a credit')).toMatch(/body\.amount: a string above zero/);
+    await one.page.getByLabel('Amount in pesos').fill('ten');
+    await one.page.locator('.wb-sandbox').getByRole('button', { name: 'Simulate a credit' }).click();
+    await one.page.locator('.wb-said.wb-is-bad').waitFor();
+  });
+});

@@ -1,0 +1,59 @@
+import { type Entry, type Stream, useStreams } from './stream-store.ts';
+
+/** For this tab of the browser, until it is closed: events name people and accounts. */
+const KEY = 'pasarela:streams';
+/** A burst of events is written once. */
+const CALM_MS = 250;
+
+type Streams = Readonly<Record<string, Stream>>;
+
+/** Keeps the streams where a reload finds them. */
+export function keepStreams(): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const write = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    save(useStreams.getState());
+  };
+  useStreams.subscribe(() => {
+    timer ??= setTimeout(write, CALM_MS);
+  });
+  window.addEventListener('pagehide', write);
+}
+
+/** Leaves out the oldest events where the browser has no room for all. */
+function save(streams: Streams): void {
+  for (let most = Number.POSITIVE_INFINITY; most >= 1; most = Math.min(most, 256) / 4) {
+    const cut = Object.entries(streams).map(([tab, stream]) => [
+      tab,
+      { ...stream, frozen: undefined, entries: stream.entries.slice(0, most) },
+    ]);
+    try {
+      sessionStorage.setItem(KEY, JSON.stringify(Object.fromEntries(cut)));
+      return;
+    } catch {
+      sessionStorage.removeItem(KEY);
+    }
+  }
+}
+
+/** The streams of this page before it was loaded again. */
+export function keptStreams(): Streams {
+  try {
+    return streamsOf(JSON.parse(sessionStorage.getItem(KEY) ?? '{}'));
+  } catch {
+    return {};
+  }
+}
+
+/** What JSON has made of streams, with its dates again. */
+export function streamsOf(written: Record<string, Omit<Stream, 'entries'> & { entries: Entry[] }>): Streams {
+  return Object.fromEntries(
+    Object.entries(written).map(([tab, stream]) => [
+      tab,
+      { ...stream, entries: stream.entries.map((entry) => ({ ...entry, at: new Date(entry.at) })) },
+    ]),
+  );
+}
+
+export const forgetStreams = (): void => sessionStorage.removeItem(KEY);

@@ -1,0 +1,27 @@
+import { useSession } from '../session.ts';
+import { useShown } from '../session-file.ts';
+import { t } from '../words.ts';
+import { App } from './App.tsx';
+import { Mark } from './icons.tsx';
+import { OpenSession } from './OpenSession.tsx';
+import { SessionView } from './SessionView.tsx';
+
+/** One's own session, or one that is looked at, which needs no gateway. */
+export function Root() {
+  const session = useShown((shown) => shown.session);
+  const { gateway, isReachable } = useSession();
+  if (session !== undefined) return <SessionView session={session} />;
+  if (gateway !== undefined) return <App />;
+  return isReachable ? null : <NoGateway />;
+}
+
+function NoGateway() {
+  return (
+    <main className="graphiql-container wb-page wb-alone">
+      <Mark />
+      <h1>{t('The gateway does not answer')}</h1>
+      <p role="status">{t('The page looks for it every second.')}</p>
+      <OpenSession />
+    </main>
+  );
+}

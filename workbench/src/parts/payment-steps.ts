@@ -1,0 +1,56 @@
+import type { TransactionDetail } from '../sandbox.ts';
+import { t } from '../words.ts';
+
+/** One thing that happened to a payment. */
+export interface PaymentStep {
+  readonly key: string;
+  /** Simulated ms since the epoch. */
+  readonly at: number;
+  readonly kind: 'call' | 'transaction' | 'receipt' | 'webhook';
+  readonly text: string;
+  readonly badge: string;
+  readonly isBad: boolean;
+  /** The webhook that can be sent again. */
+  readonly delivery: { readonly id: string; readonly body: unknown } | undefined;
+}
+
+const isRefused = (status: number | null): boolean => status === null || status >= 400;
+
+/** In the order in which they happened. */
+export function stepsOf({ trail, calls, deliveries }: TransactionDetail): PaymentStep[] {
+  const steps: PaymentStep[] = [
+    ...calls.map(({ at, method, path, status }, index) => ({
+      key: `call-${index}`,
+      at: Date.parse(at),
+      kind: 'call' as const,
+      text: `${method} ${path.replace(/^\/v1\/clients\/[^/]+/, '…').replace(/^\/v1/, '')}`,
+      badge: status === null ? t('no answer') : String(status),
+      isBad: isRefused(status),
+      delivery: undefined,
+    })),
+    ...trail.map(({ at, of, status }, index) => ({
+      key: `trail-${index}`,
+      at: Date.parse(at),
+      kind: of === 'receipt' ? ('receipt' as const) : ('transaction' as const),
+      text: of === 'receipt' ? t('Receipt') : t('Payment'),
+      badge: status,
+      isBad: status === 'FAILED' || status === 'REFUNDED',
+      delivery: undefined,
+    })),
+    ...deliveries.flatMap(({ id, webhookType, body, attempts }) =>
+      attempts.map(({ at, status, error }, index) => ({
+        key: `${id}-${index}`,
+        at: Date.parse(at),
+        kind: 'webhook' as const,
+        text:
+          index === 0
+            ? t('Webhook {type}', { type: webhookType })
+            : t('Webhook {type}, retry {number}', { type: webhookType, number: index }),
+        badge: status === null ? (error ?? t('no answer')) : String(status),
+        isBad: isRefused(status),
+        delivery: { id, body },
+      })),
+    ),
+  ];
+  return steps.sort((a, b) => a.at - b.at);
+}

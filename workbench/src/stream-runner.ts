@@ -1,0 +1,181 @@
+import { codeOf, isObject, type Operation, type Result } from './net/result.ts';
+import { connect, LostError, resumesAt } from './net/stream.ts';
+import { refreshSession, refuse, untilOtherToken, untilReachable, useSession } from './session.ts';
+import { addEntry, changeStream, useStreams } from './stream-store.ts';
+import { counted, t } from './words.ts';
+
+const LONGEST_WAIT_MS = 2_000;
+
+/** Errors after which a stream goes on from now, as what came before cannot be had. */
+const WITHOUT_PAST: readonly unknown[] = ['EVENTS_GAP', 'CURSOR_INVALID'];
+
+/** Keeps one subscription going over as many connections as it takes. */
+export class Runner {
+  readonly #tab: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #stopped = new AbortController();
+  #operation: Operation;
+  #connection = new AbortController();
+  #cursor: string | undefined;
+  #wasOpen = false;
+  /** From the opening of a connection that resumes until the gateway says that it is live. */
+  #isResuming = false;
+  #isRefused = false;
+  #caughtUp = 0;
+  #pauseMs = 0;
+  #isFinal = false;
+
+  /** @param cursor where an earlier visit left off. */
+  constructor(
+    tab: string,
+    operation: Operation,
+    headers: Readonly<Record<string, string>>,
+    cursor: string | undefined,
+  ) {
+    this.#tab = tab;
+    this.#operation = operation;
+    this.#headers = headers;
+    this.#cursor = cursor;
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#connection.abort();
+  }
+
+  /** Ends the connection, and waits so long before the next. */
+  cut(pauseMs: number): void {
+    this.#pauseMs = pauseMs;
+    this.#connection.abort();
+  }
+
+  async run(): Promise<void> {
+    for (let failures = 0; !this.#stopped.signal.aborted; failures += 1) {
+      const { token } = useSession.getState();
+      try {
+        this.#connection = new AbortController();
+        this.#isFinal = true;
+        await connect(this.#transport, {
+          operation: this.#operation,
+          headers: this.#headers,
+          lastCursor: this.#cursor,
+          signal: this.#connection.signal,
+          onOpen: () => {
+            failures = 0;
+            this.#opened();
+          },
+          onResult: (result, cursor) => this.#receive(result, cursor),
+          onLive: (cursor) => this.#live(cursor),
+        });
+        if (this.#stopped.signal.aborted) return;
+        if (this.#isFinal && !(await this.#hasOtherToken(token))) {
+          changeStream(this.#tab, () => ({ status: 'ended' }));
+          return;
+        }
+      } catch (error) {
+        if (!(error instanceof LostError)) throw error;
+        if (this.#stopped.signal.aborted) return;
+        await this.#comeBack(failures);
+      }
+    }
+  }
+
+  get #transport() {
+    return useStreams.getState()[this.#tab]?.transport ?? 'SSE';
+  }
+
+  async #comeBack(failures: number): Promise<void> {
+    if (this.#wasOpen) this.#note(t('Cut.'));
+    this.#wasOpen = false;
+    changeStream(this.#tab, () => ({ status: 'cut' }));
+    await sleep(this.#pauseMs);
+    this.#pauseMs = 0;
+    if (this.#stopped.signal.aborted) return;
+    await untilReachable();
+    if (failures > 0) await sleep(Math.min(250 * 2 ** failures, LONGEST_WAIT_MS));
+  }
+
+  /** Whether there is another token than the one that was refused: the sandbox's next, or a person's. */
+  async #hasOtherToken(token: string | undefined): Promise<boolean> {
+    if (!this.#isRefused) return false;
+    this.#isRefused = false;
+    await refreshSession();
+    if (useSession.getState().token !== token) return true;
+    refuse(token);
+    changeStream(this.#tab, () => ({ status: 'waiting' }));
+    await untilOtherToken(token, this.#stopped.signal);
+    changeStream(this.#tab, () => ({ status: 'cut' }));
+    return !this.#stopped.signal.aborted;
+  }
+
+  #opened(): void {
+    const isAgain = useStreams.getState()[this.#tab]?.status === 'cut';
+    this.#wasOpen = true;
+    this.#caughtUp = 0;
+    changeStream(this.#tab, () => ({ status: 'live' }));
+    if (!isAgain) return;
+    const from = resumesAt(this.#transport, this.#operation, this.#cursor);
+    this.#isResuming = from !== undefined;
+    this.#note(
+      from === undefined
+        ? t('Reconnected.')
+        : t('Reconnected, resumed from cursor {cursor}.', { cursor: shorten(from) }),
+    );
+  }
+
+  /** The gateway has sent everything old: what was missed is known now. */
+  #live(cursor: string): void {
+    this.#keep(cursor);
+    if (!this.#isResuming) return;
+    this.#isResuming = false;
+    this.#note(
+      this.#caughtUp === 0
+        ? t('Caught up: nothing was missed.')
+        : counted(
+            this.#caughtUp,
+            '{count} caught up: the gap is closed.',
+            '{count} caught up: the gap is closed.',
+          ),
+    );
+  }
+
+  #receive(result: Result, cursor: string | undefined): void {
+    const code = codeOf(result);
+    if (code === 'UNAUTHENTICATED') this.#isRefused = true;
+    if (WITHOUT_PAST.includes(code) && this.#cursor !== undefined) {
+      this.#isFinal = false;
+      this.#isResuming = false;
+      this.#keep(undefined);
+      const { variables } = this.#operation;
+      if (variables !== undefined && 'after' in variables) {
+        this.#operation = { ...this.#operation, variables: { ...variables, after: null } };
+      }
+      this.#note(
+        t('There is a gap: the events after this cursor are no longer in the log. It goes on from now.'),
+      );
+      return;
+    }
+    const at = cursor ?? cursorOf(result);
+    if (at !== undefined) this.#keep(at);
+    if (this.#isResuming) this.#caughtUp += 1;
+    addEntry(this.#tab, { result, cursor: at, wasMissed: this.#isResuming });
+  }
+
+  #keep(cursor: string | undefined): void {
+    this.#cursor = cursor;
+    changeStream(this.#tab, () => ({ cursor }));
+  }
+
+  #note(text: string): void {
+    addEntry(this.#tab, { text });
+  }
+}
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const shorten = (cursor: string): string => (cursor.length > 24 ? `…${cursor.slice(-20)}` : cursor);
+
+function cursorOf({ data }: Result): string | undefined {
+  const [payload] = Object.values(data ?? {});
+  return isObject(payload) && typeof payload['cursor'] === 'string' ? payload['cursor'] : undefined;
+}
