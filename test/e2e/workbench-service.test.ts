@@ -53,6 +53,7 @@ it('the page asks for a token, keeps it for the session alone, and says that int
 
   await page.getByLabel('Access token').fill(service.accessToken);
   await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByLabel('Access token').waitFor({ state: 'detached' });
   await play(page);
   await result(page, /"totalCount": \d+/);
   expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(service.accessToken);
@@ -62,7 +63,7 @@ it('the page asks for a token, keeps it for the session alone, and says that int
   await result(page, /"totalCount": \d+/);
 
   // Without introspection the schema may come from a file.
-  await page.locator('input[type="file"]').setInputFiles(folder('schema.graphql'));
+  await page.locator('.wb-notice input[type="file"]').setInputFiles(folder('schema.graphql'));
   await page.getByText('Introspection is off here').waitFor({ state: 'detached' });
   await page.setViewportSize({ width: 390, height: 844 });
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);

@@ -132,7 +132,7 @@ describe('the story', () => {
       page.getByRole('link', { name: 'Open the receipt' }).click(),
     ]);
     await receipt.getByRole('heading', { name: 'Comprobante Electrónico de Pago' }).waitFor();
-    expect(await receipt.locator('table').innerText()).toContain(holder);
+    expect(await receipt.locator('main').innerText()).toContain(holder);
     await receipt.close();
 
     await watchMoneyIn(page);
