@@ -49,7 +49,8 @@ export async function controlSandbox(
       'The sandbox is for this machine: open the page at a loopback address, or name the host in SANDBOX_HOSTS.',
     );
   }
-  if (!ALLOWED.has(`${method} ${path.replace(UUID, '{id}')}`)) return refuse(response, 404, 'The page does not use this.');
+  if (!ALLOWED.has(`${method} ${path.replace(UUID, '{id}')}`))
+    return refuse(response, 404, 'The page does not use this.');
   if (method === 'POST' && !/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
     return refuse(response, 415, 'The body must be application/json.');
   }
