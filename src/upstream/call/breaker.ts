@@ -5,9 +5,9 @@ import type { Connections } from './exchange.ts';
 const FAILURES_TO_OPEN = 20;
 /** Milliseconds that it stays open before one call may try. */
 const OPEN_MS = 2_000;
-/** Failures say something of the service for everybody once they are those of as many callers. */
+/** Failures of this many callers suspend the calls of everybody. */
 const CALLERS_TO_OPEN = 3;
-/** Callers whose failures are remembered. */
+/** Callers whose failures are counted one by one. */
 const MAX_CALLERS = 10_000;
 
 /**

@@ -6,12 +6,12 @@ import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
 
 /** One read that may be shared. */
 interface CoalescedRead<T> {
-  /** All that tells who is calling: reads are shared within one credential alone. */
+  /** Identifies the credential: reads are shared within one credential alone. */
   readonly caller: string;
   readonly path: string;
   /** Who asks, and how long. */
   readonly asker: Asker;
-  /** Reads, for all who wait for the answer by then. */
+  /** Makes the read, for all who wait for the answer by then. */
   readonly read: (party: Party) => Promise<T>;
   /** Called when the answer came from another's read. */
   readonly joined: () => void;
@@ -22,12 +22,11 @@ interface CoalescedRead<T> {
 /** Reads under way, so that one caller's others may wait for the same answer. */
 export interface Coalescer {
   /**
-   * The answer of a read, from the same one under way where there is one. It waits for its turn where each of those who wait for it
-   * would, and goes on while one of them is there. Failures are not shared: each waiter reads on its own, in the time that it has
-   * left.
+   * The answer of a read, from the same read under way where there is one. That read stands in the queue of each of its waiters, and
+   * goes on while one of them is there. Failures are not shared: each waiter reads on its own, in the time that it has left.
    */
   read<T>(asked: CoalescedRead<T>): Promise<T>;
-  /** What the caller reads from now on is read afresh: it has changed something, or has been told of a change. */
+  /** The caller's reads are made afresh from now on: it has changed something, or has heard of a change. */
   forget(caller: string): void;
 }
 
@@ -51,7 +50,7 @@ export function createCoalescer(now: () => number): Coalescer {
         ? read
         : async (party) => {
             const got = await read(party);
-            // What has been forgotten meanwhile is not kept.
+            // A read that was forgotten meanwhile is not kept.
             if (reads.isCurrent(caller, path, flight)) kept.set(`${caller} ${path}`, flight);
             return got;
           },
@@ -59,7 +58,7 @@ export function createCoalescer(now: () => number): Coalescer {
     return answer;
   }
 
-  /** What may be joined: nobody joins what all others have left. */
+  /** The read that may be joined: one that all have left is about to be given up. */
   function underWay(caller: string, path: string): Joinable<unknown> | undefined {
     const work = reads.underWay(caller, path)?.details;
     return work === undefined || work.isGone ? undefined : work;
@@ -77,7 +76,7 @@ export function createCoalescer(now: () => number): Coalescer {
       const answer = underWay(caller, path)?.wait(asker, LATE) ?? keptFor(asked);
       if (answer === undefined) return begin(asked);
       try {
-        // What is under way at the same path answers in the same form.
+        // A read of the same path has an answer of the same form.
         const got = (await answer) as T;
         joined();
         return got;

@@ -4,8 +4,8 @@ import type { Party } from '../../common/party.ts';
 import { JsonReader, type ReadJson } from './json-reader.ts';
 
 /**
- * What has connections that nothing else takes: reads; calls that move money, and what a payment has to read first; and probes, under
- * credentials that nobody has verified yet.
+ * Each kind of call has connections of its own: `reads`; `money` for calls that move it, and for what a payment has to read first;
+ * `probes` for credentials that nobody has verified yet.
  */
 export type Connections = 'reads' | 'money' | 'probes';
 
@@ -15,7 +15,7 @@ export interface HttpRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Milliseconds from dispatch until the last byte of the answer: what the service is promised. It gets less where less is left. */
+  /** Milliseconds from dispatch until the last byte of the answer. The service gets fewer where the operation has fewer left. */
   readonly timeoutMs: number;
   /**
    * Who waits for the answer. Each has its share of what can be under way at once, waits for its turn until its deadline, and says how

@@ -30,7 +30,7 @@ interface ChangeOptions {
   readonly signal?: AbortSignal;
   /** Over which connections; those of all calls of this caller where nothing is said. */
   readonly over?: Connections;
-  /** Where nothing is said, only after the service's own word that it has done nothing: others do not know what it did. */
+  /** By default only a documented error of the service, which has done nothing then: a proxy does not know what the service did. */
   readonly mayRenew?: MayRenew;
 }
 
@@ -46,11 +46,11 @@ export interface CallRecord {
   readonly milliseconds: number;
   /** When it began, in milliseconds of `performance.now()`. */
   readonly startedAt: number;
-  /** Whether an answer that an earlier operation had read served instead, and no call was made. */
+  /** True where no call was made: an answer that an earlier operation had read served instead. */
   readonly cached: boolean;
 }
 
-/** What changes something in the REST service. Reads have their own ways, which know who may see what (session.ts). */
+/** What changes something in the REST service. Reads go through the session, which narrows them (session/session.ts). */
 export type RestChanges = Pick<Rest, 'clientId' | 'send'>;
 
 /** The REST service as one caller reaches it, within one operation. Nouns are built on this alone. */
@@ -78,13 +78,12 @@ export interface Rest {
    */
   within<T>(work: SharedWork<T>, message: string): Promise<T>;
   /**
-   * The same caller's calls, for work that others may wait for too: they are theirs as well, and go on while one of them is there.
-   * Answers of other operations do not serve them.
+   * The same caller's calls, for work that others may join: they go on while one of those who wait is there. They are never coalesced.
    *
    * @param isReported whether they are reported with this operation; work that may outlive it is not.
    */
   sharedBy(party: Party, isReported: boolean): Rest;
-  /** Has work go on for so many milliseconds though nobody waits for it, as less pressing than what somebody waits for. */
+  /** Keeps work going for so many milliseconds although nobody waits for it, at the urgency of streams. */
   keep(work: Pick<SharedWork<unknown>, 'keep'>, ms: number): void;
 }
 

@@ -78,12 +78,12 @@ export class SharedWork<T> {
         leave();
         reject(left());
       };
-      const late = (): void => {
+      const expire = (): void => {
         leave();
         reject(new UpstreamError('UPSTREAM_TIMEOUT', message, { dispatched: false }));
       };
       const setTimer = (): void => {
-        if (isThere) timer = clock.setTimeout(late, place.deadline - clock.now());
+        if (isThere) timer = clock.setTimeout(expire, place.deadline - clock.now());
       };
       const unwatch = leaver?.whenGone(abort);
       if (this.#party.places.size === 1) this.#setTimer = setTimer;

@@ -43,7 +43,10 @@ const grownTo = <T extends Uint32Array | Int32Array>(
 const uint32 = (length: number) => new Uint32Array(length);
 const int32 = (length: number) => new Int32Array(length);
 
-/** From the hash of a value to the items that have it: open addressing, and a chain of the items with the same value. */
+/**
+ * From the hash of a value to the items that have it: open addressing, and a chain of the items with the same value. An item of five
+ * keys takes 110 bytes; Maps of the same keys would take 434 (decision 9).
+ */
 class KeyTable {
   #high: Uint32Array;
   #low: Uint32Array;

@@ -28,13 +28,13 @@ export interface Walked {
 
 export interface WalkOptions {
   readonly now: () => number;
-  /** Called when the last reads begin: what changes from here on, the index may not have. */
+  /** Called when the last reads begin: the index may lack a change that is made after that. */
   readonly onLastReads: () => void;
-  /** Told of the items seen so far, and of how many there are. */
+  /** Called with the number of items seen so far, and of all. */
   readonly onProgress: (seen: number, total: number) => void;
 }
 
-/** The list has become another while it was gone through: what has been seen of it is of no use. */
+/** The service changed the size of its pages while the list was gone through, so that the positions seen are of no use. */
 class RepagedError extends Error {}
 
 /**

@@ -11,18 +11,18 @@ export type Schedule = readonly { readonly until: number; readonly wait: number 
 export interface Polled {
   /** The same for all that one reading may serve. */
   readonly pollKey: string;
-  /** Whose it is: those with the same have one share of the readings. */
+  /** Whose it is. Each owner has one share of the readings. */
   readonly pollOwner: string;
   readonly schedule: Schedule;
   /** Reads under its own credential. */
   read(): Promise<Transaction | null>;
   /**
-   * Takes in a reading. Says whether it told anything new.
+   * Takes in a reading. @returns whether it showed anything new.
    *
    * @param isOwn whether it was made under its own credential.
    */
   takePoll(transaction: Transaction | null, isOwn: boolean): boolean;
-  /** A reading under its own credential has failed. Says whether it may be read again. */
+  /** Takes note that a reading under its own credential has failed. @returns whether it may be read again. */
   pollFailed(error: unknown): boolean;
 }
 
@@ -30,7 +30,7 @@ const MINUTE = 60_000;
 /** How many readings of one transaction hints may cause at once, and after how long one more. */
 const HINTS = { atOnce: 8, oneMoreAfterMs: 15 * MINUTE };
 
-/** How often one transaction is read: for all who wait for it, also for those who leave and come back. */
+/** The pace at which one transaction is read, for all who wait for it together, and for those who leave and come back. */
 export class Pace {
   readonly begun: number;
   leftAt = 0;
@@ -53,21 +53,21 @@ export class Pace {
   }
 }
 
-/** All that one reading serves. The first of them reads next. */
+/** The watchers that one reading serves. The first of them reads next. */
 export class PollGroup extends Alarm {
   readonly key: string;
   readonly pace: Pace;
   readonly #members = new Set<Polled>();
-  /** How many of the members are whose. */
+  /** How many members each owner has. */
   readonly #owners = new Map<string, number>();
   readonly #schedule: Schedule;
   readonly #isDue: (group: PollGroup) => void;
   isReading = false;
   /** Whether a hint has come while it was being read. */
   isHinted = false;
-  /** The message that has last been a hint. All members are told of it. */
+  /** The message that was the last hint. Every member reports it. */
   hintedBy: string | undefined;
-  /** How many readings have followed a hint and told nothing new; undefined where the schedule alone rules. */
+  /** How many readings have followed a hint and shown nothing new; undefined where the schedule alone decides. */
   lags: number | undefined;
 
   constructor(key: string, schedule: Schedule, pace: Pace, isDue: (group: PollGroup) => void) {
@@ -86,7 +86,7 @@ export class PollGroup extends Alarm {
     return this.#members;
   }
 
-  /** Whose the members are. */
+  /** The owners of the members. */
   get owners(): Iterable<string> {
     return this.#owners.keys();
   }

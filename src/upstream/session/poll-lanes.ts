@@ -1,23 +1,23 @@
 import type { PollGroup } from './poll-group.ts';
 
-/** What waits of one owner. */
+/** The groups of one owner that wait. */
 interface Lane {
   readonly owner: string;
   /** How many readings of its own are under way. */
   underWay: number;
-  /** What a message has hinted at, and what is due by its schedule; each in the order in which it began to wait. */
+  /** Groups that a message has hinted at, and groups that are due by their schedule; each in the order in which they began to wait. */
   readonly hinted: Set<PollGroup>;
   readonly due: Set<PollGroup>;
 }
 
 /**
- * What is to be read, in a lane for each owner. Lanes take turns, so that nobody waits for all that another has waiting; what is several
- * owners' stands in the lane of each. In a lane that which a message has hinted at goes first, then what has waited longest.
+ * The groups to be read, in a lane for each owner. Lanes take turns, so that no owner waits for all groups of another; a group of several
+ * owners stands in the lane of each. In a lane the hinted groups go first, then the one that has waited longest.
  */
 export class PollLanes {
   readonly #perOwner: number;
   readonly #lanes = new Map<string, Lane>();
-  /** In which way each one waits. */
+  /** Why each group waits. */
   readonly #waiting = new Map<PollGroup, 'hinted' | 'due'>();
 
   /** @param perOwner how many readings of one owner may be under way. */
@@ -36,24 +36,24 @@ export class PollLanes {
     for (const owner of group.owners) this.#lane(owner)[way].add(group);
   }
 
-  /** It waits no more. */
+  /** Takes a group out of all lanes. */
   remove(group: PollGroup): void {
     if (!this.#waiting.delete(group)) return;
     for (const owner of group.owners) this.#drop(owner, group);
   }
 
-  /** What waits has become an owner's, too. */
+  /** Puts a group that waits into the lane of one more owner. */
   join(group: PollGroup, owner: string): void {
     const way = this.#waiting.get(group);
     if (way !== undefined) this.#lane(owner)[way].add(group);
   }
 
-  /** What may wait is an owner's no more. */
+  /** Takes a group out of the lane of one owner. */
   leave(group: PollGroup, owner: string): void {
     this.#drop(owner, group);
   }
 
-  /** Takes the next one out, as its owner's reading under way; `end` tells that it is over. */
+  /** Takes the next group out, and counts it as its owner's reading under way until `end`. */
   take(): { readonly group: PollGroup; readonly owner: string } | undefined {
     const lane = this.#lanes.values().find((one) => this.#isReady(one));
     const [group] = lane === undefined ? [] : lane.hinted.size > 0 ? lane.hinted : lane.due;
@@ -66,7 +66,7 @@ export class PollLanes {
     return { group, owner: lane.owner };
   }
 
-  /** Whose reading may begin at once, without waiting for its turn; undefined where others wait, or its owners have enough. */
+  /** The owner whose reading of it may begin at once, out of turn; undefined where other owners wait, or its owners have enough under way. */
   ownerAtOnce(group: PollGroup): string | undefined {
     const owners = new Set(group.owners);
     const isOthers = (lane: Lane): boolean => !owners.has(lane.owner) && this.#isReady(lane);

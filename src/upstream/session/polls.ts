@@ -6,30 +6,31 @@ import { PollLanes } from './poll-lanes.ts';
 
 export type { Polled, Schedule } from './poll-group.ts';
 
-/** Waits after a hint whose reading told nothing new: what is read may lag behind what was announced. */
+/** Waits, in milliseconds, before another reading after a hint whose reading showed nothing new: the service's reads may lag behind its messages. */
 const HINT_LAGS = [1_000, 3_000];
-/** How long after everybody has left a transaction is known to have been read, and of how many that is remembered. */
+/** The pace of a transaction is remembered for so long after everybody has left it, and of so many transactions. */
 const REMEMBERED = { ms: 1_800_000, max: 20_000 };
-/** How many readings of one owner may be under way: what hangs uses up nothing of the rate. */
+/** How many readings of one owner may be under way, so that readings that hang do not use up the rate. */
 const UNDER_WAY = 16;
 
 /**
- * Reads transactions again, each on its schedule: a lost webhook delays an answer, and never loses it. Those that have the
- * same `pollKey` share a reading. All together keep to a rate; past it they wait in lanes, one for each owner, that take turns. What a
- * message hints at is read at once: it counts for the rate, and does not wait for it, unless the rate is used up and others wait.
+ * Reads transactions again, each on its schedule: a lost webhook delays an answer, and never loses it. Watchers with the
+ * same `pollKey` share a reading. All readings together keep to a rate; past it they wait in lanes, one for each owner, that take turns.
+ * A transaction that a message hints at is read at once: the reading counts for the rate, and waits for it only where the rate is used up
+ * and others wait.
  */
 export class Polls {
-  /** What all waits of those who are told of transactions share. */
+  /** The alarms that all waits for transactions share. */
   readonly alarms: Alarms;
   readonly #clock: AlarmClock;
   readonly #perSecond: number;
   readonly #groups = new Map<string, PollGroup>();
-  /** Of those for whom nobody waits any more. */
+  /** The paces of transactions for which nobody waits any more. */
   readonly #paces = new LRUCache<string, Pace>({ max: REMEMBERED.max });
-  /** Those whose time has come. */
+  /** The groups whose time has come. */
   readonly #lanes = new PollLanes(UNDER_WAY);
   readonly #wake = new CallAlarm(() => this.#pump());
-  /** Readings that may be made now, and when that was counted. Below zero where hints have used up what was to come. */
+  /** Readings that may be made now, and when that was counted. Below zero where hints have used up readings of the future. */
   #allowed: number;
   #countedAt: number;
 
@@ -42,7 +43,7 @@ export class Polls {
     this.#countedAt = clock.now();
   }
 
-  /** Reads it again from now on. It has just been read: who joins others waits for their next reading. */
+  /** Reads it again from now on. The watcher has just read it, so one who joins others waits for their next reading. */
   add(polled: Polled): void {
     let group = this.#groups.get(polled.pollKey);
     if (group === undefined) {
@@ -57,7 +58,7 @@ export class Polls {
     if (group.add(polled)) this.#lanes.join(group, polled.pollOwner);
   }
 
-  /** A message has told its state: its next reading is a whole wait away again. */
+  /** A message has brought its state: its next reading is a whole wait away again. */
   putOff(polled: Polled): void {
     const group = this.#groups.get(polled.pollKey);
     if (group === undefined || group.isReading) return;
@@ -66,8 +67,8 @@ export class Polls {
   }
 
   /**
-   * A message hints that its state may have changed: it is read at once, and again soon while that tells nothing new. Hints
-   * past a number are left to the schedule.
+   * A message hints that its state may have changed: it is read at once, and again soon while that shows nothing new. Past a
+   * number of hints the schedule alone decides.
    *
    * @param messageId of the message, which is one hint to all that share a reading; undefined for a hint to this one alone.
    */
@@ -172,7 +173,7 @@ export class Polls {
     }
     this.#end(group, owner);
     let isNews = false;
-    // Who has come meanwhile has read it later.
+    // A member that joined meanwhile has read it later than this.
     for (const member of present) {
       if (group.members.has(member)) isNews = member.takePoll(transaction, member === reader) || isNews;
     }

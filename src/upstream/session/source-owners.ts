@@ -12,13 +12,13 @@ const UNKNOWN_FOR_MS = 60_000;
 
 /** Whose instrument the money of a transaction came from. */
 export interface SourceOwners {
-  /** What `find` gives without a call; undefined where it has to ask. */
+  /** The answer of `find` where that needs no call; undefined where it does. */
   known(clientId: string, transactionId: string): { readonly owner: string | null | undefined } | undefined;
   /**
    * The owner's id: null where the transaction names no source or its instrument no owner, undefined where the upstream
    * knows no such transaction.
    *
-   * @param isSettled whether such a one is not about to appear: then it is not asked for again for a minute.
+   * @param isSettled whether a transaction that is unknown now is not about to appear: it is then not asked for again for a minute.
    */
   find(rest: Rest, transactionId: string, isSettled: boolean): Promise<string | null | undefined>;
 }
