@@ -11,7 +11,7 @@ import { DURABLE, endWithThisProcess, type RedisServer, startRedis } from './red
 
 const SECRET = 'a secret for tests that is long enough';
 
-/** One process of `src/start.js`. */
+/** One process of a gateway. */
 export interface Member {
   readonly url: string;
   readonly graphql: string;
@@ -29,8 +29,12 @@ export interface Member {
 export interface Fleet extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly redis: RedisServer;
-  /** Starts another process, on the data folder that all of them share. */
-  start(environment?: Readonly<Record<string, string>>): Promise<Member>;
+  /**
+   * Starts another process, on the data folder that all of them share.
+   *
+   * @param program of another version; default `src/start.js`
+   */
+  start(environment?: Readonly<Record<string, string>>, program?: string): Promise<Member>;
 }
 
 /** @param lifetimeSeconds after which whatever is still running is ended. */
@@ -42,8 +46,8 @@ export async function startFleet(lifetimeSeconds?: number): Promise<Fleet> {
   return {
     sandbox,
     redis,
-    async start(environment = {}) {
-      const program = startProgram('src/start.js', {
+    async start(environment = {}, file = 'src/start.js') {
+      const program = startProgram(file, {
         PORT: '0',
         UPSTREAM_URL: sandbox.url,
         REDIS_URL: redis.url,
