@@ -1,9 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LONG_LANE } from './test/lanes.ts';
 
-const project = (name: string, include: string, more: object = {}) => ({
+const ELSEWHERE = ['test/e2e/**', '**/node_modules/**'];
+
+const project = (name: string, include: readonly string[], more: object = {}) => ({
   extends: true as const,
-  test: { name, include: [include], ...more },
+  test: { name, include: [...include], ...more },
 });
 
 export default defineConfig({
@@ -28,10 +31,11 @@ export default defineConfig({
       reportOnFailure: true,
     },
     projects: [
-      project('integration', 'test/**/*.test.ts', {
-        exclude: ['test/e2e/**', '**/node_modules/**'],
-      }),
-      project('e2e', 'test/e2e/**/*.test.ts', { testTimeout: 120_000 }),
+      // `npm test`, `npm run test:long`, and both: any file by its name, and coverage.
+      project('short', ['test/**/*.test.ts'], { exclude: [...ELSEWHERE, ...LONG_LANE] }),
+      project('long', LONG_LANE, { exclude: ELSEWHERE }),
+      project('integration', ['test/**/*.test.ts'], { exclude: ELSEWHERE }),
+      project('e2e', ['test/e2e/**/*.test.ts'], { testTimeout: 120_000 }),
     ],
   },
 });
