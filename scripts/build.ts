@@ -53,7 +53,7 @@ const bundleWhatIsRequired: Plugin = {
 async function bundle(): Promise<readonly string[]> {
   const bundled = await rolldown({
     cwd: ROOT,
-    input: { pasarela: 'src/cli/bin.js', testing: 'src/app/testing.ts' },
+    input: { pasarela: 'src/cli/bin.js', testing: 'src/app/packed-testing.js' },
     platform: 'node',
     plugins: [bundleWhatIsRequired],
     experimental: { nativeMagicString: true },

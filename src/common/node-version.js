@@ -4,15 +4,25 @@ import process from 'node:process';
 const OLDEST = 26;
 
 /**
- * Ends the process with what to type instead, where the Node that runs it cannot run the sources. Plain JavaScript, and
- * without an import that an old Node lacks: it is the first thing that runs.
+ * What to type instead, where the Node that runs this cannot run the sources. Plain JavaScript, and without an import that an
+ * old Node lacks: it is the first thing that runs.
  *
  * @param {string} instead a command that brings the right Node
+ * @returns {string | undefined} undefined where the Node is new enough
+ */
+export function adviceOnNode(instead) {
+  if (Number(process.versions.node.split('.')[0]) >= OLDEST) return undefined;
+  return `Pasarela runs on Node ${OLDEST} or later, and this is ${process.version}. Type instead, which brings the right one:\n\n  ${instead}\n`;
+}
+
+/**
+ * Ends the process with `adviceOnNode`, where there is any.
+ *
+ * @param {string} instead
  */
 export function requireNode(instead) {
-  if (Number(process.versions.node.split('.')[0]) >= OLDEST) return;
-  process.stderr.write(
-    `Pasarela runs on Node ${OLDEST} or later, and this is ${process.version}. Type instead, which brings the right one:\n\n  ${instead}\n`,
-  );
+  const advice = adviceOnNode(instead);
+  if (advice === undefined) return;
+  process.stderr.write(advice);
   process.exit(1);
 }

@@ -106,6 +106,15 @@ it('pasarela/testing starts a gateway on a sandbox in three lines, from the pack
   });
 });
 
+it('pasarela/testing says under an old Node what to do', async () => {
+  const old = "Object.defineProperty(process.versions, 'node', { value: '20.19.0' })";
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(old)}` };
+  await writeFile(join(project, 'import-alone.js'), "import 'pasarela/testing';\n");
+  await expect(run(process.execPath, ['import-alone.js'], project, env)).rejects.toThrow(
+    /Pasarela runs on Node 26 or later[\s\S]*npm install --save-dev node@26/,
+  );
+});
+
 it.each(['nodenext', 'bundler'])(
   'pasarela/testing is typed under %s resolution',
   { timeout: 90_000 },
