@@ -46,7 +46,7 @@ export const fetcher: Fetcher = (params, options) => {
         (answer) => {
           if (abort.signal.aborted) return;
           useAnswers.setState({ [tab]: answer });
-          const { upstream: _shownBelow, ...extensions } = answer.result.extensions ?? {};
+          const { upstream: _shownBelow, way: _shownThere, ...extensions } = answer.result.extensions ?? {};
           const isPlain = Object.keys(extensions).length === 0;
           const { extensions: _extensions, ...result } = answer.result;
           // GraphiQL shows it as JSON; its type is of a server's results, with errors that are objects.

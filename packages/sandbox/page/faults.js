@@ -6,7 +6,7 @@ import { t } from './words.js';
 
 /** @returns {Record<string, { label: string, fault: unknown }>} */
 const kinds = () => ({
-  'lose-answer': { label: t('it is performed, but its answer is lost'), fault: 'reset-after-commit' },
+  'lose-answer': { label: t('it is done, but its answer is lost'), fault: 'reset-after-commit' },
   'lose-request': { label: t('it is lost on the way'), fault: 'reset-before' },
   delay: { label: t('it takes 2 s longer'), fault: { delayMs: 2_000 } },
   'status-503': { label: t('it is answered with 503'), fault: { status: 503 } },

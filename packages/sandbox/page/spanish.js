@@ -114,7 +114,7 @@ export const SPANISH = {
   'it is answered with 503': 'se responde con 503',
   'it is lost on the way': 'se pierde en el camino',
   'it is never answered': 'no se responde nunca',
-  'it is performed, but its answer is lost': 'se ejecuta, pero se pierde la respuesta',
+  'it is done, but its answer is lost': 'se hace, pero se pierde la respuesta',
   'it takes 2 s longer': 'tarda 2 s más',
   'its answer is cut off': 'la respuesta llega cortada',
   'its answer is no JSON': 'la respuesta no es JSON',

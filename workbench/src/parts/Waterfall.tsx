@@ -23,7 +23,7 @@ export function Waterfall({ answer }: { readonly answer: Answer }) {
         )}
       </header>
       {isRaw ? (
-        <pre>{JSON.stringify(upstream, null, 2)}</pre>
+        <pre>{JSON.stringify({ upstream, way: answer.result.extensions?.['way'] }, null, 2)}</pre>
       ) : (
         <ol>
           {upstream?.map((call, index) => (

@@ -1,4 +1,5 @@
 import { type RefObject, useEffect } from 'react';
+import { t } from '../words.ts';
 
 /**
  * Makes the panes of GraphiQL's plugins usable by keyboard and for screen readers: the explorer's fields are spans that only a
@@ -22,6 +23,9 @@ export function useAccessiblePane(pane: RefObject<HTMLElement | null>): void {
         );
       for (const button of element.querySelectorAll('.graphiql-history-item-label'))
         button.removeAttribute('aria-label');
+      for (const heading of element.querySelectorAll('.doc-explorer-title')) {
+        if (heading.textContent !== t('Explorer')) heading.textContent = t('Explorer');
+      }
       for (const close of element.querySelectorAll('.docExplorerHide')) set(close, 'aria-hidden', 'true');
     };
     const press = (event: KeyboardEvent) => {
