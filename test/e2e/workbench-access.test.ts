@@ -30,7 +30,9 @@ const focused = (page: Page) =>
   page.evaluate(() => document.activeElement?.textContent ?? document.activeElement?.tagName ?? '');
 
 describe.each(['light', 'dark'] as const)('axe, in %s', (colorScheme) => {
-  it('has no serious finding: the result, the stream, each pane, a payment', async () => {
+  it('has no serious finding: the result, the stream, each pane, a payment', {
+    timeout: 300_000,
+  }, async () => {
     await using one = await open({ colorScheme });
     const { page } = one;
     const clean = async (where: string) => expect(await seriousFindings(page), where).toEqual([]);
