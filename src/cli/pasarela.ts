@@ -32,6 +32,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Comma
     summary: 'tell whether payments are held, let them go on, export and verify their journal',
     load: async () => (await import('./payments.ts')).payments,
   },
+  reconcile: {
+    summary: 'compare balances with the credits and payments that the gateway knows',
+    load: async () => (await import('./reconcile.ts')).reconcile,
+  },
   schema: {
     summary: 'the graph as SDL, possible types, or a manifest of persisted documents',
     load: async () => (await import('./schema.ts')).schema,

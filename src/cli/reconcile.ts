@@ -1,0 +1,149 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { readEnvironment } from '../app/config.ts';
+import { clock } from '../common/clock.ts';
+import {
+  type Command,
+  CommandError,
+  EXIT,
+  print,
+  readArguments,
+  refuseArguments,
+  UsageError,
+} from './command.ts';
+import type { Graph } from './graph.ts';
+import { graphAt } from './graph-options.ts';
+import { reconcile as compare, type Difference } from './reconcile/compare.ts';
+import { gatherMovements, lookAtBalances } from './reconcile/gather.ts';
+
+const OPTIONS = {
+  url: { type: 'string' },
+  state: { type: 'string' },
+  margin: { type: 'string' },
+  every: { type: 'string' },
+  json: { type: 'boolean' },
+} as const;
+
+const Reading = z.object({
+  from: z.number(),
+  to: z.number(),
+  balances: z.record(z.string(), z.number()),
+});
+const State = z.object({
+  baseline: Reading,
+  previous: Reading.optional(),
+  /** Of the event log, when the two were read. */
+  cursors: z.tuple([z.string(), z.string()]),
+  open: z.array(z.string()),
+});
+
+/** Compares balances with what the gateway knows to have moved. */
+export const reconcile: Command = {
+  help: `Usage: pasarela reconcile [--url URL] [--state FILE] [--margin SECONDS] [--every SECONDS] [--json]
+
+Reads the balances of all accounts, and compares their change since the last times with the credits and payments that the gateway
+knows. It tells a difference that two readings after one another show: account, amount, between when, and what would explain it. It
+repairs nothing. The first two runs only read; run it every hour or so, from a timer or with --every.
+
+  --url      address of the graph; that of the gateway of this environment where it is left out
+  --state    file that keeps the readings; reconcile.json in DATA_DIR where it is left out
+  --margin   by how many seconds the clocks of the gateway and of the service may differ, with the way between; 5
+  --every    goes on until Ctrl-C, reading so often
+  --json     one difference a line, for machines
+
+PASARELA_TOKEN (or another way to have a token: docs/configuration.md) needs graph:read, events:read and payments:read, of a caller
+that sees the whole client. What it cannot see is in docs/operations.md, "Is anything missing?".
+
+Exit codes: 0 nothing is missing as far as it sees; 1 a difference, or the gateway cannot be asked; 2 the command line is not
+understood.`,
+  async run(args) {
+    const { values, positionals } = readArguments(args, OPTIONS);
+    refuseArguments(positionals);
+    const { DATA_DIR } = readEnvironment();
+    const graph = graphAt(values.url);
+    const path = values.state ?? join(DATA_DIR ?? './data', 'reconcile.json');
+    const marginMs = secondsOf('--margin', values.margin ?? '5') * 1_000;
+    const once = async (): Promise<number> => {
+      const differences = await reconcileOnce(graph, path, marginMs);
+      for (const difference of differences) print(values.json ? jsonOf(difference) : textOf(difference));
+      return differences.length;
+    };
+    if (values.every === undefined) return (await once()) === 0 ? EXIT.done : EXIT.wrong;
+    const everyMs = secondsOf('--every', values.every) * 1_000;
+    const ending = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort());
+    let found = 0;
+    while (!ending.signal.aborted) {
+      found += await once();
+      await clock.sleep(everyMs, { signal: ending.signal }).catch(() => {});
+    }
+    return found === 0 ? EXIT.done : EXIT.wrong;
+  },
+};
+
+/** One reading, compared with those that the file keeps. */
+async function reconcileOnce(graph: Graph, path: string, marginMs: number): Promise<readonly Difference[]> {
+  const state = readState(path);
+  if (state === undefined) {
+    const { cursor, reading } = await lookAtBalances(graph);
+    writeState(path, { baseline: reading, cursors: [cursor, cursor], open: [] });
+    return [];
+  }
+  const { baseline, previous, cursors } = state;
+  const { cursor, reading, accounts } = await lookAtBalances(graph);
+  const since = { cursor: cursors[0], from: baseline.from, open: state.open };
+  const { movements, open } = await gatherMovements(graph, accounts, since, marginMs);
+  const { kept, differences } = compare({ baseline, previous }, reading, movements, marginMs);
+  const [first, second] = cursors;
+  writeState(path, {
+    ...kept,
+    cursors: [kept.baseline === baseline ? first : second, cursor],
+    open: [...open],
+  });
+  return differences;
+}
+
+function readState(path: string): z.output<typeof State> | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+    throw new CommandError(`${path} cannot be read: ${String(cause)}`, { cause });
+  }
+  try {
+    return State.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new CommandError(`${path} holds no readings of this command. Delete it to begin anew.`, { cause });
+  }
+}
+
+function writeState(path: string, state: z.input<typeof State>): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileSync(`${path}.next`, JSON.stringify(state), { mode: 0o600 });
+    renameSync(`${path}.next`, path);
+  } catch (cause) {
+    throw new CommandError(`The readings cannot be saved in ${path}: ${String(cause)}`, { cause });
+  }
+}
+
+function secondsOf(option: string, text: string): number {
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
+  throw new UsageError(`${option} wants seconds, and got "${text}"`);
+}
+
+const amountOf = (cents: number): string => `${cents < 0 ? '-' : '+'}${(Math.abs(cents) / 100).toFixed(2)}`;
+const written = (ms: number): string => new Date(ms).toISOString();
+
+const textOf = ({ account, cents, from, to }: Difference): string => {
+  const why =
+    cents > 0
+      ? 'a credit whose webhook never came, or a payment that the other bank has sent back'
+      : 'a payment or a refund that was made elsewhere, a fee, or a chargeback';
+  return `Account ${account}: ${amountOf(cents)} MXN between ${written(from)} and ${written(to)} that the gateway does not know. It would be explained by ${why}.`;
+};
+
+const jsonOf = ({ account, cents, from, to }: Difference): string =>
+  JSON.stringify({ account, amount: amountOf(cents), currency: 'MXN', from: written(from), to: written(to) });
