@@ -18,7 +18,7 @@ import { CepStatusType } from './cep.ts';
 import { MoneyType } from './money.ts';
 import { OwnerType } from './owner.ts';
 import { AccountType, BankType, TransactionType } from './refs.ts';
-import { TransactionSubCategoryType } from './transaction.ts';
+import { TransactionSubCategoryType } from './transaction-values.ts';
 
 export const EventTypeEnum = builder.enumType('EventType', {
   description: 'What an event tells of.',

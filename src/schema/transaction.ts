@@ -2,7 +2,6 @@ import { bankOf } from '../resolvers/bank.ts';
 import { receiptOf } from '../resolvers/cep.ts';
 import { client } from '../resolvers/client.ts';
 import { eventPage } from '../resolvers/event-page.ts';
-import { currentInstrument, detailOf } from '../resolvers/instrument.ts';
 import { paymentByTransaction } from '../resolvers/payments.ts';
 import { followTransaction } from '../resolvers/subscriptions.ts';
 import {
@@ -15,7 +14,6 @@ import {
 } from '../resolvers/transaction.ts';
 import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
 import { optional, partOf } from '../resolvers/values.ts';
-import type { TransactionInstrument } from '../upstream/transactions.ts';
 import { AuditType, auditOf } from './audit.ts';
 import {
   builder,
@@ -28,94 +26,15 @@ import {
   reads,
 } from './builder.ts';
 import { eventWindow } from './event-window.ts';
-import { InstrumentDetailType } from './instrument.ts';
 import { MoneyType } from './money.ts';
 import { NodeInterface } from './node.ts';
+import { BankType, CepType, ClientType, EventConnectionType, PaymentType, TransactionType } from './refs.ts';
 import {
-  BankType,
-  CepType,
-  ClientType,
-  EventConnectionType,
-  InstrumentType,
-  PaymentType,
-  TransactionType,
-} from './refs.ts';
-
-const OTHER = { description: 'A value that the upstream has not documented; the raw field carries it.' };
-
-const TransactionStatusType = builder.enumType('TransactionStatus', {
-  description: '`OTHER` stands for a value that the upstream has not documented; `rawStatus` carries it.',
-  values: {
-    INITIALIZED: { description: 'Accepted and under way.' },
-    LIQUIDATED: { description: 'Settled.' },
-    REFUNDED: { description: 'A received credit that has been returned.' },
-    OTHER,
-  },
-});
-
-const TransactionCategoryType = builder.enumType('TransactionCategory', {
-  description: 'Kind of movement. `OTHER` stands for a value not documented; `rawCategory` carries it.',
-  values: {
-    DEBIT_TRANS: { description: 'A payment out.' },
-    INTER_TRANS: { description: 'A transfer between internal instruments.' },
-    OTHER,
-  },
-});
-
-export const TransactionSubCategoryType = builder.enumType('TransactionSubCategory', {
-  description:
-    'Kind and direction of a movement. `OTHER` stands for a value not documented; the raw field carries it.',
-  values: {
-    SPEI_DEBIT: { description: 'Money sent through SPEI.' },
-    SPEI_CREDIT: { description: 'Money received through SPEI.' },
-    INT_DEBIT: { description: 'Money sent to another internal instrument.' },
-    INT_CREDIT: { description: 'Money received from another internal instrument.' },
-    OTHER,
-  },
-});
-
-const TransactionInstrumentType = builder
-  .objectRef<TransactionInstrument>('TransactionInstrument')
-  .implement({
-    extensions: readOnce,
-    description: 'An instrument as a transaction recorded it.',
-    fields: (t) => ({
-      instrumentId: t.exposeID('id', { nullable: false, description: 'Id of the instrument.' }),
-      alias: t.string({ description: 'Label that it had.', resolve: optional('instrumentAlias') }),
-      status: t.string({
-        description: 'State as the service writes it, such as `ACTIVE`.',
-        resolve: optional('instrumentStatus'),
-      }),
-      type: t.string({
-        description: 'Type as the service writes it, such as `SENDER_RECEIVER`.',
-        resolve: optional('instrumentType'),
-      }),
-      rfc: t.string({
-        description: 'Tax identifier (RFC) of the holder. `ND` when unknown, as the upstream writes it.',
-        resolve: optional('rfc'),
-      }),
-      ownerId: t.id({ description: 'UUID of its owner.', resolve: optional('ownerId') }),
-      bankId: t.id({ description: 'UUID of the bank behind it.', resolve: optional('bankId') }),
-      bank: t.field({
-        type: BankType,
-        description: 'The bank behind it; null when it names none, or the catalog does not list it.',
-        extensions: reads('banks'),
-        resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
-      }),
-      detail: t.field({
-        type: InstrumentDetailType,
-        description:
-          'The card or the CLABE account; null when the transaction did not record it, and, with an error, when it did in a form that is not documented.',
-        resolve: detailOf,
-      }),
-      instrument: t.field({
-        type: InstrumentType,
-        description:
-          "The instrument as it is now; null when the caller may not read it or it is not the client's.",
-        resolve: intoGraph((parent, _args, context) => currentInstrument(parent.id, context)),
-      }),
-    }),
-  });
+  TransactionCategoryType,
+  TransactionInstrumentType,
+  TransactionStatusType,
+  TransactionSubCategoryType,
+} from './transaction-values.ts';
 
 TransactionType.implement({
   extensions: readOnce,

@@ -1,17 +1,10 @@
 import type { IncomingMessage, Server } from 'node:http';
-import {
-  type DocumentNode,
-  type ExecutionArgs,
-  type ExecutionResult,
-  GraphQLError,
-  OperationTypeNode,
-} from 'graphql';
+import { type DocumentNode, type ExecutionArgs, GraphQLError, OperationTypeNode } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, makeServer, type Context as SocketContext } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
 import type { AlarmClock } from '../common/alarms.ts';
-import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 import { PushStream } from '../common/push-stream.ts';
 import type { Rounds } from '../common/rounds.ts';
@@ -27,11 +20,13 @@ import type { FanOutMetrics } from '../observability/event-metrics.ts';
 import { laneOfAddress } from '../operation/caller-keys.ts';
 import type { Incoming } from '../operation/incoming.ts';
 import { STREAM_REFUSALS, streamOwner } from '../operation/streams.ts';
+import { closeForRestart } from './sockets/close.ts';
 import { createExpiryWatch } from './sockets/expiry-watch.ts';
 import { createFanOut } from './sockets/fan-out.ts';
-import type { Subscribed } from './sockets/group.ts';
+import { hasCode, type Subscribed } from './sockets/group.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
 import { Peer, TRY_AGAIN_LATER } from './sockets/peer.ts';
+import { just, running, runOf } from './sockets/run.ts';
 import { streamKey } from './sockets/stream-key.ts';
 import { acceptUpgrades, type UpgradeOptions } from './upgrades.ts';
 
@@ -42,9 +37,8 @@ const INIT_TIMEOUT_MS = 3_000;
 const MAX_OPERATIONS = 20;
 /** The longest credential, in characters: it is kept with its socket, and HTTP takes no longer one in its headers. */
 const MAX_CREDENTIAL = 16 * 1024;
-/** How long a peer may take to answer that its socket is closed, in milliseconds; and while the server stops. */
+/** How long a peer may take to answer that its socket is closed, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 3_000;
-const STOP_TIMEOUT_MS = 1_000;
 
 export interface WebSocketOptions extends UpgradeOptions {
   /**
@@ -176,8 +170,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     onClose({ extra: peer }) {
       expiries.leave(peer, peer.authorization);
     },
-    execute: (args) => planOf(args).run(),
-    subscribe: (args) => planOf(args).run(),
+    execute: (args) => runOf(args).run(),
+    subscribe: (args) => runOf(args).run(),
     async onNext({ extra: peer }, _id, _payload, args, result) {
       // This one is about to be closed, once what else it carries has been answered.
       if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
@@ -211,7 +205,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       if (!isCounted) return refused([refusedStream('kept-full')]);
       const contextValue = await enveloped.contextFactory();
       if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
-        return planned(args, () => enveloped.execute({ ...args, contextValue }));
+        return running(args, () => enveloped.execute({ ...args, contextValue }));
 
       // Who cannot be identified subscribes alone, and is told why not.
       const caller = await identify(authorization, false).catch(() => undefined);
@@ -225,14 +219,14 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
       const outlet = peer.outlet(id);
       if (stream === undefined) {
         const subscribed = await alone();
-        return planned(
+        return running(
           args,
           just(subscribed instanceof PushStream ? fanOut.alone(outlet, subscribed) : subscribed),
         );
       }
       const open = () => subscribeForAll(args, authorization, stream.ofAnyCredential ? caller : undefined);
       const { key, resumes } = stream;
-      return planned(args, just(await fanOut.subscribe({ key, outlet, open, alone, resumes })));
+      return running(args, just(await fanOut.subscribe({ key, outlet, open, alone, resumes })));
     },
   });
 
@@ -260,7 +254,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   return {
     async stop(withinMs) {
       stopUpgrades();
-      await stagger([...sockets.clients], close, withinMs);
+      await stagger([...sockets.clients], closeForRestart, withinMs);
       stopHeartbeat();
       await new Promise((resolve) => sockets.close(resolve));
     },
@@ -269,41 +263,6 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
 
 /** What a socket comes with, beside its request. */
 type Coming = Pick<Peer, 'address' | 'place'>;
-
-/** Closes a socket; a peer that is gone without a word, and never answers, is cut off. */
-async function close(socket: WebSocket): Promise<void> {
-  if (socket.readyState === socket.CLOSED) return;
-  await new Promise<void>((resolve) => {
-    const timer = clock.setTimeout(() => socket.terminate(), STOP_TIMEOUT_MS);
-    socket.once('close', () => {
-      clock.clearTimeout(timer);
-      resolve();
-    });
-    socket.close(1012, 'Service restart');
-  });
-}
-
-type Outcome = ReturnType<ReturnType<Graph['getEnveloped']>['execute']>;
-
-/** How an operation is run. Carried as the root value, which no resolver of the schema reads. */
-interface Plan {
-  run(): Outcome;
-}
-
-const planned = (args: ExecutionArgs, run: Plan['run']): ExecutionArgs => ({
-  ...args,
-  contextValue: undefined,
-  rootValue: { run } satisfies Plan,
-});
-
-// `onSubscribe` above is the only maker of these arguments.
-const planOf = (args: ExecutionArgs): Plan => args.rootValue as Plan;
-
-/** Holds on to nothing else, as long as the stream lasts. */
-const just =
-  <T>(outcome: T) =>
-  (): T =>
-    outcome;
 
 /** The same for callers who may see the same of the client, and ask for the same. */
 const visibilityOf = ({ clientId, customerId = '', scopes }: Caller): string =>
@@ -320,11 +279,6 @@ function documentOrError(read: () => DocumentNode): DocumentNode | GraphQLError 
     throw error;
   }
 }
-
-const hasCode = (
-  { errors }: { readonly errors?: ExecutionResult['errors'] | undefined },
-  code: string,
-): boolean => errors?.some(({ extensions }) => extensions['code'] === code) === true;
 
 const tooMany = (): GraphQLError =>
   new GraphQLError(`A socket carries at most ${MAX_OPERATIONS} operations at once.`, {

@@ -1,6 +1,5 @@
 import { Hono } from 'hono/tiny';
 import { authenticate } from './auth.ts';
-import { recordCalls } from './calls.ts';
 import type { Control } from './control.ts';
 import { controlRoutes } from './control-routes.ts';
 import { ApiError, errorResponse, notFound } from './errors.ts';
@@ -9,6 +8,7 @@ import type { App, Ctx, Env } from './http.ts';
 import { idempotency } from './idempotency.ts';
 import { magicAnswers } from './magic.ts';
 import { ownHostsOnly } from './own-hosts-only.ts';
+import { recordCalls } from './record-calls.ts';
 import { countRequests } from './request-counts.ts';
 import { accountRoutes } from './routes/accounts.ts';
 import { bankRoutes } from './routes/banks.ts';

@@ -11,7 +11,7 @@ import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import { LogReader } from '../reader.ts';
 import { type EventNames, indexed, noNames } from '../search.ts';
-import type { RemoteLog } from '../spool/spooled-log.ts';
+import type { RemoteLog } from '../spool/remote-log.ts';
 import type { EventTopics } from '../topics.ts';
 import { RedisChannels } from './channels.ts';
 import { redisKeys, seenKey } from './keys.ts';

@@ -15,17 +15,8 @@ import type {
 import type { EventMetrics } from '../metrics.ts';
 import type { Quarantine } from '../quarantine.ts';
 import { EarlierSpools } from './earlier-spools.ts';
+import type { RemoteLog } from './remote-log.ts';
 import { Spool, type Spooled } from './spool.ts';
-
-/** A log that can be away. */
-export interface RemoteLog extends EventLog {
-  /**
-   * Like `append`, for several events of a client in one step: all in this order, or none.
-   *
-   * @throws {StoreUnavailableError}
-   */
-  appendAll(clientId: string, events: readonly NewEvent[]): Promise<readonly Appended[]>;
-}
 
 export interface SpooledLogOptions {
   readonly log: RemoteLog;

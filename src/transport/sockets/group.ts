@@ -21,8 +21,10 @@ export interface GroupMember {
   groupRests(): void;
 }
 
-export const hasCode = ({ errors }: ExecutionResult, code: string): boolean =>
-  errors?.some(({ extensions }) => extensions['code'] === code) === true;
+export const hasCode = (
+  { errors }: { readonly errors?: ExecutionResult['errors'] | undefined },
+  code: string,
+): boolean => errors?.some(({ extensions }) => extensions['code'] === code) === true;
 
 export const fellBehind = (result: ExecutionResult): boolean => hasCode(result, 'SLOW_CONSUMER');
 
