@@ -8,6 +8,7 @@ import type { MoneyRecords } from '../../money/record.ts';
 import { CommandError, EXIT, type ExitCode, readArguments, remark, UsageError } from '../command.ts';
 import { CursorFile } from '../cursor-file.ts';
 import { CSV_HEADER, csvOf, jsonOf } from './entry-text.ts';
+import { instant } from './instant.ts';
 import { Progress } from './progress.ts';
 import { clientsMeant, withRecords } from './records.ts';
 
@@ -66,15 +67,6 @@ export async function exportJournal(args: readonly string[]): Promise<ExitCode> 
 
 /** An id that is before all lines of this time, and after all of the time before. */
 const justBefore = (ms: number): { readonly id: string } => ({ id: `${ms - 1}-${Number.MAX_SAFE_INTEGER}` });
-
-function instant(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const ms = Date.parse(text);
-  if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(ms)) return ms;
-  throw new UsageError(
-    `${option} wants a date such as 2026-11-01 or 2026-11-01T00:00:00-06:00, and got "${text}"`,
-  );
-}
 
 /**
  * Writes the lines that are there. The next page is read while one is written.

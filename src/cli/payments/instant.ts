@@ -1,0 +1,11 @@
+import { UsageError } from '../command.ts';
+
+/** @returns ms since the epoch; undefined where nothing is given */
+export function instant(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = Date.parse(text);
+  if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(ms)) return ms;
+  throw new UsageError(
+    `${option} wants a date such as 2026-11-01 or 2026-11-01T00:00:00-06:00, and got "${text}"`,
+  );
+}

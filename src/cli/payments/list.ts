@@ -1,0 +1,147 @@
+import { clock } from '../../common/clock.ts';
+import { createPayments, type RecordedPayment } from '../../money/payments.ts';
+import { type MoneyRecords, PAYMENT_CLASSES, type PaymentPlace } from '../../money/record.ts';
+import {
+  CLASSES,
+  OPERATIONS,
+  type Payment,
+  type PaymentOperation,
+  type PaymentState,
+  paymentOf,
+  stateOf,
+} from '../../resolvers/payment-state.ts';
+import {
+  EXIT,
+  type ExitCode,
+  print,
+  printableLine,
+  readArguments,
+  refuseArguments,
+  UsageError,
+} from '../command.ts';
+import { instant } from './instant.ts';
+import { clientsMeant, withRecords } from './records.ts';
+
+const OPTIONS = {
+  client: { type: 'string' },
+  customer: { type: 'string' },
+  state: { type: 'string' },
+  operation: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  limit: { type: 'string' },
+  json: { type: 'boolean' },
+} as const;
+
+const LIMIT = 50;
+const PAGE = 100;
+
+/** A payment with the client that it is of, as it is printed. */
+export type Listed = Omit<Payment, 'place'> & { readonly clientId: string };
+
+/** @returns undefined for a record of a version before, which does not say what was asked for */
+export function listed(clientId: string, record: RecordedPayment): Listed | undefined {
+  if (record.asked === null) return undefined;
+  const { place: _place, ...payment } = paymentOf({ ...record, asked: record.asked }, clock.now());
+  return { clientId, ...payment };
+}
+
+/** `pasarela payments list`: what became of payments, the newest first. */
+export async function listPayments(args: readonly string[]): Promise<ExitCode> {
+  const { values, positionals } = readArguments(args, OPTIONS);
+  refuseArguments(positionals);
+  const states = wordsOf('--state', values.state, CLASSES);
+  const operations = wordsOf('--operation', values.operation, OPERATIONS);
+  const limit = Number(values.limit ?? LIMIT);
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new UsageError(`--limit wants a number, and got "${values.limit}"`);
+  const filter: Filter = {
+    customerId: values.customer,
+    states,
+    operations,
+    from: instant('--from', values.from),
+    to: instant('--to', values.to),
+    limit,
+  };
+  return withRecords(async (records) => {
+    const found: Listed[] = [];
+    for (const clientId of await clientsMeant(records, values.client)) {
+      found.push(...(await read(records, clientId, filter)));
+    }
+    found.sort((one, other) => other.requestedAt.localeCompare(one.requestedAt));
+    for (const payment of found.slice(0, limit)) {
+      print(values.json === true ? JSON.stringify(payment) : lineOf(payment));
+    }
+    return EXIT.done;
+  });
+}
+
+interface Filter {
+  readonly customerId: string | undefined;
+  readonly states: readonly PaymentState[] | undefined;
+  readonly operations: readonly PaymentOperation[] | undefined;
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+  readonly limit: number;
+}
+
+async function read(records: MoneyRecords, clientId: string, filter: Filter): Promise<Listed[]> {
+  const { states, operations, limit, customerId, from, to } = filter;
+  const payments = createPayments(records);
+  const search = {
+    clientId,
+    customerId,
+    from,
+    to,
+    operations: (operations ?? (Object.keys(OPERATIONS) as PaymentOperation[])).map(
+      (name) => OPERATIONS[name],
+    ),
+    classes: states === undefined ? PAYMENT_CLASSES : [...new Set(states.map((state) => CLASSES[state]))],
+    isBack: false,
+  };
+  const found: Listed[] = [];
+  let beyond: PaymentPlace | undefined;
+  while (found.length < limit) {
+    const size = Math.min(PAGE, limit - found.length);
+    const page = await payments.page(
+      { ...search, beyond },
+      size,
+      (record) => states?.includes(stateOf(record)) ?? true,
+    );
+    found.push(...page.payments.map((record) => listed(clientId, record)).filter((one) => one !== undefined));
+    const last = page.payments.at(-1);
+    if (!page.goesOn || last === undefined) break;
+    beyond = { createdAt: last.createdAt, hash: last.hash };
+  }
+  return found;
+}
+
+function wordsOf<T extends string>(
+  option: string,
+  given: string | undefined,
+  known: Readonly<Record<T, unknown>>,
+): readonly T[] | undefined {
+  // The keys of the table are the words.
+  const names = Object.keys(known) as T[];
+  return given?.split(',').map((word) => {
+    const name = names.find((one) => one === word.trim().toUpperCase());
+    if (name === undefined) throw new UsageError(`${option} got "${word}", wants of ${names.join(', ')}`);
+    return name;
+  });
+}
+
+export const lineOf = ({ requestedAt, state, operation, amount, id, code, retryUntil }: Listed): string =>
+  printableLine(
+    [
+      requestedAt,
+      state.padEnd(9),
+      operation.padEnd(20),
+      (amount?.amount ?? '').padStart(12),
+      id,
+      [code, retryUntil === null ? null : `retried until ${retryUntil}`]
+        .filter((word) => word !== null)
+        .join(', '),
+    ]
+      .join('  ')
+      .trimEnd(),
+  );

@@ -1,0 +1,107 @@
+import { JournalEntries, type JournalEntry } from '../../money/journal-entries.ts';
+import { JOURNAL_PAGE } from '../../money/journal-verify.ts';
+import { createPayments, type RecordedPayment } from '../../money/payments.ts';
+import type { MoneyRecords } from '../../money/record.ts';
+import {
+  CommandError,
+  EXIT,
+  type ExitCode,
+  print,
+  printableLine,
+  readArguments,
+  UsageError,
+} from '../command.ts';
+import { fieldsOf } from './entry-text.ts';
+import { type Listed, listed } from './list.ts';
+import { clientsMeant, withRecords } from './records.ts';
+
+/** A payment that was named, and the client that it is of. */
+interface Named {
+  readonly clientId: string;
+  readonly record: RecordedPayment;
+  readonly payment: Listed;
+}
+
+/** The payment of an id, of whichever client. @throws CommandError where there is none */
+export async function named(records: MoneyRecords, id: string, client: string | undefined): Promise<Named> {
+  const payments = createPayments(records);
+  for (const clientId of await clientsMeant(records, client)) {
+    const record = await payments.byId({ clientId, customerId: undefined }, id);
+    const payment = record === undefined ? undefined : listed(clientId, record);
+    if (record !== undefined && payment !== undefined) return { clientId, record, payment };
+  }
+  throw new CommandError(`There is no payment "${id}". pasarela payments list shows the ids.`);
+}
+
+/** Reads which payment is meant. */
+export function readNamed<const T extends Parameters<typeof readArguments>[1]>(
+  args: readonly string[],
+  more: T,
+) {
+  const { values, positionals } = readArguments(args, {
+    client: { type: 'string' },
+    json: { type: 'boolean' },
+    ...more,
+  });
+  const [id, ...others] = positionals;
+  if (id === undefined || others.length > 0) throw new UsageError('wants the id of one payment');
+  return { id, values };
+}
+
+/** `pasarela payments show`: one payment, with its lines in the journal. */
+export async function showPayment(args: readonly string[]): Promise<ExitCode> {
+  const { id, values } = readNamed(args, {});
+  return withRecords(async (records) => {
+    const { clientId, record, payment } = await named(records, id, text(values.client));
+    const steps = await stepsOf(records, clientId, record);
+    if (values.json === true) print(JSON.stringify({ ...payment, journal: steps.map(fieldsOf) }));
+    else {
+      for (const line of textOf(payment)) print(line);
+      for (const step of steps) print(stepText(step));
+    }
+    return EXIT.done;
+  });
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** Its lines stand between its beginning and its end. */
+async function stepsOf(
+  { journal, idKey }: MoneyRecords,
+  clientId: string,
+  record: RecordedPayment,
+): Promise<JournalEntry[]> {
+  const entries = new JournalEntries({ journal, idKey }, clientId);
+  const until = record.settledAt ?? Number.POSITIVE_INFINITY;
+  const found: JournalEntry[] = [];
+  let after = `${Math.max(0, record.createdAt - CLOCKS_MS)}-0`;
+  for (;;) {
+    const lines = await journal.read(clientId, after, JOURNAL_PAGE);
+    const last = lines.at(-1);
+    if (last === undefined) return found;
+    const read = await entries.of(lines);
+    found.push(...read.filter(({ paymentId }) => paymentId === record.id));
+    if ((read.at(-1)?.at ?? 0) > until + CLOCKS_MS) return found;
+    after = last.id;
+  }
+}
+
+/** By how much the times of a record and of its lines may differ, in ms. */
+const CLOCKS_MS = 60_000;
+
+export function textOf(payment: Listed): string[] {
+  const { amount, message, ...others } = payment;
+  const shown = { ...others, amount: amount === null ? null : `${amount.amount} ${amount.currency}` };
+  const lines = Object.entries(shown)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => printableLine(`${`${name}:`.padEnd(26)}${value}`));
+  return message === null ? lines : [...lines, printableLine(message)];
+}
+
+function stepText(entry: JournalEntry): string {
+  const { at, step, status, code, transactionId, requestId } = fieldsOf(entry);
+  const details = Object.entries({ status, code, transactionId, requestId })
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name} ${value}`);
+  return printableLine(`${at}  ${String(step).padEnd(13)}  ${details.join(', ')}`.trimEnd());
+}
