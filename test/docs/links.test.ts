@@ -33,6 +33,7 @@ it.each([
   'docs/events.md',
   'docs/sandbox.md',
   'docs/payments.md',
+  'docs/pagos.md',
   'docs/clients.md',
   'docs/comparison.md',
   'docs/troubleshooting.md',
