@@ -94,10 +94,12 @@ export class SqliteLedger {
     this.#db.prepare('UPDATE ledger SET stopped_since = coalesce(stopped_since, ?)').run(now);
   }
 
-  /** Begins an epoch. To be called within a transaction, and followed by {@link tell}. */
+  /** Begins an epoch where the record was put back. To be called within a transaction, and followed by {@link tell}. */
   resume(): Mark {
     this.#db
-      .prepare('UPDATE ledger SET epoch = epoch + 1, held_since = NULL, missing = NULL, stopped_since = NULL')
+      .prepare(
+        'UPDATE ledger SET epoch = epoch + (held_since IS NOT NULL), held_since = NULL, missing = NULL, stopped_since = NULL',
+      )
       .run();
     const row = this.#row();
     return { epoch: Number(row['epoch']), sent: Number(row['sent']) };

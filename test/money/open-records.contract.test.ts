@@ -116,6 +116,19 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     expect(await records.due(clientId, 10)).toEqual([]);
   });
 
+  it('are sent again by themselves once payments go on that an operator had stopped', async () => {
+    const clientId = randomUUID();
+    const name = await send(records, clientId, 0, 'upstream-key');
+    await records.holdPayments();
+    await records.resume();
+    await other.held();
+    const due = await until(async () => (await other.due(clientId, 10)).length > 0);
+    expect(due).toBe(true);
+    expect(await until(() => other.takeOpen(name, 'me', LEASE_MS))).toMatchObject({
+      upstreamKey: 'upstream-key',
+    });
+  });
+
   it('are taken without their key where nothing may be sent under it any more', async () => {
     const clientId = randomUUID();
     const name = await send(records, clientId, 0, 'upstream-key');
