@@ -6,7 +6,7 @@ it('payments that are interrupted at random, in service mode, are settled as far
   timeout: 300_000,
 }, async () => {
   const { lies, ended, told, kills } = await interruptPayments({
-    intents: 120,
+    intents: 100,
     random: randomFrom(4),
     failover: true,
   });

@@ -113,7 +113,7 @@ describe.each(VARIANTS)(
       gateway = await startGateway({
         sandbox,
         webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'],
-        config: { service: serviceFor(sandbox), operationTimeoutMs: 700 },
+        config: { service: serviceFor(sandbox), operationTimeoutMs: 2_000 },
       });
       paying = payer(gateway, () => callerToken());
       await paying.begin();

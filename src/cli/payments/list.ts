@@ -130,7 +130,7 @@ function wordsOf<T extends string>(
   });
 }
 
-export const lineOf = ({ requestedAt, state, operation, amount, id, code, retryUntil }: Listed): string =>
+const lineOf = ({ requestedAt, state, operation, amount, id, code, retryUntil }: Listed): string =>
   printableLine(
     [
       requestedAt,

@@ -13,15 +13,9 @@ import { DURABLE, endWithThisProcess, startRedis } from '../../helpers/redis.ts'
 import { startWithSentinel } from '../../helpers/redis-topologies.ts';
 import { callerToken, serviceEnvironment } from '../../helpers/service.ts';
 import { until } from '../../helpers/until.ts';
+import { counted, type Intent, KINDS, type Kind, settled } from './settling-judge.ts';
 
 const SECRET = 'a secret for tests that is long enough';
-const KINDS = [
-  'createMoneyOut',
-  'createInternalTransaction',
-  'createPennyValidation',
-  'refundTransaction',
-] as const;
-type Kind = (typeof KINDS)[number];
 const PATHS: Record<Kind, string> = {
   createMoneyOut: '/v1/transactions/money_out',
   createInternalTransaction: '/v1/transactions/internal_transaction',
@@ -38,16 +32,6 @@ const FAULTS = [
   { status: 503, commit: true },
 ];
 const PAYERS = 8;
-
-/** One payment that its app asks for once, and never again. */
-interface Intent {
-  readonly kind: Kind;
-  key: string;
-  readonly input: object;
-  /** What the ledger shows of it: a reference, or the credit that a refund returns. */
-  readonly mark: string;
-  told: string;
-}
 
 /** What was found in the end. */
 export interface Findings {
@@ -276,71 +260,4 @@ async function makeIntents(sandbox: Sandbox, count: number): Promise<Intent[]> {
     intents.push({ kind, key: randomUUID(), told: '', ...(await make(kind, String(1_000_000 + index))) });
   }
   return intents;
-}
-
-/** How often each movement that an intent ordered is in the ledger. */
-async function movements(sandbox: Sandbox, intents: readonly Intent[]): Promise<ReadonlyMap<Intent, number>> {
-  const ledger = await control(sandbox, 'GET', '/sandbox/ledger');
-  const byReference = Map.groupBy(ledger.movements, ({ externalReference }: Record<string, string>) =>
-    String(externalReference),
-  );
-  const moved = new Map<Intent, number>();
-  for (const intent of intents) {
-    if (intent.kind === 'refundTransaction') {
-      const credit = await control(
-        sandbox,
-        'GET',
-        `/v1/clients/${sandbox.clientId}/transactions/${intent.mark}`,
-      );
-      moved.set(intent, credit.transactionStatus === 'REFUNDED' ? 1 : 0);
-    } else moved.set(intent, byReference.get(intent.mark)?.length ?? 0);
-  }
-  return moved;
-}
-
-/** Waits until all are as they must be, a minute at most, and says what is not. */
-async function settled(
-  intents: readonly Intent[],
-  read: (key: string) => ReturnType<typeof sendQuery>,
-  sandbox: Sandbox,
-): Promise<Pick<Findings, 'ended' | 'lies'>> {
-  const giveUpAt = performance.now() + 60_000;
-  for (;;) {
-    const states = new Map<Intent, string>();
-    for (const intent of intents) {
-      const { data } = await read(intent.key);
-      states.set(intent, data?.payment?.state ?? 'NONE');
-    }
-    const moved = await movements(sandbox, intents);
-    const lies = intents.flatMap((intent) =>
-      liesOf(intent, states.get(intent) ?? '', moved.get(intent) ?? 0),
-    );
-    if (lies.length > 0 && performance.now() < giveUpAt) {
-      await pause(1_000);
-      continue;
-    }
-    const ended = intents.map((intent) => `${intent.kind} ${states.get(intent)} moved ${moved.get(intent)}`);
-    return { ended: counted(ended), lies };
-  }
-}
-
-function liesOf({ kind, told, key }: Intent, state: string, moved: number): string[] {
-  const what = `${kind} ${key}, told ${told}, ends ${state}, moved ${moved}`;
-  const isDone = told.endsWith('Success');
-  const isUnknown = state === 'UNKNOWN' || state === 'IN_FLIGHT';
-  return [
-    moved > 1 && `${what}: moved more than once`,
-    isDone && moved === 0 && `${what}: told as done, and did not move`,
-    state === 'DONE' && moved === 0 && `${what}: recorded as done, and did not move`,
-    (state === 'REFUSED' || state === 'NONE') && moved > 0 && `${what}: recorded as not done, and moved`,
-    told.endsWith('Error') && moved > 0 && `${what}: told as refused, and moved`,
-    kind === 'createMoneyOut' && isUnknown && `${what}: money out that is not settled`,
-    isUnknown && moved > 0 && `${what}: not settled, though there is evidence`,
-  ].filter((lie) => lie !== false);
-}
-
-function counted(words: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const word of [...words].sort()) counts[word] = (counts[word] ?? 0) + 1;
-  return counts;
 }
