@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { ingressToken, ingressUrl } from '../../../src/ingress/addresses.ts';
+import { pasarela } from '../../cli/run.ts';
 import { control } from '../../helpers/gateway.ts';
 import { type Program, startProgram } from '../../helpers/program.ts';
 import { ASKING, type RawRequest } from '../../helpers/raw.ts';
@@ -146,7 +147,7 @@ const REQUESTS: readonly RawRequest[] = [
   },
 ];
 
-it('no secret and nothing about people is in a log line, an error, a trace, a metric or the name of a key', async () => {
+it('no secret and nothing about people is in a log line, an error, a trace, a metric, the journal of payments or the name of a key', async () => {
   for (const request of REQUESTS) await ask(request);
   const seeded = await control(sandbox, 'GET', '/sandbox');
   await ask({
@@ -207,6 +208,11 @@ it('no secret and nothing about people is in a log line, an error, a trace, a me
   }
   const keys = (await redis.admin.keys('*')).join('\n');
   expect(keys).toContain('pasarela:money');
+  const lines = await redis.admin.xrange(`pasarela:money:{${sandbox.clientId}}:journal`, '-', '+');
+  const REDIS_URL = redis.url.replace('://', `://:${REDIS_PASSWORD}@`);
+  const exported = await pasarela(['payments', 'export'], { REDIS_URL });
+  expect(exported.stdout).toContain('"step":"done"');
+  const journal = `${lines.join('\n')}\n${exported.stdout}\n${exported.stderr}`;
   await redis.kill();
   for (const request of REQUESTS.slice(0, 3)) await ask(request);
   await post(signed, { id_msg: randomUUID(), body });
@@ -214,7 +220,14 @@ it('no secret and nothing about people is in a log line, an error, a trace, a me
   await until(() => traces.includes('webhook'));
   expect(await program.end('SIGTERM')).toBe(0);
 
-  const told = { log: program.output(), errors: [...errors, ...closings].join('\n'), traces, metrics, keys };
+  const told = {
+    log: program.output(),
+    errors: [...errors, ...closings].join('\n'),
+    traces,
+    metrics,
+    keys,
+    journal,
+  };
   const [, tokenClaims = '', tokenSignature = ''] = token.split('.');
   const canaries = {
     ...{ REDIS_PASSWORD, JWT_SECRET, WEBHOOK_SECRET, CARD, CLABE, ACCOUNT, RFC, NAME, KEY, signature },
