@@ -66,6 +66,16 @@ describe('the alerting rules', () => {
     }
   });
 
+  // promtool runs the cases: npm run check:alerts.
+  it('are each caused by a case of alerts.test.yaml', async () => {
+    const { tests } = parse(await read('deploy/prometheus/alerts.test.yaml'));
+    const caused = tests.flatMap(
+      ({ alert_rule_test }: { alert_rule_test: { alertname: string; exp_alerts: [] }[] }) =>
+        alert_rule_test.filter(({ exp_alerts }) => exp_alerts.length > 0).map(({ alertname }) => alertname),
+    );
+    expect(caused.sort()).toEqual((await rules()).map(({ alert }) => alert).sort());
+  });
+
   it('have a severity, a summary, and a place in docs/operations.md that says what to do', async () => {
     const page = await read('docs/operations.md');
     for (const { alert, labels, annotations } of await rules()) {

@@ -1,0 +1,107 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { control } from '../../helpers/gateway.ts';
+import { inStep } from '../../helpers/redis-topologies.ts';
+import { until } from '../../helpers/until.ts';
+import { inject } from '../faults/payments.ts';
+import { rejoin, rolesOf, type Stage } from './stage.ts';
+
+/** One thing that happens in the night. */
+export interface Step {
+  readonly name: string;
+  /** What is done, in a sentence for the report. */
+  readonly done: string;
+  run(stage: Stage): Promise<void>;
+}
+
+/** How long a trouble lasts, in milliseconds. */
+const LASTS_MS = 8_000;
+
+async function restartAll({ members }: Stage): Promise<void> {
+  for (const member of members) {
+    await member.end('SIGTERM');
+    await member.start();
+  }
+}
+
+const passwordOf = ({ environment }: Stage): string =>
+  /gateway:(\w+)@/.exec(environment['REDIS_URL'] ?? '')?.[1] ?? '';
+
+export const STEPS: readonly Step[] = [
+  { name: 'quiet', done: 'Nothing happens.', run: () => pause(LASTS_MS) },
+  {
+    name: 'rolling restart',
+    done: 'SIGTERM to one gateway, then to the other; each is started again before.',
+    run: restartAll,
+  },
+  {
+    name: 'Redis failover',
+    done: 'SIGKILL to the primary; Sentinel promotes the replica, and the old primary follows it.',
+    async run(stage) {
+      const { primary, replica } = await rolesOf(stage.store);
+      await primary.kill();
+      await until(async () => (await rolesOf(stage.store)).primary === replica);
+      await pause(2_000);
+      await rejoin(primary, replica, passwordOf(stage));
+      await inStep(replica, primary);
+    },
+  },
+  {
+    name: 'replica lost, min-replicas-to-write 1',
+    done: 'SIGKILL to the only replica while Redis takes no write without it; then it comes back.',
+    async run(stage) {
+      const { primary, replica } = await rolesOf(stage.store);
+      for (const { admin } of [primary, replica]) await admin.config('SET', 'min-replicas-to-write', '1');
+      await replica.kill();
+      await pause(LASTS_MS);
+      await rejoin(replica, primary, passwordOf(stage));
+      await inStep(primary, replica);
+      for (const { admin } of [primary, replica]) await admin.config('SET', 'min-replicas-to-write', '0');
+    },
+  },
+  {
+    name: 'certificates and secrets renewed',
+    done: 'A new certificate in both proxies; `WEBHOOK_SECRET=new,old`, and a second password of the Redis user, with a rolling restart.',
+    async run(stage) {
+      await stage.renewCertificates();
+      const { primary, replica } = await rolesOf(stage.store);
+      for (const { admin } of [primary, replica]) await admin.acl('SETUSER', 'gateway', '>second');
+      const { environment } = stage;
+      const before = environment['WEBHOOK_SECRET'] ?? '';
+      // Both are accepted before the provider is told of the new one.
+      environment['WEBHOOK_SECRET'] = `${before},a secret that the rehearsal goes on with`;
+      environment['REDIS_URL'] = (environment['REDIS_URL'] ?? '').replace(
+        'gateway:first@',
+        'gateway:second@',
+      );
+      await restartAll(stage);
+      for (const { admin } of [primary, replica]) await admin.acl('SETUSER', 'gateway', '<first');
+    },
+  },
+  {
+    name: 'slow service',
+    done: 'Every answer of the REST service takes two seconds.',
+    async run({ sandbox }) {
+      await inject(sandbox, { path: '/v1/' }, { delayMs: 2_000 });
+      await pause(LASTS_MS);
+      await control(sandbox, 'DELETE', '/sandbox/faults');
+    },
+  },
+  {
+    name: 'service away',
+    done: 'Every call of the REST service is cut off.',
+    async run({ sandbox }) {
+      await inject(sandbox, { path: '/v1/' }, 'reset-before');
+      await pause(LASTS_MS);
+      await control(sandbox, 'DELETE', '/sandbox/faults');
+    },
+  },
+  {
+    name: 'herd returns',
+    done: 'SIGKILL to one gateway: its phones all come to the other at once; then it is started again.',
+    async run({ members: [first] }) {
+      await first.end('SIGKILL');
+      await pause(LASTS_MS);
+      await first.start();
+    },
+  },
+];
