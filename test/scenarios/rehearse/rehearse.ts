@@ -3,7 +3,7 @@
  * with a replica, a Sentinel and users with rights; phones with tokens of their own, a provider, a payer and a reader throughout.
  * Each step says what the users saw. Exit code 1: an event was lost, or money was moved twice.
  */
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { cpus } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -28,9 +28,9 @@ async function look({ url, looks }: Member, signal: AbortSignal): Promise<void> 
     const start = performance.now();
     const state = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(10_000) }).then(
       async (response) => {
-        const { status, missing = [] } = (await response.json()) as { status: string; missing?: string[] };
+        const { status, degraded = [] } = (await response.json()) as { status: string; degraded?: string[] };
         looks.longestMs = Math.max(looks.longestMs, performance.now() - start);
-        return missing.length === 0 ? status : `${status} (${missing.join(', ')})`;
+        return degraded.length === 0 ? status : degraded.join(' ');
       },
       (error: Error) => {
         if (error.name !== 'TimeoutError') return 'gone';
@@ -44,13 +44,15 @@ async function look({ url, looks }: Member, signal: AbortSignal): Promise<void> 
 }
 
 /** What the doctor finds wrong, by the names of its checks. */
-function askDoctor({ environment, members: [{ url, dataDir }] }: Stage): string {
+async function askDoctor({ environment, members: [{ url, dataDir }] }: Stage): Promise<string> {
   const { PATH = '', HOME = '' } = process.env;
   const own = { PATH, HOME, ...environment, PORT: new URL(url).port, DATA_DIR: dataDir };
-  const { stdout } = spawnSync(process.execPath, ['src/cli/pasarela.ts', 'doctor', '--json'], {
-    env: own,
-    timeout: 60_000,
-    encoding: 'utf8',
+  const options = { env: own, timeout: 60_000 };
+  const stdout = await new Promise<string>((resolve) => {
+    // It ends with 1 where it finds something wrong.
+    execFile(process.execPath, ['src/cli/pasarela.ts', 'doctor', '--json'], options, (_error, text) =>
+      resolve(text),
+    );
   });
   const { findings }: { findings: { check: string; status: string }[] } = JSON.parse(stdout);
   const failed = findings.filter(({ status }) => status === 'failure').map(({ check }) => check);
@@ -97,7 +99,7 @@ for (const step of STEPS.filter(({ name }) => values.only === undefined || name.
 }
 await pause(2_000);
 watching.abort();
-const doctor = askDoctor(stage);
+const doctor = await askDoctor(stage);
 const paid = [...traffic.paid];
 await traffic.stop();
 const { movements } = await control(stage.sandbox, 'GET', '/sandbox/ledger');

@@ -13,7 +13,7 @@ import type { Stage } from './stage.ts';
 const LATE_MS = 5_000;
 const OPENING = 25;
 const CREDITS_A_SECOND = 8;
-const EVERYDAY = '{ client { id } banks { id } }';
+const EVERYDAY = '{ client { id accounts(first: 5) { nodes { id availableBalance { amount } } } } }';
 
 /** What users have seen since the numbers were taken last. */
 export interface Seen {
