@@ -25,7 +25,7 @@ export function requireTools(): void {
 }
 
 /** What `/readyz` has answered since it was looked at last. */
-export interface Looks {
+interface Looks {
   longestMs: number;
   readonly states: Set<string>;
 }
@@ -58,7 +58,7 @@ export interface Stage extends AsyncDisposable {
 }
 
 /** Redis' own rights of the gateway (docs/operations.md). */
-export const ACL_RULES = ['~*', '&*', '+@all', '-@dangerous', '+info', '+config|get'];
+const ACL_RULES = ['~*', '&*', '+@all', '-@dangerous', '+info', '+config|get'];
 
 export async function openStage(lifetimeSeconds: number): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'pasarela-rehearse-'));
