@@ -81,7 +81,9 @@ describe('docs/operations.md', () => {
   it('names the commands that the command line has', async () => {
     const rows = [...page.matchAll(/^\| `pasarela (\w+)/gm)].map(([, command]) => command);
     const { stdout } = await pasarela(['--help']);
-    expect([...new Set(rows)]).toEqual([...stdout.matchAll(/^ {2}(\w+) +\S/gm)].map(([, command]) => command));
+    expect([...new Set(rows)]).toEqual(
+      [...stdout.matchAll(/^ {2}(\w+) +\S/gm)].map(([, command]) => command),
+    );
   });
 
   it('names Redis settings that satisfy the doctor', async () => {
