@@ -186,3 +186,12 @@ describe.each(VARIANTS)(
     });
   },
 );
+
+it('a payment whose caller does not come back is settled in passthrough, under the token that the process still has', async () => {
+  await using gateway = await startGateway({ config: { operationTimeoutMs: 2_000 } });
+  const paying = payer(gateway, async () => gateway.sandbox.accessToken);
+  await paying.begin();
+  const [out, refund] = [await paying.lose('out', BEFORE), await paying.lose('refund', AFTER)];
+  expect(await paying.settled(out)).toMatchObject({ state: 'DONE', code: null });
+  expect(await paying.settled(refund)).toMatchObject({ state: 'DONE', transactionId: null });
+});
