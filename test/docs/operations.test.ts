@@ -68,7 +68,7 @@ describe('docs/operations.md', () => {
   it('leaves to other programs only what is theirs, and names files that exist', async () => {
     for (const { text } of blocks(page, 'console')) {
       for (const line of text.trim().split('\n')) {
-        expect(line).toMatch(/^\$ (docker|kubectl|promtool|sqlite3|cp) /);
+        expect(line).toMatch(/^\$ (docker|helm|kubectl|promtool|sqlite3|cp) /);
         for (const [file] of line.matchAll(/\bdeploy\/[\w./-]+/g)) {
           // Made by the line before it.
           if (!file.endsWith('/secret.yaml'))
