@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { type Clock, systemClock } from '../auth/credential-expiry.ts';
 import { createClientAddress, createNearestAddress } from '../common/client-address.ts';
 import { clock as time } from '../common/clock.ts';
@@ -11,6 +10,7 @@ import { openMoney } from '../money/open.ts';
 import { createMetrics } from '../observability/metrics.ts';
 import type { IngressAddresses } from '../operation/services.ts';
 import { undocumentedValues } from '../resolvers/open-enum.ts';
+import { listen } from '../transport/listen.ts';
 import { createOpenStreams } from '../transport/sockets/open-streams.ts';
 import type { Base } from './base.ts';
 import { createListener } from './listener.ts';
@@ -101,11 +101,10 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
   const stopWatching = watchTrustedDocuments(config.trustedDocuments, metrics, logger);
   const { events, money, auth } = stores;
   const http = { stop: () => restService.http.close() };
+  let url: string;
   try {
-    await new Promise<void>((resolve, reject) => {
-      const { port, host, reusePort } = config;
-      server.once('error', reject).listen({ port, host, reusePort }, resolve);
-    });
+    const { port, host, reusePort } = config;
+    url = await listen(server, { port, host, reusePort });
   } catch (error) {
     stopWatching();
     await Promise.all([events, money, auth, http].map((part) => part.stop()));
@@ -113,8 +112,7 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
   }
   serveOpenPayments(base, stores);
   return {
-    // It listens on a port, so that its address is no text.
-    url: addressOf(server.address() as AddressInfo),
+    url,
     stop() {
       stopWatching();
       const { ingress } = operations;
@@ -131,8 +129,4 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
       });
     },
   };
-}
-
-function addressOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

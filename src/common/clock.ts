@@ -1,3 +1,4 @@
+import { uptime } from 'node:os';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 
 /** A timer that is set. */
@@ -12,6 +13,8 @@ export interface Clock {
   now(): number;
   /** Milliseconds since any moment, by a clock that only goes forward. */
   monotonic(): number;
+  /** Milliseconds since the machine was started, its sleep included. */
+  uptime(): number;
   setTimeout<Args extends unknown[]>(callback: (...args: Args) => void, ms: number, ...args: Args): Timer;
   clearTimeout(timer: Timer | undefined): void;
   setInterval(callback: () => void, ms: number): Timer;
@@ -30,6 +33,7 @@ export interface Clock {
 const system: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
+  uptime: () => uptime() * 1000,
   setTimeout: (callback, ms, ...args) => setTimeout(callback, ms, ...args),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
   setInterval: (callback, ms) => setInterval(callback, ms),

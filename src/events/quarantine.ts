@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
+import { disk } from '../common/disk.ts';
 import type { Logger } from '../common/logger.ts';
 import { makePrivate } from '../common/private-file.ts';
 import type { EventType } from './log.ts';
@@ -87,7 +88,7 @@ export class Quarantine {
   #open(): DatabaseSync {
     const path = join(this.#dataDir, 'quarantine.sqlite');
     makePrivate(path);
-    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    const database = disk.open(path, BUSY_TIMEOUT_MS);
     database.exec(`
       PRAGMA journal_mode = WAL;
       CREATE TABLE IF NOT EXISTS quarantine (

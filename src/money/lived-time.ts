@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { uptime } from 'node:os';
 import { clock } from '../common/clock.ts';
 
 /**
@@ -17,7 +16,7 @@ export interface BootClock {
 export function systemBootClock(): BootClock | undefined {
   try {
     const id = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    return { id, now: () => Math.floor(uptime() * 1000) };
+    return { id, now: () => Math.floor(clock.uptime()) };
   } catch {
     return undefined;
   }

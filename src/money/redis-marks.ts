@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import { disk } from '../common/disk.ts';
 
 /** How many payments of a client Redis has recorded as sent, counted anew with each `epoch`. */
 export interface Mark {
@@ -59,11 +58,8 @@ export class RedisMarks {
       this.#isStale = false;
       // Another process of this folder may know more of other clients.
       const merged = { ...readMarks(this.#path), ...Object.fromEntries(this.#marks.entries()) };
-      const own = `${this.#path}.${process.pid}`;
       try {
-        await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-        await writeFile(own, JSON.stringify(merged), { mode: 0o600 });
-        await rename(own, this.#path);
+        await disk.replace(this.#path, JSON.stringify(merged), process.pid);
       } catch {
         // A folder that cannot be written is told of by `doctor`, and by the spool. These marks last as long as the process.
         return;

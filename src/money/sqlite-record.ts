@@ -1,5 +1,6 @@
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { clock } from '../common/clock.ts';
+import { disk } from '../common/disk.ts';
 import { makePrivate } from '../common/private-file.ts';
 import { RunningClock } from '../common/running-clock.ts';
 import { transaction } from '../common/sqlite-transaction.ts';
@@ -68,7 +69,7 @@ export function openSqliteRecords(
 ): MoneyRecords {
   const clocks: Clocks = { now, boot };
   makePrivate(path);
-  const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+  const db = disk.open(path, BUSY_TIMEOUT_MS);
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
   const { clock, journal, ledger, open, payments } = transaction(db, () => {
     makeTables(db);

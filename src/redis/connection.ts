@@ -8,6 +8,25 @@ export type RedisClient = Redis | Cluster;
 
 export type RedisConnectOptions = Omit<CommonRedisOptions, 'replyMapping'>;
 
+interface RedisConnections {
+  all(url: string, options: RedisConnectOptions): RedisClient;
+  node(url: string, node: RedisNode, options: RedisConnectOptions): Redis;
+}
+
+/** By ioredis. */
+const real: RedisConnections = { all: connectAll, node: connectNode };
+
+/** What {@link connectRedis} and {@link connectRedisNode} connect by. */
+let connections = real;
+
+/** Puts others in the place of those by ioredis, as the simulator does. @returns puts ioredis back. */
+export function useRedis(other: RedisConnections): () => void {
+  connections = other;
+  return () => {
+    connections = real;
+  };
+}
+
 /** A Sentinel that takes connections and answers nothing is passed over after this time, in milliseconds. */
 const SENTINEL_TIMEOUT_MS = 1000;
 const REVIVE_AFTER_MS = 100;
@@ -104,7 +123,10 @@ export function connectSentinel(
  *
  * @throws {TypeError} like {@link parseRedisUrl}.
  */
-export function connectRedis(url: string, options: RedisConnectOptions): RedisClient {
+export const connectRedis = (url: string, options: RedisConnectOptions): RedisClient =>
+  connections.all(url, options);
+
+function connectAll(url: string, options: RedisConnectOptions): RedisClient {
   const target = parseRedisUrl(url);
   const single = ofOneServer(target, options);
   if (target.form === 'cluster') {
@@ -140,7 +162,10 @@ export function connectRedis(url: string, options: RedisConnectOptions): RedisCl
  *
  * @throws {TypeError} like {@link parseRedisUrl}.
  */
-export function connectRedisNode(url: string, node: RedisNode, options: RedisConnectOptions): Redis {
+export const connectRedisNode = (url: string, node: RedisNode, options: RedisConnectOptions): Redis =>
+  connections.node(url, node, options);
+
+function connectNode(url: string, node: RedisNode, options: RedisConnectOptions): Redis {
   return new LastingRedis({ ...ofOneServer(parseRedisUrl(url), options), ...node });
 }
 

@@ -1,4 +1,4 @@
-import type { Agent } from 'undici';
+import type { Dispatcher } from 'undici';
 import { ambient } from './ambient.ts';
 import type { Choices } from './choices.ts';
 import type { Clock } from './clock.ts';
@@ -39,6 +39,9 @@ export interface Delivery {
   attempts: Attempt[];
 }
 
+/** What webhooks are sent by. */
+export type Agent = Pick<Dispatcher, 'request'> & { destroy(): Promise<void> };
+
 const RETRY_AFTER_MS = 10_000;
 /** However fast the clock runs, a receiver that is down is not tried more often than this. */
 const REAL_RETRY_FLOOR_MS = 200;
@@ -67,7 +70,15 @@ export class Deliveries {
   readonly #losses = new Map<WebhookType, number>();
   #isDown = false;
 
-  constructor(choices: Choices, clock: Clock, ids: Ids, state: State, webhookHosts: readonly string[]) {
+  constructor(
+    choices: Choices,
+    clock: Clock,
+    ids: Ids,
+    state: State,
+    webhookHosts: readonly string[],
+    agent?: Agent,
+  ) {
+    this.#agent = agent && Promise.resolve(agent);
     this.#choices = choices;
     this.#clock = clock;
     this.#ids = ids;

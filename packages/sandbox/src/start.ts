@@ -9,7 +9,7 @@ import { ClabeIssuer } from './clabe.ts';
 import { Clock } from './clock.ts';
 import { Control, currentToken } from './control.ts';
 import { addCrowd } from './crowd.ts';
-import { Deliveries } from './deliveries.ts';
+import { type Agent, Deliveries } from './deliveries.ts';
 import type { App } from './http.ts';
 import { Ids } from './ids.ts';
 import { Ledger } from './ledger.ts';
@@ -86,11 +86,27 @@ export interface Started {
 export const startSandbox = async (options: SandboxOptions): Promise<Sandbox> =>
   (await startWithControl(options)).sandbox;
 
-/** As {@link startSandbox}. */
-export async function startWithControl(options: SandboxOptions): Promise<Started> {
+/** The REST service without a network: `app.fetch` serves a request. */
+export interface Made {
+  readonly app: App;
+  readonly control: Control;
+  readonly world: World;
+  /** All but where it is reached. */
+  readonly demo: Omit<Sandbox, 'url' | 'stop' | typeof Symbol.asyncDispose>;
+}
+
+/**
+ * Makes the REST service; its clock stands still until it is started.
+ *
+ * @param agent what webhooks are sent by; undici's where it is not given
+ */
+export async function makeSandbox(
+  options: Omit<SandboxOptions, 'port' | 'host'>,
+  agent?: Agent,
+): Promise<Made> {
   const choices = { ...defaultChoices, ...options.choices };
   const logger = options.logger ?? silentLogger;
-  const world = makeWorld(options, choices, logger);
+  const world = makeWorld(options, choices, logger, agent);
   const seeded = await seed(world);
   const { customers = 0 } = options;
   if (customers > 0 && seeded[0] !== undefined)
@@ -107,6 +123,20 @@ export async function startWithControl(options: SandboxOptions): Promise<Started
 
   const control = new Control(world, seeded);
   const app = buildApp(world, control, options.hosts ?? []);
+  const demoOf = {
+    clientId: client.id,
+    apiKey: client.apiKey,
+    clientSecret: client.credentials[0]?.secret ?? '',
+    accessToken: token,
+    centralizing: { instrumentId: client.centralizingInstrumentId, clabe: centralizing.clabeNumber },
+    clabeInstrumentIds: demo.clabe.map(({ id }) => id),
+  };
+  return { app, control, world, demo: demoOf };
+}
+
+/** As {@link startSandbox}. */
+export async function startWithControl(options: SandboxOptions): Promise<Started> {
+  const { app, control, world, demo } = await makeSandbox(options);
   const server = createServer(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   await listen(server, options.port, options.host ?? '127.0.0.1');
@@ -121,12 +151,7 @@ export async function startWithControl(options: SandboxOptions): Promise<Started
   };
   const sandbox: Sandbox = {
     url: world.origin,
-    clientId: client.id,
-    apiKey: client.apiKey,
-    clientSecret: client.credentials[0]?.secret ?? '',
-    accessToken: token,
-    centralizing: { instrumentId: client.centralizingInstrumentId, clabe: centralizing.clabeNumber },
-    clabeInstrumentIds: demo.clabe.map(({ id }) => id),
+    ...demo,
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -140,7 +165,12 @@ const endpointsOf = ({ routes }: App): ReadonlySet<string> =>
       .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`),
   );
 
-function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): World {
+function makeWorld(
+  options: Pick<SandboxOptions, 'speed' | 'seed' | 'webhookHosts'>,
+  choices: Choices,
+  logger: Logger,
+  agent: Agent | undefined,
+): World {
   const clock = new Clock(options.speed, ambient.now() - HISTORY_MS, logger);
   const ids = new Ids(options.seed);
   const state = new State();
@@ -154,7 +184,7 @@ function makeWorld(options: SandboxOptions, choices: Choices, logger: Logger): W
     ledger: new Ledger(),
     pending: new Pending(),
     calls: new Calls(),
-    deliveries: new Deliveries(choices, clock, ids, state, webhookHosts),
+    deliveries: new Deliveries(choices, clock, ids, state, webhookHosts, agent),
     webhookHosts,
     logger,
     tokenKey: createHmac('sha256', 'sandbox token key').update(String(options.seed)).digest(),

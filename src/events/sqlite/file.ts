@@ -1,4 +1,5 @@
-import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
+import { disk } from '../../common/disk.ts';
 import { makePrivate } from '../../common/private-file.ts';
 
 const SQLITE_BUSY = 5;
@@ -11,7 +12,7 @@ const SQLITE_BUSY = 5;
  */
 export function openExclusive(path: string, schema: string): DatabaseSync | undefined {
   makePrivate(path);
-  const database = new DatabaseSync(path);
+  const database = disk.open(path);
   try {
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
     // The lock is taken by the first write. One transaction is synced once, and not for each table.

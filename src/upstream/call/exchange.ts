@@ -50,7 +50,7 @@ export interface FailedExchange {
  * sent. Never rejects.
  */
 export function exchange(
-  dispatcher: Dispatcher,
+  dispatcher: Pick<Dispatcher, 'dispatch'>,
   request: Pick<HttpRequest, 'method' | 'path' | 'headers' | 'body' | 'party'>,
   timeoutMs: number,
 ): Promise<RawAnswer | FailedExchange> {

@@ -1,4 +1,3 @@
-import { Pool } from 'undici';
 import type { Attempt as AnyAttempt } from '../../common/attempt.ts';
 import { clock } from '../../common/clock.ts';
 import { FairQueue } from '../../common/fair-queue.ts';
@@ -13,6 +12,7 @@ import {
   type FailedExchange,
   type HttpRequest,
 } from './exchange.ts';
+import { type CallPool, openPool } from './pool.ts';
 
 const CONNECTIONS: Readonly<Record<Connections, number>> = { reads: 128, money: 32, probes: 96 };
 /**
@@ -116,7 +116,7 @@ export interface HttpOptions {
 
 /** The connections of one kind, and the queue of calls that wait for one of them. */
 interface Lane {
-  readonly pool: Pool;
+  readonly pool: CallPool;
   readonly queue: FairQueue;
 }
 
@@ -149,7 +149,7 @@ class Pools implements UpstreamHttp {
     const { connectTimeoutMs, maxAnswerBytes, onWaiting } = this.#options;
     const countWaiting = () => Object.values(this.#lanes).reduce((sum, { queue }) => sum + queue.waiting, 0);
     return {
-      pool: new Pool(origin, {
+      pool: openPool(origin, {
         connections: CONNECTIONS[kind],
         pipelining: 1,
         maxResponseSize: maxAnswerBytes,
@@ -188,7 +188,12 @@ class Pools implements UpstreamHttp {
     await Promise.all(Object.values(this.#lanes).map(({ pool }) => pool.destroy()));
   }
 
-  async #sendIfAdmitted(pool: Pool, request: HttpRequest, owner: Owner, leftMs: number): Promise<Attempt> {
+  async #sendIfAdmitted(
+    pool: CallPool,
+    request: HttpRequest,
+    owner: Owner,
+    leftMs: number,
+  ): Promise<Attempt> {
     const permit = this.#breaker.admit(request.over ?? 'reads', owner.group);
     if (permit === undefined) return { kind: 'failed', error: new SuspendedError() };
     let sign: ServiceSign | undefined;
@@ -204,7 +209,7 @@ class Pools implements UpstreamHttp {
     }
   }
 
-  async #attempt(pool: Pool, request: HttpRequest, owner: Owner, timeoutMs: number): Promise<Attempt> {
+  async #attempt(pool: CallPool, request: HttpRequest, owner: Owner, timeoutMs: number): Promise<Attempt> {
     const { party, over } = request;
     const { turns, maxAnswerBytes } = this.#options;
     const came = await exchange(pool, request, timeoutMs);

@@ -1,0 +1,193 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createHash } from 'node:crypto';
+import { Chance } from './chance.ts';
+
+/** Real timers, taken before anything else could be put in their place. */
+const { setImmediate: turn } = globalThis;
+
+/** Something that is to happen. */
+export interface Alarm {
+  cancel(): void;
+}
+
+interface Entry extends Alarm {
+  readonly at: number;
+  readonly number: number;
+  run: (() => void) | undefined;
+}
+
+/** A simulated process: what it has begun goes on as long as it lives, and does nothing after. */
+export class Process {
+  readonly name: string;
+  readonly sim: Simulation;
+  /** By how much its clock is wrong, in milliseconds. */
+  skewMs: number;
+  isAlive = true;
+  readonly #atEnd: (() => void)[] = [];
+
+  constructor(sim: Simulation, name: string, skewMs = 0) {
+    this.sim = sim;
+    this.name = name;
+    this.skewMs = skewMs;
+  }
+
+  /** Runs something as this process. */
+  run<Result>(work: () => Result): Result {
+    return processes.run(this, work);
+  }
+
+  /** What the operating system does once the process has ended. */
+  atEnd(work: () => void): void {
+    if (this.isAlive) this.#atEnd.push(work);
+    else work();
+  }
+
+  kill(): void {
+    if (!this.isAlive) return;
+    this.isAlive = false;
+    for (const work of this.#atEnd.splice(0)) work();
+  }
+}
+
+const processes = new AsyncLocalStorage<Process>();
+
+/** The process that runs now. */
+export const currentProcess = (): Process | undefined => processes.getStore();
+
+/** A rule of the simulation was broken, or the simulated code threw. */
+export class Broken extends Error {}
+
+/** The beginning of simulated time. */
+const EPOCH = Date.UTC(2027, 0, 4, 12);
+
+/** Time as one queue. What is due at one time happens in the order in which it was asked for; the seed decides at the ports when that is. */
+export class Simulation {
+  readonly seed: string;
+  #now = EPOCH;
+  #entries: Entry[] = [];
+  #number = 0;
+  readonly #hash = createHash('sha256');
+  readonly #lines: string[] = [];
+  steps = 0;
+  failure: unknown;
+  /** Whether every line is kept. */
+  readonly isLong: boolean;
+
+  constructor(seed: string, isLong = false) {
+    this.seed = seed;
+    this.isLong = isLong;
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  /** Milliseconds since the beginning. */
+  get elapsed(): number {
+    return this.#now - EPOCH;
+  }
+
+  /** Chance of its own for each purpose, so that one more draw here changes nothing there. */
+  chance(purpose: string): Chance {
+    return new Chance(`${this.seed}:${purpose}`);
+  }
+
+  /** Notes what happens, in words. */
+  say(text: string): void {
+    const line = `${(this.elapsed / 1000).toFixed(3).padStart(9)} ${text}`;
+    this.#hash.update(line);
+    this.#lines.push(line);
+    if (!this.isLong && this.#lines.length > 400) this.#lines.splice(0, 200);
+  }
+
+  get lines(): readonly string[] {
+    return this.#lines;
+  }
+
+  /** Of all that has been said: two runs of one seed have the same. */
+  digest(): string {
+    return this.#hash.copy().digest('hex').slice(0, 16);
+  }
+
+  fail(reason: unknown): void {
+    this.failure ??= reason;
+  }
+
+  /** Lets something happen after so many milliseconds, as the process given; never once that has ended. */
+  after(ms: number, process: Process | undefined, work: () => void): Alarm {
+    const entry: Entry = {
+      at: this.#now + Math.max(0, Number.isFinite(ms) ? ms : 2 ** 31),
+      number: this.#number,
+      run: process === undefined ? work : () => process.isAlive && process.run(work),
+      cancel: () => {
+        entry.run = undefined;
+      },
+    };
+    this.#number += 1;
+    this.#push(entry);
+    return entry;
+  }
+
+  /** Lets time run until a moment, or until nothing is left to happen, or something is broken. */
+  async runUntil(elapsed: number, isOver: () => boolean = () => false): Promise<void> {
+    const end = EPOCH + elapsed;
+    await settled();
+    for (;;) {
+      const [next] = this.#entries;
+      if (this.failure !== undefined || isOver()) return;
+      if (next === undefined || next.at > end) {
+        this.#now = Math.max(this.#now, end);
+        return;
+      }
+      this.#pop();
+      const { run } = next;
+      if (run === undefined) continue;
+      this.#now = Math.max(this.#now, next.at);
+      this.steps += 1;
+      try {
+        run();
+      } catch (error) {
+        this.fail(error);
+      }
+      await settled();
+    }
+  }
+
+  #push(entry: Entry): void {
+    const heap = this.#entries;
+    let at = heap.length;
+    heap.push(entry);
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      const above = heap[parent];
+      if (above === undefined || isBefore(above, entry)) break;
+      heap[at] = above;
+      at = parent;
+    }
+    heap[at] = entry;
+  }
+
+  #pop(): void {
+    const heap = this.#entries;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      const [left, right] = [heap[child], heap[child + 1]];
+      if (left === undefined) break;
+      if (right !== undefined && isBefore(right, left)) child += 1;
+      const below = heap[child];
+      if (below === undefined || isBefore(last, below)) break;
+      heap[at] = below;
+      at = child;
+    }
+    heap[at] = last;
+  }
+}
+
+const isBefore = (one: Entry, other: Entry): boolean =>
+  one.at !== other.at ? one.at < other.at : one.number < other.number;
+
+/** Resolves once every promise that can settle by itself has, and every callback of this turn has run. */
+const settled = (): Promise<void> => new Promise((resolve) => turn(resolve));

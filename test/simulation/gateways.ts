@@ -1,0 +1,96 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { readVariables } from '../../src/app/config.ts';
+import { configure } from '../../src/app/configure.ts';
+import { buildServer, type Gateway } from '../../src/app/gateway.ts';
+import { Process, type Simulation } from './core.ts';
+
+const SECRET = 'a-secret-of-the-simulation';
+
+/** One gateway of the fleet: a folder and an address that stay, and a process that comes and goes. */
+export class GatewayPlace {
+  readonly url: string;
+  readonly #sim: Simulation;
+  readonly #name: string;
+  readonly #dataDir: string;
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #skewMs: number;
+  #starts = 0;
+  process: Process | undefined;
+  gateway: Gateway | undefined;
+  /** Whether it listens. */
+  isUp = false;
+
+  constructor(
+    sim: Simulation,
+    work: string,
+    number: number,
+    environment: Readonly<Record<string, string>>,
+    skewMs: number,
+  ) {
+    this.#sim = sim;
+    this.#name = `gateway ${number}`;
+    this.url = `http://gateway-${number}.sim:4000`;
+    this.#dataDir = join(work, `gateway-${number}`);
+    mkdirSync(this.#dataDir, { recursive: true });
+    this.#environment = environment;
+    this.#skewMs = skewMs;
+  }
+
+  get name(): string {
+    return this.#name;
+  }
+
+  start(): void {
+    if (this.process?.isAlive === true) return;
+    this.#starts += 1;
+    const process = new Process(this.#sim, this.#name, this.#skewMs);
+    this.process = process;
+    process.atEnd(() => {
+      if (this.process === process) this.isUp = false;
+    });
+    const at = (level: string) => (fields: object, message: string) => {
+      if (process.isAlive)
+        this.#sim.say(`${this.#name} ${level}: ${message} ${JSON.stringify(fields).slice(0, 200)}`);
+    };
+    const logger = { debug() {}, info: at('info'), warn: at('warn'), error: at('error') };
+    process.run(() => {
+      const variables = readVariables({
+        UPSTREAM_URL: 'http://service.sim',
+        REDIS_URL: 'redis://redis.sim:6379',
+        DATA_DIR: this.#dataDir,
+        PUBLIC_URL: 'http://gateway.sim',
+        WEBHOOK_SECRET: SECRET,
+        LOG_LEVEL: 'error',
+        ...this.#environment,
+      });
+      const gateway = buildServer(
+        { ...configure(variables, 'http://service.sim'), host: this.url, port: 4000 },
+        logger,
+      );
+      this.gateway = gateway;
+      gateway.start().then(
+        () => {
+          if (!process.isAlive) return;
+          this.isUp = true;
+          this.#sim.say(`${this.#name} is up (start ${this.#starts})`);
+        },
+        (error: unknown) => process.isAlive && this.#sim.fail(error),
+      );
+    });
+  }
+
+  kill(): void {
+    this.process?.kill();
+    this.isUp = false;
+  }
+
+  /** Ends it as an operator does; resolves once it has ended. */
+  async stop(): Promise<void> {
+    const { process, gateway } = this;
+    if (process === undefined || gateway === undefined || !process.isAlive) return;
+    this.isUp = false;
+    await process.run(() => gateway.stop());
+    process.kill();
+  }
+}

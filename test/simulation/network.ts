@@ -1,0 +1,303 @@
+import type { IncomingMessage, Server } from 'node:http';
+import { request as httpRequest } from 'node:http';
+import { Duplex } from 'node:stream';
+import { WebSocket } from 'ws';
+import type { Chance } from './chance.ts';
+import { currentProcess, type Process, type Simulation } from './core.ts';
+
+/** How a process and the others are connected. */
+export interface Weather {
+  /** Milliseconds of a way, at least and at most. */
+  latency: readonly [number, number];
+  /** Processes whose bytes get nowhere, and who are told nothing of it. */
+  readonly cut: Set<string>;
+}
+
+interface Piece {
+  readonly chunk: Buffer | null;
+  readonly done: (error?: Error | null) => void;
+}
+
+/** One end of a connection in memory. */
+class End extends Duplex {
+  readonly owner: Process | undefined;
+  readonly remoteAddress: string;
+  readonly remotePort = 40_000;
+  peer: End | undefined;
+  #arrivesAt = 0;
+  #held: Piece[] = [];
+  #isFull = false;
+  #unread: (() => void) | undefined;
+  readonly #network: Network;
+  #idle: { cancel(): void } | undefined;
+
+  constructor(network: Network, owner: Process | undefined, remoteAddress: string) {
+    super({ highWaterMark: 64 * 1024 });
+    this.#network = network;
+    this.owner = owner;
+    this.remoteAddress = remoteAddress;
+  }
+
+  override _read(): void {
+    this.#isFull = false;
+    const unread = this.#unread;
+    this.#unread = undefined;
+    unread?.();
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
+    this.#post({ chunk, done });
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#post({ chunk: null, done });
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#idle?.cancel();
+    const { peer } = this;
+    if (peer !== undefined && !peer.destroyed) {
+      this.#network.later(peer.owner, this.owner, () => {
+        if (!peer.destroyed) peer.destroy(this.readableEnded || this.writableFinished ? undefined : reset());
+      });
+    }
+    done(error);
+  }
+
+  #post(piece: Piece): void {
+    const { sim } = this.#network;
+    this.#arrivesAt = Math.max(this.#arrivesAt, sim.now + this.#network.latency());
+    sim.after(this.#arrivesAt - sim.now, this.peer?.owner, () => {
+      this.#held.push(piece);
+      this.flush();
+    });
+  }
+
+  /** Hands over what has arrived, unless the way is cut: then later, in the same order. */
+  flush(): void {
+    const { peer } = this;
+    while (this.#held.length > 0 && peer !== undefined && !this.#network.isCut(this.owner, peer.owner)) {
+      if (peer.#isFull) {
+        peer.#unread ??= () => this.flush();
+        return;
+      }
+      const piece = this.#held.shift();
+      if (peer.destroyed) piece?.done(reset());
+      else {
+        if (piece?.chunk === null) peer.push(null);
+        else peer.#isFull = piece !== undefined && !peer.push(piece.chunk);
+        if (!this.destroyed) this.#network.told(this.owner, () => piece?.done());
+      }
+    }
+  }
+
+  // What Node's HTTP expects of a socket.
+  setTimeout(ms: number, listener?: () => void): this {
+    this.#idle?.cancel();
+    if (ms > 0)
+      this.#idle = this.#network.sim.after(ms, this.owner, () => this.destroyed || this.emit('timeout'));
+    if (listener !== undefined) this.once('timeout', listener);
+    return this;
+  }
+  setNoDelay(): this {
+    return this;
+  }
+  setKeepAlive(): this {
+    return this;
+  }
+  ref(): this {
+    return this;
+  }
+  unref(): this {
+    return this;
+  }
+  override cork(): void {}
+  override uncork(): void {}
+}
+
+const reset = (): Error => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+
+/** The network between apps, gateways and the REST service: connections in memory, over which real HTTP and WebSocket bytes go. */
+export class Network {
+  readonly sim: Simulation;
+  readonly weather: Weather = { latency: [0.5, 20], cut: new Set() };
+  readonly #chance: Chance;
+  readonly #servers = new Map<string, { readonly server: Server; readonly process: Process | undefined }>();
+  readonly #ends = new Set<End>();
+  connections = 0;
+
+  constructor(sim: Simulation) {
+    this.sim = sim;
+    this.#chance = sim.chance('network');
+  }
+
+  latency(): number {
+    return this.#chance.between(...this.weather.latency);
+  }
+
+  isCut(one: Process | undefined, other: Process | undefined): boolean {
+    const { cut } = this.weather;
+    return (one !== undefined && cut.has(one.name)) || (other !== undefined && cut.has(other.name));
+  }
+
+  /** Lets one process learn something of another, unless the way between them is cut by then: then it never does. */
+  later(who: Process | undefined, of: Process | undefined, work: () => void): void {
+    this.sim.after(this.latency(), who, () => {
+      if (!this.isCut(who, of)) work();
+    });
+  }
+
+  /** Lets a process learn something now. */
+  told(who: Process | undefined, work: () => void): void {
+    if (who === undefined) work();
+    else if (who.isAlive) who.run(work);
+  }
+
+  /** The way is free again: what was held up arrives. */
+  mend(name: string): void {
+    this.weather.cut.delete(name);
+    for (const end of this.#ends) {
+      const { peer } = end;
+      if (peer !== undefined) this.sim.after(this.latency(), peer.owner, () => end.flush());
+    }
+  }
+
+  listen(address: string, server: Server): void {
+    const process = currentProcess();
+    const listening = { server, process };
+    this.#servers.set(address, listening);
+    const leave = (): void => {
+      if (this.#servers.get(address) === listening) this.#servers.delete(address);
+    };
+    process?.atEnd(leave);
+    // Node's own would complain that it does not listen.
+    server.close = (done?: (error?: Error) => void) => {
+      leave();
+      queueMicrotask(() => done?.());
+      return server;
+    };
+  }
+
+  /** A connection from the process that runs now. */
+  connect(address: string): End {
+    const from = currentProcess();
+    const near = new End(this, from, address);
+    const { server, process } = this.#servers.get(address) ?? {};
+    this.connections += 1;
+    this.sim.after(this.latency(), undefined, () => {
+      if (near.destroyed || this.isCut(from, process)) return;
+      if (server === undefined || process?.isAlive === false || !server.listenerCount('request')) {
+        this.later(from, process, () =>
+          near.destroy(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
+        );
+        return;
+      }
+      const far = new End(this, process, `10.0.0.${1 + (from?.name.length ?? 0)}`);
+      near.peer = far;
+      far.peer = near;
+      for (const end of [near, far]) {
+        this.#ends.add(end);
+        end.once('close', () => this.#ends.delete(end));
+        end.owner?.atEnd(() => end.destroy());
+      }
+      this.told(process, () => server.emit('connection', far));
+      this.later(from, process, () => near.emit('connect'));
+      near.flush();
+    });
+    near.on('error', () => {});
+    return near;
+  }
+
+  /** `fetch` of the process that calls it, as far as the client uses it. */
+  readonly fetch = (
+    url: string,
+    init: { method?: string; headers?: Record<string, string>; body?: string; signal?: AbortSignal } = {},
+  ): Promise<Response> => {
+    const { protocol, host, pathname, search } = new URL(url);
+    const from = currentProcess();
+    return new Promise((resolve, reject) => {
+      const { signal } = init;
+      const sent = httpRequest({
+        method: init.method ?? 'GET',
+        path: pathname + search,
+        headers: { host, ...init.headers, connection: 'close' },
+        // Node asks for a socket; it uses no more of it than a Duplex has.
+        createConnection: () => this.connect(`${protocol}//${host}`) as never,
+      });
+      const leave = (): void =>
+        void sent.destroy(new DOMException('The operation was aborted', 'AbortError'));
+      sent.on('error', reject);
+      sent.on('response', (message) => resolve(answerOf(message, from)));
+      if (signal?.aborted) leave();
+      signal?.addEventListener('abort', leave, { once: true });
+      sent.end(init.body);
+    });
+  };
+
+  /** The WebSocket that clients are given. */
+  socketClass(): typeof WebSocket {
+    const network = this;
+    return class extends WebSocket {
+      constructor(url: string | URL, protocols?: string | string[]) {
+        const { host } = new URL(url);
+        super(url, protocols, {
+          perMessageDeflate: false,
+          createConnection: (() => network.connect(`http://${host}`)) as never,
+        });
+      }
+    } as typeof WebSocket;
+  }
+}
+
+/** As much of a `Response` as the client reads. */
+function answerOf(message: IncomingMessage, process: Process | undefined): Response {
+  const chunks: Buffer[] = [];
+  let error: Error | undefined;
+  let ended = false;
+  let wake: (() => void) | undefined;
+  const tell = (): void => {
+    wake?.();
+    wake = undefined;
+  };
+  message.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    tell();
+  });
+  message.on('end', () => {
+    ended = true;
+    tell();
+  });
+  message.on('error', (cause) => {
+    error = cause;
+    tell();
+  });
+  message.on('close', () => {
+    if (!ended) error ??= new Error('The connection was cut off.');
+    tell();
+  });
+  const read = async (): Promise<{ done: boolean; value?: Buffer }> => {
+    for (;;) {
+      const value = chunks.shift();
+      if (value !== undefined) return { done: false, value };
+      if (error !== undefined) throw error;
+      if (ended) return { done: true };
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  const { statusCode: status = 0, headers } = message;
+  void process;
+  return {
+    status,
+    ok: status >= 200 && status < 300,
+    headers: { get: (name: string) => String(headers[name.toLowerCase()] ?? '') || null },
+    body: { getReader: () => ({ read }) },
+    async text() {
+      const parts: Buffer[] = [];
+      for (let next = await read(); next.value !== undefined; next = await read()) parts.push(next.value);
+      return Buffer.concat(parts).toString();
+    },
+    // The client reads no more of it than this.
+  } as unknown as Response;
+}

@@ -1,0 +1,208 @@
+import type { Chance } from './chance.ts';
+import type { Simulation } from './core.ts';
+import type { Fault, Nemesis } from './faults.ts';
+import { type CallFaults, NO_CALL_FAULTS } from './service.ts';
+import type { Size, World } from './world.ts';
+
+/** What a run is about. */
+export type Only = 'money' | 'events' | 'reads';
+
+/** What the seed has drawn for one run. */
+export interface Plan {
+  readonly size: Size;
+  readonly creditEveryMs: number;
+  readonly orderEveryMs: number;
+  readonly words: string;
+  /** Lets things go wrong. */
+  begin(world: World, nemesis: Nemesis): void;
+  /** Puts right what no single fault has to. */
+  calm(world: World): void;
+}
+
+const seconds = (chance: Chance, low: number, high: number): number => chance.between(low, high) * 1000;
+
+/** Draws what goes wrong: most kinds never, a few often. */
+export function planOf(sim: Simulation, only: Only | undefined): Plan {
+  const chance = sim.chance('plan');
+  const draw = (probability: number, low: number, high: number): number =>
+    chance.happens(probability) ? chance.between(low, high) : 0;
+  const size: Size = {
+    gateways: 2,
+    replicas: chance.pick([0, 1, 1, 2]),
+    readers: only === 'money' ? 1 : 2 + chance.below(5),
+    payers: only === 'events' ? 0 : 2,
+    skewMs: draw(0.3, 10, 5_000),
+  };
+  const calls: CallFaults = {
+    ...NO_CALL_FAULTS,
+    refused: draw(0.2, 0.02, 0.3),
+    lostRequest: draw(0.2, 0.02, 0.3),
+    lostAnswer: draw(0.35, 0.02, 0.4),
+    silence: draw(0.2, 0.01, 0.2),
+    lateRequest: draw(0.2, 0.01, 0.2),
+    lateAnswer: draw(0.25, 0.02, 0.3),
+    twice: draw(0.2, 0.02, 0.4),
+    error: draw(0.3, 0.02, 0.4),
+    truncated: draw(0.15, 0.02, 0.2),
+    wrongShape: draw(0.15, 0.02, 0.2),
+  };
+  const webhooks = {
+    lost: draw(0.3, 0.02, 0.3),
+    lostAnswer: draw(0.3, 0.02, 0.3),
+    twice: draw(0.3, 0.02, 0.3),
+    late: draw(0.3, 0.02, 0.3),
+  };
+  const latency: readonly [number, number] = chance.pick([
+    [0.2, 2],
+    [1, 30],
+    [5, 400],
+  ]);
+  const everyMs = chance.between(2_000, 25_000);
+  const weights = new Map<string, number>();
+  const weightOf = (kind: string): number => {
+    const known = weights.get(kind) ?? (chance.happens(0.35) ? chance.between(0.1, 1) : 0);
+    weights.set(kind, known);
+    return known;
+  };
+  for (const kind of KINDS) weightOf(kind);
+  const creditEveryMs = only === 'money' ? 30_000 : chance.between(300, 10_000);
+  const orderEveryMs = chance.between(1_000, 15_000);
+  const chosen = (found: Readonly<Record<string, number>>) =>
+    Object.entries(found)
+      .filter(([, value]) => value > 0)
+      .map(([name, value]) => `${name} ${value.toFixed(2)}`);
+  const words = [
+    `${size.gateways} gateways, ${size.replicas} replicas, ${size.readers} readers, ${size.payers} payers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
+    `a fault every ${(everyMs / 1000).toFixed(1)} s: ${chosen(Object.fromEntries(weights)).join(', ') || 'none'}`,
+    `calls: ${chosen({ ...calls }).join(', ') || 'well'}`,
+    `webhooks: ${chosen(webhooks).join(', ') || 'well'}`,
+  ].join('; ');
+  return {
+    size,
+    creditEveryMs,
+    orderEveryMs,
+    words,
+    begin(world, nemesis) {
+      world.network.weather.latency = latency;
+      const { service } = world;
+      service.mayFail = (kind, where) => nemesis.strikes(kind, where);
+      service.calls = calls;
+      service.webhooks = webhooks;
+      const faults = faultsOf(world).map((fault) => ({ ...fault, weight: weightOf(fault.kind) }));
+      nemesis.begin(
+        faults.filter(({ weight }) => weight > 0),
+        everyMs,
+      );
+    },
+    calm(world) {
+      world.service.calls = NO_CALL_FAULTS;
+      world.service.webhooks = { lost: 0, lostAnswer: 0, twice: 0, late: 0 };
+      world.network.weather.latency = [0.5, 20];
+      world.redis.mend();
+      for (const place of world.gateways) place.start();
+      for (const app of [...world.readers, ...world.payers]) app.start();
+      for (const reader of world.readers) reader.slowness = 0;
+    },
+  };
+}
+
+const KINDS = [
+  'gateway killed',
+  'gateway replaced',
+  'gateway cut off',
+  'app killed',
+  'app cut off',
+  'slow reader',
+  'Redis restarted',
+  'Redis stands still',
+  'replica lost',
+  'failover',
+  'gateway cut off from Redis',
+  'service away',
+] as const;
+
+function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
+  const { network, redis, service, gateways, sim } = world;
+  const apps = [...world.readers, ...world.payers];
+  const cut = (name: string, ms: number) => {
+    network.weather.cut.add(name);
+    return { words: name, ms, end: () => network.mend(name) };
+  };
+  const byKind: Record<(typeof KINDS)[number], Fault['strike']> = {
+    'gateway killed': (chance) => {
+      const place = chance.pick(gateways);
+      place.kill();
+      return { words: place.name, ms: seconds(chance, 0.1, 15), end: () => place.start() };
+    },
+    'gateway replaced': (chance) => {
+      const place = chance.pick(gateways);
+      if (!place.isUp) return undefined;
+      place.stop().then(
+        () => place.start(),
+        (error: unknown) => sim.fail(error),
+      );
+      return { words: place.name, ms: 45_000, end: () => {} };
+    },
+    'gateway cut off': (chance) => cut(chance.pick(gateways).name, seconds(chance, 0.5, 40)),
+    'app killed': (chance) => {
+      const app = chance.pick(apps);
+      app.kill();
+      return { words: app.name, ms: seconds(chance, 0.01, 10), end: () => app.start() };
+    },
+    'app cut off': (chance) => cut(chance.pick(apps).name, seconds(chance, 0.5, 60)),
+    'slow reader': (chance) => {
+      const reader = chance.pick(world.readers);
+      reader.slowness = chance.between(100, 3_000);
+      return {
+        words: reader.name,
+        ms: seconds(chance, 2, 60),
+        end: () => Object.assign(reader, { slowness: 0 }),
+      };
+    },
+    'Redis restarted': (chance) => {
+      const { primary } = redis;
+      primary.stop();
+      const end = () => {
+        if (!primary.isUp) primary.startAgain();
+        redis.mend();
+      };
+      return { words: primary.name, ms: seconds(chance, 0.1, 10), end };
+    },
+    'Redis stands still': (chance) => {
+      const ms = seconds(chance, 0.3, 8);
+      redis.primary.freeze(ms);
+      return { words: redis.primary.name, ms, end: () => {} };
+    },
+    'replica lost': (chance) => {
+      const replicas = redis.replicas();
+      if (replicas.length === 0) return undefined;
+      const replica = chance.pick(replicas);
+      const isSilent = chance.happens(0.5);
+      redis.lose(replica, isSilent);
+      return {
+        words: `${replica.name}${isSilent ? ', without a word' : ''}`,
+        ms: seconds(chance, 0.5, 60),
+        end: () => redis.mend(),
+      };
+    },
+    failover: (chance) => {
+      const promotable = redis.promotable();
+      if (promotable.length === 0 || !redis.primary.isUp) return undefined;
+      const replica = chance.pick(promotable);
+      const isOldAlive = chance.happens(0.6);
+      const words = `from ${redis.primary.name} to ${replica.name}${isOldAlive ? ', and the old one does not know' : ''}`;
+      return { words, ms: seconds(chance, 0.5, 15), end: redis.failOver(replica, isOldAlive) };
+    },
+    'gateway cut off from Redis': (chance) => {
+      const { name } = chance.pick(gateways);
+      redis.cut.add(name);
+      return { words: name, ms: seconds(chance, 0.5, 20), end: () => redis.cut.delete(name) };
+    },
+    'service away': (chance) => {
+      const { calls } = service;
+      service.calls = { ...calls, refused: 1 };
+      return { words: '', ms: seconds(chance, 1, 30), end: () => Object.assign(service, { calls }) };
+    },
+  };
+  return KINDS.map((kind) => ({ kind, strike: byKind[kind] }));
+}

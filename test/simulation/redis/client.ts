@@ -1,0 +1,308 @@
+import { EventEmitter } from 'node:events';
+import type { RedisConnectOptions } from '../../../src/redis/connection.ts';
+import type { Chance } from '../chance.ts';
+import { type Alarm, currentProcess, type Process, type Simulation } from '../core.ts';
+import { LuaError } from './lua-runtime.ts';
+import type { RedisServer, Served } from './server.ts';
+
+/** Where a name leads to, and how the network is on the way. */
+export interface RedisPlace {
+  /** The server that the name stands for now; undefined where nobody listens. */
+  server(): RedisServer | undefined;
+  /** Whether nothing of this process gets there or back. */
+  isCut(process: Process | undefined): boolean;
+}
+
+type Settle = (error: Error | null, reply: unknown) => void;
+
+interface Sent {
+  readonly words: readonly string[];
+  readonly settle: Settle;
+  overdue: Alarm | undefined;
+}
+
+const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
+
+/** A client with the manners of ioredis, as far as the gateway relies on them, on a connection of the simulation. */
+export class SimulatedRedis extends EventEmitter implements Served {
+  status = 'connecting';
+  readonly options = { host: 'redis', port: 6379 };
+  readonly process: Process | undefined;
+  readonly #sim: Simulation;
+  readonly #chance: Chance;
+  readonly #place: RedisPlace;
+  readonly #given: RedisConnectOptions;
+  #server: RedisServer | undefined;
+  #attempts = 0;
+  #sent: Sent[] = [];
+  /** Sent once more on the next connection. */
+  #again: Sent[] = [];
+  #isWanted = true;
+  /** What has been sent arrives in order, and replies come in order. */
+  #arrivesAt = 0;
+  #repliesAt = 0;
+  #blocked: Promise<void> = Promise.resolve();
+  #wrote = 0;
+  #quiet: Alarm | undefined;
+  #number = 0;
+
+  constructor(sim: Simulation, chance: Chance, place: RedisPlace, given: RedisConnectOptions) {
+    super();
+    this.#sim = sim;
+    this.#chance = chance;
+    this.#place = place;
+    this.#given = given;
+    this.process = currentProcess();
+    this.process?.atEnd(() => this.#drop());
+    this.#connect();
+  }
+
+  disconnect(): void {
+    this.#isWanted = false;
+    this.#drop();
+    this.status = 'end';
+    this.#fail([...this.#sent.splice(0), ...this.#again.splice(0)], 'Connection is closed.');
+    this.#sim.after(0, this.process, () => {
+      this.emit('close');
+      this.emit('end');
+    });
+  }
+
+  #drop(): void {
+    this.#server?.leave(this);
+    this.#server = undefined;
+    this.#number += 1;
+    this.#quiet?.cancel();
+  }
+
+  #connect(): void {
+    this.status = 'connecting';
+    const number = this.#number;
+    const isMine = (): boolean => number === this.#number && this.#isWanted;
+    this.#sim.after(this.#chance.between(0.2, 2), this.process, () => {
+      if (!isMine()) return;
+      const server = this.#place.server();
+      if (this.#place.isCut(this.process) || server === undefined || !server.isUp || server.thawsInMs > 0) {
+        const wait = server?.isUp === false ? 1 : (this.#given.connectTimeout ?? 1000);
+        this.#sim.after(wait, this.process, () => isMine() && this.#lost('connect ECONNREFUSED'));
+        return;
+      }
+      this.#server = server;
+      server.accept(this);
+      this.#blocked = Promise.resolve();
+      this.#attempts = 0;
+      this.status = 'ready';
+      this.emit('connect');
+      this.emit('ready');
+      for (const { words, settle } of this.#again.splice(0)) this.#send(words, settle);
+    });
+  }
+
+  /** The server has ended the connection: that is heard of a little later. */
+  closed(): void {
+    const number = this.#number;
+    this.#sim.after(this.#chance.between(0.1, 1), this.process, () => {
+      if (number === this.#number && !this.#place.isCut(this.process)) this.#lost('read ECONNRESET');
+    });
+  }
+
+  #lost(reason: string): void {
+    this.#drop();
+    this.status = 'close';
+    this.#attempts += 1;
+    if (this.listenerCount('error') > 0) this.emit('error', new Error(reason));
+    const retries = this.#given.maxRetriesPerRequest ?? 20;
+    const sent = this.#sent.splice(0);
+    for (const { overdue } of sent) overdue?.cancel();
+    if (this.#given.autoResendUnfulfilledCommands === false || this.#attempts > retries) {
+      this.#fail([...sent, ...this.#again.splice(0)], 'Reached the max retries per request limit');
+    } else this.#again.push(...sent);
+    this.emit('close');
+    const { retryStrategy = (times: number) => Math.min(times * 50, 2000) } = this.#given;
+    const wait = retryStrategy?.(this.#attempts);
+    this.#sim.after(
+      typeof wait === 'number' ? wait : 100,
+      this.process,
+      () => this.#isWanted && this.#connect(),
+    );
+  }
+
+  #fail(sent: readonly Sent[], reason: string): void {
+    for (const { settle, overdue } of sent) {
+      overdue?.cancel();
+      settle(new Error(reason), undefined);
+    }
+  }
+
+  message(channel: string, text: string): void {
+    this.#reply(() => this.emit('message', channel, text));
+  }
+
+  /** Lets something of the server arrive here, in order. */
+  #reply(work: () => void): void {
+    const number = this.#number;
+    this.#repliesAt = Math.max(this.#repliesAt, this.#sim.now + this.#chance.between(0.1, 1.5));
+    this.#sim.after(this.#repliesAt - this.#sim.now, this.process, () => {
+      if (number === this.#number && !this.#place.isCut(this.process)) work();
+    });
+  }
+
+  #send(words: readonly string[], settle: Settle): void {
+    if (this.status !== 'ready' && this.#isWanted && this.#given.enableOfflineQueue !== false) {
+      this.#again.push({ words, settle, overdue: undefined });
+      return;
+    }
+    if (this.status !== 'ready') {
+      settle(new Error("Stream isn't writeable and enableOfflineQueue options is false"), undefined);
+      return;
+    }
+    const sent: Sent = { words, settle, overdue: undefined };
+    const { commandTimeout } = this.#given;
+    const isMine = (): boolean => this.#sent.includes(sent);
+    if (commandTimeout !== undefined) {
+      sent.overdue = this.#sim.after(
+        commandTimeout,
+        this.process,
+        () => isMine() && this.#answer(sent, new Error('Command timed out'), undefined),
+      );
+    }
+    this.#sent.push(sent);
+    this.#watch();
+    const number = this.#number;
+    const server = this.#server;
+    this.#arrivesAt = Math.max(this.#arrivesAt, this.#sim.now + this.#chance.between(0.1, 1.5));
+    this.#sim.after(this.#arrivesAt - this.#sim.now, undefined, () => {
+      // What has left arrives, also when its sender has ended meanwhile.
+      if (server === undefined || number !== this.#number || this.#place.isCut(this.process)) return;
+      const arrive = () => this.#arrive(server, number, sent);
+      if (server.thawsInMs > 0) this.#sim.after(server.thawsInMs, undefined, arrive);
+      else arrive();
+    });
+  }
+
+  #arrive(server: RedisServer, number: number, sent: Sent): void {
+    this.#blocked = this.#blocked.then(async () => {
+      if (!server.isUp) return;
+      const [command = '', ...args] = sent.words;
+      let error: Error | null = null;
+      let reply: unknown;
+      try {
+        reply = await this.#serve(server, command.toUpperCase(), args);
+      } catch (thrown) {
+        if (!(thrown instanceof LuaError)) throw thrown;
+        error = replyError(thrown.message);
+      }
+      if (number !== this.#number) return;
+      this.#reply(() => this.#heard(sent, error, reply));
+    });
+    this.#blocked.catch((error: unknown) => this.#sim.fail(error));
+  }
+
+  async #serve(server: RedisServer, command: string, args: readonly string[]): Promise<unknown> {
+    if (command === 'WAIT') return this.#wait(server, Number(args[0]), Number(args[1]));
+    if (command === 'SUBSCRIBE') {
+      server.subscribe(this, args[0] ?? '');
+      return 1;
+    }
+    if (command === 'UNSUBSCRIBE') {
+      server.unsubscribe(this, args[0] ?? '');
+      return 0;
+    }
+    const before = server.offset;
+    const reply = server.run(command, args);
+    if (server.offset > before) this.#wrote = server.offset;
+    return reply;
+  }
+
+  #wait(server: RedisServer, count: number, ms: number): Promise<number> {
+    const wrote = this.#wrote;
+    return new Promise((resolve) => {
+      const end = (): void => {
+        stop();
+        late.cancel();
+        resolve(server.acknowledged(wrote));
+      };
+      const stop = server.onAcknowledged(() => server.acknowledged(wrote) >= count && end());
+      const late = this.#sim.after(ms, undefined, end);
+      if (server.acknowledged(wrote) >= count) end();
+    });
+  }
+
+  #heard(sent: Sent, error: Error | null, reply: unknown): void {
+    // A server that was demoted says so before it runs anything: ioredis connects again, and sends that once more.
+    if (error?.message.startsWith('READONLY') === true && this.#sent.includes(sent)) {
+      this.#sent = this.#sent.filter((other) => other !== sent);
+      sent.overdue?.cancel();
+      this.#again.push(sent);
+      this.#lost('READONLY');
+      return;
+    }
+    this.#answer(sent, error, reply);
+  }
+
+  #answer(sent: Sent, error: Error | null, reply: unknown): void {
+    if (!this.#sent.includes(sent)) return;
+    this.#sent = this.#sent.filter((other) => other !== sent);
+    sent.overdue?.cancel();
+    this.#watch();
+    sent.settle(error, reply);
+  }
+
+  /** A server that says nothing for too long, while it is waited for, is left. */
+  #watch(): void {
+    const { socketTimeout } = this.#given;
+    if (socketTimeout === undefined) return;
+    this.#quiet?.cancel();
+    if (this.#sent.length === 0) return;
+    const number = this.#number;
+    this.#quiet = this.#sim.after(socketTimeout, this.process, () => {
+      if (number === this.#number) this.#lost('Socket timeout');
+    });
+  }
+
+  #run(...words: readonly (string | number)[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#send(words.map(String), (error, reply) => (error === null ? resolve(reply) : reject(error)));
+    });
+  }
+
+  call = this.#run.bind(this);
+  ping = () => this.#run('PING');
+  time = () => this.#run('TIME');
+  info = (section: string) => this.#run('INFO', section);
+  get = (key: string) => this.#run('GET', key);
+  set = (...args: (string | number)[]) => this.#run('SET', ...args);
+  hget = (key: string, field: string) => this.#run('HGET', key, field);
+  sadd = (...args: string[]) => this.#run('SADD', ...args);
+  srem = (...args: string[]) => this.#run('SREM', ...args);
+  smembers = (key: string) => this.#run('SMEMBERS', key);
+  evalsha = (...args: (string | number)[]) => this.#run('EVALSHA', ...args);
+  eval = (...args: (string | number)[]) => this.#run('EVAL', ...args);
+  subscribe = (channel: string) => this.#run('SUBSCRIBE', channel);
+  unsubscribe = (channel: string) => this.#run('UNSUBSCRIBE', channel);
+
+  pipeline() {
+    const commands: (readonly (string | number)[])[] = [];
+    const add =
+      (name: string) =>
+      (...args: (string | number)[]) => {
+        commands.push([name, ...args]);
+        return pipeline;
+      };
+    const pipeline = {
+      evalsha: add('EVALSHA'),
+      eval: add('EVAL'),
+      wait: add('WAIT'),
+      exec: () =>
+        Promise.all(
+          commands.map((words) =>
+            this.#run(...words).then(
+              (reply) => [null, reply],
+              (error: unknown) => [error, undefined],
+            ),
+          ),
+        ),
+    };
+    return pipeline;
+  }
+}

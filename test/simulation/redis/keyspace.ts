@@ -1,0 +1,388 @@
+import { LuaError } from './lua-runtime.ts';
+
+/** One entry of a stream. */
+interface StreamEntry {
+  readonly id: string;
+  readonly fields: readonly string[];
+}
+
+type Value =
+  | { readonly type: 'string'; text: string }
+  | { readonly type: 'hash'; readonly fields: Map<string, string> }
+  | { readonly type: 'list'; readonly items: string[] }
+  | { readonly type: 'set'; readonly members: Set<string> }
+  | { readonly type: 'sorted'; members: string[] }
+  | { readonly type: 'stream'; entries: StreamEntry[]; lastId: string };
+
+interface Held {
+  value: Value;
+  /** Ms since 1970. */
+  expiresAt: number | undefined;
+}
+
+/** A write as replicas are told of it: without relative times, and with the ids that were given. */
+export type Effect = readonly [command: string, ...args: string[]];
+
+const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
+
+/** The data of one server: as much of Redis as the gateway uses, without any connection. */
+export class Keyspace {
+  readonly #now: () => number;
+  readonly #held: Map<string, Held>;
+  /** Told of each write that has changed something. */
+  onEffect: ((effect: Effect) => void) | undefined;
+
+  constructor(now: () => number, from?: Keyspace) {
+    this.#now = now;
+    this.#held = from === undefined ? new Map() : structuredClone(from.#held);
+  }
+
+  clear(): void {
+    this.#held.clear();
+  }
+
+  keys(): string[] {
+    return [...this.#held.keys()].filter((key) => this.#find(key) !== undefined);
+  }
+
+  /** Runs a command. @throws {LuaError} with what Redis would say */
+  run(command: string, args: readonly string[]): unknown {
+    const upper = command.toUpperCase();
+    const known = COMMANDS[upper];
+    if (known === undefined) throw new LuaError(`ERR unknown command '${command}'`);
+    return known(new Call(this, upper, args), ...args);
+  }
+
+  /** Applies what another server has told of. */
+  apply([command, ...args]: Effect): void {
+    this.run(command, args);
+  }
+
+  now(): number {
+    return this.#now();
+  }
+
+  #find(key: string): Held | undefined {
+    const held = this.#held.get(key);
+    if (held?.expiresAt !== undefined && held.expiresAt <= this.#now()) {
+      this.#held.delete(key);
+      return undefined;
+    }
+    return held;
+  }
+
+  value<Type extends Value['type']>(key: string, type: Type): Extract<Value, { type: Type }> | undefined {
+    const held = this.#find(key);
+    if (held === undefined) return undefined;
+    if (held.value.type !== type) throw new LuaError(WRONG_TYPE);
+    // The type has just been compared.
+    return held.value as Extract<Value, { type: Type }>;
+  }
+
+  put(key: string, value: Value): void {
+    this.#held.set(key, { value, expiresAt: undefined });
+  }
+
+  delete(key: string): boolean {
+    return this.#find(key) !== undefined && this.#held.delete(key);
+  }
+
+  has(key: string): boolean {
+    return this.#find(key) !== undefined;
+  }
+
+  expire(key: string, at: number): boolean {
+    const held = this.#find(key);
+    if (held === undefined) return false;
+    held.expiresAt = at;
+    return true;
+  }
+}
+
+/** A command that is being run. */
+class Call {
+  readonly #keyspace: Keyspace;
+  readonly #command: string;
+  readonly #args: readonly string[];
+
+  constructor(keyspace: Keyspace, command: string, args: readonly string[]) {
+    this.#keyspace = keyspace;
+    this.#command = command;
+    this.#args = args;
+  }
+
+  get keyspace(): Keyspace {
+    return this.#keyspace;
+  }
+
+  /** Tells that something has changed, as the command itself or as another that does the same later too. */
+  changed(...effect: string[]): void {
+    const [command = this.#command, ...args] = effect;
+    this.#keyspace.onEffect?.([command, ...(effect.length > 0 ? args : this.#args)]);
+  }
+
+  hash(key: string): Map<string, string> | undefined {
+    return this.#keyspace.value(key, 'hash')?.fields;
+  }
+
+  makeHash(key: string): Map<string, string> {
+    const found = this.hash(key);
+    if (found !== undefined) return found;
+    const fields = new Map<string, string>();
+    this.#keyspace.put(key, { type: 'hash', fields });
+    return fields;
+  }
+}
+
+type Command = (call: Call, ...args: string[]) => unknown;
+
+const partsOf = (id: string): readonly [number, number] => {
+  const [time, sequence] = id.split('-');
+  return [Number(time), Number(sequence ?? 0)];
+};
+const compareIds = (one: string, other: string): number => {
+  const [a, b] = [partsOf(one), partsOf(other)];
+  return a[0] - b[0] || a[1] - b[1];
+};
+
+/** Whether an id is within a bound, as XRANGE writes them. */
+const reaches = (id: string, bound: string, isLow: boolean): boolean => {
+  if (bound === '-' || bound === '+') return (bound === '-') === isLow;
+  const isOpen = bound.startsWith('(');
+  const order = compareIds(
+    id,
+    isOpen ? bound.slice(1) : bound.includes('-') || isLow ? bound : `${bound}-1e15`,
+  );
+  return isLow ? (isOpen ? order > 0 : order >= 0) : isOpen ? order < 0 : order <= 0;
+};
+
+function range(
+  call: Call,
+  key: string,
+  low: string,
+  high: string,
+  rest: readonly string[],
+  isBack: boolean,
+): unknown {
+  const entries = call.keyspace.value(key, 'stream')?.entries ?? [];
+  const count = rest[0]?.toUpperCase() === 'COUNT' ? Number(rest[1]) : Number.POSITIVE_INFINITY;
+  // Entries are in order: where they begin is found by halves.
+  let [from, to] = [0, entries.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (reaches(entries[middle]?.id ?? '', low, true)) to = middle;
+    else from = middle + 1;
+  }
+  const found: StreamEntry[] = [];
+  if (isBack) {
+    for (let at = entries.length - 1; at >= from && found.length < count; at -= 1) {
+      const entry = entries[at];
+      if (entry !== undefined && reaches(entry.id, high, false)) found.push(entry);
+    }
+  } else {
+    for (let at = from; at < entries.length && found.length < count; at += 1) {
+      const entry = entries[at];
+      if (entry === undefined || !reaches(entry.id, high, false)) break;
+      found.push(entry);
+    }
+  }
+  return found.map(({ id, fields }) => [id, [...fields]]);
+}
+
+const byText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** Whether a member is within a bound, as BYLEX writes them. */
+const isWithin = (member: string, bound: string, isLow: boolean): boolean => {
+  if (bound === '-' || bound === '+') return (bound === '-') === isLow;
+  const order = byText(member, bound.slice(1));
+  const closed = bound.startsWith('[') && order === 0;
+  return closed || (isLow ? order > 0 : order < 0);
+};
+
+const CONFIG: Readonly<Record<string, string>> = {
+  appendonly: 'yes',
+  appendfsync: 'always',
+  maxmemory: '0',
+  'maxmemory-policy': 'noeviction',
+  'min-replicas-to-write': '1',
+  'cluster-replica-validity-factor': '10',
+};
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  PING: () => 'PONG',
+  TIME: ({ keyspace }) => [String(Math.floor(keyspace.now() / 1000)), String((keyspace.now() % 1000) * 1000)],
+  CONFIG: (_call, _get, ...names) => names.flatMap((name) => [name, CONFIG[name] ?? '']),
+  GET: ({ keyspace }, key) => keyspace.value(key, 'string')?.text ?? null,
+  SET(call, key, text = '', ...options) {
+    const upper = options.map((option) => option.toUpperCase());
+    if (upper.includes('NX') && call.keyspace.has(key)) return null;
+    if (upper.includes('XX') && !call.keyspace.has(key)) return null;
+    call.keyspace.put(key, { type: 'string', text });
+    const life = upper.indexOf('PX');
+    const until = upper.indexOf('PXAT');
+    const at =
+      life >= 0
+        ? call.keyspace.now() + Number(options[life + 1])
+        : until >= 0
+          ? Number(options[until + 1])
+          : undefined;
+    if (at !== undefined) call.keyspace.expire(key, at);
+    call.changed('SET', key, text, ...(at === undefined ? [] : ['PXAT', String(at)]));
+    return 'OK';
+  },
+  DEL(call, ...keys) {
+    const gone = keys.filter((key) => call.keyspace.delete(key));
+    if (gone.length > 0) call.changed('DEL', ...gone);
+    return gone.length;
+  },
+  EXISTS: ({ keyspace }, ...keys) => keys.filter((key) => keyspace.has(key)).length,
+  PEXPIRE(call, key, life) {
+    const at = call.keyspace.now() + Number(life);
+    if (!call.keyspace.expire(key, at)) return 0;
+    call.changed('PEXPIREAT', key, String(at));
+    return 1;
+  },
+  PEXPIREAT: ({ keyspace }, key, at) => (keyspace.expire(key, Number(at)) ? 1 : 0),
+  HGET: (call, key, field = '') => call.hash(key)?.get(field) ?? null,
+  HMGET(call, key, ...fields) {
+    const hash = call.hash(key);
+    return fields.map((field) => hash?.get(field) ?? null);
+  },
+  HEXISTS: (call, key, field = '') => (call.hash(key)?.has(field) === true ? 1 : 0),
+  HSET(call, key, ...pairs) {
+    const hash = call.makeHash(key);
+    const before = hash.size;
+    for (let at = 0; at + 1 < pairs.length; at += 2) hash.set(pairs[at] ?? '', pairs[at + 1] ?? '');
+    call.changed();
+    return hash.size - before;
+  },
+  HSETNX(call, key, field = '', text = '') {
+    if (call.hash(key)?.has(field) === true) return 0;
+    call.makeHash(key).set(field, text);
+    call.changed();
+    return 1;
+  },
+  HINCRBY(call, key, field = '', by) {
+    const hash = call.makeHash(key);
+    const value = Number(hash.get(field) ?? 0) + Number(by);
+    hash.set(field, String(value));
+    call.changed('HSET', key, field, String(value));
+    return value;
+  },
+  HDEL(call, key, ...fields) {
+    const hash = call.hash(key);
+    const gone = fields.filter((field) => hash?.delete(field) === true);
+    if (hash?.size === 0) call.keyspace.delete(key);
+    if (gone.length > 0) call.changed();
+    return gone.length;
+  },
+  HGETALL: (call, key) => [...(call.hash(key) ?? [])].flat(),
+  SADD(call, key, ...members) {
+    const found = call.keyspace.value(key, 'set')?.members ?? new Set<string>();
+    const added = members.filter((member) => !found.has(member));
+    for (const member of added) found.add(member);
+    if (!call.keyspace.has(key)) call.keyspace.put(key, { type: 'set', members: found });
+    if (added.length > 0) call.changed();
+    return added.length;
+  },
+  SREM(call, key, ...members) {
+    const found = call.keyspace.value(key, 'set')?.members;
+    const gone = members.filter((member) => found?.delete(member) === true);
+    if (found?.size === 0) call.keyspace.delete(key);
+    if (gone.length > 0) call.changed();
+    return gone.length;
+  },
+  SMEMBERS: ({ keyspace }, key) => [...(keyspace.value(key, 'set')?.members ?? [])],
+  RPUSH(call, key, ...items) {
+    const found = call.keyspace.value(key, 'list')?.items ?? [];
+    found.push(...items);
+    if (!call.keyspace.has(key)) call.keyspace.put(key, { type: 'list', items: found });
+    call.changed();
+    return found.length;
+  },
+  LPOP(call, key) {
+    const found = call.keyspace.value(key, 'list')?.items;
+    const item = found?.shift();
+    if (found?.length === 0) call.keyspace.delete(key);
+    if (item !== undefined) call.changed();
+    return item ?? null;
+  },
+  LINDEX: ({ keyspace }, key, at) => keyspace.value(key, 'list')?.items.at(Number(at)) ?? null,
+  LLEN: ({ keyspace }, key) => keyspace.value(key, 'list')?.items.length ?? 0,
+  ZADD(call, key, ...pairs) {
+    const found = call.keyspace.value(key, 'sorted') ?? { type: 'sorted' as const, members: [] };
+    const known = new Set(found.members);
+    const added = pairs.filter((member, at) => at % 2 === 1 && !known.has(member));
+    found.members = [...new Set([...found.members, ...added])].sort(byText);
+    if (!call.keyspace.has(key)) call.keyspace.put(key, found);
+    call.changed();
+    return added.length;
+  },
+  ZREM(call, key, ...members) {
+    const found = call.keyspace.value(key, 'sorted');
+    const kept = found?.members.filter((member) => !members.includes(member)) ?? [];
+    const gone = (found?.members.length ?? 0) - kept.length;
+    if (found === undefined || gone === 0) return 0;
+    found.members = kept;
+    if (kept.length === 0) call.keyspace.delete(key);
+    call.changed();
+    return gone;
+  },
+  ZRANGE(call, key, first = '', second = '', ...options) {
+    const isBack = options.includes('REV');
+    const [low, high] = isBack ? [second, first] : [first, second];
+    const all = call.keyspace.value(key, 'sorted')?.members ?? [];
+    const found = all.filter((member) => isWithin(member, low, true) && isWithin(member, high, false));
+    if (isBack) found.reverse();
+    const limit = options.indexOf('LIMIT');
+    if (limit === -1) return found;
+    const [offset, count] = [Number(options[limit + 1]), Number(options[limit + 2])];
+    return found.slice(offset, offset + count);
+  },
+  ZREMRANGEBYLEX(call, key, low = '', high = '') {
+    const found = (COMMANDS['ZRANGE']?.(call, key, low, high, 'BYLEX') ?? []) as readonly string[];
+    return found.length === 0 ? 0 : call.keyspace.run('ZREM', [key, ...found]);
+  },
+  XLEN: ({ keyspace }, key) => keyspace.value(key, 'stream')?.entries.length ?? 0,
+  XADD(call, key, ...rest) {
+    const stream = call.keyspace.value(key, 'stream') ?? {
+      type: 'stream' as const,
+      entries: [],
+      lastId: '0-0',
+    };
+    let most = Number.POSITIVE_INFINITY;
+    let at = 0;
+    if (rest[0]?.toUpperCase() === 'MAXLEN') {
+      at = rest[1] === '=' ? 3 : 2;
+      most = Number(rest[at - 1]);
+    }
+    const [asked = '*', ...fields] = rest.slice(at);
+    let id = asked;
+    if (asked === '*') {
+      const [time, sequence] = partsOf(stream.lastId);
+      const now = call.keyspace.now();
+      id = now > time ? `${now}-0` : `${time}-${sequence + 1}`;
+    }
+    if (compareIds(id, stream.lastId) <= 0)
+      throw new LuaError('ERR The ID specified in XADD is equal or smaller than the target stream top item');
+    stream.lastId = id;
+    stream.entries.push({ id, fields });
+    if (stream.entries.length > most) stream.entries.splice(0, stream.entries.length - most);
+    if (!call.keyspace.has(key)) call.keyspace.put(key, stream);
+    const limit = most === Number.POSITIVE_INFINITY ? [] : ['MAXLEN', '=', String(most)];
+    call.changed('XADD', key, ...limit, id, ...fields);
+    return id;
+  },
+  XRANGE: (call, key, low = '-', high = '+', ...rest) => range(call, key, low, high, rest, false),
+  XREVRANGE: (call, key, high = '+', low = '-', ...rest) => range(call, key, low, high, rest, true),
+  XTRIM(call, key, _minid, ...rest) {
+    const stream = call.keyspace.value(key, 'stream');
+    if (stream === undefined) return 0;
+    const before = stream.entries.length;
+    const least = rest.at(-1) ?? '';
+    stream.entries = stream.entries.filter(({ id }) => compareIds(id, least) >= 0);
+    const gone = before - stream.entries.length;
+    if (gone > 0) call.changed();
+    return gone;
+  },
+};

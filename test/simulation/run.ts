@@ -1,0 +1,96 @@
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Broken, Simulation } from './core.ts';
+import { Nemesis } from './faults.ts';
+import { checkEnd, watchOver } from './oracles.ts';
+import { type Only, planOf } from './plan.ts';
+import { World } from './world.ts';
+
+export interface RunOptions {
+  readonly seed: number;
+  /** Simulated hours during which things go wrong. */
+  readonly hours: number;
+  readonly only: Only | undefined;
+  /** No more than so many faults strike. */
+  readonly faults?: number;
+  readonly isLong?: boolean;
+}
+
+export interface Report {
+  readonly seed: number;
+  readonly digest: string;
+  /** What is broken; empty where everything holds. */
+  readonly problems: readonly string[];
+  readonly lines: readonly string[];
+  readonly plan: string;
+  readonly struck: number;
+  readonly faults: Readonly<Record<string, number>>;
+  readonly steps: number;
+  readonly events: number;
+  readonly deliveries: number;
+  readonly payments: number;
+  readonly connections: number;
+  readonly cpuMs: number;
+}
+
+/** How long nothing goes wrong before everything has to be well, in milliseconds: a minute, and what a client waits for at most. */
+const CALM_MS = 100_000;
+/** A folder in memory: nothing of it has to outlive the run. */
+const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** Runs one seed: things go wrong for as long as asked, then no more; the rules are watched over all the time. */
+export async function run(options: RunOptions): Promise<Report> {
+  const before = process.cpuUsage();
+  const sim = new Simulation(`${options.seed}`, options.isLong);
+  const plan = planOf(sim, options.only);
+  const world = await World.build(sim, plan.size, mkdtempSync(join(FOLDER, 'pasarela-simulation-')));
+  const onRejection = (error: unknown): void => sim.fail(error);
+  process.on('unhandledRejection', onRejection);
+  process.on('uncaughtException', onRejection);
+  const nemesis = new Nemesis(sim, options.faults ?? Number.POSITIVE_INFINITY);
+  const problems: string[] = [];
+  try {
+    watchOver(world);
+    await world.begin();
+    const end = sim.elapsed + options.hours * 3_600_000;
+    let isOver = false;
+    world.traffic(plan.creditEveryMs, plan.orderEveryMs, () => isOver);
+    plan.begin(world, nemesis);
+    await sim.runUntil(end);
+    isOver = true;
+    nemesis.stop();
+    plan.calm(world);
+    sim.say('Nothing goes wrong any more.');
+    await sim.runUntil(sim.elapsed + CALM_MS);
+    if (sim.failure === undefined) problems.push(...(await checkEnd(world)));
+    if (sim.failure !== undefined) problems.unshift(wordsOf(sim.failure));
+  } finally {
+    world.end();
+    process.off('unhandledRejection', onRejection);
+    process.off('uncaughtException', onRejection);
+  }
+  const { user, system } = process.cpuUsage(before);
+  return {
+    seed: options.seed,
+    digest: sim.digest(),
+    problems,
+    lines: sim.lines,
+    plan: plan.words,
+    struck: nemesis.struck,
+    faults: nemesis.counts,
+    steps: sim.steps,
+    events: world.service.acknowledged.length,
+    deliveries: world.readers.reduce((sum, { kept }) => sum + kept.length, 0),
+    payments: world.payers.reduce((sum, { orders }) => sum + orders.length, 0),
+    connections: world.network.connections,
+    cpuMs: (user + system) / 1000,
+  };
+}
+
+const wordsOf = (failure: unknown): string =>
+  failure instanceof Broken
+    ? failure.message
+    : failure instanceof Error
+      ? (failure.stack ?? failure.message)
+      : String(failure);

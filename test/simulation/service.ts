@@ -1,0 +1,254 @@
+import { type Made, makeSandbox } from '../../packages/sandbox/src/start.ts';
+import type { CallPool } from '../../src/upstream/call/pool.ts';
+import type { Chance } from './chance.ts';
+import { currentProcess, Process, type Simulation } from './core.ts';
+import type { Network } from './network.ts';
+
+/** What may become of a call of the REST service, each with its probability. */
+export interface CallFaults {
+  /** No connection is made. */
+  readonly refused: number;
+  /** The request is lost on its way. */
+  readonly lostRequest: number;
+  /** The service does what was asked, and its answer is lost. */
+  readonly lostAnswer: number;
+  /** Neither an answer nor an end of the connection. */
+  readonly silence: number;
+  /** The request arrives some seconds late. */
+  readonly lateRequest: number;
+  /** The answer comes some seconds late. */
+  readonly lateAnswer: number;
+  /** The request arrives twice, as by a proxy that repeats it; a transfer only where its key tells. */
+  readonly twice: number;
+  /** The service fails, before or after it has done what was asked. */
+  readonly error: number;
+  /** The answer is cut off, and said to be whole. */
+  readonly truncated: number;
+  /** The answer is JSON, and something else than documented. */
+  readonly wrongShape: number;
+}
+
+export const NO_CALL_FAULTS: CallFaults = {
+  refused: 0,
+  lostRequest: 0,
+  lostAnswer: 0,
+  silence: 0,
+  lateRequest: 0,
+  lateAnswer: 0,
+  twice: 0,
+  error: 0,
+  truncated: 0,
+  wrongShape: 0,
+};
+
+/** What may become of a webhook. */
+export interface WebhookFaults {
+  readonly lost: number;
+  readonly lostAnswer: number;
+  readonly twice: number;
+  readonly late: number;
+}
+
+/** A webhook that the gateway answered with 201. */
+export interface Acknowledged {
+  readonly idMsg: string;
+  readonly type: string;
+  readonly at: number;
+}
+
+type Body = string | null | undefined;
+type DispatchOptions = Parameters<CallPool['dispatch']>[0];
+type Handler = Parameters<CallPool['dispatch']>[1];
+
+const ORIGIN = 'http://service.sim';
+
+/** The REST service: the sandbox itself, on simulated time, behind a network that loses and delays. */
+export class Service {
+  readonly #sim: Simulation;
+  readonly #network: Network;
+  readonly #chance: Chance;
+  readonly process: Process;
+  readonly made: Made;
+  calls: CallFaults = NO_CALL_FAULTS;
+  webhooks: WebhookFaults = { lost: 0, lostAnswer: 0, twice: 0, late: 0 };
+  /** Whether a fault that was drawn may strike. */
+  mayFail: (kind: string, where: string) => boolean = () => false;
+  readonly acknowledged: Acknowledged[] = [];
+  served = 0;
+
+  private constructor(sim: Simulation, network: Network, made: Made, process: Process) {
+    this.#sim = sim;
+    this.#network = network;
+    this.#chance = sim.chance('service');
+    this.process = process;
+    this.made = made;
+  }
+
+  /** @param gateway an address of a gateway, asked for each webhook; undefined while there is none */
+  static async start(sim: Simulation, network: Network, gateway: () => string): Promise<Service> {
+    const process = new Process(sim, 'service');
+    let service: Service | undefined;
+    const agent = {
+      request: (request: WebhookRequest) => {
+        if (service === undefined) throw new Error('the service has not started');
+        return service.#deliver(request, gateway);
+      },
+      destroy: async () => {},
+      // The sandbox asks for no more of it.
+    } as unknown as NonNullable<Parameters<typeof makeSandbox>[1]>;
+    const options = { speed: 1, seed: 1, hosts: ['service.sim'], webhookHosts: ['gateway.sim'] };
+    const made = await process.run(() => makeSandbox(options, agent));
+    service = new Service(sim, network, made, process);
+    made.world.origin = ORIGIN;
+    process.run(() => made.world.clock.start());
+    return service;
+  }
+
+  /** The pool of connections that a gateway is given. */
+  openPool = (): CallPool => ({
+    dispatch: (options, handler) => {
+      this.#dispatch(options, handler);
+      return true;
+    },
+    destroy: async () => {},
+  });
+
+  #draws(probability: number, kind: string, where: string): boolean {
+    return probability > 0 && this.#chance.happens(probability) && this.mayFail(kind, where);
+  }
+
+  #dispatch(options: DispatchOptions, handler: Handler): void {
+    const caller = currentProcess();
+    const { method, path } = options;
+    const where = `${method} ${path.split('?', 1)[0]}`;
+    const { calls } = this;
+    let isOver = false;
+    const controller = {
+      abort: (reason: Error) => {
+        if (isOver) return;
+        isOver = true;
+        handler.onResponseError?.(controller as never, reason);
+      },
+    };
+    const tell = (ms: number, work: () => void): void =>
+      void this.#sim.after(ms, caller, () => {
+        if (isOver || this.#network.isCut(caller, this.process)) return;
+        work();
+      });
+    const fail = (ms: number, code: string): void =>
+      tell(ms, () => {
+        isOver = true;
+        handler.onResponseError?.(controller as never, Object.assign(new Error(code), { code }));
+      });
+    if (this.#draws(calls.refused, 'refused connection', where)) {
+      fail(this.#latency(), 'ECONNREFUSED');
+      return;
+    }
+    tell(this.#latency(), () => {
+      handler.onRequestStart?.(controller as never, undefined);
+      if (isOver) return;
+      if (this.#draws(calls.lostRequest, 'lost request', where)) {
+        fail(this.#latency(), 'ECONNRESET');
+        return;
+      }
+      if (this.#draws(calls.silence, 'silence', where)) return;
+      const late = this.#draws(calls.lateRequest, 'late request', where)
+        ? this.#chance.between(1_000, 20_000)
+        : 0;
+      this.#sim.after(late + this.#latency(), this.process, () => {
+        if (this.#network.isCut(caller, this.process)) return;
+        void this.#serve(options, where).then((answer) => {
+          if (this.#draws(calls.lostAnswer, 'lost answer', where)) {
+            fail(this.#latency(), 'ECONNRESET');
+            return;
+          }
+          const slow = this.#draws(calls.lateAnswer, 'late answer', where)
+            ? this.#chance.between(1_000, 20_000)
+            : 0;
+          tell(slow + this.#latency(), () => {
+            isOver = true;
+            handler.onResponseStart?.(controller as never, answer.status, answer.headers, '');
+            handler.onResponseData?.(controller as never, Buffer.from(answer.text));
+            handler.onResponseEnd?.(controller as never, {});
+          });
+        });
+      });
+    });
+  }
+
+  #latency(): number {
+    return this.#chance.between(1, 30);
+  }
+
+  async #serve(options: DispatchOptions, where: string) {
+    const { calls } = this;
+    if (this.#draws(calls.error / 2, 'error before the work', where)) return this.#failure();
+    const headers = options.headers as Record<string, string>;
+    const isKeyed =
+      options.method === 'GET' ||
+      Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key');
+    const answer = await this.#ask(options);
+    if (isKeyed && this.#draws(calls.twice, 'twice', where)) await this.#ask(options);
+    if (this.#draws(calls.error / 2, 'error after the work', where)) return this.#failure();
+    if (this.#draws(calls.truncated, 'truncated answer', where))
+      return { ...answer, text: answer.text.slice(0, answer.text.length >> 1) };
+    if (this.#draws(calls.wrongShape, 'wrong shape', where))
+      return { ...answer, text: this.#chance.pick(['{}', '[]', 'null', '{"data":null}', '"ok"']) };
+    return answer;
+  }
+
+  #failure() {
+    const status = this.#chance.pick([500, 502, 503, 504]);
+    return { status, headers: { 'content-type': 'text/html' }, text: '<html>failed</html>' };
+  }
+
+  async #ask({ method, path, headers, body }: DispatchOptions) {
+    this.served += 1;
+    const response = await this.made.app.fetch(
+      new Request(ORIGIN + path, {
+        method,
+        headers: { ...(headers as Record<string, string>), host: 'service.sim' },
+        // The gateway sends texts.
+        body: (body as Body) ?? null,
+      }),
+    );
+    return {
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      text: await response.text(),
+    };
+  }
+
+  async #deliver({ path, headers, body, signal }: WebhookRequest, gateway: () => string) {
+    const [, type = ''] = /\/(MONEY_IN|STATUS_UPDATE|CEP)/i.exec(path) ?? [];
+    const { webhooks } = this;
+    const fetching = () => this.#network.fetch(gateway() + path, { method: 'POST', headers, body, signal });
+    if (this.#draws(webhooks.lost, 'lost webhook', type)) throw new Error('ECONNRESET');
+    if (this.#draws(webhooks.late, 'late webhook', type))
+      await new Promise<void>((resolve) =>
+        this.#sim.after(this.#chance.between(100, 9_000), this.process, resolve),
+      );
+    if (this.#draws(webhooks.twice, 'webhook twice', type))
+      void this.#note(fetching(), body, type).catch(() => {});
+    const reply = await this.#note(fetching(), body, type);
+    if (this.#draws(webhooks.lostAnswer, 'lost webhook answer', type)) throw new Error('ECONNRESET');
+    return { statusCode: reply.status, body: [Buffer.from(reply.text)] };
+  }
+
+  async #note(fetched: Promise<Response>, body: string, type: string) {
+    const response = await fetched;
+    const text = await response.text();
+    if (response.status === 201) {
+      const { id_msg: idMsg } = JSON.parse(body) as { readonly id_msg?: string };
+      if (typeof idMsg === 'string') this.acknowledged.push({ idMsg, type, at: this.#sim.elapsed });
+    }
+    return { status: response.status, text };
+  }
+}
+
+interface WebhookRequest {
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly signal: AbortSignal;
+}
