@@ -57,6 +57,8 @@ export const currentProcess = (): Process | undefined => processes.getStore();
 /** A rule of the simulation was broken, or the simulated code threw. */
 export class Broken extends Error {}
 
+/** More than this at one moment is an endless loop. */
+const MOST_AT_ONCE = 20_000;
 /** The beginning of simulated time. */
 const EPOCH = Date.UTC(2027, 0, 4, 12);
 
@@ -69,6 +71,7 @@ export class Simulation {
   readonly #hash = createHash('sha256');
   readonly #lines: string[] = [];
   steps = 0;
+  #sameTime = 0;
   failure: unknown;
   /** Whether every line is kept. */
   readonly isLong: boolean;
@@ -142,6 +145,9 @@ export class Simulation {
       this.#pop();
       const { run } = next;
       if (run === undefined) continue;
+      this.#sameTime = next.at > this.#now ? 0 : this.#sameTime + 1;
+      if (this.#sameTime > MOST_AT_ONCE)
+        this.fail(new Broken('time stands still: something is asked for again and again at once'));
       this.#now = Math.max(this.#now, next.at);
       this.steps += 1;
       try {

@@ -115,7 +115,8 @@ class End extends Duplex {
   override uncork(): void {}
 }
 
-const reset = (): Error => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+const failure = (call: string, code: string): Error => Object.assign(new Error(`${call} ${code}`), { code });
+const reset = (): Error => failure('read', 'ECONNRESET');
 
 /** The network between apps, gateways and the REST service: connections in memory, over which real HTTP and WebSocket bytes go. */
 export class Network {
@@ -184,12 +185,18 @@ export class Network {
     const near = new End(this, from, address);
     const { server, process } = this.#servers.get(address) ?? {};
     this.connections += 1;
-    this.sim.after(this.latency(), undefined, () => {
-      if (near.destroyed || this.isCut(from, process)) return;
+    this.sim.say(`${from?.name} connects to ${address}`);
+    near.once('close', () => this.sim.say(`${from?.name} has left ${address}`));
+    /** As TCP does: a connection that nobody answers is asked for again, ever later, and given up after two minutes. */
+    const attempt = (tries: number): void => {
+      if (near.destroyed) return;
+      if (this.isCut(from, process)) {
+        if (tries < 7) this.sim.after(1_000 * 2 ** tries, undefined, () => attempt(tries + 1));
+        else this.told(from, () => near.destroy(failure('connect', 'ETIMEDOUT')));
+        return;
+      }
       if (server === undefined || process?.isAlive === false || !server.listenerCount('request')) {
-        this.later(from, process, () =>
-          near.destroy(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })),
-        );
+        this.later(from, process, () => near.destroy(failure('connect', 'ECONNREFUSED')));
         return;
       }
       const far = new End(this, process, `10.0.0.${1 + (from?.name.length ?? 0)}`);
@@ -203,7 +210,8 @@ export class Network {
       this.told(process, () => server.emit('connection', far));
       this.later(from, process, () => near.emit('connect'));
       near.flush();
-    });
+    };
+    this.sim.after(this.latency(), undefined, () => attempt(0));
     near.on('error', () => {});
     return near;
   }

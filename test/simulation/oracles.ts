@@ -16,6 +16,7 @@ export function watchOver(world: World): void {
       if (segment.has(item.id))
         sim.fail(new Broken(`${reader.name} has been given event ${item.id} twice without a gap between`));
       segment.add(item.id);
+      sim.say(`${reader.name} has ${item.id.slice(0, 8)}`);
     };
   }
   for (const payer of world.payers) {

@@ -124,7 +124,8 @@ export function createSocket(options: SocketOptions): Socket {
         const { bookmarks: cursors = {} } = (payload ?? {}) as { bookmarks?: Record<string, string> };
         for (const [id, cursor] of Object.entries(cursors)) bookmarks.get(id)?.(cursor);
       },
-      message: heard,
+      // What a socket still gives that was left says nothing of the one that is being connected.
+      message: () => socket !== undefined && heard(),
       closed(event) {
         heard();
         socket = undefined;
