@@ -52,6 +52,7 @@ export function checkOrder(world: World, order: Order): void {
 }
 
 interface Logged {
+  readonly position: string;
   readonly id: string;
   readonly type: string;
 }
@@ -60,9 +61,9 @@ interface Logged {
 export function logOf(world: World): readonly Logged[] {
   const rows = world.redis.primary.keyspace.run('XRANGE', [`{${world.demo.clientId}}:log`, '-', '+']);
   // XRANGE lists ids, each with its fields.
-  return (rows as readonly [string, readonly string[]][]).map(([, fields]) => {
+  return (rows as readonly [string, readonly string[]][]).map(([position, fields]) => {
     const event = JSON.parse(fields[fields.indexOf('event') + 1] ?? '{}') as Logged;
-    return { id: event.id, type: event.type };
+    return { position, id: event.id, type: event.type };
   });
 }
 
@@ -79,7 +80,7 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
     if (!places.has(idMsg))
       problems.push(`${type} ${idMsg} was answered 201 after ${at / 1000} s, and is not in the log`);
   }
-  for (const reader of world.readers) problems.push(...problemsOf(reader, log, places));
+  for (const reader of world.readers) problems.push(...problemsOf(reader, log));
   for (const payer of world.payers) {
     for (const order of payer.orders) {
       checkOrder(world, order);
@@ -94,6 +95,10 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
   if (!balanced) problems.push('the ledger is not balanced');
   return problems;
 }
+
+/** Where a cursor stands: `1|epoch|client|position`. */
+const positionOf = (cursor: string): string =>
+  Buffer.from(cursor, 'base64url').toString().split('|')[3] ?? '';
 
 /** What a reader has kept, against the log: in order, nothing left out, up to the head. */
 function problemsOf(
@@ -111,7 +116,8 @@ function problemsOf(
       stands = undefined;
       continue;
     }
-    const place = places.get(item.id);
+    // What a failover has lost stood elsewhere, also where the message was delivered again.
+    const place = places.get(`${positionOf(item.cursor)} ${item.id}`);
     if (stands === null)
       problems.push(
         `${reader.name} was given ${item.id} after an event that the log lost, and told of no gap`,

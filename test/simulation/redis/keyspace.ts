@@ -279,7 +279,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   HGETALL: (call, key) => [...(call.hash(key) ?? [])].flat(),
   SADD(call, key, ...members) {
     const found = call.keyspace.value(key, 'set')?.members ?? new Set<string>();
-    const added = members.filter((member) => !found.has(member));
+    const added = [...new Set(members.filter((member) => !found.has(member)))];
     for (const member of added) found.add(member);
     if (!call.keyspace.has(key)) call.keyspace.put(key, { type: 'set', members: found });
     if (added.length > 0) call.changed();
@@ -312,7 +312,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   ZADD(call, key, ...pairs) {
     const found = call.keyspace.value(key, 'sorted') ?? { type: 'sorted' as const, members: [] };
     const known = new Set(found.members);
-    const added = pairs.filter((member, at) => at % 2 === 1 && !known.has(member));
+    const added = [...new Set(pairs.filter((member, at) => at % 2 === 1 && !known.has(member)))];
     found.members = [...new Set([...found.members, ...added])].sort(byText);
     if (!call.keyspace.has(key)) call.keyspace.put(key, found);
     call.changed();
