@@ -1,4 +1,3 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { clock } from '../common/clock.ts';
 import { disk } from '../common/disk.ts';
 import { makePrivate } from '../common/private-file.ts';

@@ -190,6 +190,8 @@ export class SimulatedRedis extends EventEmitter implements Served {
         reply = await this.#serve(server, command.toUpperCase(), args);
       } catch (thrown) {
         if (!(thrown instanceof LuaError)) throw thrown;
+        if (/^attempt|is not known/.test(thrown.message))
+          throw new Error(`a script cannot be run by the model: ${thrown.message}`, { cause: thrown });
         error = replyError(thrown.message);
       }
       if (number !== this.#number) return;
@@ -273,6 +275,8 @@ export class SimulatedRedis extends EventEmitter implements Served {
   get = (key: string) => this.#run('GET', key);
   set = (...args: (string | number)[]) => this.#run('SET', ...args);
   hget = (key: string, field: string) => this.#run('HGET', key, field);
+  hmget = (...args: string[]) => this.#run('HMGET', ...args);
+  xrange = (...args: (string | number)[]) => this.#run('XRANGE', ...args);
   sadd = (...args: string[]) => this.#run('SADD', ...args);
   srem = (...args: string[]) => this.#run('SREM', ...args);
   smembers = (key: string) => this.#run('SMEMBERS', key);

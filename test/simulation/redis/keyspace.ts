@@ -11,7 +11,7 @@ type Value =
   | { readonly type: 'hash'; readonly fields: Map<string, string> }
   | { readonly type: 'list'; readonly items: string[] }
   | { readonly type: 'set'; readonly members: Set<string> }
-  | { readonly type: 'sorted'; members: string[] }
+  | { readonly type: 'sorted'; readonly scores: Map<string, number> }
   | { readonly type: 'stream'; entries: StreamEntry[]; lastId: string };
 
 interface Held {
@@ -49,7 +49,8 @@ export class Keyspace {
   run(command: string, args: readonly string[]): unknown {
     const upper = command.toUpperCase();
     const known = COMMANDS[upper];
-    if (known === undefined) throw new LuaError(`ERR unknown command '${command}'`);
+    // That is the model's own fault, and no reply of Redis.
+    if (known === undefined) throw new TypeError(`the model of Redis does not know ${command}`);
     return known(new Call(this, upper, args), ...args);
   }
 
@@ -191,6 +192,16 @@ function range(
 
 const byText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
+const scoreOf = (text: string): number =>
+  text === '+inf' ? Number.POSITIVE_INFINITY : text === '-inf' ? Number.NEGATIVE_INFINITY : Number(text);
+
+/** Whether a score is within a bound, as BYSCORE writes them. */
+const isScored = (score: number, bound: string, isLow: boolean): boolean => {
+  const isOpen = bound.startsWith('(');
+  const order = score - scoreOf(isOpen ? bound.slice(1) : bound);
+  return isLow ? (isOpen ? order > 0 : order >= 0) : isOpen ? order < 0 : order <= 0;
+};
+
 /** Whether a member is within a bound, as BYLEX writes them. */
 const isWithin = (member: string, bound: string, isLow: boolean): boolean => {
   if (bound === '-' || bound === '+') return (bound === '-') === isLow;
@@ -309,30 +320,54 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   LINDEX: ({ keyspace }, key, at) => keyspace.value(key, 'list')?.items.at(Number(at)) ?? null,
   LLEN: ({ keyspace }, key) => keyspace.value(key, 'list')?.items.length ?? 0,
-  ZADD(call, key, ...pairs) {
-    const found = call.keyspace.value(key, 'sorted') ?? { type: 'sorted' as const, members: [] };
-    const known = new Set(found.members);
-    const added = [...new Set(pairs.filter((member, at) => at % 2 === 1 && !known.has(member)))];
-    found.members = [...new Set([...found.members, ...added])].sort(byText);
+  ZADD(call, key, ...rest) {
+    const isNew = rest[0]?.toUpperCase() === 'NX';
+    const pairs = isNew ? rest.slice(1) : rest;
+    const found = call.keyspace.value(key, 'sorted') ?? {
+      type: 'sorted' as const,
+      scores: new Map<string, number>(),
+    };
+    const before = found.scores.size;
+    let isChanged = false;
+    for (let at = 0; at + 1 < pairs.length; at += 2) {
+      const [score, member] = [scoreOf(pairs[at] ?? ''), pairs[at + 1] ?? ''];
+      const known = found.scores.get(member);
+      if (known === score || (isNew && known !== undefined)) continue;
+      found.scores.set(member, score);
+      isChanged = true;
+    }
     if (!call.keyspace.has(key)) call.keyspace.put(key, found);
-    call.changed();
-    return added.length;
+    if (isChanged) call.changed();
+    return found.scores.size - before;
   },
   ZREM(call, key, ...members) {
     const found = call.keyspace.value(key, 'sorted');
-    const kept = found?.members.filter((member) => !members.includes(member)) ?? [];
-    const gone = (found?.members.length ?? 0) - kept.length;
-    if (found === undefined || gone === 0) return 0;
-    found.members = kept;
-    if (kept.length === 0) call.keyspace.delete(key);
-    call.changed();
-    return gone;
+    const gone = members.filter((member) => found?.scores.delete(member) === true);
+    if (found?.scores.size === 0) call.keyspace.delete(key);
+    if (gone.length > 0) call.changed();
+    return gone.length;
   },
+  ZSCORE({ keyspace }, key, member = '') {
+    const score = keyspace.value(key, 'sorted')?.scores.get(member);
+    return score === undefined ? null : score === Number.POSITIVE_INFINITY ? 'inf' : String(score);
+  },
+  ZCARD: ({ keyspace }, key) => keyspace.value(key, 'sorted')?.scores.size ?? 0,
   ZRANGE(call, key, first = '', second = '', ...options) {
     const isBack = options.includes('REV');
     const [low, high] = isBack ? [second, first] : [first, second];
-    const all = call.keyspace.value(key, 'sorted')?.members ?? [];
-    const found = all.filter((member) => isWithin(member, low, true) && isWithin(member, high, false));
+    const all = [...(call.keyspace.value(key, 'sorted')?.scores ?? [])].sort(([one, a], [other, b]) =>
+      a === b ? byText(one, other) : a - b,
+    );
+    const isOfScore = options.includes('BYSCORE');
+    if (!isOfScore && !options.includes('BYLEX'))
+      throw new TypeError('the model of Redis knows ZRANGE by score and by text alone');
+    const found = all
+      .filter(([member, score]) =>
+        isOfScore
+          ? isScored(score, low, true) && isScored(score, high, false)
+          : isWithin(member, low, true) && isWithin(member, high, false),
+      )
+      .map(([member]) => member);
     if (isBack) found.reverse();
     const limit = options.indexOf('LIMIT');
     if (limit === -1) return found;
@@ -375,6 +410,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   XRANGE: (call, key, low = '-', high = '+', ...rest) => range(call, key, low, high, rest, false),
   XREVRANGE: (call, key, high = '+', low = '-', ...rest) => range(call, key, low, high, rest, true),
+  XDEL(call, key, ...ids) {
+    const stream = call.keyspace.value(key, 'stream');
+    const before = stream?.entries.length ?? 0;
+    if (stream !== undefined) stream.entries = stream.entries.filter(({ id }) => !ids.includes(id));
+    const gone = before - (stream?.entries.length ?? 0);
+    if (gone > 0) call.changed();
+    return gone;
+  },
   XTRIM(call, key, _minid, ...rest) {
     const stream = call.keyspace.value(key, 'stream');
     if (stream === undefined) return 0;

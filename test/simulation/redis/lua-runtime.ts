@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** What compiled Lua (lua-compile.ts) runs on: tables, strings, numbers and patterns as Lua 5.1 has them, as far as scripts use them. */
 
 /** What a script calls. Replies are as Redis gives them: text, number, null, or a list of those. An error is thrown. */
@@ -118,15 +120,22 @@ function expression(pattern: string, flags = ''): RegExp {
   if (known !== undefined) return known;
   const classes: Readonly<Record<string, string>> = { d: '\\d', w: '[A-Za-z0-9]', s: '\\s', S: '\\S' };
   let source = '';
+  let isInSet = false;
   for (let at = 0; at < pattern.length; at += 1) {
     const letter = pattern[at] ?? '';
     if (letter === '%') {
       at += 1;
       const escaped = pattern[at] ?? '';
       source += classes[escaped] ?? `\\${escaped}`;
-    } else if (letter === '-' || letter === '|' || letter === '/')
-      throw new LuaError(`pattern ${pattern} is not known`);
-    else source += letter;
+    } else if (letter === '-' && isInSet) source += '\\-';
+    else if (letter === '-') {
+      // After a capture it means itself, else as few as possible of what stands before it.
+      source += ['', '(', ')', '^'].includes(pattern[at - 1] ?? '') ? '-' : '*?';
+    } else if (letter === '|' || letter === '/') throw new LuaError(`pattern ${pattern} is not known`);
+    else {
+      isInSet = letter === '[' || (isInSet && letter !== ']');
+      source += letter;
+    }
   }
   const made = new RegExp(source, `${flags}s`);
   expressions.set(key, made);
@@ -201,6 +210,7 @@ export const redisTable = (redis: RedisInLua) => {
         return [table([], [['err', error instanceof Error ? error.message : String(error)]])];
       }
     }) satisfies Function_,
+    sha1hex: ((text) => [createHash('sha1').update(textOf(text)).digest('hex')]) satisfies Function_,
     error_reply: ((text) => [table([], [['err', text]])]) satisfies Function_,
   };
 };
@@ -242,10 +252,19 @@ export const globals: Readonly<Record<string, unknown>> = {
     },
     concat: (what: Table, by = '') => [what.list.map(textOf).join(by)],
   },
-  cjson: { decode: (text: string) => [jsonToLua(JSON.parse(text))] },
+  cjson: {
+    decode: (text: string) => {
+      try {
+        return [jsonToLua(JSON.parse(text))];
+      } catch {
+        throw new LuaError(`attempt to decode ${text}`);
+      }
+    },
+  },
   unpack: (what: Table, from = 1, to = what.list.length) =>
     Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => what.get(from + index)),
   ipairs: (what: Table) => [what.list.map((value, index) => [index + 1, value])],
+  pairs: (what: Table) => [[...what.list.map((value, index) => [index + 1, value]), ...what.fields]],
   pcall: (what: unknown, ...args: unknown[]) => {
     try {
       return [true, ...call(what, args)];

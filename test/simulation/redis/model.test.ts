@@ -28,7 +28,8 @@ function ask(server: RedisServer, [command = '', ...args]: readonly string[]): u
   try {
     return server.run(command, args);
   } catch (error) {
-    if (error instanceof LuaError) return `error ${error.message.split(' ', 1)[0]}`;
+    if (error instanceof LuaError)
+      return `error ${error.message.startsWith('attempt') ? 'ERR' : error.message.split(' ', 1)[0]}`;
     throw error;
   }
 }
@@ -84,6 +85,8 @@ function commandFrom(chance: Chance, number: number): readonly string[] {
     () => ['XRANGE', key, bound(), bound(), 'COUNT', '3'],
     () => ['XREVRANGE', key, bound(), bound(), 'COUNT', '3'],
     () => ['XTRIM', key, 'MINID', '=', id()],
+    () => ['XDEL', key, id()],
+    () => ['ZSCORE', key, word()],
   ])();
 }
 
@@ -170,10 +173,28 @@ function stepFrom(chance: Chance): readonly string[] {
           record.slice(-1),
           chance.below(2),
           asked,
+          600_000_000,
         ],
       ),
     () =>
-      run(SENT, [record, 'pasarela:money:{c}:ledger'], [owner, 'body', 6_000_000, 0, 0, 'wall', 'boot', 5]),
+      run(
+        SENT,
+        [record, 'pasarela:money:{c}:ledger'],
+        [
+          owner,
+          'body',
+          6_000_000,
+          0,
+          0,
+          'wall',
+          'boot',
+          5,
+          '["sent"',
+          ']',
+          chance.pick(['', 'upstream']),
+          '',
+        ],
+      ),
     () =>
       run(
         ANSWER,
