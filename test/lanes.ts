@@ -48,5 +48,7 @@ export const LONG_LANE: readonly string[] = [
   'test/scenarios/security/threats.test.ts',
   'test/scenarios/security/uncooperative.test.ts',
   'test/scenarios/security/walk.test.ts',
+  'test/simulation/redis/model.test.ts',
+  'test/simulation/seeds.test.ts',
   'test/upstream/lists/lists.property.test.ts',
 ];

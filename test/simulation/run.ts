@@ -50,6 +50,8 @@ export async function run(options: RunOptions): Promise<Report> {
   process.on('uncaughtException', onRejection);
   const nemesis = new Nemesis(sim, options.faults ?? Number.POSITIVE_INFINITY);
   const problems: string[] = [];
+  let lines: readonly string[] = [];
+  let digest = '';
   try {
     watchOver(world);
     await world.begin();
@@ -65,6 +67,8 @@ export async function run(options: RunOptions): Promise<Report> {
     await sim.runUntil(sim.elapsed + CALM_MS);
     if (sim.failure === undefined) problems.push(...(await checkEnd(world)));
     if (sim.failure !== undefined) problems.unshift(wordsOf(sim.failure));
+    lines = [...sim.lines];
+    digest = sim.digest();
   } finally {
     world.end();
     process.off('unhandledRejection', onRejection);
@@ -73,9 +77,9 @@ export async function run(options: RunOptions): Promise<Report> {
   const { user, system } = process.cpuUsage(before);
   return {
     seed: options.seed,
-    digest: sim.digest(),
+    digest,
     problems,
-    lines: sim.lines,
+    lines,
     plan: plan.words,
     struck: nemesis.struck,
     faults: nemesis.counts,
