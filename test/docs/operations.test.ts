@@ -65,10 +65,13 @@ describe('docs/operations.md', () => {
     expect(possibleTypes).toHaveProperty('Event');
   }, 120_000);
 
-  it('leaves to other programs only what is theirs, and names files that exist', async () => {
+  it('leaves to other programs only what is theirs, and names files and scripts that exist', async () => {
+    const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8'));
     for (const { text } of blocks(page, 'console')) {
       for (const line of text.trim().split('\n')) {
-        expect(line).toMatch(/^\$ (docker|helm|kubectl|promtool|sqlite3|cp) /);
+        expect(line).toMatch(/^\$ (docker|helm|kubectl|promtool|sqlite3|cp|npm run) /);
+        for (const [, script] of line.matchAll(/npm run ([\w:]+)/g))
+          expect(scripts).toHaveProperty([script ?? '']);
         for (const [file] of line.matchAll(/\bdeploy\/[\w./-]+/g)) {
           // Made by the line before it.
           if (!file.endsWith('/secret.yaml'))
