@@ -8,9 +8,10 @@ import { cpus } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { control } from '../../helpers/gateway.ts';
+import type { Seen } from './night.ts';
 import { type Member, openStage, requireTools, type Stage } from './stage.ts';
 import { STEPS } from './steps.ts';
-import { type Seen, startTraffic } from './traffic.ts';
+import { startTraffic } from './traffic.ts';
 
 const LIFETIME_SECONDS = 3_600;
 /** How long what was begun in a step may take to come to its end after it, in milliseconds. */
@@ -92,8 +93,7 @@ let lostInAll = 0;
 traffic.take();
 for (const step of STEPS.filter(({ name }) => values.only === undefined || name.includes(values.only))) {
   await step.run(stage);
-  await traffic.settle(SETTLE_MS);
-  const lost = traffic.waiting() > 2 ? traffic.waiting() : 0;
+  const lost = await traffic.settle(SETTLE_MS);
   lostInAll += lost;
   say(row(step.name, traffic.take(), lost, stage));
 }

@@ -1,0 +1,91 @@
+import { type Agent, request } from 'undici';
+import type { Stage } from './stage.ts';
+
+/** What users have seen since the numbers were taken last. */
+export interface Seen {
+  credits: number;
+  repeated: number;
+  late: number;
+  gaps: number;
+  reconnections: number;
+  failedReconnections: number;
+  paymentsDone: number;
+  /** Attempts that were told to come again. */
+  paymentsPutOff: number;
+  paymentsUnknown: number;
+  queriesFailed: number;
+  readonly queryMs: number[];
+}
+
+const nothing = (): Seen => ({
+  credits: 0,
+  repeated: 0,
+  late: 0,
+  gaps: 0,
+  reconnections: 0,
+  failedReconnections: 0,
+  paymentsDone: 0,
+  paymentsPutOff: 0,
+  paymentsUnknown: 0,
+  queriesFailed: 0,
+  queryMs: [],
+});
+
+/** What all that goes on in the night writes down. */
+export interface Tally {
+  /** Since it was taken last. */
+  seen: Seen;
+  /** Credits that were acknowledged and have not reached their phone: when, in ms since the epoch, by transaction. */
+  readonly acknowledged: Map<string, number>;
+  /** Transactions whose credit has reached a phone. */
+  readonly arrived: Set<string>;
+  /** Credits and payments that were begun and have not come to their end. */
+  open: number;
+  /** Whether no credit and no payment is begun for now. */
+  isHeld: boolean;
+}
+
+export const newTally = (): Tally => ({
+  seen: nothing(),
+  acknowledged: new Map(),
+  arrived: new Set(),
+  open: 0,
+  isHeld: false,
+});
+
+/** What was seen since it was asked last. */
+export function takeSeen(tally: Tally): Seen {
+  const taken = tally.seen;
+  tally.seen = nothing();
+  return taken;
+}
+
+/** What the parts of the traffic share. */
+export interface Night {
+  readonly stage: Stage;
+  /** Trusts the certificates of both proxies. */
+  readonly agent: Agent;
+  readonly tally: Tally;
+  /** Aborted once the traffic is to end. */
+  readonly ended: AbortSignal;
+}
+
+/**
+ * Asks the graph through a proxy.
+ *
+ * @returns the answer, with its `data` and `errors`
+ * @throws when there is no answer, or one with a status of 500 or more
+ */
+export async function ask({ agent }: Night, origin: string, token: string, query: string, variables = {}) {
+  const { statusCode, body } = await request(`${origin}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query, variables }),
+    dispatcher: agent,
+  });
+  const text = await body.text();
+  if (statusCode >= 500) throw new Error(`status ${statusCode}`);
+  return JSON.parse(text);
+}
+
+export const inHours = (hours: number): number => Math.floor(Date.now() / 1_000) + hours * 3_600;
