@@ -23,7 +23,7 @@ interface MoneyIn {
   readonly transactionId: string;
 }
 
-/** Opens so many phones, half of them through each proxy. */
+/** Opens so many phones, half of them through each proxy, and resolves once each has had its connection. */
 export async function openPhones(night: Night, count: number): Promise<readonly Phone[]> {
   const phones: Phone[] = [];
   while (phones.length < count) {
@@ -42,12 +42,14 @@ async function openPhone(night: Night, index: number): Promise<Phone> {
   const origin = index % 2 === 0 ? stage.haproxy : stage.nginx;
   const token = await callerToken({ sub: `phone ${index}`, customer_id: customerId, exp: inHours(12) });
   const { data } = await ask(night, origin, token, '{ eventCursor }');
-  const client = connect(night, origin, token);
+  const opened = Promise.withResolvers<void>();
+  const client = connect(night, origin, token, opened.resolve);
   void follow(night, client, data.eventCursor);
+  await opened.promise;
   return { customerId, close: () => void client.dispose() };
 }
 
-function connect({ stage, tally, ended }: Night, origin: string, token: string): Client {
+function connect({ stage, tally, ended }: Night, origin: string, token: string, onOpen: () => void): Client {
   const SecureSocket = class extends WebSocket {
     constructor(address: string, protocols: string) {
       super(address, protocols, { ca: stage.authority });
@@ -67,6 +69,7 @@ function connect({ stage, tally, ended }: Night, origin: string, token: string):
       connected: () => {
         if (wasOpen) tally.seen.reconnections += 1;
         [wasOpen, isOpen] = [true, true];
+        onOpen();
       },
       closed: () => {
         if (wasOpen && !isOpen && !ended.aborted) tally.seen.failedReconnections += 1;
