@@ -45,6 +45,9 @@ export async function play(
     transport,
     ...(one.command.do === 'follow' ? { query: SUBSCRIPTION } : { query: MUTATION, input: INPUT }),
   });
+  void client.ended.then(() => {
+    for (const queue of [operations, pongs]) queue.end();
+  });
   const run = new Run(operations, pongs, client.lines);
   try {
     for (const [index, step] of one.script.entries()) {
@@ -133,15 +136,22 @@ const told = ({ kind, after }: Arrival): string =>
 class Queue<Item> {
   readonly waiting: Item[] = [];
   #wake: (() => void) | undefined;
+  #ended = false;
 
   push(item: Item): void {
     this.waiting.push(item);
     this.#wake?.();
   }
 
+  /** Nothing more will come. */
+  end(): void {
+    this.#ended = true;
+    this.#wake?.();
+  }
+
   /** @throws where the client does nothing for too long. */
   async next(): Promise<Item> {
-    if (this.waiting.length === 0) {
+    if (this.waiting.length === 0 && !this.#ended) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       this.#wake = resolve;
       const late = setTimeout(
@@ -150,8 +160,9 @@ class Queue<Item> {
       );
       await promise.finally(() => clearTimeout(late));
     }
-    // It has just been filled.
-    return this.waiting.shift() as Item;
+    const [item] = this.waiting.splice(0, 1);
+    if (item === undefined) throw new Error('The client has ended.');
+    return item;
   }
 }
 
@@ -184,6 +195,7 @@ function startClient([program = '', ...words]: readonly string[], command: objec
   });
   return {
     lines,
+    ended: ended.promise,
     complaint: () => (complaint === '' ? '' : `\n${complaint}`),
     async [Symbol.asyncDispose]() {
       client.kill('SIGKILL');

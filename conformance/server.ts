@@ -48,9 +48,6 @@ export async function startServer(arrived: (arrival: Arrival) => void) {
   };
 }
 
-const EVENT = (cursor: string) => ({
-  moneyIn: { id: `event ${cursor}`, cursor, amount: { amount: '10.00' } },
-});
 const failed = (extensions: object) => ({ errors: [{ message: 'Played by the suite.', extensions }] });
 /** What a client asks for beyond the script, such as how much it has missed. */
 const NOT_PLAYED = failed({ code: 'UPSTREAM_UNAVAILABLE', retryable: true });
@@ -61,6 +58,12 @@ function kindOf(query: string): Arrival['kind'] | undefined {
   return /\beventCursor\b/.test(query) ? 'eventCursor' : undefined;
 }
 
+/** An event as the gateway sends it. */
+const result = ({ cursor, errors }: Extract<Send, { send: 'event' }>) => ({
+  data: { moneyIn: { id: `event ${cursor}`, cursor, amount: { amount: '10.00' } } },
+  ...(errors && { errors }),
+});
+
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
@@ -68,58 +71,50 @@ async function serve(
 ): Promise<void> {
   const { query, variables } = JSON.parse(await text(request)) as Request;
   const kind = kindOf(query);
-  const json = (body: object, status = 200, headers = {}) =>
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
-  if (kind === undefined) return void json(NOT_PLAYED);
   const { authorization = '', accept = '', 'last-event-id': last } = request.headers;
-  if (kind === 'subscribe' && !accept.includes('text/event-stream'))
-    return void json(failed({ code: 'BAD_USER_INPUT' }), 406);
+  if (kind === undefined) answer(response, NOT_PLAYED);
+  else if (kind === 'subscribe' && !accept.includes('text/event-stream'))
+    answer(response, failed({ code: 'BAD_USER_INPUT' }), 406);
+  else
+    arrived({
+      kind,
+      token: authorization.replace(/^Bearer /, ''),
+      after: last ?? variables?.after,
+      input: variables?.input,
+      at: performance.now(),
+      reply: (send) => replyByHttp(response, send),
+    });
+}
+
+function answer(response: ServerResponse, body: object, status = 200, headers = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+}
+
+function replyByHttp(response: ServerResponse, send: Send): void {
   const write = (block: string) => {
     if (!response.headersSent)
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n');
     response.write(`${block}\n\n`);
   };
-  const next = (body: object) => write(`event: next\ndata: ${JSON.stringify(body)}`);
   const complete = () => {
     write('event: complete\ndata: ');
     response.end();
   };
-  const reply = (send: Send): void => {
-    if ('answer' in send) return void json(send.answer);
-    switch (send.send) {
-      case 'event': {
-        const body = JSON.stringify({
-          data: EVENT(send.cursor),
-          ...(send.errors && { errors: send.errors }),
-        });
-        return write(`event: next\nid: ${send.cursor}\ndata: ${body}`);
-      }
-      case 'bookmark':
-        return write(`id: ${send.cursor}`);
-      case 'ping':
-        return write(':');
-      case 'error':
-        next(failed(send.extensions));
-        return complete();
-      case 'token refused':
-        next(failed({ code: 'UNAUTHENTICATED' }));
-        return complete();
-      case 'complete':
-        return complete();
-      case 'later':
-        return void json(failed({ code: 'DRAINING', retryable: true }), 503, { 'retry-after': '1' });
-      default:
-        response.destroy();
-    }
+  const fail = (extensions: object) => {
+    write(`event: next\ndata: ${JSON.stringify(failed(extensions))}`);
+    complete();
   };
-  arrived({
-    kind,
-    token: authorization.replace(/^Bearer /, ''),
-    after: last ?? variables?.after,
-    input: variables?.input,
-    at: performance.now(),
-    reply,
-  });
+  if ('answer' in send) answer(response, send.answer);
+  else if (send.send === 'event')
+    write(`event: next\nid: ${send.cursor}\ndata: ${JSON.stringify(result(send))}`);
+  else if (send.send === 'bookmark') write(`id: ${send.cursor}`);
+  else if (send.send === 'ping') write(':');
+  else if (send.send === 'error') fail(send.extensions);
+  else if (send.send === 'token refused') fail({ code: 'UNAUTHENTICATED' });
+  else if (send.send === 'complete') complete();
+  else if (send.send === 'later')
+    answer(response, failed({ code: 'DRAINING', retryable: true }), 503, { 'retry-after': '1' });
+  else response.destroy();
 }
 
 interface Message {
@@ -131,50 +126,49 @@ interface Message {
 /** One socket: each operation that comes over it is an arrival. */
 function talk(socket: WebSocket, arrived: (arrival: Arrival) => void): void {
   let token: string | undefined;
-  const say = (message: Message) => socket.send(JSON.stringify(message));
   socket.on('error', () => socket.terminate());
   socket.on('message', (data) => {
     const { type, id = '', payload } = JSON.parse(String(data)) as Message;
-    if (type === 'ping') return say({ type: 'pong', payload });
+    if (type === 'ping') say(socket, { type: 'pong', payload });
     if (type === 'connection_init') {
-      token = String((payload as { authorization?: unknown })?.authorization).replace(/^Bearer /, '');
-      return say({ type: 'connection_ack' });
+      const { authorization } = (payload ?? {}) as { readonly authorization?: unknown };
+      token = String(authorization).replace(/^Bearer /, '');
+      say(socket, { type: 'connection_ack' });
     }
     if (type !== 'subscribe' && type !== 'pong') return;
-    if (type === 'subscribe' && token === undefined) return socket.close(4401);
     const { query = '', variables } = (payload ?? {}) as Partial<Request>;
     const kind = type === 'pong' ? type : kindOf(query);
-    const result = (body: object) => {
-      say({ id, type: 'next', payload: body });
-      say({ id, type: 'complete' });
-    };
-    if (kind === undefined) return result(NOT_PLAYED);
-    const reply = (send: Send): void => {
-      if ('answer' in send) return result(send.answer);
-      switch (send.send) {
-        case 'event': {
-          const body = { data: EVENT(send.cursor), ...(send.errors && { errors: send.errors }) };
-          return say({ id, type: 'next', payload: body });
-        }
-        case 'bookmark':
-          return say({ type: 'ping', payload: { bookmarks: { [id]: send.cursor } } });
-        case 'ping':
-          return say({ type: 'ping', payload: send.payload });
-        case 'error':
-          return result(failed(send.extensions));
-        case 'complete':
-          return say({ id, type: 'complete' });
-        case 'token refused':
-          return socket.close(4403);
-        case 'drain':
-          return socket.close(1012);
-        case 'later':
-          return socket.close(1013);
-        default:
-          socket.terminate();
-      }
-    };
-    const { after, input } = variables ?? {};
-    arrived({ kind, token, after, input, at: performance.now(), reply });
+    if (type === 'subscribe' && token === undefined) socket.close(4401);
+    else if (kind === undefined) replyBySocket(socket, id, { answer: NOT_PLAYED });
+    else
+      arrived({
+        kind,
+        token,
+        after: variables?.after,
+        input: variables?.input,
+        at: performance.now(),
+        reply: (send) => replyBySocket(socket, id, send),
+      });
   });
+}
+
+const say = (socket: WebSocket, message: Message): void => socket.send(JSON.stringify(message));
+
+const CLOSE_CODES = { drain: 1012, later: 1013, 'token refused': 4403 } as const;
+
+function replyBySocket(socket: WebSocket, id: string, send: Send): void {
+  const next = (payload: object) => say(socket, { id, type: 'next', payload });
+  const last = (payload: object) => {
+    next(payload);
+    say(socket, { id, type: 'complete' });
+  };
+  if ('answer' in send) last(send.answer);
+  else if (send.send === 'event') next(result(send));
+  else if (send.send === 'bookmark')
+    say(socket, { type: 'ping', payload: { bookmarks: { [id]: send.cursor } } });
+  else if (send.send === 'ping') say(socket, { type: 'ping', payload: send.payload });
+  else if (send.send === 'error') last(failed(send.extensions));
+  else if (send.send === 'complete') say(socket, { id, type: 'complete' });
+  else if (send.send === 'cut') socket.terminate();
+  else socket.close(CLOSE_CODES[send.send]);
 }
