@@ -109,9 +109,8 @@ describe('the keyboard', () => {
       await cursor.focus();
       await page.keyboard.press('Enter');
       await pane.getByRole('checkbox', { name: 'eventCursor', exact: true, checked: isChosen }).waitFor();
-      const written = await page.evaluate(() => localStorage.getItem('pasarela:graphiql:query') ?? '');
       await until(async () => {
-        const text = await page.evaluate(() => localStorage.getItem('pasarela:graphiql:query') ?? written);
+        const text = await page.evaluate(() => localStorage.getItem('pasarela:graphiql:query') ?? '');
         return text.includes('eventCursor') === isChosen;
       });
     }
