@@ -6,7 +6,7 @@ import { demoAddresses, type Program, startProgram } from '../helpers/program.ts
 import { freePort } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
 import { openReceiver } from '../sandbox/harness.ts';
-import { deed, openTab, play, result, type Visit, visit } from './workbench-page.ts';
+import { deed, openTab, play, result, tabWritten, type Visit, visit } from './workbench-page.ts';
 
 let program: Program;
 let addresses: Awaited<ReturnType<typeof demoAddresses>>;
@@ -41,6 +41,7 @@ async function watchMoneyIn(page: Page): Promise<void> {
   await openTab(page, 'WatchMoneyIn');
   await play(page);
   await page.locator('.wb-status.wb-live').waitFor();
+  await tabWritten(page, 'WatchMoneyIn');
 }
 
 const says = (page: Page) => page.locator('.wb-says').allInnerTexts();
