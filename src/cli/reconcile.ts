@@ -52,6 +52,8 @@ repairs nothing. The first two runs only read; run it every hour or so, from a t
   --every    goes on until Ctrl-C, reading so often
   --json     one difference a line, for machines
 
+  pasarela reconcile --every 3600 --json >> differences.jsonl
+
 PASARELA_TOKEN (or another way to have a token: docs/configuration.md) needs graph:read, events:read and payments:read, of a caller
 that sees the whole client. What it cannot see is in docs/operations.md, "Is anything missing?".
 

@@ -46,6 +46,8 @@ Prints the graph as SDL, which is what schema.graphql holds.
                           that holds an earlier schema (SDL, or the answer to an introspection query) is compared with this
                           version of the graph: breaking and dangerous changes are named.
 
+  pasarela schema --check persisted-documents.json     before an upgrade
+
 Exit codes: 0 done; 1 a file cannot be read, an operation does not fit the graph, or a change since an
 earlier schema is breaking; 2 the command line is not understood.`,
   async run(args) {

@@ -12,6 +12,8 @@ ends; a second signal ends it at once.
 It takes no options: the variables of docs/configuration.md configure it. Without UPSTREAM_URL an embedded sandbox of the
 REST service runs beside it, and no real money moves.
 
+  PORT=4001 SANDBOX_PORT=4011 pasarela serve     beside another one
+
 Exit codes: 0 ended by a signal; 1 it could not start, and the message says why.`,
   async run(args) {
     takeNothing(args);
@@ -26,6 +28,8 @@ export const sandbox: Command = {
 
 Starts the sandbox of the REST service alone, on 127.0.0.1, until SIGINT or SIGTERM. SANDBOX_PORT, SANDBOX_SPEED and
 SANDBOX_SEED configure it; docs/sandbox.md says what it can do.
+
+  SANDBOX_SPEED=60 pasarela sandbox     receipts arrive within seconds
 
 Exit codes: 0 ended by a signal; 1 it could not start, and the message says why.`,
   async run(args) {

@@ -37,6 +37,8 @@ export const webhooks: Command = {
   --dry-run   says what sync would do, and does nothing
   --json      prints the result as JSON
 
+  pasarela webhooks sync --dry-run     before the first sync
+
 UPSTREAM_URL, PUBLIC_URL and WEBHOOK_SECRET are those of the gateway. With AUTH_MODE=service its own credentials are used,
 otherwise PASARELA_TOKEN: an access token of the service.
 

@@ -5,7 +5,17 @@ import { folder } from '../helpers/packages.ts';
 import { demoAddresses, startProgram } from '../helpers/program.ts';
 import { pasarela } from './run.ts';
 
-const COMMANDS = ['serve', 'sandbox', 'doctor', 'webhooks', 'events', 'schema'];
+const COMMANDS = [
+  'serve',
+  'sandbox',
+  'doctor',
+  'webhooks',
+  'events',
+  'payments',
+  'reconcile',
+  'schema',
+  'completion',
+];
 
 describe('the command line', () => {
   it('lists every command, and says what the exit codes mean', async () => {
@@ -26,6 +36,8 @@ describe('the command line', () => {
     const { code, stdout, stderr } = await pasarela([command, '--help']);
     expect(stderr).toBe('');
     expect(stdout).toMatch(new RegExp(`^Usage: pasarela ${command}`));
+    // An example, beneath the lines of usage.
+    expect(stdout.slice(stdout.indexOf('\n\n'))).toMatch(/^ {2}(\S.* )?pasarela /m);
     expect(stdout).toContain('Exit codes: 0');
     expect(code).toBe(0);
   });
