@@ -37,3 +37,23 @@ it('an operation whose caller has left waits for no turn', async () => {
   end.abort();
   await first;
 });
+
+it('a query that joins the same one under way takes no place, and is not refused where there is none', async () => {
+  await using gateway = await startGateway({
+    webhooks: false,
+    config: {
+      upstreamCallsPerCaller: 1,
+      operationsQueue: 0,
+      upstreamTimeoutMs: 1_000,
+      operationTimeoutMs: 2_000,
+      listsMaxAgeMs: 0,
+    },
+  });
+  await gateway.query('{ client { id } }');
+  await inject(gateway.sandbox, { method: 'GET', path: '/v1/clients/*/accounts' }, 'hang', 1);
+  const answers = await Promise.all(
+    Array.from({ length: 4 }, () => gateway.query('{ client { accounts { totalCount } } }')),
+  );
+  const codes = answers.flatMap(({ errors = [] }) => errors.map(({ extensions }) => extensions['code']));
+  expect(codes).not.toContain('RATE_LIMITED');
+});
