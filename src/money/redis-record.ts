@@ -5,32 +5,16 @@ import type { Logger } from '../common/logger.ts';
 import { connectRedis, type RedisClient } from '../redis/connection.ts';
 import { DurableWrites } from '../redis/durable-write.ts';
 import { logOutages } from '../redis/outages.ts';
-import { runScript, type Script, withoutCommand } from '../redis/script.ts';
-import {
-  answeredLine,
-  askedLine,
-  JOURNAL_RETENTION_MS,
-  type NextLine,
-  nothingMovedLine,
-  retriedLine,
-  sentLine,
-} from './journal.ts';
-import { ageOf, type Clocks, stampOf, systemClocks } from './lived-time.ts';
-import {
-  type Claimed,
-  type Hold,
-  type MoneyRecords,
-  PaymentsHeldError,
-  RETENTION_MS,
-  StoreUnavailableError,
-} from './record.ts';
-import { ledgerOf, RedisHolds } from './redis-holds.ts';
+import { JOURNAL_RETENTION_MS } from './journal.ts';
+import { type Clocks, systemClocks } from './lived-time.ts';
+import type { MoneyRecords } from './record.ts';
+import { RedisHolds } from './redis-holds.ts';
 import { RedisJournal } from './redis-journal.ts';
-import { CLIENTS, keyOf } from './redis-keys.ts';
+import { CLIENTS } from './redis-keys.ts';
 import { RedisMarks } from './redis-marks.ts';
 import { RedisOpen } from './redis-open.ts';
-import { RedisPayments, storedAnswer, transactionName } from './redis-payments.ts';
-import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './redis-scripts.ts';
+import { RedisPayments } from './redis-payments.ts';
+import { held, type RedisParts, RedisSteps, reaching } from './redis-steps.ts';
 
 /** A step that has no reply by then has failed, in ms. */
 const COMMAND_TIMEOUT_MS = 2_000;
@@ -72,17 +56,7 @@ export async function openRedisRecords(
   const writes = new DurableWrites(url, REPLICA_TIMEOUT_MS);
   const marks = new RedisMarks(join(dataDir, 'payments.marks.json'));
   const holds = new RedisHolds(redis, marks);
-  const payments = new RedisPayments(redis, clocks);
-  const open = new RedisOpen(redis, clocks, marks, holds);
-  const journal = new RedisJournal(redis);
-  const known = new Set<string>();
-  /** Notes that there is such a client. Its payments do not wait for that, and the next one tries again where it fails. */
-  const note = (clientId: string): void => {
-    if (known.has(clientId)) return;
-    known.add(clientId);
-    redis.sadd(CLIENTS, clientId).catch(() => known.delete(clientId));
-  };
-  const clients = async () => [...new Set([...(await redis.smembers(CLIENTS)), ...marks.clients])];
+  const parts = { redis, writes, clocks, marks, holds, journalMs };
   // Without an answer what was known last stands.
   const look = async (): Promise<void> => {
     await Promise.allSettled([writes.look(redis), holds.look()]);
@@ -92,95 +66,17 @@ export async function openRedisRecords(
   redis.on('ready', () => void holds.look().catch(() => {}));
   await look();
 
-  const run = async (step: string, what: Script, keys: string[], ...args: (string | number)[]) => {
-    try {
-      return await runScript(redis, what, keys, args);
-    } catch (cause) {
-      throw unavailable(step, cause);
-    }
-  };
-  const write = async (step: string, what: Script, keys: string[], ...args: (string | number)[]) => {
-    try {
-      return await writes.write(redis, what, keys, args);
-    } catch (cause) {
-      throw unavailable(step, cause);
-    }
-  };
-
   return {
-    claim: async (name, wanted) => {
-      const { owner, inputHash, leaseMs, keyOwner, twin, isCustomers, asked, requestId = '' } = wanted;
-      note(name.clientId);
-      const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
-      const line = askedLine(asked, inputHash, name, requestId);
-      const args = [owner, inputHash, leaseMs, RETENTION_MS, keyOwner, name.hash, isCustomers ? 1 : 0, line];
-      return claimed(await run('claim', CLAIM, keys, ...args, journalMs), clocks);
-    },
-    markSent: async (name, owner, body, noted) => {
-      const { clientId } = name;
-      const hold = holds.isHeld ? await held(holds) : undefined;
-      if (hold !== undefined) throw new PaymentsHeldError(hold.why);
-      const { epoch, sent } = marks.of(clientId);
-      const { wall, bootId, bootMs } = stampOf(clocks);
-      const keys = [keyOf(name), ledgerOf(clientId)];
-      const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
-      const more = [noted?.upstreamKey ?? '', noted?.original ?? ''];
-      const reply = await write('sent', SENT, keys, ...args, ...more);
-      if (!Array.isArray(reply)) return false;
-      if (reply[0] === 'held') {
-        await holds.found(clientId).catch(() => {});
-        throw new PaymentsHeldError('put-back');
-      }
-      if (reply[0] === 'stopped') throw new PaymentsHeldError('stopped');
-      marks.note(clientId, { epoch: Number(reply[1]), sent: Number(reply[2]) });
-      return true;
-    },
-    renew: async (name, owner, leaseMs) => {
-      await run('renew', RENEW, [keyOf(name)], owner, leaseMs);
-    },
-    answer: async (name, inputHash, answer, transactionId, code) => {
-      const { kind, status, text } = answer;
-      const line = partsOf(answeredLine(answer, transactionId, code));
-      const named = transactionId === undefined ? [] : transactionName(transactionId);
-      const args = [inputHash, kind, status, text, RETENTION_MS, ...line, ...named];
-      await write('answer', ANSWER, [keyOf(name)], ...args);
-    },
-    sentAgain: async (name, requestId = '') => {
-      await run('sentAgain', SENT_AGAIN, [keyOf(name)], ...partsOf(retriedLine(requestId)));
-    },
-    read: (name) => reading('read', payments.read(name)),
-    readByTransaction: (clientId, id) => reading('read', payments.byTransaction(clientId, id)),
-    search: (search) => reading('search', payments.search(search)),
-    clients: () => reading('clients', clients()),
-    journal: {
-      clients: () => reading('journal', clients()),
-      head: (clientId) => reading('journal', journal.head(clientId)),
-      read: (clientId, after, limit) => reading('journal', journal.read(clientId, after, limit)),
-      lines: (clientId, ids) => reading('journal', journal.lines(clientId, ids)),
-    },
-    idKey: (clientId) => reading('idKey', payments.idKey(clientId)),
-    due: (clientId, limit) => reading('due', open.due(clientId, limit)),
-    takeOpen: (name, owner, leaseMs) => reading('takeOpen', open.take(name, owner, leaseMs)),
-    putOff: (name, owner, dueMs, seen) => reading('putOff', open.putOff(name, owner, dueMs, seen)),
-    hasten: (name) => reading('hasten', open.hasten(name)),
-    tidy: (clientId) => reading('tidy', open.tidy(clientId)),
-    release: async (name, owner) => {
-      await write('release', RELEASE, [keyOf(name)], owner, ...partsOf(nothingMovedLine));
-    },
+    ...stepsOf(parts),
+    ...readsOf(parts),
     isAvailable: () =>
       writes.look(redis).then(
         () => writes.isDurable,
         () => false,
       ),
     held: () => held(holds),
-    holdPayments: () =>
-      holds.stop().catch((cause: unknown) => {
-        throw unavailable('hold', cause);
-      }),
-    resume: () =>
-      holds.resume().catch((cause: unknown) => {
-        throw unavailable('resume', cause);
-      }),
+    holdPayments: () => reaching('hold', holds.stop()),
+    resume: () => reaching('resume', holds.resume()),
     stop: async () => {
       clock.clearInterval(looking);
       redis.disconnect();
@@ -189,39 +85,45 @@ export async function openRedisRecords(
   };
 }
 
-const reading = <T>(step: string, read: Promise<T>): Promise<T> =>
-  read.catch((cause: unknown) => {
-    throw unavailable(step, cause);
-  });
-
-const held = (holds: RedisHolds): Promise<Hold | undefined> =>
-  holds.held().catch((cause: unknown) => {
-    throw unavailable('held', cause);
-  });
-
-function unavailable(step: string, cause: unknown): StoreUnavailableError {
-  return new StoreUnavailableError(step, withoutCommand(cause));
+/** What changes a record. */
+function stepsOf(parts: RedisParts) {
+  const { redis, clocks, marks, holds } = parts;
+  const steps = new RedisSteps(parts);
+  const open = new RedisOpen(redis, clocks, marks, holds);
+  return {
+    claim: (name, wanted) => steps.claim(name, wanted),
+    markSent: (name, owner, body, noted) => steps.markSent(name, owner, body, noted),
+    renew: (name, owner, leaseMs) => steps.renew(name, owner, leaseMs),
+    answer: (name, inputHash, answer, transactionId, code) =>
+      steps.answer(name, inputHash, answer, transactionId, code),
+    sentAgain: (name, requestId = '') => steps.sentAgain(name, requestId),
+    release: (name, owner) => steps.release(name, owner),
+    due: (clientId, limit) => reaching('due', open.due(clientId, limit)),
+    takeOpen: (name, owner, leaseMs) => reaching('takeOpen', open.take(name, owner, leaseMs)),
+    putOff: (name, owner, dueMs, seen) => reaching('putOff', open.putOff(name, owner, dueMs, seen)),
+    hasten: (name) => reaching('hasten', open.hasten(name)),
+    tidy: (clientId) => reaching('tidy', open.tidy(clientId)),
+  } satisfies Partial<MoneyRecords>;
 }
 
-const partsOf = ({ letter, rest }: NextLine): [string, string] => [letter, rest];
-
-function claimed(reply: unknown, clocks: Clocks): Claimed {
-  // CLAIM returns an array of strings, a state first.
-  const [state, ...rest] = reply as [Claimed['state'], ...string[]];
-  switch (state) {
-    case 'sent': {
-      const [body = '', sentAt, ageMs, wall = '', bootId = '', bootMs] = rest;
-      // A record of a version before has no stamp.
-      const stamp = { wall: wall === '' ? clocks.now() : Number(wall), bootId, bootMs: Number(bootMs) };
-      return { state, body, sentAt: Number(sentAt), ageMs: Math.max(Number(ageMs), ageOf(stamp, clocks)) };
-    }
-    case 'customers':
-      return { state, answer: rest.length === 0 ? undefined : storedAnswer(rest) };
-    case 'answered':
-      return { state, answer: storedAnswer(rest) };
-    default:
-      return { state };
-  }
+/** What reads records and the journal. */
+function readsOf({ redis, clocks, marks }: RedisParts) {
+  const payments = new RedisPayments(redis, clocks);
+  const journal = new RedisJournal(redis);
+  const clients = async () => [...new Set([...(await redis.smembers(CLIENTS)), ...marks.clients])];
+  return {
+    read: (name) => reaching('read', payments.read(name)),
+    readByTransaction: (clientId, id) => reaching('read', payments.byTransaction(clientId, id)),
+    search: (search) => reaching('search', payments.search(search)),
+    clients: () => reaching('clients', clients()),
+    journal: {
+      clients: () => reaching('journal', clients()),
+      head: (clientId) => reaching('journal', journal.head(clientId)),
+      read: (clientId, after, limit) => reaching('journal', journal.read(clientId, after, limit)),
+      lines: (clientId, ids) => reaching('journal', journal.lines(clientId, ids)),
+    },
+    idKey: (clientId) => reaching('idKey', payments.idKey(clientId)),
+  } satisfies Partial<MoneyRecords>;
 }
 
 async function firstConnection(redis: RedisClient): Promise<void> {

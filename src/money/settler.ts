@@ -39,6 +39,16 @@ const BATCH = 50;
 const MOST_AWAY = 3;
 const TIDY_EVERY_MS = 10 * 60_000;
 
+/** Who settles, and with what. */
+interface Settling {
+  readonly parts: SettlingParts;
+  /** Names this process in the record. */
+  readonly owner: string;
+  readonly logger: Logger;
+  /** Aborts when nothing more is to begin. */
+  readonly stopping: AbortSignal;
+}
+
 export function createSettler(options: {
   readonly records: MoneyRecords;
   readonly payments: Pick<Payments, 'idOf'>;
@@ -50,7 +60,6 @@ export function createSettler(options: {
     | undefined;
 }): Settler {
   const { records, payments, persistence, ambient, logger, onSettled } = options;
-  const owner = ambient.newId();
   const stopping = new AbortController();
   const running = new Set<Promise<unknown>>();
   const remembered = new Remembered();
@@ -78,81 +87,17 @@ export function createSettler(options: {
     onLookFailed: ({ asked }, err) =>
       logger.warn({ err, mutation: asked.operation }, 'an open payment could not be looked for; it is later'),
   };
-
-  const settle = async (name: RecordName, calls: SettlingCalls): Promise<SettlingResult> => {
-    const payment = await records.takeOpen(name, owner, SETTLING_LEASE_MS);
-    return payment === undefined ? 'settled' : settleOpen(payment, owner, calls, parts);
-  };
-
-  /** Takes what is due, until nothing is, or the service is away. Returns whether it is. */
-  const sweep = async (clientId: string, calls: SettlingCalls): Promise<boolean> => {
-    for (;;) {
-      const names = [...(await records.due(clientId, BATCH))];
-      const isWhole = names.length < BATCH;
-      let away = 0;
-      let settled = 0;
-      const lane = async (): Promise<void> => {
-        for (;;) {
-          const name = away < MOST_AWAY && !stopping.signal.aborted ? names.shift() : undefined;
-          if (name === undefined) return;
-          const result = await settle(name, calls);
-          away = result === 'away' ? away + 1 : 0;
-          if (result === 'settled') settled += 1;
-        }
-      };
-      await Promise.all(Array.from({ length: LANES }, lane));
-      if (away >= MOST_AWAY) return true;
-      if (isWhole || settled === 0 || stopping.signal.aborted) return false;
-    }
-  };
-
-  const serve = async (clientId: string, calls: SettlingCalls): Promise<void> => {
-    let tidiedAt = Number.NEGATIVE_INFINITY;
-    let failures = 0;
-    while (!stopping.signal.aborted) {
-      try {
-        if (ambient.now() - tidiedAt > TIDY_EVERY_MS) {
-          await records.tidy(clientId);
-          tidiedAt = ambient.now();
-        }
-        failures = (await sweep(clientId, calls)) ? failures + 1 : 0;
-      } catch (err) {
-        failures += 1;
-        logger.debug({ err }, 'open payments could not be looked at; they are later');
-      }
-      const pause = failures === 0 ? LOOK_PAUSE : AWAY_PAUSE;
-      await ambient.sleep(backoff(pause, Math.max(0, failures - 1), ambient.random), stopping.signal);
-    }
-  };
-
-  /** Looks after what this process has left open, as long as it may. */
-  const keep = async (): Promise<void> => {
-    while (!stopping.signal.aborted && remembered.size > 0) {
-      await ambient.sleep(backoff(LOOK_PAUSE, 0, ambient.random), stopping.signal);
-      for (const { name, calls } of remembered.due(ambient.now())) {
-        if (stopping.signal.aborted) return;
-        try {
-          if ((await settle(name, calls)) === 'settled' && (await isSettled(name))) remembered.forget(name);
-        } catch (err) {
-          logger.debug({ err }, 'open payments could not be looked at; they are later');
-        }
-      }
-    }
-  };
-  const isSettled = async (name: RecordName): Promise<boolean> => {
-    const record = await records.read(name);
-    return record === undefined || (record.answer !== null && record.answer.kind !== 'unknown');
-  };
+  const settling: Settling = { parts, owner: ambient.newId(), logger, stopping: stopping.signal };
   let isKeeping = false;
 
   return {
-    serve: (clientId, calls) => run(serve(clientId, calls)),
+    serve: (clientId, calls) => run(serve(settling, clientId, calls)),
     remember(name, calls, until) {
       remembered.add(name, calls, until, ambient.now());
       if (isKeeping || remembered.size === 0) return;
       isKeeping = true;
       run(
-        keep().finally(() => {
+        keep(settling, remembered).finally(() => {
           isKeeping = false;
         }),
       );
@@ -162,4 +107,81 @@ export function createSettler(options: {
       while (running.size > 0) await Promise.allSettled(running);
     },
   };
+}
+
+/** Looks at what is due of a client, again and again. */
+async function serve(settling: Settling, clientId: string, calls: SettlingCalls): Promise<void> {
+  const { parts, logger, stopping } = settling;
+  const { records, ambient } = parts;
+  let tidiedAt = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  while (!stopping.aborted) {
+    try {
+      if (ambient.now() - tidiedAt > TIDY_EVERY_MS) {
+        await records.tidy(clientId);
+        tidiedAt = ambient.now();
+      }
+      failures = (await sweep(settling, clientId, calls)) ? failures + 1 : 0;
+    } catch (err) {
+      failures += 1;
+      logger.debug({ err }, 'open payments could not be looked at; they are later');
+    }
+    const pause = failures === 0 ? LOOK_PAUSE : AWAY_PAUSE;
+    await ambient.sleep(backoff(pause, Math.max(0, failures - 1), ambient.random), stopping);
+  }
+}
+
+/** Takes what is due, until nothing is, or the service is away. Returns whether it is. */
+async function sweep(settling: Settling, clientId: string, calls: SettlingCalls): Promise<boolean> {
+  const { parts, stopping } = settling;
+  for (;;) {
+    const names = [...(await parts.records.due(clientId, BATCH))];
+    const isWhole = names.length < BATCH;
+    let away = 0;
+    let settled = 0;
+    const lane = async (): Promise<void> => {
+      for (;;) {
+        const name = away < MOST_AWAY && !stopping.aborted ? names.shift() : undefined;
+        if (name === undefined) return;
+        const result = await settle(settling, name, calls);
+        away = result === 'away' ? away + 1 : 0;
+        if (result === 'settled') settled += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: LANES }, lane));
+    if (away >= MOST_AWAY) return true;
+    if (isWhole || settled === 0 || stopping.aborted) return false;
+  }
+}
+
+/** Looks after what this process has left open, as long as it may. */
+async function keep(settling: Settling, remembered: Remembered): Promise<void> {
+  const { parts, logger, stopping } = settling;
+  const { records, ambient } = parts;
+  while (!stopping.aborted && remembered.size > 0) {
+    await ambient.sleep(backoff(LOOK_PAUSE, 0, ambient.random), stopping);
+    for (const { name, calls } of remembered.due(ambient.now())) {
+      if (stopping.aborted) return;
+      try {
+        const result = await settle(settling, name, calls);
+        if (result === 'settled' && (await isSettled(records, name))) remembered.forget(name);
+      } catch (err) {
+        logger.debug({ err }, 'open payments could not be looked at; they are later');
+      }
+    }
+  }
+}
+
+async function settle(
+  { parts, owner }: Settling,
+  name: RecordName,
+  calls: SettlingCalls,
+): Promise<SettlingResult> {
+  const payment = await parts.records.takeOpen(name, owner, SETTLING_LEASE_MS);
+  return payment === undefined ? 'settled' : settleOpen(payment, owner, calls, parts);
+}
+
+async function isSettled(records: MoneyRecords, name: RecordName): Promise<boolean> {
+  const record = await records.read(name);
+  return record === undefined || (record.answer !== null && record.answer.kind !== 'unknown');
 }

@@ -1,0 +1,153 @@
+import type { RedisClient } from '../redis/connection.ts';
+import type { DurableWrites } from '../redis/durable-write.ts';
+import { runScript, type Script, withoutCommand } from '../redis/script.ts';
+import type { RecordName } from './intent.ts';
+import {
+  answeredLine,
+  askedLine,
+  type NextLine,
+  nothingMovedLine,
+  retriedLine,
+  sentLine,
+} from './journal.ts';
+import type { Noted, StoredAnswer } from './kept.ts';
+import { ageOf, type Clocks, stampOf } from './lived-time.ts';
+import {
+  type Claim,
+  type Claimed,
+  type Hold,
+  PaymentsHeldError,
+  RETENTION_MS,
+  StoreUnavailableError,
+} from './record.ts';
+import { ledgerOf, type RedisHolds } from './redis-holds.ts';
+import { CLIENTS, keyOf } from './redis-keys.ts';
+import type { RedisMarks } from './redis-marks.ts';
+import { storedAnswer, transactionName } from './redis-payments.ts';
+import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './redis-scripts.ts';
+
+type Arguments = readonly (string | number)[];
+
+/** What the steps of a record in Redis work on. */
+export interface RedisParts {
+  readonly redis: RedisClient;
+  readonly writes: DurableWrites;
+  readonly clocks: Clocks;
+  readonly marks: RedisMarks;
+  readonly holds: RedisHolds;
+  /** How long lines of the journal are kept, in ms. */
+  readonly journalMs: number;
+}
+
+/** The steps of a record in Redis, one script each. As `MoneyRecords` has them. */
+export class RedisSteps {
+  readonly #parts: RedisParts;
+  /** The clients that this process has noted. */
+  readonly #known = new Set<string>();
+
+  constructor(parts: RedisParts) {
+    this.#parts = parts;
+  }
+
+  async claim(name: RecordName, wanted: Claim): Promise<Claimed> {
+    const { owner, inputHash, leaseMs, keyOwner, twin, isCustomers, asked, requestId = '' } = wanted;
+    const { clocks, journalMs } = this.#parts;
+    this.#note(name.clientId);
+    const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
+    const line = askedLine(asked, inputHash, name, requestId);
+    const whose = [keyOwner, name.hash, isCustomers ? 1 : 0];
+    const args = [owner, inputHash, leaseMs, RETENTION_MS, ...whose, line, journalMs];
+    return claimed(await this.#run('claim', CLAIM, keys, args), clocks);
+  }
+
+  async markSent(name: RecordName, owner: string, body: string, noted?: Noted): Promise<boolean> {
+    const { clientId } = name;
+    const { holds, marks, clocks } = this.#parts;
+    const hold = holds.isHeld ? await held(holds) : undefined;
+    if (hold !== undefined) throw new PaymentsHeldError(hold.why);
+    const { epoch, sent } = marks.of(clientId);
+    const { wall, bootId, bootMs } = stampOf(clocks);
+    const keys = [keyOf(name), ledgerOf(clientId)];
+    const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
+    const more = [noted?.upstreamKey ?? '', noted?.original ?? ''];
+    const reply = await this.#write('sent', SENT, keys, [...args, ...more]);
+    if (!Array.isArray(reply)) return false;
+    if (reply[0] === 'held') {
+      await holds.found(clientId).catch(() => {});
+      throw new PaymentsHeldError('put-back');
+    }
+    if (reply[0] === 'stopped') throw new PaymentsHeldError('stopped');
+    marks.note(clientId, { epoch: Number(reply[1]), sent: Number(reply[2]) });
+    return true;
+  }
+
+  async renew(name: RecordName, owner: string, leaseMs: number): Promise<void> {
+    await this.#run('renew', RENEW, [keyOf(name)], [owner, leaseMs]);
+  }
+
+  async answer(
+    name: RecordName,
+    inputHash: string,
+    answer: StoredAnswer,
+    transactionId: string | undefined,
+    code: string | undefined,
+  ): Promise<void> {
+    const { kind, status, text } = answer;
+    const line = partsOf(answeredLine(answer, transactionId, code));
+    const named = transactionId === undefined ? [] : transactionName(transactionId);
+    const args = [inputHash, kind, status, text, RETENTION_MS, ...line, ...named];
+    await this.#write('answer', ANSWER, [keyOf(name)], args);
+  }
+
+  async sentAgain(name: RecordName, requestId: string): Promise<void> {
+    await this.#run('sentAgain', SENT_AGAIN, [keyOf(name)], partsOf(retriedLine(requestId)));
+  }
+
+  async release(name: RecordName, owner: string): Promise<void> {
+    await this.#write('release', RELEASE, [keyOf(name)], [owner, ...partsOf(nothingMovedLine)]);
+  }
+
+  /** Notes that there is such a client. Its payments do not wait for that, and the next one tries again where it fails. */
+  #note(clientId: string): void {
+    if (this.#known.has(clientId)) return;
+    this.#known.add(clientId);
+    this.#parts.redis.sadd(CLIENTS, clientId).catch(() => this.#known.delete(clientId));
+  }
+
+  #run(step: string, what: Script, keys: string[], args: Arguments): Promise<unknown> {
+    return reaching(step, runScript(this.#parts.redis, what, keys, args));
+  }
+
+  #write(step: string, what: Script, keys: string[], args: Arguments): Promise<unknown> {
+    return reaching(step, this.#parts.writes.write(this.#parts.redis, what, keys, args));
+  }
+}
+
+/** @throws {StoreUnavailableError} in the place of every error */
+export const reaching = <T>(step: string, work: Promise<T>): Promise<T> =>
+  work.catch((cause: unknown) => {
+    throw new StoreUnavailableError(step, withoutCommand(cause));
+  });
+
+export const held = (holds: RedisHolds): Promise<Hold | undefined> => reaching('held', holds.held());
+
+const partsOf = ({ letter, rest }: NextLine): [string, string] => [letter, rest];
+
+function claimed(reply: unknown, clocks: Clocks): Claimed {
+  // CLAIM returns an array of strings, a state first.
+  const [state, ...rest] = reply as [Claimed['state'], ...string[]];
+  switch (state) {
+    case 'sent': {
+      const [body = '', sentAt, ageMs, wall = '', bootId = '', bootMs] = rest;
+      // A record of a version before has no stamp.
+      const stamp = { wall: wall === '' ? clocks.now() : Number(wall), bootId, bootMs: Number(bootMs) };
+      return { state, body, sentAt: Number(sentAt), ageMs: Math.max(Number(ageMs), ageOf(stamp, clocks)) };
+    }
+    case 'customers':
+      return { state, answer: rest.length === 0 ? undefined : storedAnswer(rest) };
+    case 'answered':
+      return { state, answer: storedAnswer(rest) };
+    default:
+      return { state };
+  }
+}

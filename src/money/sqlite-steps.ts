@@ -1,0 +1,105 @@
+import type { StatementSync } from 'node:sqlite';
+import type { RecordName } from './intent.ts';
+import { answeredLine, type NextLine, nextLine, nothingMovedLine, retriedLine, sentLine } from './journal.ts';
+import type { Noted, StoredAnswer } from './kept.ts';
+import { stampOf } from './lived-time.ts';
+import { FIRST_DUE_MS } from './open-records.ts';
+import { RETENTION_MS } from './record.ts';
+import { leaseEnd, type SqliteParts } from './sqlite-claim.ts';
+
+const NOTHING_NOTED: Noted = { upstreamKey: null, original: null };
+
+/** What comes after a claim, in the database of `openSqliteRecords`. To be called within a transaction. */
+export class SqliteSteps {
+  readonly #parts: SqliteParts;
+  readonly #read: StatementSync;
+  readonly #markSent: StatementSync;
+  readonly #renew: StatementSync;
+  readonly #answer: StatementSync;
+  readonly #countAgain: StatementSync;
+  readonly #release: StatementSync;
+
+  constructor(parts: SqliteParts) {
+    const { db } = parts;
+    this.#parts = parts;
+    this.#read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
+    this.#markSent = db.prepare(`
+      UPDATE intent SET state = 'sent', body = :body, sent_at = :wall, sent_clock = :sentClock, expires_at = :expiresAt,
+        boot_id = :bootId, boot_ms = :bootMs, attempts = coalesce(attempts, 1), upstream_key = :upstreamKey, original = :original,
+        due_at = :dueAt, epoch = (SELECT epoch FROM ledger)
+      WHERE client_id = :clientId AND hash = :hash AND owner = :owner AND state IN ('claimed', 'sent')`);
+    this.#renew = db.prepare(`
+      UPDATE intent SET lease_until = ? WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
+    this.#answer = db.prepare(`
+      INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, answer_kind, status, text, expires_at,
+        settled_at, transaction_id)
+      VALUES (:clientId, :hash, 'answered', '', 0, :inputHash, :kind, :status, :text, :expiresAt, :settledAt, :transactionId)
+      ON CONFLICT DO UPDATE SET
+        state = excluded.state, answer_kind = excluded.answer_kind, status = excluded.status, text = excluded.text,
+        expires_at = excluded.expires_at, body = CASE WHEN excluded.answer_kind = 'unknown' THEN body END,
+        original = CASE WHEN excluded.answer_kind = 'unknown' THEN original END, upstream_key = NULL,
+        settled_at = excluded.settled_at, transaction_id = excluded.transaction_id
+      WHERE (state <> 'answered' OR answer_kind = 'unknown') AND input_hash = excluded.input_hash`);
+    this.#countAgain = db.prepare(
+      `UPDATE intent SET attempts = coalesce(attempts, 1) + 1
+      WHERE client_id = ? AND hash = ? AND (state <> 'answered' OR answer_kind = 'unknown')`,
+    );
+    this.#release = db.prepare(`
+      DELETE FROM intent WHERE client_id = ? AND hash = ? AND owner = ? AND state <> 'answered'`);
+  }
+
+  /** @returns whether the record is the owner's */
+  markSent(name: RecordName, owner: string, body: string, noted = NOTHING_NOTED): boolean {
+    const { clientId, hash } = name;
+    const { clock, clocks } = this.#parts;
+    const sentClock = clock.now();
+    const expiresAt = sentClock + RETENTION_MS;
+    const kept = { body, ...noted, ...stampOf(clocks), sentClock, dueAt: sentClock + FIRST_DUE_MS };
+    const wasSent = this.#read.get(clientId, hash)?.['state'] === 'sent';
+    const { changes } = this.#markSent.run({ clientId, hash, owner, ...kept, expiresAt });
+    if (Number(changes) !== 1) return false;
+    if (!wasSent) this.#goOn(name, sentLine);
+    return true;
+  }
+
+  renew({ clientId, hash }: RecordName, owner: string, leaseMs: number): void {
+    this.#renew.run(leaseEnd(this.#parts.clock.now(), leaseMs), clientId, hash, owner);
+  }
+
+  answer(
+    name: RecordName,
+    inputHash: string,
+    told: StoredAnswer,
+    transactionId: string | undefined,
+    code: string | undefined,
+  ): void {
+    const { clientId, hash } = name;
+    const { clock, clocks } = this.#parts;
+    const { kind, status, text } = told;
+    const expiresAt = clock.now() + RETENTION_MS;
+    const settledAt = kind === 'unknown' ? null : clocks.now();
+    const named = { settledAt, transactionId: transactionId?.toLowerCase() ?? null };
+    const before = this.#read.get(clientId, hash)?.['answer_kind'];
+    const values = { clientId, hash, inputHash, kind, status, text, expiresAt, ...named };
+    const isNews = Number(this.#answer.run(values).changes) === 1 && before !== kind;
+    if (isNews) this.#goOn(name, answeredLine(told, transactionId, code));
+  }
+
+  sentAgain(name: RecordName, requestId: string): void {
+    const { changes } = this.#countAgain.run(name.clientId, name.hash);
+    if (Number(changes) === 1) this.#goOn(name, retriedLine(requestId));
+  }
+
+  release(name: RecordName, owner: string): void {
+    const row = this.#read.get(name.clientId, name.hash);
+    if (row?.['owner'] !== owner || row['state'] === 'answered') return;
+    this.#goOn(name, nothingMovedLine);
+    this.#release.run(name.clientId, name.hash, owner);
+  }
+
+  /** Adds the line that goes on with a payment. */
+  #goOn({ clientId, hash }: RecordName, line: NextLine): void {
+    const begun = this.#read.get(clientId, hash)?.['line'];
+    this.#parts.journal.add(clientId, nextLine(line, typeof begun === 'string' ? begun : undefined, hash));
+  }
+}
