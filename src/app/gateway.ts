@@ -84,13 +84,14 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
   const addressOfClient = createClientAddress(config.trustedProxies);
   const nearestAddress = createNearestAddress(addressOfClient);
   const rounds = new Rounds(base.clock);
-  const { createContext, shared } = operations;
+  const { createContext, shared, documents } = operations;
   const graph = createGraph(config, {
     path: GRAPHQL_PATH,
     logger,
     metrics,
     drain,
     shared,
+    documents,
     rounds,
     createContext,
   });

@@ -1,6 +1,7 @@
 import { Guesses, KEY_GUESSES } from '../auth/guesses.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
 import { clock as time } from '../common/clock.ts';
+import { KeptDocuments } from '../graphql/plugins/prepared-operation.ts';
 import { createQueryDeduplication, type QueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
 import { createIngress, type Ingress } from '../ingress/ingress.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -17,6 +18,8 @@ import type { Base } from './base.ts';
 import { settleLaterOf } from './settling.ts';
 import type { Stores } from './stores.ts';
 
+/** Documents of identified callers that are kept, with all that is derived from them, in bytes. */
+const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
 /** How long a bank catalog that was read serves all callers, in milliseconds. */
 const BANKS_TTL_MS = 300_000;
 
@@ -25,6 +28,7 @@ export interface Operations {
   readonly createContext: ContextFactory;
   readonly callerKeys: CallerKeys;
   readonly shared: QueryDeduplication;
+  readonly documents: KeptDocuments;
   /** A caller is about to be told of an event: what it asks from now on must not be older. */
   onTold(credential: string, clientId: string): void;
   readonly ingress: Ingress;
@@ -73,6 +77,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
     createContext,
     callerKeys,
     shared,
+    documents: new KeptDocuments(KEPT_DOCUMENTS_BYTES),
     onTold: (credential, clientId) => shared.forget(credential, auth.upstreamIdentity(credential, clientId)),
     ingress: ingressOf(base, stores, lists, reads),
   };

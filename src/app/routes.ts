@@ -30,7 +30,7 @@ export interface RouteParts {
 export function createRoutes(base: Base, stores: Stores, operations: Operations, parts: RouteParts): Route {
   const { config, logger, metrics, turns } = base;
   const { tracing } = config;
-  const { callerKeys, createContext, shared, ingress } = operations;
+  const { callerKeys, createContext, shared, documents, ingress } = operations;
   const { graph, nearestAddress } = parts;
   const requests = createRequests({
     turns,
@@ -39,7 +39,7 @@ export function createRoutes(base: Base, stores: Stores, operations: Operations,
     verifiesItself: stores.auth.verifiesItself,
     identify: async (brought) => createContext(brought).identity.identify(),
   });
-  const serveGraph = createGraphHttp(graph, config, { logger, shared }, requests);
+  const serveGraph = createGraphHttp(graph, config, { logger, shared, documents }, requests);
   const ready = () => readinessOf(base, stores, parts.drain);
   metrics.serving.watchState(async () => {
     const [{ status, body }, { events }] = await Promise.all([ready(), stores.condition()]);

@@ -10,31 +10,41 @@ interface Stand {
 
 /** Those that wait for room, in the order of their turns; those that have nothing under way come first. */
 class Waiting<T extends { readonly underWay: number }> {
-  readonly #idle = new Set<T>();
-  readonly #busy = new Set<T>();
+  // Most have nobody that waits, and live as long as one operation: they need no sets.
+  #idle: Set<T> | undefined;
+  #busy: Set<T> | undefined;
 
   get first(): T | undefined {
-    const [first] = this.#idle.size > 0 ? this.#idle : this.#busy;
-    return first;
+    const waiting = this.#idle !== undefined && this.#idle.size > 0 ? this.#idle : this.#busy;
+    return waiting?.values().next().value;
   }
 
   /** Notes whether it waits for room that it may take. One that has waited before keeps its turn. */
   note(one: T, waits: boolean): void {
-    const [own, other] = one.underWay === 0 ? [this.#idle, this.#busy] : [this.#busy, this.#idle];
-    other.delete(one);
-    if (waits) own.add(one);
-    else own.delete(one);
+    if (!waits) {
+      this.pass(one);
+    } else if (one.underWay === 0) {
+      this.#busy?.delete(one);
+      this.#idle ??= new Set();
+      this.#idle.add(one);
+    } else {
+      this.#idle?.delete(one);
+      this.#busy ??= new Set();
+      this.#busy.add(one);
+    }
   }
 
   /** Its turn is over: it goes behind the others. */
   pass(one: T): void {
-    this.#idle.delete(one);
-    this.#busy.delete(one);
+    this.#idle?.delete(one);
+    this.#busy?.delete(one);
   }
 }
 
 /** How often the most pressing of one caller's goes first, while something less pressing of its own waits. */
 const PRESSING_AT_ONCE = 3;
+
+const NO_LINES: readonly Set<Stand>[] = [];
 
 /** One caller. */
 class Lane {
@@ -44,7 +54,7 @@ class Lane {
   /** How many of its own wait. */
   waiting = 0;
   /** By urgency, the most pressing first. */
-  readonly #lines: readonly Set<Stand>[] = URGENCIES.map(() => new Set());
+  #lines: readonly Set<Stand>[] = NO_LINES;
   #passedOver = 0;
 
   constructor(key: string) {
@@ -52,6 +62,7 @@ class Lane {
   }
 
   add(stand: Stand): void {
+    if (this.#lines.length === 0) this.#lines = URGENCIES.map(() => new Set());
     this.#lines[URGENCIES.indexOf(stand.place.urgency)]?.add(stand);
     this.waiting += 1;
   }
@@ -194,9 +205,9 @@ export class FairQueue {
     this.#underWay -= 1;
     const group = this.#group(owner.group);
     group.underWay -= 1;
-    this.#change(owner, (lane) => {
-      lane.underWay -= 1;
-    });
+    const lane = group.lane(owner.caller);
+    lane.underWay -= 1;
+    this.#place(group, lane);
     if (this.#waiting > 0) this.#letIn();
   }
 
@@ -224,12 +235,17 @@ export class FairQueue {
     }
   }
 
-  /** Changes a caller's lane, and puts it and its group where they belong. */
+  /** Changes a caller's lane. */
   #change(owner: Owner, change: (lane: Lane) => void): void {
-    const { perCaller, perGroup } = this.#options;
     const group = this.#group(owner.group);
     const lane = group.lane(owner.caller);
     change(lane);
+    this.#place(group, lane);
+  }
+
+  /** Puts a lane that has changed, and its group, where they belong. */
+  #place(group: Group, lane: Lane): void {
+    const { perCaller, perGroup } = this.#options;
     group.waiting.note(lane, lane.waiting > 0 && lane.underWay < perCaller);
     if (lane.underWay === 0 && lane.waiting === 0) group.lanes.delete(lane.key);
     this.#turns.note(group, group.waiting.first !== undefined && group.underWay < perGroup);

@@ -6,6 +6,7 @@ import type { ContextFactory } from '../operation/context.ts';
 import type { Incoming } from '../operation/incoming.ts';
 import type { Transport, Way } from '../operation/way.ts';
 import { forgetRights } from '../schema/builder.ts';
+import { withOneExecutionHook } from './execution-hook.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
 import { inPluginOrder, type SwitchedLayer } from './layers.ts';
 import { useAdmission } from './plugins/admission.ts';
@@ -19,7 +20,11 @@ import { type Limits, useLimits } from './plugins/limits.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationMetrics } from './plugins/operation-metrics.ts';
 import { usePrefetch } from './plugins/prefetch.ts';
-import { preparedOperation, usePreparedOperations } from './plugins/prepared-operation.ts';
+import {
+  type KeptDocuments,
+  preparedOperation,
+  usePreparedOperations,
+} from './plugins/prepared-operation.ts';
 import { usePushedStreams } from './plugins/pushed-streams.ts';
 import type { QueryDeduplication } from './plugins/query-deduplication.ts';
 import { useServerSentEvents } from './plugins/sse.ts';
@@ -67,22 +72,21 @@ export interface GraphParts {
   readonly metrics: Metrics;
   readonly drain: Drain;
   readonly shared: QueryDeduplication;
+  /** Documents that identified callers have run. */
+  readonly documents: KeptDocuments;
   /** When each reader of a stream is told where it stands. */
   readonly rounds: Rounds;
   readonly createContext: ContextFactory;
 }
 
-/** Documents of identified callers that are kept, with all that is derived from them, in bytes. */
-const KEPT_DOCUMENTS_BYTES = 32 * 1024 * 1024;
-
 /** All that stands between a transport and the executor, in the order of {@link inPluginOrder}. */
 export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
-  const { logger, metrics, drain, shared, rounds } = parts;
+  const { logger, metrics, drain, shared, rounds, documents } = parts;
   const { layersOff, introspection } = config;
   const unless = <T>(layer: SwitchedLayer, plugin: T): T | undefined =>
     layersOff.has(layer) ? undefined : plugin;
-  return inPluginOrder({
-    'kept-documents': unless('kept-documents', usePreparedOperations(KEPT_DOCUMENTS_BYTES)),
+  const plugins = inPluginOrder({
+    'kept-documents': unless('kept-documents', usePreparedOperations(documents)),
     'declared-variables': useDeclaredVariables(),
     plans: useGraphQLJs({ hideSuggestions: !introspection, plansQueries: !layersOff.has('plans') }),
     'operation-context': useOperationContext(contextMaker(parts), forgetRights),
@@ -119,6 +123,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
     tracing: config.tracing?.plugin(preparedOperation),
     'pushed-streams': usePushedStreams(),
   });
+  return withOneExecutionHook(plugins);
 }
 
 const contextMaker =

@@ -28,11 +28,11 @@ const tokenOf = (authorization: string | undefined): string | undefined =>
 export class CallerKeys {
   readonly #known = new LRUCache<string, KnownKeys>({ max: MAX_KNOWN });
   /** The bearer that was looked for last: the parts of one request ask one after the other. */
-  #last: { readonly authorization: string; readonly token: string } | undefined;
+  #last: { readonly authorization: string; readonly token: string; keys: KnownKeys | undefined } | undefined;
 
   /** Undefined for a token that nobody has verified. */
   find(token: string): KnownKeys | undefined {
-    return this.#known.peek(token);
+    return this.#last?.token === token ? this.#last.keys : this.#known.peek(token);
   }
 
   /** Notes a token that was verified. */
@@ -43,6 +43,7 @@ export class CallerKeys {
       lane: caller.subject === undefined || caller.amongClients ? owner.group : owner.caller,
     };
     this.#known.set(token, keys);
+    if (this.#last?.token === token) this.#last.keys = keys;
     return keys;
   }
 
@@ -56,7 +57,9 @@ export class CallerKeys {
   tokenOf(authorization: string | undefined): string | undefined {
     if (this.#last !== undefined && this.#last.authorization === authorization) return this.#last.token;
     const token = tokenOf(authorization);
-    if (authorization !== undefined && token !== undefined) this.#last = { authorization, token };
+    if (authorization !== undefined && token !== undefined) {
+      this.#last = { authorization, token, keys: this.#known.peek(token) };
+    }
     return token;
   }
 

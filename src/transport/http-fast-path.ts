@@ -1,7 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { type ExecutionResult, type GraphQLError, OperationTypeNode } from 'graphql';
-import { isAsyncIterable, processRegularResult, type YogaServerInstance } from 'graphql-yoga';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLError,
+  type GraphQLSchema,
+  OperationTypeNode,
+} from 'graphql';
+import { isAsyncIterable, isPromise, processRegularResult, type YogaServerInstance } from 'graphql-yoga';
 import type { Body } from '../common/bodies.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
@@ -30,6 +36,8 @@ export interface JsonPostOptions<TContext> {
    * @throws GraphQLError where it may not run.
    */
   readonly documentOf: (params: Operation) => string;
+  /** A document that needs neither be parsed nor validated. */
+  readonly findKept: (text: string) => DocumentNode | undefined;
   /** The public form of an error from before an operation ran. */
   readonly mask: (error: unknown) => GraphQLError;
 }
@@ -74,22 +82,38 @@ export function createJsonPost<TContext extends object>(
   // All of these share one: Yoga's plugins ask it for its method alone.
   const request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });
 
+  /** A document that is kept. Of an operation that is not in it, Yoga tells where it validates. */
+  function findKept(
+    schema: GraphQLSchema,
+    text: string,
+    operationName: Operation['operationName'],
+  ): DocumentNode | undefined {
+    const document = options.findKept(text);
+    if (document === undefined) return undefined;
+    return preparedOperation({ schema, document, operationName }) === undefined ? undefined : document;
+  }
+
   async function run(
     params: Operation,
     context: TContext,
   ): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
     try {
-      const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped(
+      const enveloped = yoga.getEnveloped(
         Object.assign(context, { request, params, transport: 'fast path' }),
       );
-      const document = parse(options.documentOf(params));
-      const errors = validate(schema, document);
-      if (errors.length > 0) return { errors };
+      const { schema, contextFactory, execute, subscribe } = enveloped;
       const { variables, operationName } = params;
+      const text = options.documentOf(params);
+      const kept = findKept(schema, text, operationName);
+      if (kept !== undefined) Object.assign(context, { isKept: true });
+      const document = kept ?? enveloped.parse(text);
+      const errors = kept === undefined ? enveloped.validate(schema, document) : [];
+      if (errors.length > 0) return { errors };
       const args = { schema, document, variableValues: variables, operationName };
       const isStream = preparedOperation(args)?.type === OperationTypeNode.SUBSCRIPTION;
       const run = isStream ? subscribe : execute;
-      return unwrapped(await run({ ...args, contextValue: await contextFactory() }));
+      const made = contextFactory();
+      return unwrapped(await run({ ...args, contextValue: isPromise(made) ? await made : made }));
     } catch (error) {
       return { errors: [options.mask(error)] };
     }

@@ -15,7 +15,7 @@ const BODIES = { total: 64 * 1024 * 1024, strangers: 16 * 1024 * 1024, perKey: 8
 export function createGraphHttp(
   graph: Graph,
   { allowsOrigin, trustedDocuments, layersOff }: GraphConfig,
-  { logger, shared }: Pick<GraphParts, 'logger' | 'shared'>,
+  { logger, shared, documents }: Pick<GraphParts, 'logger' | 'shared' | 'documents'>,
   { senderOf, turn }: Requests,
 ): Transport<GraphContext> {
   const bodies = new Bodies(BODIES);
@@ -33,6 +33,7 @@ export function createGraphHttp(
     turn: (_request, { incoming }) => (layersOff.has('turns') ? undefined : turn(incoming)),
     allowsOrigin,
     documentOf: (request) => documentOf(trustedDocuments, request),
+    findKept: (text) => documents.find(text),
     mask: (error) => maskThrown(error, logger),
     stringify: shared.stringify,
   });

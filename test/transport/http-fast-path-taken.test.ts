@@ -31,6 +31,7 @@ const serve = createJsonPost(counted, {
   allowsOrigin: () => false,
   stringify: JSON.stringify,
   documentOf: ({ query }) => query,
+  findKept: () => undefined,
   mask: (error) => new GraphQLError(String(error)),
 });
 const server = createServer((request, response) => void serve(request, response, {}));

@@ -17,7 +17,7 @@ export function useOperationContext<TInitial extends object, TContext extends ob
     onExecute({ args, executeFn, setExecuteFn }) {
       const contextValue = create(args.contextValue, false);
       Object.assign(args, { contextValue });
-      setExecuteFn((given) => executeFn({ ...given, contextValue }));
+      setExecuteFn((given) => executeFn(Object.assign(given, { contextValue })));
       return { onExecuteDone: () => release(contextValue) };
     },
     onSubscribe({ args, subscribeFn, setSubscribeFn }) {

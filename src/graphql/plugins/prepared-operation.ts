@@ -128,37 +128,46 @@ interface InitialContext {
   readonly isKept?: boolean;
 }
 
+/** Documents that are within the limits and valid, with all that is derived from them, as long as there is room. */
+export class KeptDocuments {
+  readonly #kept: LRUCache<string, PreparedDocument>;
+  readonly #sizes = new WeakMap<PreparedDocument, number>();
+
+  /** @param maxBytes how much may be kept. */
+  constructor(maxBytes: number) {
+    this.#kept = new LRUCache({ maxSize: maxBytes, sizeCalculation: (document) => document.bytes });
+  }
+
+  /** The document of a text: it needs neither be parsed nor validated. Undefined where it is not kept. */
+  find(text: string): DocumentNode | undefined {
+    return this.#kept.peek(text)?.node;
+  }
+
+  /** Keeps a document, or notes that it was used and what it takes now. */
+  keep(document: PreparedDocument): void {
+    const { text, bytes } = document;
+    if (this.#kept.get(text) === document && this.#sizes.get(document) === bytes) return;
+    // A size is taken only of what is new.
+    this.#kept.delete(text);
+    this.#sizes.set(document, bytes);
+    this.#kept.set(text, document);
+  }
+}
+
 /**
  * Keeps documents with all that is derived from them, so that what is asked again is neither parsed nor validated nor
  * measured nor planned again. Anybody may send a document: one is kept only once an identified caller has run it, and
  * only what identified callers run counts as used, so that strangers neither fill the memory nor push out what others use.
  *
  * Must stand before all plugins that ask for a {@link preparedOperation}.
- *
- * @param maxBytes how much may be kept.
  */
 export function usePreparedOperations(
-  maxBytes: number,
+  kept: KeptDocuments,
 ): Plugin<IdentifiedContext & InitialContext, InitialContext> {
-  const kept = new LRUCache<string, PreparedDocument>({
-    maxSize: maxBytes,
-    sizeCalculation: (document) => document.bytes,
-  });
-  const sizes = new WeakMap<PreparedDocument, number>();
-
-  const keep = (document: PreparedDocument): void => {
-    const { text, bytes } = document;
-    if (kept.get(text) === document && sizes.get(document) === bytes) return;
-    // A size is taken only of what is new.
-    kept.delete(text);
-    sizes.set(document, bytes);
-    kept.set(text, document);
-  };
-
   return {
     onParse({ params, setParsedDocument }) {
-      const known = kept.peek(typeof params.source === 'string' ? params.source : params.source.body);
-      if (known !== undefined) setParsedDocument(known.node);
+      const known = kept.find(typeof params.source === 'string' ? params.source : params.source.body);
+      if (known !== undefined) setParsedDocument(known);
     },
     onValidate({ params, setResult, context }) {
       const document = preparedDocument(params.schema, params.documentAST);
@@ -170,20 +179,21 @@ export function usePreparedOperations(
       return ({ valid }) => {
         document.isValid = valid;
         // A thousand phones that come back at once have it in common from the first one on.
-        if (valid && context.isIdentified === true) keep(document);
+        if (valid && context.isIdentified === true) kept.keep(document);
       };
     },
     onExecute({ args }) {
       return {
         onExecuteDone() {
-          if (args.contextValue.identity.isIdentified) keep(preparedDocument(args.schema, args.document));
+          if (args.contextValue.identity.isIdentified)
+            kept.keep(preparedDocument(args.schema, args.document));
         },
       };
     },
     onSubscribe({ args }) {
       return {
         onSubscribeResult({ result }) {
-          if (isAsyncIterable(result)) keep(preparedDocument(args.schema, args.document));
+          if (isAsyncIterable(result)) kept.keep(preparedDocument(args.schema, args.document));
         },
       };
     },

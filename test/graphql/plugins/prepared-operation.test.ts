@@ -2,6 +2,7 @@ import { parse, validate } from 'graphql';
 import { createSchema, createYoga, type Plugin } from 'graphql-yoga';
 import { expect, it } from 'vitest';
 import {
+  KeptDocuments,
   preparedDocument,
   preparedOperation,
   usePreparedOperations,
@@ -37,7 +38,7 @@ function counting() {
   };
   const yoga = createYoga<Caller>({
     schema,
-    plugins: [usePreparedOperations(KEPT_BYTES), counts],
+    plugins: [usePreparedOperations(new KeptDocuments(KEPT_BYTES)), counts],
     parserAndValidationCache: false,
     logging: false,
   });
