@@ -37,6 +37,59 @@ export interface Connection {
   close(): void;
 }
 
+/** What ends the attempt of the moment, from outside. */
+interface Current {
+  leave(): void;
+}
+
+/** Asks once for the stream. @returns why it ended: undefined where the gateway has completed it, `LEFT` where it was left. */
+const attempt = <Data>(
+  subscribe: (sink: Sink<Data>) => () => void,
+  observer: Observer<Data>,
+  pause: Pause,
+  current: Current,
+): Promise<unknown> =>
+  new Promise((resolve) => {
+    let over = false;
+    let openedAt: number | undefined;
+    let off: (() => void) | undefined;
+    const end = (cause?: unknown): void => {
+      if (over) return;
+      over = true;
+      off?.();
+      if (openedAt !== undefined && ambient.now() - openedAt > STEADY_MS) pause.reset();
+      resolve(cause);
+    };
+    current.leave = () => end(LEFT);
+    const sink: Sink<Data> = {
+      opened(catching) {
+        if (over || openedAt !== undefined) return;
+        openedAt = ambient.now();
+        observer.opened(catching);
+      },
+      next({ data, errors }) {
+        if (over) return;
+        if (data != null) {
+          pause.reset();
+          observer.next(data, errors);
+        } else if (errors?.[0] !== undefined) {
+          end(new Refused(errors[0]));
+        }
+      },
+      bookmark(cursor) {
+        if (!over) observer.bookmark?.(cursor);
+      },
+      ended: end,
+    };
+    try {
+      off = subscribe(sink);
+    } catch (cause) {
+      // A document that cannot be sent.
+      end(cause);
+    }
+    if (over) off?.();
+  });
+
 /**
  * Keeps a subscription up: one attempt after another, until the gateway says something final.
  *
@@ -52,54 +105,9 @@ export function connect<Data, Variables>(
   details?: Details,
 ): Connection {
   const pause = new Pause();
+  const current: Current = { leave() {} };
   let closed = false;
   let suspended = false;
-  let open = false;
-  let leave = (): void => {};
-
-  const attempt = () =>
-    new Promise<unknown>((resolve) => {
-      let over = false;
-      let openedAt = Number.POSITIVE_INFINITY;
-      let off: (() => void) | undefined;
-      const end = (cause?: unknown): void => {
-        if (over) return;
-        over = true;
-        open = false;
-        off?.();
-        if (ambient.now() - openedAt > STEADY_MS) pause.reset();
-        resolve(cause);
-      };
-      leave = () => end(LEFT);
-      const sink: Sink<Data> = {
-        opened(catching) {
-          if (over || open) return;
-          open = true;
-          openedAt = ambient.now();
-          observer.opened(catching);
-        },
-        next({ data, errors }) {
-          if (over) return;
-          if (data != null) {
-            pause.reset();
-            observer.next(data, errors);
-          } else if (errors?.[0] !== undefined) {
-            end(new Refused(errors[0]));
-          }
-        },
-        bookmark(cursor) {
-          if (!over) observer.bookmark?.(cursor);
-        },
-        ended: end,
-      };
-      try {
-        off = source.subscribe(document, variables(), sink, details);
-      } catch (cause) {
-        // A document that cannot be sent.
-        end(cause);
-      }
-      if (over) off?.();
-    });
 
   void (async () => {
     while (!closed) {
@@ -107,7 +115,12 @@ export function connect<Data, Variables>(
         await pause.wait();
         continue;
       }
-      const cause = await attempt();
+      const cause = await attempt<Data>(
+        (sink) => source.subscribe(document, variables(), sink, details),
+        observer,
+        pause,
+        current,
+      );
       if (closed) return;
       if (cause === LEFT) {
         observer.lost(undefined);
@@ -124,7 +137,7 @@ export function connect<Data, Variables>(
   return {
     suspend() {
       suspended = true;
-      leave();
+      current.leave();
     },
     resume() {
       // An attempt that is under way may wait for a network that is gone.
@@ -134,7 +147,7 @@ export function connect<Data, Variables>(
     },
     close() {
       closed = true;
-      leave();
+      current.leave();
       pause.wake();
     },
   };

@@ -22,11 +22,28 @@ export interface FetchOptions {
 
 const JSON_TYPES = 'application/graphql-response+json, application/json';
 
+type Tokens = ReturnType<typeof tokens>;
+/** Sends a request. @returns the answer's head, whatever its status. */
+type Post = (accept: string, details: Details, body: object, signal: AbortSignal) => Promise<Response>;
+
 /** A source over HTTP, with server-sent events for subscriptions: it gets through where WebSockets do not. */
 export function createFetch(options: FetchOptions): Source {
-  const { url, fetch = globalThis.fetch, silentForMs = 30_000, answerMs = 35_000, onConnection } = options;
+  const { silentForMs = 30_000, answerMs = 35_000, onConnection } = options;
   const token = tokens(options);
-  const post = async (accept: string, { headers }: Details, body: object, signal: AbortSignal) => {
+  const post = posting(options, token);
+  return {
+    query: (document, variables, signal, details = {}) =>
+      within(answerMs, async (late) => {
+        const { catching: _, ...body } = requestOf(document, variables, details);
+        return token.hear(await read<never>(await post(JSON_TYPES, details, body, either(late, signal))));
+      }),
+    ...checkable(streaming(post, token, silentForMs, onConnection)),
+  };
+}
+
+const posting =
+  ({ url, fetch = globalThis.fetch }: FetchOptions, token: Tokens): Post =>
+  async (accept, { headers }, body, signal) => {
     const init = {
       method: 'POST',
       headers: {
@@ -45,57 +62,57 @@ export function createFetch(options: FetchOptions): Source {
     }
   };
 
-  return {
-    query: (document, variables, signal, details = {}) =>
-      within(answerMs, async (late) => {
-        const { catching: _, ...body } = requestOf(document, variables, details);
-        return token.hear(await read<never>(await post(JSON_TYPES, details, body, either(late, signal))));
-      }),
-    ...checkable((document, variables, sink, details = {}) => {
-      const left = new AbortController();
-      let quiet: Timer | undefined;
-      let isLeft = false;
-      const alive = () => {
-        ambient.clearTimeout(quiet);
-        quiet = ambient.setTimeout(() => left.abort(new Error('The stream has gone silent.')), silentForMs);
-      };
-      const stream = async () => {
-        alive();
-        const { catching, ...body } = requestOf(document, variables, details);
-        const response = await post('text/event-stream', details, body, left.signal);
-        if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
-          sink.next(token.hear(await read<never>(response)));
-          return;
-        }
-        onConnection?.({ state: 'open' });
-        sink.opened(catching);
-        for await (const { event, data, id } of eventsOf(response, alive)) {
-          if (event === 'complete') return;
-          // The gateway writes results, of the type that the document asks for.
-          if (event === 'next') sink.next(token.hear(JSON.parse(data) as Answer<never>));
-          else if (id !== '' && data === '') sink.bookmark(id);
-        }
-        throw new ConnectionLost('The stream was cut off.');
-      };
-      const end = (cause?: unknown) => {
-        ambient.clearTimeout(quiet);
-        if (cause !== undefined && !isLeft) {
-          const { code } = cause as { readonly code?: number };
-          onConnection?.({ state: 'lost', code, cause });
-        }
-        sink.ended(cause);
-      };
-      stream().then(
-        () => end(),
-        (cause: unknown) => end(cause ?? new Error('The stream has failed.')),
-      );
-      return () => {
-        isLeft = true;
-        left.abort();
-      };
-    }),
+/** Subscribes by server-sent events, and gives a stream up that has been silent for too long. */
+const streaming =
+  (
+    post: Post,
+    token: Tokens,
+    silentForMs: number,
+    onConnection: FetchOptions['onConnection'],
+  ): Source['subscribe'] =>
+  (document, variables, sink, details = {}) => {
+    const left = new AbortController();
+    let quiet: Timer | undefined;
+    let isLeft = false;
+    const alive = () => {
+      ambient.clearTimeout(quiet);
+      quiet = ambient.setTimeout(() => left.abort(new Error('The stream has gone silent.')), silentForMs);
+    };
+    const stream = async () => {
+      alive();
+      const { catching, ...body } = requestOf(document, variables, details);
+      const response = await post('text/event-stream', details, body, left.signal);
+      if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
+        sink.next(token.hear(await read<never>(response)));
+        return;
+      }
+      onConnection?.({ state: 'open' });
+      sink.opened(catching);
+      for await (const { event, data, id } of eventsOf(response, alive)) {
+        if (event === 'complete') return;
+        // The gateway writes results, of the type that the document asks for.
+        if (event === 'next') sink.next(token.hear(JSON.parse(data) as Answer<never>));
+        else if (id !== '' && data === '') sink.bookmark(id);
+      }
+      throw new ConnectionLost('The stream was cut off.');
+    };
+    const end = (cause?: unknown) => {
+      ambient.clearTimeout(quiet);
+      if (cause !== undefined && !isLeft) {
+        const { code } = cause as { readonly code?: number };
+        onConnection?.({ state: 'lost', code, cause });
+      }
+      sink.ended(cause);
+    };
+    stream().then(
+      () => end(),
+      (cause: unknown) => end(cause ?? new Error('The stream has failed.')),
+    );
+    return () => {
+      isLeft = true;
+      left.abort();
+    };
   };
-}
 
 /** Asks for tokens, and says whether the last one was refused. */
 export function tokens({ token, silentForMs = 30_000 }: FetchOptions) {

@@ -68,25 +68,57 @@ function lostBy(cause: unknown): unknown {
   return new ConnectionLost(text.trim(), code, cause);
 }
 
+/** What the parts of a socket know in common. */
+interface State {
+  /** The connection that is open. */
+  socket: OpenSocket | undefined;
+  /** The id of the operation that was begun last. */
+  lastId: number;
+  /** What a subscription is told of its place in the log, by the id of its operation. */
+  readonly bookmarks: Map<string, (cursor: string) => void>;
+}
+
+/** Ends a connection whose answer is overdue: a peer that is gone without a word answers nothing. */
+interface Watchdog {
+  expect(withinMs?: number): void;
+  heard(): void;
+}
+
 /** A source over `graphql-transport-ws`, with the client of graphql-ws. */
 export function createSocket(options: SocketOptions): Socket {
-  const { url, token, heartbeat = HEARTBEAT, webSocketImpl, answerMs = 35_000, onConnection } = options;
+  const { heartbeat = HEARTBEAT, answerMs = 35_000 } = options;
+  const state: State = { socket: undefined, lastId: 0, bookmarks: new Map() };
+  let overdue: Timer | undefined;
+  const heard = () => ambient.clearTimeout(overdue);
+  const watchdog: Watchdog = {
+    expect(withinMs = heartbeat.withinMs) {
+      heard();
+      overdue = ambient.setTimeout(() => client.terminate(), withinMs);
+    },
+    heard,
+  };
+  const client = createClient(clientOptions(options, state, watchdog));
+  const subscribe = subscribing(client, state);
+  return {
+    client,
+    subscribe,
+    query: querying(subscribe, answerMs),
+    check() {
+      if (state.socket === undefined) return client.terminate();
+      watchdog.expect(CHECK_MS);
+      state.socket.send('{"type":"ping"}');
+    },
+    close: () => void client.dispose(),
+  };
+}
+
+function clientOptions(options: SocketOptions, state: State, { expect, heard }: Watchdog): ClientOptions {
+  const { url, token, heartbeat = HEARTBEAT, webSocketImpl, onConnection } = options;
   /** Whether the last connection was closed because of its token. */
   let refused = false;
-  /** What a subscription is told of its place in the log, by the id of its operation. */
-  const bookmarks = new Map<string, (cursor: string) => void>();
-  let lastId = 0;
-  let overdue: Timer | undefined;
   /** The token for the connection that is being made, or why there is none. */
   let given = (): string => '';
-  let socket: OpenSocket | undefined;
-  /** A peer that is gone without a word answers nothing. */
-  const expect = (withinMs = heartbeat.withinMs) => {
-    ambient.clearTimeout(overdue);
-    overdue = ambient.setTimeout(() => client.terminate(), withinMs);
-  };
-  const heard = () => ambient.clearTimeout(overdue);
-  const client = createClient({
+  return {
     // The token is there before the socket: the gateway does not wait long for one. graphql-ws takes no failure here.
     async url() {
       const patienceMs = 2 * heartbeat.withinMs;
@@ -109,37 +141,40 @@ export function createSocket(options: SocketOptions): Socket {
     keepAlive: heartbeat.everyMs,
     webSocketImpl: webSocketImpl && heardOf(webSocketImpl as typeof WebSocket),
     generateID() {
-      lastId += 1;
-      return String(lastId);
+      state.lastId += 1;
+      return String(state.lastId);
     },
     on: {
       connected(opened) {
         heard();
-        socket = opened as OpenSocket;
+        state.socket = opened as OpenSocket;
         refused = false;
         onConnection?.({ state: 'open' });
       },
       ping(received, payload) {
         if (!received) return expect();
-        const { bookmarks: cursors = {} } = (payload ?? {}) as { bookmarks?: Record<string, string> };
-        for (const [id, cursor] of Object.entries(cursors)) bookmarks.get(id)?.(cursor);
+        const { bookmarks = {} } = (payload ?? {}) as { bookmarks?: Record<string, string> };
+        for (const [id, cursor] of Object.entries(bookmarks)) state.bookmarks.get(id)?.(cursor);
       },
       // What a socket still gives that was left says nothing of the one that is being connected.
-      message: () => socket !== undefined && heard(),
+      message: () => state.socket !== undefined && heard(),
       closed(event) {
         heard();
-        socket = undefined;
+        state.socket = undefined;
         const { code } = event as { code?: number };
         refused = REFUSED.includes(code);
         // An idle socket is closed by itself.
         if (code !== 1000) onConnection?.({ state: 'lost', code, cause: lostBy(event) });
       },
     },
-  });
+  };
+}
 
-  const subscribe: Source['subscribe'] = (document, variables, sink, details) => {
+const subscribing =
+  (client: Client, state: State): Source['subscribe'] =>
+  (document, variables, sink, details) => {
     // An idle socket that was closed on a dead network waits for an answer that never comes, and graphql-ws waits with it.
-    if (socket !== undefined && socket.readyState !== OPEN) client.terminate();
+    if (state.socket !== undefined && state.socket.readyState !== OPEN) client.terminate();
     const { catching, ...payload } = requestOf(document, variables, details);
     const listening: (() => unknown)[] = [
       client.on('connected', () => sink.opened(catching)),
@@ -152,7 +187,7 @@ export function createSocket(options: SocketOptions): Socket {
       stop();
       sink.ended(lostBy(cause));
     };
-    if (socket !== undefined) sink.opened(catching);
+    if (state.socket !== undefined) sink.opened(catching);
     const leave = client.subscribe(payload, {
       next(result) {
         // The type of the data is the document's.
@@ -166,9 +201,9 @@ export function createSocket(options: SocketOptions): Socket {
       complete: () => end(),
     });
     // Its operation, which is sent later, has just been given this id.
-    const id = String(lastId);
-    bookmarks.set(id, (cursor) => sink.bookmark(cursor));
-    listening.push(() => bookmarks.delete(id));
+    const id = String(state.lastId);
+    state.bookmarks.set(id, (cursor) => sink.bookmark(cursor));
+    listening.push(() => state.bookmarks.delete(id));
     return () => {
       stop();
       // graphql-ws counts a subscription as gone twice that is left while its `complete` is being read.
@@ -176,41 +211,33 @@ export function createSocket(options: SocketOptions): Socket {
     };
   };
 
-  return {
-    client,
-    subscribe,
-    query: (document, variables, signal, details) =>
-      within(
-        answerMs,
-        (late) =>
-          new Promise((resolve, reject) => {
-            const leave = subscribe(
-              document,
-              variables,
-              {
-                opened() {},
-                next: resolve,
-                bookmark() {},
-                ended(cause) {
-                  ambient.setTimeout(() => leave());
-                  reject(cause ?? new Error('The gateway gave no answer.'));
-                },
+/** A query or mutation is a subscription that is left after its first result. */
+const querying =
+  (subscribe: Source['subscribe'], answerMs: number): Source['query'] =>
+  (document, variables, signal, details) =>
+    within(
+      answerMs,
+      (late) =>
+        new Promise((resolve, reject) => {
+          const leave = subscribe(
+            document,
+            variables,
+            {
+              opened() {},
+              next: resolve,
+              bookmark() {},
+              ended(cause) {
+                ambient.setTimeout(() => leave());
+                reject(cause ?? new Error('The gateway gave no answer.'));
               },
-              details,
-            );
-            for (const given of [late, signal]) {
-              given?.addEventListener('abort', () => {
-                leave();
-                reject(given.reason);
-              });
-            }
-          }),
-      ),
-    check() {
-      if (socket === undefined) return client.terminate();
-      expect(CHECK_MS);
-      socket.send('{"type":"ping"}');
-    },
-    close: () => void client.dispose(),
-  };
-}
+            },
+            details,
+          );
+          for (const given of [late, signal]) {
+            given?.addEventListener('abort', () => {
+              leave();
+              reject(given.reason);
+            });
+          }
+        }),
+    );

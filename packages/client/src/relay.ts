@@ -57,70 +57,79 @@ export function relaySource(environment: Environment): Source {
   let check = (): void => {};
   return {
     check: () => check(),
-    async query<Data, DocumentVariables>(
-      document: TypedDocument<Data, DocumentVariables>,
-      variables: DocumentVariables,
-      signal?: AbortSignal,
-    ): Promise<Answer<Data>> {
-      const text = textOf(document);
-      const params: RequestParameters = {
-        id: null,
-        cacheID: '',
-        name: /^\s*\w+\s+(\w+)/.exec(text)?.[1] ?? '',
-        operationKind: 'query',
-        text,
-        metadata: {},
-      };
-      const asked = environment.getNetwork().execute(params, variables as Variables, { force: true });
-      return new Promise((resolve, reject) => {
-        const subscription = asked.subscribe({
-          // As above.
-          next: (answer) => resolve(answer as Answer<Data>),
-          error: reject,
-        });
-        signal?.addEventListener('abort', () => {
-          subscription.unsubscribe();
-          reject(signal.reason);
-        });
-      });
-    },
-    subscribe(document, variables, sink) {
-      let beside: readonly Problem[] | undefined;
-      const followed: Followed = {
-        checks(given) {
-          check = given;
-        },
-        opened: (catching) => sink.opened(catching),
-        bookmark: (cursor) => sink.bookmark(cursor),
-        beside(errors) {
-          beside = errors;
-        },
-      };
-      const log = resumable(textOf(document));
-      if (log?.isChanged) {
-        throw new Refused({
-          message:
-            'Relay reads what relay-compiler has compiled: select `cursor`, and give `after` a variable.',
-          extensions: { code: 'BAD_USER_INPUT' },
-        });
-      }
-      const { variables: named } = requestOf(document, variables);
-      const { dispose } = requestSubscription(environment, {
-        // A compiled document, as Relay's tag leaves it.
-        subscription: document as GraphQLTaggedNode,
-        variables: named,
-        cacheConfig: { metadata: { [FOLLOWED]: followed } },
-        onNext: (data) => sink.next({ data: data as never, errors: beside }),
-        onError(error) {
-          // Relay throws where a result has no data; the errors of the result are in `source`.
-          const { source } = error as { source?: { errors?: readonly Problem[] } };
-          if (source?.errors === undefined) return sink.ended(error);
-          sink.next({ errors: source.errors });
-          sink.ended();
-        },
-        onCompleted: () => sink.ended(),
-      });
-      return dispose;
-    },
+    query: querying(environment),
+    subscribe: subscribing(environment, (given) => {
+      check = given;
+    }),
   };
 }
+
+const querying =
+  (environment: Environment): Source['query'] =>
+  async <Data, DocumentVariables>(
+    document: TypedDocument<Data, DocumentVariables>,
+    variables: DocumentVariables,
+    signal?: AbortSignal,
+  ) => {
+    const text = textOf(document);
+    const params: RequestParameters = {
+      id: null,
+      cacheID: '',
+      name: /^\s*\w+\s+(\w+)/.exec(text)?.[1] ?? '',
+      operationKind: 'query',
+      text,
+      metadata: {},
+    };
+    const asked = environment.getNetwork().execute(params, variables as Variables, { force: true });
+    return new Promise<Answer<Data>>((resolve, reject) => {
+      const subscription = asked.subscribe({
+        // As above.
+        next: (answer) => resolve(answer as Answer<Data>),
+        error: reject,
+      });
+      signal?.addEventListener('abort', () => {
+        subscription.unsubscribe();
+        reject(signal.reason);
+      });
+    });
+  };
+
+/** @param checks given what checks the connection on which the network has subscribed */
+const subscribing =
+  (environment: Environment, checks: Followed['checks']): Source['subscribe'] =>
+  (document, variables, sink) => {
+    let beside: readonly Problem[] | undefined;
+    const followed: Followed = {
+      checks,
+      opened: (catching) => sink.opened(catching),
+      bookmark: (cursor) => sink.bookmark(cursor),
+      beside(errors) {
+        beside = errors;
+      },
+    };
+    const log = resumable(textOf(document));
+    if (log?.isChanged) {
+      throw new Refused({
+        message:
+          'Relay reads what relay-compiler has compiled: select `cursor`, and give `after` a variable.',
+        extensions: { code: 'BAD_USER_INPUT' },
+      });
+    }
+    const { variables: named } = requestOf(document, variables);
+    const { dispose } = requestSubscription(environment, {
+      // A compiled document, as Relay's tag leaves it.
+      subscription: document as GraphQLTaggedNode,
+      variables: named,
+      cacheConfig: { metadata: { [FOLLOWED]: followed } },
+      onNext: (data) => sink.next({ data: data as never, errors: beside }),
+      onError(error) {
+        // Relay throws where a result has no data; the errors of the result are in `source`.
+        const { source } = error as { source?: { errors?: readonly Problem[] } };
+        if (source?.errors === undefined) return sink.ended(error);
+        sink.next({ errors: source.errors });
+        sink.ended();
+      },
+      onCompleted: () => sink.ended(),
+    });
+    return dispose;
+  };

@@ -85,80 +85,118 @@ export interface FakeGateway {
   ) => Answer<unknown> | Promise<Answer<unknown>>;
 }
 
-export function createFakeGateway(): FakeGateway {
-  const events: Readonly<Record<string, unknown>>[] = [];
-  const open = new Set<{ readonly field: string; readonly sink: Sink<unknown> }>();
-  let isUp = true;
-  let forgotten = 0;
-  const cursor = (place: number) => `place-${place}`;
-  const head = () => cursor(forgotten + events.length);
-  /** What stands behind a cursor; the refusal where that is gone. */
-  const after = (place: unknown): readonly Readonly<Record<string, unknown>>[] | Problem => {
-    const passed = Number(/^place-(\d+)$/.exec(String(place))?.[1]) - forgotten;
-    if (passed >= 0 && passed <= events.length) return events.slice(passed);
+type Event = Readonly<Record<string, unknown>>;
+
+/** The events of a fake gateway, with cursors that count them. */
+class FakeLog {
+  readonly #events: Event[] = [];
+  #forgotten = 0;
+
+  head(): string {
+    return cursor(this.#forgotten + this.#events.length);
+  }
+
+  append(event: Event): Event & { readonly cursor: string } {
+    const whole = { ...event, cursor: cursor(this.#forgotten + this.#events.length + 1) };
+    this.#events.push(whole);
+    return whole;
+  }
+
+  forget(count: number): void {
+    this.#forgotten += this.#events.splice(0, count).length;
+  }
+
+  /** The events after a cursor; the refusal where those are gone. */
+  after(place: unknown): readonly Event[] | Problem {
+    const passed = Number(/^place-(\d+)$/.exec(String(place))?.[1]) - this.#forgotten;
+    if (passed >= 0 && passed <= this.#events.length) return this.#events.slice(passed);
     const code = passed < 0 ? 'EVENTS_GAP' : 'CURSOR_INVALID';
-    const extensions = { code, oldest: cursor(forgotten), head: head() };
+    const extensions = { code, oldest: cursor(this.#forgotten), head: this.head() };
     return { message: 'Events after this cursor are gone.', extensions };
-  };
+  }
+}
+
+const cursor = (place: number): string => `place-${place}`;
+
+interface Follower {
+  /** The field of the subscription in an answer. */
+  readonly field: string;
+  readonly sink: Sink<unknown>;
+}
+
+/** What all connections to a fake gateway share. */
+interface Shared {
+  readonly log: FakeLog;
+  readonly open: Set<Follower>;
+  isUp: boolean;
+}
+
+export function createFakeGateway(): FakeGateway {
+  const shared: Shared = { log: new FakeLog(), open: new Set(), isUp: true };
   const gateway: FakeGateway = {
     onCall: () => ({ errors: [{ message: 'Nobody answers that here.', extensions: { code: 'NOT_FOUND' } }] }),
     deliver(event) {
-      const whole = { ...event, cursor: cursor(forgotten + events.length + 1) };
-      events.push(whole);
-      for (const { field, sink } of open) sink.next({ data: { [field]: whole } });
+      const whole = shared.log.append(event);
+      for (const { field, sink } of shared.open) sink.next({ data: { [field]: whole } });
       return whole.cursor;
     },
     cut() {
-      for (const one of [...open]) {
-        open.delete(one);
+      for (const one of [...shared.open]) {
+        shared.open.delete(one);
         one.sink.ended(new Error('The connection was cut.'));
       }
     },
     down() {
-      isUp = false;
+      shared.isUp = false;
       gateway.cut();
     },
     up() {
-      isUp = true;
+      shared.isUp = true;
     },
-    forget(count) {
-      forgotten += events.splice(0, count).length;
-    },
+    forget: (count) => shared.log.forget(count),
     connect: () => ({
-      async query<Data, Variables>(document: TypedDocument<Data, Variables>, variables: Variables) {
-        if (!isUp) throw new Error('The gateway is away.');
-        const request = requestOf(document, variables);
-        const answer = (): Answer<unknown> | Promise<Answer<unknown>> => {
-          if (request.query === EVENT_CURSOR) return { data: { eventCursor: head() } };
-          if (request.query !== MISSED) return gateway.onCall(request.query, request.variables);
-          const nodes = after(request.variables['after']);
-          if ('message' in nodes) return { errors: [nodes] };
-          return { data: { events: { nodes, pageInfo: { hasNextPage: false } } } };
-        };
-        // The test answers what the document asks for.
-        return (await answer()) as Answer<Data>;
-      },
-      subscribe(document, variables, sink) {
-        const { catching, ...request } = requestOf(document, variables);
-        const log = resumable(request.query);
-        const field = /\{\s*(?:(\w+)\s*:\s*)?(\w+)/.exec(request.query);
-        // As above.
-        const one = { field: field?.[1] ?? field?.[2] ?? '', sink: sink as Sink<unknown> };
-        queueMicrotask(() => {
-          if (!isUp) return sink.ended(new Error('The gateway is away.'));
-          const missed = log === undefined ? [] : after(request.variables[log.after]);
-          sink.opened(catching);
-          if ('message' in missed) {
-            sink.next({ errors: [missed] });
-            return sink.ended();
-          }
-          for (const event of missed) one.sink.next({ data: { [one.field]: event } });
-          open.add(one);
-          sink.bookmark(head());
-        });
-        return () => void open.delete(one);
-      },
+      query: querying(shared, (query, variables) => gateway.onCall(query, variables)),
+      subscribe: subscribing(shared),
     }),
   };
   return gateway;
 }
+
+const querying =
+  (shared: Shared, onCall: FakeGateway['onCall']): Source['query'] =>
+  async <Data, Variables>(document: TypedDocument<Data, Variables>, variables: Variables) => {
+    if (!shared.isUp) throw new Error('The gateway is away.');
+    const request = requestOf(document, variables);
+    const answer = (): Answer<unknown> | Promise<Answer<unknown>> => {
+      if (request.query === EVENT_CURSOR) return { data: { eventCursor: shared.log.head() } };
+      if (request.query !== MISSED) return onCall(request.query, request.variables);
+      const nodes = shared.log.after(request.variables['after']);
+      if ('message' in nodes) return { errors: [nodes] };
+      return { data: { events: { nodes, pageInfo: { hasNextPage: false } } } };
+    };
+    // The test answers what the document asks for.
+    return (await answer()) as Answer<Data>;
+  };
+
+const subscribing =
+  (shared: Shared): Source['subscribe'] =>
+  (document, variables, sink) => {
+    const { catching, ...request } = requestOf(document, variables);
+    const log = resumable(request.query);
+    const field = /\{\s*(?:(\w+)\s*:\s*)?(\w+)/.exec(request.query);
+    // As above.
+    const one = { field: field?.[1] ?? field?.[2] ?? '', sink: sink as Sink<unknown> };
+    queueMicrotask(() => {
+      if (!shared.isUp) return sink.ended(new Error('The gateway is away.'));
+      const missed = log === undefined ? [] : shared.log.after(request.variables[log.after]);
+      sink.opened(catching);
+      if ('message' in missed) {
+        sink.next({ errors: [missed] });
+        return sink.ended();
+      }
+      for (const event of missed) one.sink.next({ data: { [one.field]: event } });
+      shared.open.add(one);
+      sink.bookmark(shared.log.head());
+    });
+    return () => void shared.open.delete(one);
+  };

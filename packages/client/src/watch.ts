@@ -14,6 +14,42 @@ export interface Watch<Update> extends AsyncIterable<Update> {
   close(): void;
 }
 
+/** Updates that wait to be read, and the end after them. */
+class Updates<Update> {
+  readonly #waiting: Update[] = [];
+  #isEnded = false;
+  #refusal: Error | undefined;
+  #wake = (): void => {};
+
+  push(update: Update): void {
+    this.#waiting.push(update);
+    this.#wake();
+  }
+
+  end(refusal?: Error): void {
+    this.#isEnded = true;
+    this.#refusal ??= refusal;
+    this.#wake();
+  }
+
+  /** Every update in its order. Throws the refusal behind the last one, where there is one. */
+  async *all(): AsyncGenerator<Update, void> {
+    for (;;) {
+      const update = this.#waiting.shift();
+      if (update !== undefined) {
+        yield update;
+      } else if (this.#isEnded) {
+        if (this.#refusal !== undefined) throw this.#refusal;
+        return;
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    }
+  }
+}
+
 /**
  * Watches `cepStatus`, `transactionStatus`, or any subscription that begins with the state of the moment and completes on a
  * final one. After a lost connection it begins again with the state of that moment: there is no cursor to keep.
@@ -27,12 +63,9 @@ export function watch<Data, Variables>(
   present: Presence = presence,
 ): Watch<FieldOf<Data>> {
   const listeners = new Set<() => void>();
-  const updates: FieldOf<Data>[] = [];
+  const updates = new Updates<FieldOf<Data>>();
   let status: 'live' | 'offline' = 'offline';
   let problem: unknown;
-  let ended = false;
-  let refusal: Error | undefined;
-  let wake = (): void => {};
   const change = (next: typeof status, why?: unknown) => {
     status = next;
     problem = why;
@@ -42,22 +75,16 @@ export function watch<Data, Variables>(
     opened: () => change('live'),
     next(data, errors) {
       updates.push(fieldOf(data));
-      wake();
       change('live', errors?.[0] && new Refused(errors[0]));
     },
     lost: (cause) => change('offline', cause),
-    ended(cause) {
-      ended = true;
-      refusal = cause;
-      wake();
-    },
+    ended: (refusal) => updates.end(refusal),
   });
   const absent = present(connection);
   const close = () => {
-    ended = true;
     absent();
     connection.close();
-    wake();
+    updates.end();
   };
   return {
     get status() {
@@ -75,19 +102,7 @@ export function watch<Data, Variables>(
     close,
     async *[Symbol.asyncIterator]() {
       try {
-        for (;;) {
-          const update = updates.shift();
-          if (update !== undefined) {
-            yield update;
-          } else if (ended) {
-            if (refusal !== undefined) throw refusal;
-            return;
-          } else {
-            await new Promise<void>((resolve) => {
-              wake = resolve;
-            });
-          }
-        }
+        yield* updates.all();
       } finally {
         close();
       }
