@@ -38,10 +38,6 @@ const TO_BE_SPLIT: readonly string[] = [
   'src/graphql/plugins/query-deduplication.ts createQueryDeduplication',
   'src/ingress/ingress.ts createIngress',
   'src/resolvers/receipt-owner.ts createReceiptOwner',
-  'src/schema/account.ts fields',
-  'src/schema/event.ts fields',
-  'src/schema/payment-record.ts fields',
-  'src/schema/transaction.ts fields',
   'src/transport/http-fast-path.ts createJsonPost',
   'src/transport/websocket.ts serveWebSockets',
 ];

@@ -27,12 +27,6 @@ AccountType.implement({
       description: 'UUID that it was created with as `account_id`. What it names is not documented.',
     }),
     bankId: t.id({ description: 'UUID of its bank.', resolve: optional('bankId') }),
-    bank: t.field({
-      type: BankType,
-      description: 'Its bank; null when it names none, or the catalog does not list it.',
-      extensions: reads('banks'),
-      resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
-    }),
     ownerId: t.exposeID('ownerId', {
       nullable: false,
       description: 'UUID of the client or customer that owns it.',
@@ -41,20 +35,9 @@ AccountType.implement({
       description: 'Kind of owner as the service writes it, such as `CLIENT` or `CUSTOMER`.',
       resolve: optional('ownerType'),
     }),
-    owner: t.field({
-      type: OwnerType,
-      description: 'The client or customer that owns it; null when it cannot be found.',
-      extensions: reads('customers'),
-      resolve: intoGraph((parent, _args, context) => ownerOf(parent, context)),
-    }),
     instrumentId: t.id({
       description: 'Id of the instrument tied to the account.',
       resolve: optional('instrumentId'),
-    }),
-    instrument: t.field({
-      type: InstrumentType,
-      description: 'The instrument tied to the account, by which money is moved from and to it.',
-      resolve: intoGraph((parent, _args, context) => instrumentOf(parent, context)),
     }),
     clientBankAdapterId: t.exposeID('clientBankAdapterId', {
       nullable: false,
@@ -90,20 +73,41 @@ AccountType.implement({
       description: 'When each thing happened.',
       resolve: auditOf,
     }),
-    client: t.field({
-      type: ClientType,
-      description: 'The client whose account it is.',
-      resolve: (_account, _args, context) => client(context),
-    }),
-    moneyIn: t.field({
-      type: EventConnectionType,
-      description:
-        "Credits to the account's CLABE, newest first: one look-up in the event log. It reaches as far back as the log does, which holds a number of events and forgets older ones: `reachesBackTo` says since when. Null when the log cannot be read.",
-      args: eventWindow('newest first'),
-      resolve: intoLog((parent, args, context) => creditsTo(parent.clabeNumber, args, context)),
-    }),
   }),
 });
+
+/** What the account leads to. */
+builder.objectFields(AccountType, (t) => ({
+  bank: t.field({
+    type: BankType,
+    description: 'Its bank; null when it names none, or the catalog does not list it.',
+    extensions: reads('banks'),
+    resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
+  }),
+  owner: t.field({
+    type: OwnerType,
+    description: 'The client or customer that owns it; null when it cannot be found.',
+    extensions: reads('customers'),
+    resolve: intoGraph((parent, _args, context) => ownerOf(parent, context)),
+  }),
+  instrument: t.field({
+    type: InstrumentType,
+    description: 'The instrument tied to the account, by which money is moved from and to it.',
+    resolve: intoGraph((parent, _args, context) => instrumentOf(parent, context)),
+  }),
+  client: t.field({
+    type: ClientType,
+    description: 'The client whose account it is.',
+    resolve: (_account, _args, context) => client(context),
+  }),
+  moneyIn: t.field({
+    type: EventConnectionType,
+    description:
+      "Credits to the account's CLABE, newest first: one look-up in the event log. It reaches as far back as the log does, which holds a number of events and forgets older ones: `reachesBackTo` says since when. Null when the log cannot be read.",
+    args: eventWindow('newest first'),
+    resolve: intoLog((parent, args, context) => creditsTo(parent.clabeNumber, args, context)),
+  }),
+}));
 
 export const AccountConnectionType = connectionType('Account', 'accounts', AccountType);
 

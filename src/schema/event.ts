@@ -140,12 +140,6 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
       resolve: when('registeredAt'),
     }),
     ownerId: t.exposeID('ownerId', { description: 'UUID of the owner of the instrument that received it.' }),
-    owner: t.field({
-      type: OwnerType,
-      description: 'The owner of the instrument that received it; null when it cannot be found.',
-      extensions: reads('customers'),
-      resolve: intoGraph((event, _args, context) => ownerOf(event, context)),
-    }),
     decision: t.expose('decision', {
       type: MoneyInDecisionType,
       nullable: false,
@@ -154,27 +148,37 @@ export const MoneyInEventType = builder.objectRef<MoneyInEvent>('MoneyInEvent').
     refundReason: t.exposeString('refundReason', {
       description: 'Why the credit was rejected; null when it was not, or no reason was given.',
     }),
-    transaction: t.field({
-      type: TransactionType,
-      description: 'Read afresh from the upstream. Null when it cannot be read, or not yet.',
-      resolve: intoGraph((event, _args, context) => moneyInTransaction(event, context)),
-    }),
-    account: t.field({
-      type: AccountType,
-      description:
-        'The account that received it, by its CLABE, as it is now: of those that the service lists for the client. Null where it lists none with it, or no longer.',
-      extensions: reads('accounts'),
-      resolve: intoGraph((event, _args, context) => moneyInAccount(event, context)),
-    }),
-    payerBank: t.field({
-      type: BankType,
-      description:
-        "The payer's bank, by the code of its institution. Null where the catalog has none with it: that of an internal credit is a code of the service's own.",
-      extensions: reads('banks'),
-      resolve: intoGraph((event, _args, context) => payerBank(event, context)),
-    }),
   }),
 });
+
+/** What the credit leads to. */
+builder.objectFields(MoneyInEventType, (t) => ({
+  owner: t.field({
+    type: OwnerType,
+    description: 'The owner of the instrument that received it; null when it cannot be found.',
+    extensions: reads('customers'),
+    resolve: intoGraph((event, _args, context) => ownerOf(event, context)),
+  }),
+  transaction: t.field({
+    type: TransactionType,
+    description: 'Read afresh from the upstream. Null when it cannot be read, or not yet.',
+    resolve: intoGraph((event, _args, context) => moneyInTransaction(event, context)),
+  }),
+  account: t.field({
+    type: AccountType,
+    description:
+      'The account that received it, by its CLABE, as it is now: of those that the service lists for the client. Null where it lists none with it, or no longer.',
+    extensions: reads('accounts'),
+    resolve: intoGraph((event, _args, context) => moneyInAccount(event, context)),
+  }),
+  payerBank: t.field({
+    type: BankType,
+    description:
+      "The payer's bank, by the code of its institution. Null where the catalog has none with it: that of an internal credit is a code of the service's own.",
+    extensions: reads('banks'),
+    resolve: intoGraph((event, _args, context) => payerBank(event, context)),
+  }),
+}));
 
 builder.objectRef<CepEvent>('CepEvent').implement({
   description: 'The receipt of a penny validation has changed, or the service still waits for it.',

@@ -56,43 +56,12 @@ PaymentType.implement({
       nullable: true,
       description: 'UUID of the instrument that was to be paid. Null for a refund.',
     }),
-    requestedAt: t.expose('requestedAt', {
-      type: 'DateTime',
-      nullable: false,
-      description: 'When it was asked for.',
-    }),
-    sentAt: t.expose('sentAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When it was first sent to the service. Null before that.',
-    }),
-    settledAt: t.expose('settledAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When it was known to be done or refused. Null before that.',
-    }),
-    attempts: t.exposeInt('attempts', { nullable: false, description: 'How often it was sent.' }),
-    requestedBy: t.exposeString('requestedBy', {
-      nullable: false,
-      description:
-        "Who asked: the subject of the caller's token in service mode. In passthrough, and where a token names nobody or a very long name, a digest.",
-    }),
     code: t.exposeString('code', {
       nullable: true,
       description:
         'Why it was refused (`UserErrorCode`), or why it is unknown (`OutcomeUnknownReason`). Null otherwise.',
     }),
     message: t.exposeString('message', { nullable: true, description: 'The same for people.' }),
-    safeToRetry: t.exposeBoolean('safeToRetry', {
-      nullable: false,
-      description:
-        'True where it is not settled, and sending the same input with the same key again cannot do it twice.',
-    }),
-    retryUntil: t.expose('retryUntil', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'Until when that holds; null when `safeToRetry` is false.',
-    }),
     transactionId: t.exposeID('transactionId', {
       nullable: true,
       description: 'UUID of the transaction that it became. Null until it is done.',
@@ -104,6 +73,41 @@ PaymentType.implement({
     }),
   }),
 });
+
+/** How it was sent, and whether it may be sent again. */
+builder.objectFields(PaymentType, (t) => ({
+  requestedAt: t.expose('requestedAt', {
+    type: 'DateTime',
+    nullable: false,
+    description: 'When it was asked for.',
+  }),
+  sentAt: t.expose('sentAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it was first sent to the service. Null before that.',
+  }),
+  settledAt: t.expose('settledAt', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it was known to be done or refused. Null before that.',
+  }),
+  attempts: t.exposeInt('attempts', { nullable: false, description: 'How often it was sent.' }),
+  requestedBy: t.exposeString('requestedBy', {
+    nullable: false,
+    description:
+      "Who asked: the subject of the caller's token in service mode. In passthrough, and where a token names nobody or a very long name, a digest.",
+  }),
+  safeToRetry: t.exposeBoolean('safeToRetry', {
+    nullable: false,
+    description:
+      'True where it is not settled, and sending the same input with the same key again cannot do it twice.',
+  }),
+  retryUntil: t.expose('retryUntil', {
+    type: 'DateTime',
+    nullable: true,
+    description: 'Until when that holds; null when `safeToRetry` is false.',
+  }),
+}));
 
 const EdgeType = builder.objectRef<PaymentsPage['edges'][number]>('PaymentEdge').implement({
   description: 'One of the payments, and its place in the list.',

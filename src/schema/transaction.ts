@@ -88,49 +88,9 @@ TransactionType.implement({
     }),
     description: t.string({ description: 'What the payment is for.', resolve: optional('description') }),
     bankId: t.id({ description: 'UUID of the bank concerned.', resolve: optional('bankId') }),
-    bank: t.field({
-      type: BankType,
-      description: 'The bank concerned; null when it names none, or the catalog does not list it.',
-      extensions: reads('banks'),
-      resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
-    }),
-    client: t.field({
-      type: ClientType,
-      nullable: false,
-      description: 'The client whose transaction it is.',
-      resolve: (_transaction, _args, context) => client(context),
-    }),
-    source: t.field({
-      type: TransactionInstrumentType,
-      description:
-        'Where the money came from. Present when the transaction is read; null on what a mutation returns, unless the service sends it.',
-      resolve: ({ sourceInstrument }) => partOf(sourceInstrument, 'sourceInstrument'),
-    }),
-    destination: t.field({
-      type: TransactionInstrumentType,
-      description:
-        'Where the money went. Present when the transaction is read; null on what a mutation returns, unless the service sends it.',
-      resolve: ({ destinationInstrument }) => partOf(destinationInstrument, 'destinationInstrument'),
-    }),
     originalTransactionId: t.id({
       description: 'On a refund, the UUID of the credit that it returns. Null elsewhere.',
       resolve: optional('originalTransactionId'),
-    }),
-    originalTransaction: t.field({
-      type: TransactionType,
-      description: 'On a refund, the credit that it returns. Null elsewhere.',
-      resolve: intoGraph((parent, _args, context) => transactionOf(parent.originalTransactionId, context)),
-    }),
-    payment: t.field({
-      type: PaymentType,
-      description:
-        'The intent to pay that it came from. Null where it was not paid through this graph, and once that is kept no longer.',
-      resolve: intoPayments(({ id }, _args, context) => paymentByTransaction(id, context)),
-    }),
-    cep: t.field({
-      type: CepType,
-      description: 'The receipt. Only penny validations have one.',
-      resolve: receiptOf,
     }),
     jsonReference: t.string({
       description: 'Passed through: the upstream does not document its structure.',
@@ -142,15 +102,59 @@ TransactionType.implement({
       description: 'When each thing happened.',
       resolve: auditOf,
     }),
-    events: t.field({
-      type: EventConnectionType,
-      description:
-        'Events that name the transaction, oldest first: a credit by its id, a receipt by its id or that of its validation. One look-up in the event log, or two for a penny validation. It reaches as far back as the log does, which holds a number of events and forgets older ones: `reachesBackTo` says since when. Null when the log cannot be read.',
-      args: eventWindow('oldest first'),
-      resolve: intoLog((parent, args, context) => eventPage({ ...args, transactionId: parent.id }, context)),
-    }),
   }),
 });
+
+/** What the transaction leads to. */
+builder.objectFields(TransactionType, (t) => ({
+  bank: t.field({
+    type: BankType,
+    description: 'The bank concerned; null when it names none, or the catalog does not list it.',
+    extensions: reads('banks'),
+    resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
+  }),
+  client: t.field({
+    type: ClientType,
+    nullable: false,
+    description: 'The client whose transaction it is.',
+    resolve: (_transaction, _args, context) => client(context),
+  }),
+  source: t.field({
+    type: TransactionInstrumentType,
+    description:
+      'Where the money came from. Present when the transaction is read; null on what a mutation returns, unless the service sends it.',
+    resolve: ({ sourceInstrument }) => partOf(sourceInstrument, 'sourceInstrument'),
+  }),
+  destination: t.field({
+    type: TransactionInstrumentType,
+    description:
+      'Where the money went. Present when the transaction is read; null on what a mutation returns, unless the service sends it.',
+    resolve: ({ destinationInstrument }) => partOf(destinationInstrument, 'destinationInstrument'),
+  }),
+  originalTransaction: t.field({
+    type: TransactionType,
+    description: 'On a refund, the credit that it returns. Null elsewhere.',
+    resolve: intoGraph((parent, _args, context) => transactionOf(parent.originalTransactionId, context)),
+  }),
+  payment: t.field({
+    type: PaymentType,
+    description:
+      'The intent to pay that it came from. Null where it was not paid through this graph, and once that is kept no longer.',
+    resolve: intoPayments(({ id }, _args, context) => paymentByTransaction(id, context)),
+  }),
+  cep: t.field({
+    type: CepType,
+    description: 'The receipt. Only penny validations have one.',
+    resolve: receiptOf,
+  }),
+  events: t.field({
+    type: EventConnectionType,
+    description:
+      'Events that name the transaction, oldest first: a credit by its id, a receipt by its id or that of its validation. One look-up in the event log, or two for a penny validation. It reaches as far back as the log does, which holds a number of events and forgets older ones: `reachesBackTo` says since when. Null when the log cannot be read.',
+    args: eventWindow('oldest first'),
+    resolve: intoLog((parent, args, context) => eventPage({ ...args, transactionId: parent.id }, context)),
+  }),
+}));
 
 const TransactionMatchInput = builder.inputType('TransactionMatch', {
   description: "Narrows the look-up, as the upstream's own query parameters do.",
