@@ -20,14 +20,16 @@ const outage = z.strictObject({ down: z.boolean() });
 
 /** The control of the sandbox, for people and tests: no credentials, no faults (docs/sandbox.md). */
 export function controlRoutes(app: App, { deliveries }: World, control: Control): void {
-  const { faults, counts } = control;
   app.use('/sandbox/*', operation('Sandbox', 'Control'));
+  moneyRoutes(app, control);
+  faultRoutes(app, control, deliveries);
+  clockRoutes(app, control);
+  deliveryRoutes(app, control);
+  lookRoutes(app, control);
+}
 
-  app.get('/sandbox', async (c) => {
-    const [demo, ...otherClients] = await control.clients();
-    return c.json({ ...demo, otherClients, clock: control.time() });
-  });
-
+/** Makes money move as other banks would. */
+function moneyRoutes(app: App, control: Control): void {
   app.post('/sandbox/spei-credits', async (c) =>
     c.json(await control.credit(await readBody(c, creditOrder)), 201),
   );
@@ -39,7 +41,10 @@ export function controlRoutes(app: App, { deliveries }: World, control: Control)
   app.post('/sandbox/receipts', async (c) =>
     c.json(await control.receipt(await readBody(c, receiptOrder)), 201),
   );
+}
 
+/** What goes wrong, and which messages are lost. */
+function faultRoutes(app: App, { faults }: Control, deliveries: World['deliveries']): void {
   app.get('/sandbox/faults', (c) => c.json({ faults: faults.all() }));
   app.post('/sandbox/faults', async (c) => {
     const rule = await readBody(c, faultRule);
@@ -64,7 +69,9 @@ export function controlRoutes(app: App, { deliveries }: World, control: Control)
     deliveries.loseNothing();
     return c.json({ lost: [] });
   });
+}
 
+function clockRoutes(app: App, control: Control): void {
   app.get('/sandbox/clock', (c) => c.json(control.time()));
   app.post('/sandbox/clock', async (c) => {
     const { advanceSeconds } = await readBody(c, step);
@@ -75,16 +82,15 @@ export function controlRoutes(app: App, { deliveries }: World, control: Control)
     control.setSpeed(speed);
     return c.json(control.time());
   });
+}
 
-  app.get('/sandbox/overview', (c) => c.json(control.overview()));
-  app.get('/sandbox/transactions/:id', (c) => c.json(control.transaction(pathId(c, 'id'))));
+/** The webhooks that were sent, and sending them again. */
+function deliveryRoutes(app: App, control: Control): void {
   app.patch('/sandbox/webhooks', async (c) => {
     const { down } = await readBody(c, outage);
     control.setWebhooksDown(down);
     return c.json({ down });
   });
-
-  app.get('/sandbox/ledger', (c) => c.json(control.ledger()));
 
   app.get('/sandbox/deliveries', (c) => c.json({ deliveries: control.deliveries() }));
   app.post('/sandbox/deliveries/:id/resend', async (c) => c.json(await control.resend(pathId(c, 'id'))));
@@ -93,10 +99,23 @@ export function controlRoutes(app: App, { deliveries }: World, control: Control)
     const { url } = await readBody(c, handler);
     return c.json(await control.sendTo(url, pathId(c, 'id')));
   });
+}
+
+/** What there is to be seen. */
+function lookRoutes(app: App, control: Control): void {
+  app.get('/sandbox', async (c) => {
+    const [demo, ...otherClients] = await control.clients();
+    return c.json({ ...demo, otherClients, clock: control.time() });
+  });
+
+  app.get('/sandbox/overview', (c) => c.json(control.overview()));
+  app.get('/sandbox/transactions/:id', (c) => c.json(control.transaction(pathId(c, 'id'))));
+
+  app.get('/sandbox/ledger', (c) => c.json(control.ledger()));
 
   app.get('/sandbox/requests', (c) => c.json(control.requests()));
   app.delete('/sandbox/requests', (c) => {
-    counts.clear();
+    control.counts.clear();
     return c.json({ total: 0, counts: {} });
   });
 }

@@ -52,18 +52,23 @@ export function reference(demo: ClientView, webhookId: string): ReferenceEntry[]
 }
 
 function serviceEntries(demo: ClientView): Record<Endpoint, Entry> {
-  return { ...readsAndAccounts(demo), ...payments(demo), ...webhooks(demo) };
+  return {
+    ...credentials(demo),
+    ...accounts(demo),
+    ...instruments(demo),
+    ...payments(demo),
+    ...webhooks(demo),
+  };
 }
 
 type OfPath<Text extends string> = Extract<Endpoint, `${string} ${Text}`>;
 type Payments = OfPath<`${string}/transactions/${string}`>;
 type Webhooks = OfPath<`${string}/webhooks${string}`>;
+type Instruments = OfPath<`${string}/instruments${string}`>;
+type Credentials = OfPath<`${string}/credential${string}`>;
+type Accounts = Exclude<Endpoint, Payments | Webhooks | Instruments | Credentials>;
 
-function readsAndAccounts(demo: ClientView): Record<Exclude<Endpoint, Payments | Webhooks>, Entry> {
-  const { clientId: client_id, clientBankAdapterId: client_bank_adapter_id } = demo;
-  const bank_id = demo.bankIds[0] ?? '';
-  const customer = demo.customerIds[0] ?? '';
-  const account = { client_id, client_bank_adapter_id, bank_id };
+function credentials(demo: ClientView): Record<Credentials, Entry> {
   return {
     'GET /v1/clients/{clientId}/credentials': {
       number: 1,
@@ -76,8 +81,15 @@ function readsAndAccounts(demo: ClientView): Record<Exclude<Endpoint, Payments |
       en: 'Issues an access token for a client and its secret.',
       es: 'Emite un token de acceso para un cliente y su secreto.',
       auth: 'key',
-      body: { client_id, client_secret: demo.clientSecret },
+      body: { client_id: demo.clientId, client_secret: demo.clientSecret },
     },
+  };
+}
+
+function accounts(demo: ClientView): Record<Accounts, Entry> {
+  const { clientId: client_id, clientBankAdapterId: client_bank_adapter_id } = demo;
+  const account = { client_id, client_bank_adapter_id, bank_id: demo.bankIds[0] ?? '' };
+  return {
     'GET /v1/banks': {
       number: 3,
       en: 'Lists the SPEI participants.',
@@ -98,13 +110,19 @@ function readsAndAccounts(demo: ClientView): Record<Exclude<Endpoint, Payments |
       number: 6,
       en: 'Opens an account of a customer.',
       es: 'Abre una cuenta de un cliente final.',
-      body: { ...account, owner_id: customer },
+      body: { ...account, owner_id: demo.customerIds[0] ?? '' },
     },
     'GET /v1/clients/{clientId}/customers': {
       number: 7,
       en: 'Lists the customers.',
       es: 'Lista los clientes finales.',
     },
+  };
+}
+
+function instruments({ clientId, bankIds }: ClientView): Record<Instruments, Entry> {
+  const bank_id = bankIds[0] ?? '';
+  return {
     'GET /v1/clients/{clientId}/instruments': {
       number: 8,
       en: 'Lists the instruments: accounts and cards that pay or are paid.',
@@ -122,7 +140,7 @@ function readsAndAccounts(demo: ClientView): Record<Exclude<Endpoint, Payments |
       es: 'Registra un beneficiario por CLABE o tarjeta de débito.',
       body: {
         source_bank_id: bank_id,
-        client_id,
+        client_id: clientId,
         type: 'RECEIVER',
         rfc: 'ND',
         alias: 'Proveedor nuevo',

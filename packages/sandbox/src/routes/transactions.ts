@@ -41,6 +41,12 @@ const refund = z.union([
 
 /** Endpoints 11 to 15. */
 export function transactionRoutes(app: App, world: World): void {
+  paymentRoutes(app, world);
+  oneTransactionRoutes(app, world);
+}
+
+/** Endpoints 11 to 13: what makes a transaction. */
+function paymentRoutes(app: App, world: World): void {
   app.post('/v1/transactions/money_out', operation('Transactions', 'MoneyOut'), async (c) => {
     const transaction = startMoneyOut(world, c.get('clientId'), await readBody(c, transfer));
     c.set('performed', transaction);
@@ -75,7 +81,10 @@ export function transactionRoutes(app: App, world: World): void {
       viewNewTransaction(world, transaction),
     );
   });
+}
 
+/** Endpoints 14 and 15: of a transaction that there is. */
+function oneTransactionRoutes(app: App, world: World): void {
   app.post(
     '/v1/clients/:clientId/transactions/:transactionId/refund',
     operation('Transactions', 'RefundTransaction'),

@@ -33,8 +33,13 @@ const change = z.object({
 
 /** Endpoints 16 to 19. */
 export function webhookRoutes(app: App, world: World): void {
-  const { state, choices, clock } = world;
-  const one = '/v1/clients/:clientId/webhooks/:id';
+  listRoutes(app, world);
+  oneWebhookRoutes(app, world);
+}
+
+/** Endpoints 16, 17 and 19: the list, and what is added to it. */
+function listRoutes(app: App, world: World): void {
+  const { state, choices } = world;
 
   app.get('/v1/clients/:clientId/webhooks', operation('Webhooks', 'ListWebhooks'), (c) => {
     const webhooks = state.webhooks
@@ -51,22 +56,28 @@ export function webhookRoutes(app: App, world: World): void {
   });
 
   app.post('/v1/clients/:clientId/webhooks', operation('Webhooks', 'CreateWebhook'), async (c) =>
-    create(c, await readBody(c, creation)),
+    create(world, c, await readBody(c, creation)),
   );
 
   app.post('/v1/webhooks', operation('Webhooks', 'CreateLegacyWebhook'), async (c) =>
-    create(c, await readBody(c, legacyCreation)),
+    create(world, c, await readBody(c, legacyCreation)),
   );
+}
+
+/** Endpoint 18: of a webhook that there is. */
+function oneWebhookRoutes(app: App, world: World): void {
+  const { choices, clock } = world;
+  const one = '/v1/clients/:clientId/webhooks/:id';
 
   app.get(one, operation('Webhooks', 'GetWebhook'), (c) => {
-    const view = viewWebhook(world, find(c));
+    const view = viewWebhook(world, find(world, c));
     return answer(c, world, choices.webhookAnswers === 'wrapped' ? { data: view } : view);
   });
 
   app.patch(one, operation('Webhooks', 'UpdateWebhook'), async (c) => {
     const body = await readBody(c, change);
-    if (body.url !== undefined) checkHost(body.url);
-    const webhook = find(c);
+    if (body.url !== undefined) checkHost(world, body.url);
+    const webhook = find(world, c);
     webhook.url = body.url ?? webhook.url;
     webhook.token = body.token ?? webhook.token;
     webhook.status = body.webhook_status ?? webhook.status;
@@ -82,7 +93,7 @@ export function webhookRoutes(app: App, world: World): void {
   });
 
   app.delete(one, operation('Webhooks', 'DeleteWebhook'), (c) => {
-    const webhook = find(c);
+    const webhook = find(world, c);
     webhook.deletedAt = clock.now();
     webhook.updatedAt = webhook.deletedAt;
     webhook.deletedBy = webhook.clientId;
@@ -91,45 +102,45 @@ export function webhookRoutes(app: App, world: World): void {
       ? answer(c, world, { message: 'Webhook deleted' })
       : c.body(null, 204);
   });
+}
 
-  function create(c: Ctx, body: z.infer<typeof creation>): Response {
-    const clientId = c.get('clientId');
-    checkOwnClient(world, clientId, body.client_id);
-    checkHost(body.url);
-    const now = clock.now();
-    const webhook: Webhook = {
-      id: world.ids.uuid('webhook'),
-      clientId,
-      url: body.url,
-      token: body.token,
-      type: body.webhook_type,
-      authType: body.auth_type ?? 'AUTH',
-      status: 'ACTIVE',
-      createdAt: now,
-      updatedAt: now,
-    };
-    state.webhooks.set(webhook.id, webhook);
-    return answer<RestAnswers['POST /v1/clients/{clientId}/webhooks']>(
-      c,
-      world,
-      viewWebhook(world, webhook),
-      choices.webhookCreated,
-    );
-  }
+function create(world: World, c: Ctx, body: z.infer<typeof creation>): Response {
+  const clientId = c.get('clientId');
+  checkOwnClient(world, clientId, body.client_id);
+  checkHost(world, body.url);
+  const now = world.clock.now();
+  const webhook: Webhook = {
+    id: world.ids.uuid('webhook'),
+    clientId,
+    url: body.url,
+    token: body.token,
+    type: body.webhook_type,
+    authType: body.auth_type ?? 'AUTH',
+    status: 'ACTIVE',
+    createdAt: now,
+    updatedAt: now,
+  };
+  world.state.webhooks.set(webhook.id, webhook);
+  return answer<RestAnswers['POST /v1/clients/{clientId}/webhooks']>(
+    c,
+    world,
+    viewWebhook(world, webhook),
+    world.choices.webhookCreated,
+  );
+}
 
-  /** The sandbox calls what is registered here, and shows what it is answered: not for anybody's sake. */
-  function checkHost(address: string): void {
-    const { hostname } = new URL(address);
-    if (!isWebhookHost(hostname, world.webhookHosts)) {
-      throw dataError(`body.url: ${refusedHost(hostname).message}`);
-    }
+/** The sandbox calls what is registered here, and shows what it is answered: not for anybody's sake. */
+function checkHost(world: World, address: string): void {
+  const { hostname } = new URL(address);
+  if (!isWebhookHost(hostname, world.webhookHosts)) {
+    throw dataError(`body.url: ${refusedHost(hostname).message}`);
   }
+}
 
-  function find(c: Ctx): Webhook {
-    const webhook = state.webhooks.get(pathId(c, 'id'));
-    if (webhook?.clientId !== c.get('clientId') || webhook.deletedAt !== undefined) {
-      throw notFound('webhook_not_found');
-    }
-    return webhook;
+function find({ state }: World, c: Ctx): Webhook {
+  const webhook = state.webhooks.get(pathId(c, 'id'));
+  if (webhook?.clientId !== c.get('clientId') || webhook.deletedAt !== undefined) {
+    throw notFound('webhook_not_found');
   }
+  return webhook;
 }
