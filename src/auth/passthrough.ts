@@ -55,32 +55,6 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
   /** Clients of callers that were accepted. */
   const clients = new LRUCache<string, true>({ max: MAX_REMEMBERED });
 
-  async function probe(
-    { candidates, expiresAt }: TokenClaims,
-    token: string,
-    restFor: RestFor,
-    party: Party,
-  ): Promise<Caller> {
-    const answers = await Promise.all(
-      candidates.map(async (candidate) =>
-        (await accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true)))
-          ? candidate
-          : undefined,
-      ),
-    );
-    const accepted = answers.filter((answer) => answer !== undefined);
-    const [clientId] = accepted;
-    if (clientId === undefined)
-      throw new UnauthenticatedError('The service does not accept this access token.');
-    if (accepted.length > 1) {
-      throw new UnauthenticatedError(
-        'The access token names more than one client that the service accepts it for.',
-      );
-    }
-    const nobody = { customerId: undefined, subject: undefined, keyOwner: undefined };
-    return { clientId, ...nobody, scopes: SCOPES, expiresAt };
-  }
-
   async function ask(
     token: string,
     restFor: RestFor,
@@ -134,6 +108,31 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
       });
     },
   };
+}
+
+/** Finds out for which client the service accepts a token. @throws {UnauthenticatedError} for none, or for several */
+async function probe(
+  { candidates, expiresAt }: TokenClaims,
+  token: string,
+  restFor: RestFor,
+  party: Party,
+): Promise<Caller> {
+  const answers = await Promise.all(
+    candidates.map(async (candidate) =>
+      (await accepts(restFor(candidate, credentialOf(token)).sharedBy(party, true))) ? candidate : undefined,
+    ),
+  );
+  const accepted = answers.filter((answer) => answer !== undefined);
+  const [clientId] = accepted;
+  if (clientId === undefined)
+    throw new UnauthenticatedError('The service does not accept this access token.');
+  if (accepted.length > 1) {
+    throw new UnauthenticatedError(
+      'The access token names more than one client that the service accepts it for.',
+    );
+  }
+  const nobody = { customerId: undefined, subject: undefined, keyOwner: undefined };
+  return { clientId, ...nobody, scopes: SCOPES, expiresAt };
 }
 
 const tooManyTokens = (): UpstreamError =>

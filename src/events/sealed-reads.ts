@@ -30,42 +30,19 @@ export function sealedReads(
   log: EventReads & Pick<EventLog, 'sealKey' | 'bounds'>,
   customerId: string,
 ): EventReads {
-  // Asked for each time: a log that has begun a new life has a new key, in all processes at once.
-  const holderFor = async (clientId: string): Promise<SealHolder> => ({
-    key: await log.sealKey(clientId),
-    clientId,
-    customerId,
-  });
-  const sealedEvent = (holder: SealHolder, event: StoredEvent): StoredEvent => ({
-    ...event,
-    cursor: sealCursor(holder, event.cursor, 'stable'),
-  });
-  const sealedError = async <E>(clientId: string, error: E): Promise<E | EventsGapError> => {
-    return error instanceof EventsGapError
-      ? new EventsGapError(sealedBounds(await holderFor(clientId), error))
-      : error;
-  };
-  const opened = async (holder: SealHolder, cursor: string): Promise<string> => {
-    try {
-      return openCursor(holder, cursor);
-    } catch {
-      // Where the log cannot be asked, the cursor is no better for it.
-      const bounds = await log.bounds(holder.clientId).catch(() => undefined);
-      throw new CursorInvalidError(bounds && sealedBounds(holder, bounds));
-    }
-  };
+  const sealing = new Sealing(log, customerId);
   const read = async (
     clientId: string,
     cursor: string | null,
     page: (cursor: string | null) => Promise<EventPage>,
   ): Promise<EventPage> => {
-    const holder = await holderFor(clientId);
-    const plain = cursor === null ? null : await opened(holder, cursor);
+    const holder = await sealing.holderFor(clientId);
+    const plain = cursor === null ? null : await sealing.open(holder, cursor);
     try {
       const { events, hasMore } = await page(plain);
       return { events: events.map((event) => sealedEvent(holder, event)), hasMore };
     } catch (error) {
-      throw await sealedError(clientId, error);
+      throw await sealing.error(clientId, error);
     }
   };
 
@@ -76,47 +53,32 @@ export function sealedReads(
       read(clientId, cursor, (plain) => log.readBefore(clientId, plain, ...how)),
     wholeSince: (clientId) => log.wholeSince(clientId),
     async head(clientId) {
-      return sealCursor(await holderFor(clientId), await log.head(clientId), 'fresh');
+      return sealCursor(await sealing.holderFor(clientId), await log.head(clientId), 'fresh');
     },
-    async scan(clientId) {
-      const holder = await holderFor(clientId);
-      const sealing = async (page: Promise<EventPage>): Promise<EventPage> => {
-        try {
-          return await page;
-        } catch (error) {
-          throw await sealedError(clientId, error);
-        }
-      };
-      return {
-        readAfter: (...how) => sealing(log.readAfter(...how)),
-        readBefore: (...how) => sealing(log.readBefore(...how)),
-        open: (cursor) => openCursor(holder, cursor),
-        seal: (cursor) => sealCursor(holder, cursor, 'stable'),
-      };
-    },
+    scan: (clientId) => beginScan(log, sealing, clientId),
     async follow(clientId, options = {}) {
-      const holder = await holderFor(clientId);
-      const after = options.after === undefined ? undefined : await opened(holder, options.after);
+      const holder = await sealing.holderFor(clientId);
+      const after = options.after === undefined ? undefined : await sealing.open(holder, options.after);
       try {
         const source = await log.follow(clientId, { ...options, after });
         return new SealedStream(
           source,
           holder,
           (event) => sealedEvent(holder, event),
-          (error: unknown) => sealedError(clientId, error),
+          (error: unknown) => sealing.error(clientId, error),
         );
       } catch (error) {
-        throw await sealedError(clientId, error);
+        throw await sealing.error(clientId, error);
       }
     },
     async watch(clientId, topics, watcher) {
-      const holder = await holderFor(clientId);
+      const holder = await sealing.holderFor(clientId);
       const seal = (event: StoredEvent): StoredEvent => sealedEvent(holder, event);
       const end = (error: Error): void => watcher.end(error);
       const watch = await log.watch(clientId, topics, {
         event: (event) => watcher.event(seal(event)),
         // A cursor that cannot be sealed now is not told: why it cannot be is.
-        end: (error) => void sealedError(clientId, error).then(end, end),
+        end: (error) => void sealing.error(clientId, error).then(end, end),
       });
       return {
         add: (more) => watch.add(more)?.map(seal),
@@ -125,6 +87,66 @@ export function sealedReads(
     },
   };
 }
+
+/** Seals and opens the cursors of one customer. */
+class Sealing {
+  readonly #log: Pick<EventLog, 'sealKey' | 'bounds'>;
+  readonly #customerId: string;
+
+  constructor(log: Pick<EventLog, 'sealKey' | 'bounds'>, customerId: string) {
+    this.#log = log;
+    this.#customerId = customerId;
+  }
+
+  /** Asked for each time: a log that has begun a new life has a new key, in all processes at once. */
+  async holderFor(clientId: string): Promise<SealHolder> {
+    return { key: await this.#log.sealKey(clientId), clientId, customerId: this.#customerId };
+  }
+
+  /** The log's own cursor. @throws {CursorInvalidError} with the bounds of the log, where those can be read */
+  async open(holder: SealHolder, cursor: string): Promise<string> {
+    try {
+      return openCursor(holder, cursor);
+    } catch {
+      // Where the log cannot be asked, the cursor is no better for it.
+      const bounds = await this.#log.bounds(holder.clientId).catch(() => undefined);
+      throw new CursorInvalidError(bounds && sealedBounds(holder, bounds));
+    }
+  }
+
+  /** The same error, with what it says of the log sealed. */
+  async error<E>(clientId: string, error: E): Promise<E | EventsGapError> {
+    return error instanceof EventsGapError
+      ? new EventsGapError(sealedBounds(await this.holderFor(clientId), error))
+      : error;
+  }
+}
+
+async function beginScan(
+  log: Pick<EventLog, 'readAfter' | 'readBefore'>,
+  sealing: Sealing,
+  clientId: string,
+): Promise<LogScan> {
+  const holder = await sealing.holderFor(clientId);
+  const translated = async (page: Promise<EventPage>): Promise<EventPage> => {
+    try {
+      return await page;
+    } catch (error) {
+      throw await sealing.error(clientId, error);
+    }
+  };
+  return {
+    readAfter: (...how) => translated(log.readAfter(...how)),
+    readBefore: (...how) => translated(log.readBefore(...how)),
+    open: (cursor) => openCursor(holder, cursor),
+    seal: (cursor) => sealCursor(holder, cursor, 'stable'),
+  };
+}
+
+const sealedEvent = (holder: SealHolder, event: StoredEvent): StoredEvent => ({
+  ...event,
+  cursor: sealCursor(holder, event.cursor, 'stable'),
+});
 
 const sealedBounds = (holder: SealHolder, { oldest, head }: LogBounds): LogBounds => ({
   oldest: sealCursor(holder, oldest, 'fresh'),

@@ -38,9 +38,10 @@ const RETRY_AFTER = '2';
 
 /** Webhooks in: verified, decoded, kept, and only then answered. */
 export function createIngress(options: IngressOptions): Ingress {
-  const { log, secrets, tokenHeader, decisionUrl, logger, metrics = silentMetrics } = options;
+  const { log, secrets, tokenHeader, decisionUrl, logger, onKept, metrics = silentMetrics } = options;
   const quarantine = new Quarantine({ dataDir: options.dataDir, logger, metrics });
   const decider = decisionUrl === undefined ? undefined : createDecider(decisionUrl);
+  const keeping: Keeping = { log, decider, quarantine, logger, onKept };
   const readBody = createDeliveryBodies();
   const inFlight = new Set<Promise<void>>();
   let draining = false;
@@ -69,34 +70,8 @@ export function createIngress(options: IngressOptions): Ingress {
       case 'full':
         return refuse(request, response, 503, { 'retry-after': RETRY_AFTER, connection: 'close' });
       case 'whole':
-        return take(target, body.bytes, response).finally(body.release);
+        return take(keeping, target, body.bytes, response).finally(body.release);
     }
-  };
-
-  const take = async (target: IngressTarget, bytes: Buffer, response: ServerResponse): Promise<void> => {
-    const { clientId, type } = target;
-    const receivedAt = new Date(clock.now()).toISOString();
-    const putAside = (reason: QuarantineReason): void =>
-      quarantine.put({ receivedAt, clientId, type, reason, body: bytes });
-    const decoded = decode(type, clientId, bytes);
-    if ('problem' in decoded) {
-      putAside(decoded.problem);
-      return answer(response, 400);
-    }
-    let kept: Appended | 'undecided';
-    try {
-      kept = await keep(log, decider, target, decoded.delivery, receivedAt);
-    } catch (error) {
-      logger.warn({ clientId, type, error: String(error) }, 'a webhook could not be kept');
-      return answer(response, 503, { 'retry-after': RETRY_AFTER });
-    }
-    if (kept === 'undecided') {
-      putAside('undecided');
-      return answer(response, 503, { 'retry-after': RETRY_AFTER });
-    }
-    options.onKept?.(clientId, decoded.delivery);
-    if (kept.conflict) putAside('conflict');
-    answerStored(response, kept);
   };
 
   return {
@@ -116,6 +91,45 @@ export function createIngress(options: IngressOptions): Ingress {
       await decider?.close();
     },
   };
+}
+
+/** What a delivery is kept with. */
+interface Keeping extends Pick<IngressOptions, 'log' | 'logger'> {
+  readonly onKept: IngressOptions['onKept'] | undefined;
+  readonly decider: Decider | undefined;
+  readonly quarantine: Quarantine;
+}
+
+/** Decodes and keeps the body of a webhook, then answers it. What cannot be kept as an event goes into the quarantine. */
+async function take(
+  { log, decider, quarantine, logger, onKept }: Keeping,
+  target: IngressTarget,
+  bytes: Buffer,
+  response: ServerResponse,
+): Promise<void> {
+  const { clientId, type } = target;
+  const receivedAt = new Date(clock.now()).toISOString();
+  const putAside = (reason: QuarantineReason): void =>
+    quarantine.put({ receivedAt, clientId, type, reason, body: bytes });
+  const decoded = decode(type, clientId, bytes);
+  if ('problem' in decoded) {
+    putAside(decoded.problem);
+    return answer(response, 400);
+  }
+  let kept: Appended | 'undecided';
+  try {
+    kept = await keep(log, decider, target, decoded.delivery, receivedAt);
+  } catch (error) {
+    logger.warn({ clientId, type, error: String(error) }, 'a webhook could not be kept');
+    return answer(response, 503, { 'retry-after': RETRY_AFTER });
+  }
+  if (kept === 'undecided') {
+    putAside('undecided');
+    return answer(response, 503, { 'retry-after': RETRY_AFTER });
+  }
+  onKept?.(clientId, decoded.delivery);
+  if (kept.conflict) putAside('conflict');
+  answerStored(response, kept);
 }
 
 /** Keeps a delivery, or recognises it. An SPEI credit is decided on first, where somebody is there to decide. */

@@ -57,37 +57,7 @@ export function createReceiptOwner(
   onUnattributed: OnUnattributed,
 ): ReceiptOwner {
   const refused = new LRUCache<string, true>({ max: MOST_REFUSED, ttl: REFUSED_FOR_MS });
-  const readings = new Map<string, SharedWork<Awaited<ReturnType<FindOwner>>>>();
-
-  const findOnce = (
-    clientId: string,
-    transactionId: string,
-    isSettled: boolean,
-    { owner, mayAsk = () => true }: ReceiptReader,
-  ): ReturnType<FindOwner> => {
-    const key = `${clientId} ${transactionId.toLowerCase()} ${isSettled}`;
-    const asker = {
-      owner,
-      urgency: 'operations',
-      deadline: clock.now() + timeoutMs,
-      leaver: undefined,
-    } as const;
-    const underWay = readings.get(key);
-    // What all others have given up ends without an answer.
-    if (underWay !== undefined && !underWay.isGone) return underWay.wait(asker, LATE);
-    if (known(clientId, transactionId) === undefined && !mayAsk()) {
-      throw new LogReadingError('it has the service asked whose too many receipts are');
-    }
-    const reading = new SharedWork<Awaited<ReturnType<FindOwner>>>();
-    readings.set(key, reading);
-    const found = reading.wait(asker, LATE);
-    reading.begin((party) =>
-      find(party, clientId, transactionId, isSettled).finally(() => {
-        if (readings.get(key) === reading) readings.delete(key);
-      }),
-    );
-    return found;
-  };
+  const findOnce = findingOnce({ known, find }, timeoutMs);
 
   return async (clientId, event, reader) => {
     const { patience } = reader;
@@ -124,5 +94,42 @@ export function createReceiptOwner(
       }
       await clock.sleep(LAGS[attempt] ?? LONGEST_LAG_MS);
     }
+  };
+}
+
+type FindOnce = (
+  clientId: string,
+  transactionId: string,
+  isSettled: boolean,
+  reader: ReceiptReader,
+) => ReturnType<FindOwner>;
+
+/** Readings of owners: a reading that is under way is shared by all who ask for the same transaction. */
+function findingOnce({ known, find }: SourceOwnerReads, timeoutMs: number): FindOnce {
+  const readings = new Map<string, SharedWork<Awaited<ReturnType<FindOwner>>>>();
+
+  return (clientId, transactionId, isSettled, { owner, mayAsk = () => true }) => {
+    const key = `${clientId} ${transactionId.toLowerCase()} ${isSettled}`;
+    const asker = {
+      owner,
+      urgency: 'operations',
+      deadline: clock.now() + timeoutMs,
+      leaver: undefined,
+    } as const;
+    const underWay = readings.get(key);
+    // What all others have given up ends without an answer.
+    if (underWay !== undefined && !underWay.isGone) return underWay.wait(asker, LATE);
+    if (known(clientId, transactionId) === undefined && !mayAsk()) {
+      throw new LogReadingError('it has the service asked whose too many receipts are');
+    }
+    const reading = new SharedWork<Awaited<ReturnType<FindOwner>>>();
+    readings.set(key, reading);
+    const found = reading.wait(asker, LATE);
+    reading.begin((party) =>
+      find(party, clientId, transactionId, isSettled).finally(() => {
+        if (readings.get(key) === reading) readings.delete(key);
+      }),
+    );
+    return found;
   };
 }

@@ -1,5 +1,6 @@
 import {
   type DocumentNode,
+  type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLField,
   type GraphQLNamedType,
@@ -12,6 +13,7 @@ import {
   Kind,
   type NameNode,
   type OperationDefinitionNode,
+  type SelectionNode,
   type SelectionSetNode,
   visit,
 } from 'graphql';
@@ -58,82 +60,103 @@ export function complexityOf(
   operation: OperationDefinitionNode,
   variables: Variables,
 ): Complexity {
-  const measured = new Map<string, Complexity>();
+  const measure = new Measure(schema, fragments, { ...defaultsOf(operation), ...variables });
+  const root = schema.getRootType(operation.operation) ?? undefined;
+  const whole = measure.selections(operation.selectionSet, root, 1, false);
+  return { ...whole, directives: whole.directives + (operation.directives?.length ?? 0) };
+}
 
-  const ofFragment = (name: string, nested: boolean): Complexity => {
-    // What a page counts that nobody has sized depends on where the fragment is spread.
-    const key = `${name} ${nested}`;
-    const known = measured.get(key);
-    if (known !== undefined) return known;
-    measured.set(key, NOTHING);
-    const fragment = fragments.get(name);
-    if (fragment === undefined) return NOTHING;
-    const type = schema.getType(fragment.typeCondition.name.value);
-    const found = plus(
-      { ...NOTHING, directives: fragment.directives?.length ?? 0 },
-      ofSelections(fragment.selectionSet, type, 1, nested),
-    );
-    measured.set(key, found);
-    return found;
-  };
+/** One measuring of one operation. `page` multiplies the lists of a connection, which its own arguments bound; `nested` is true beneath a list. */
+class Measure {
+  readonly #schema: GraphQLSchema;
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly #values: Variables;
+  readonly #measured = new Map<string, Complexity>();
 
-  /** `page` multiplies the lists of a connection, which its own arguments bound; `nested` is true beneath a list. */
-  const ofSelections = (
+  constructor(
+    schema: GraphQLSchema,
+    fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+    values: Variables,
+  ) {
+    this.#schema = schema;
+    this.#fragments = fragments;
+    this.#values = values;
+  }
+
+  selections(
     set: SelectionSetNode,
     type: GraphQLNamedType | undefined,
     page: number,
     nested: boolean,
-  ): Complexity => {
+  ): Complexity {
     let sum = NOTHING;
     for (const selection of set.selections) {
-      const directives = selection.directives?.length ?? 0;
-      if (selection.kind === Kind.FRAGMENT_SPREAD) {
-        const spread = ofFragment(selection.name.value, nested);
-        sum = plus(sum, { ...spread, directives: spread.directives + directives, cost: spread.cost * page });
-        continue;
-      }
-      if (selection.kind === Kind.INLINE_FRAGMENT) {
-        const name = selection.typeCondition?.name.value;
-        const inner = ofSelections(
-          selection.selectionSet,
-          name === undefined ? type : schema.getType(name),
-          page,
-          nested,
-        );
-        sum = plus(sum, { ...inner, directives: inner.directives + directives });
-        continue;
-      }
-      const aliases = selection.alias === undefined ? 0 : 1;
-      const field = fieldOf(type, selection.name.value);
-      if (selection.selectionSet === undefined || selection.name.value.startsWith('__')) {
-        sum = plus(sum, { depth: 1, aliases, directives, cost: 0, pages: [] });
-        continue;
-      }
-      const named = field && getNamedType(field.type);
-      const isConnection = named?.name.endsWith('Connection') === true;
-      const size = isConnection ? pageSize(selection.arguments ?? [], values) : undefined;
-      const inner = ofSelections(
-        selection.selectionSet,
-        named,
-        isConnection ? (size ?? (nested ? DEFAULT_NESTED_PAGE : DEFAULT_PAGE)) : 1,
-        nested || isListField(field),
-      );
-      const times = isConnection ? 1 : (idsIn(selection.arguments ?? [], values) ?? listSize(field, page));
-      sum = plus(sum, {
-        depth: inner.depth + 1,
-        aliases: inner.aliases + aliases,
-        directives: inner.directives + directives,
-        cost: times * (1 + inner.cost),
-        pages: isConnection ? [pageName(selection.name.value, size), ...inner.pages] : inner.pages,
-      });
+      const found = this.#selection(selection, type, page, nested);
+      const directives = found.directives + (selection.directives?.length ?? 0);
+      sum = plus(sum, { ...found, directives });
     }
     return sum;
-  };
+  }
 
-  const values = { ...defaultsOf(operation), ...variables };
-  const root = schema.getRootType(operation.operation) ?? undefined;
-  const whole = ofSelections(operation.selectionSet, root, 1, false);
-  return { ...whole, directives: whole.directives + (operation.directives?.length ?? 0) };
+  /** Without the directives of the selection itself. */
+  #selection(
+    selection: SelectionNode,
+    type: GraphQLNamedType | undefined,
+    page: number,
+    nested: boolean,
+  ): Complexity {
+    if (selection.kind === Kind.FIELD) return this.#field(selection, type, page, nested);
+    if (selection.kind === Kind.FRAGMENT_SPREAD) {
+      const spread = this.#fragment(selection.name.value, nested);
+      return { ...spread, cost: spread.cost * page };
+    }
+    const name = selection.typeCondition?.name.value;
+    const on = name === undefined ? type : this.#schema.getType(name);
+    return this.selections(selection.selectionSet, on, page, nested);
+  }
+
+  #fragment(name: string, nested: boolean): Complexity {
+    // What a page counts that nobody has sized depends on where the fragment is spread.
+    const key = `${name} ${nested}`;
+    const known = this.#measured.get(key);
+    if (known !== undefined) return known;
+    this.#measured.set(key, NOTHING);
+    const fragment = this.#fragments.get(name);
+    if (fragment === undefined) return NOTHING;
+    const type = this.#schema.getType(fragment.typeCondition.name.value);
+    const inner = this.selections(fragment.selectionSet, type, 1, nested);
+    const found = { ...inner, directives: inner.directives + (fragment.directives?.length ?? 0) };
+    this.#measured.set(key, found);
+    return found;
+  }
+
+  #field(
+    { name: { value: name }, alias, arguments: args = [], selectionSet }: FieldNode,
+    type: GraphQLNamedType | undefined,
+    page: number,
+    nested: boolean,
+  ): Complexity {
+    const aliases = alias === undefined ? 0 : 1;
+    if (selectionSet === undefined || name.startsWith('__')) return { ...NOTHING, depth: 1, aliases };
+    const field = fieldOf(type, name);
+    const named = field && getNamedType(field.type);
+    const isConnection = named?.name.endsWith('Connection') === true;
+    const size = isConnection ? pageSize(args, this.#values) : undefined;
+    const inner = this.selections(
+      selectionSet,
+      named,
+      isConnection ? (size ?? (nested ? DEFAULT_NESTED_PAGE : DEFAULT_PAGE)) : 1,
+      nested || isListField(field),
+    );
+    const times = isConnection ? 1 : (idsIn(args, this.#values) ?? listSize(field, page));
+    return {
+      depth: inner.depth + 1,
+      aliases: inner.aliases + aliases,
+      directives: inner.directives,
+      cost: times * (1 + inner.cost),
+      pages: isConnection ? [pageName(name, size), ...inner.pages] : inner.pages,
+    };
+  }
 }
 
 /** The variables that a document's costs depend on: those that stand as page sizes, or for the ids of a list. */

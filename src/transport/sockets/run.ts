@@ -15,7 +15,7 @@ export const running = (args: ExecutionArgs, run: Run['run']): ExecutionArgs => 
   rootValue: { run } satisfies Run,
 });
 
-// `onSubscribe` (websocket.ts) is the only maker of these arguments.
+// Only protocol.ts makes these arguments, by `running`.
 export const runOf = (args: ExecutionArgs): Run => args.rootValue as Run;
 
 /** Holds on to nothing else, as long as the stream lasts. */

@@ -1,0 +1,259 @@
+import { type DocumentNode, type ExecutionArgs, GraphQLError, OperationTypeNode } from 'graphql';
+import { makeServer, type Server, type Context as SocketContext, type SubscribePayload } from 'graphql-ws';
+import { UnauthenticatedError } from '../../auth/authenticator.ts';
+import type { Caller } from '../../auth/caller.ts';
+import type { AlarmClock } from '../../common/alarms.ts';
+import { entropy } from '../../common/entropy.ts';
+import { PushStream } from '../../common/push-stream.ts';
+import type { Rounds } from '../../common/rounds.ts';
+import { sizeOf } from '../../common/size.ts';
+import { dropUndeclared } from '../../graphql/plugins/declared-variables.ts';
+import { type PreparedOperation, preparedOperation } from '../../graphql/plugins/prepared-operation.ts';
+import { unwrapped } from '../../graphql/plugins/pushed-streams.ts';
+import { keptOf, refusedStream } from '../../graphql/plugins/stream-limit.ts';
+import type { DocumentRequest } from '../../graphql/plugins/trusted-documents.ts';
+import type { Graph } from '../../graphql/yoga.ts';
+import type { FanOutMetrics } from '../../observability/event-metrics.ts';
+import type { Incoming } from '../../operation/incoming.ts';
+import { STREAM_REFUSALS, streamOwner } from '../../operation/streams.ts';
+import { createExpiryWatch, type ExpiryWatch } from './expiry-watch.ts';
+import { createFanOut, type FanOut } from './fan-out.ts';
+import { hasCode, type Subscribed } from './group.ts';
+import { type Peer, TRY_AGAIN_LATER } from './peer.ts';
+import { just, running, runOf } from './run.ts';
+import { streamKey } from './stream-key.ts';
+
+/** How long a socket may stay silent before `connection_init`, in milliseconds. */
+const INIT_TIMEOUT_MS = 3_000;
+const MAX_OPERATIONS = 20;
+/** The longest credential, in characters: it is kept with its socket, and HTTP takes no longer one in its headers. */
+const MAX_CREDENTIAL = 16 * 1024;
+
+export interface ProtocolOptions {
+  /**
+   * Finds out who is calling. Rejects with UnauthenticatedError where it is nobody, else where that cannot be told now.
+   *
+   * @param again true to ask again, whatever was found before.
+   */
+  identify(incoming: Incoming, again: boolean): Promise<Caller>;
+  /** The lane in which the bearer of a credential, from an address, takes turns. */
+  laneOf(authorization: string | undefined, address: string | undefined): string;
+  /** Whether an error says that a credential holds no longer. */
+  isRefusal(error: unknown): boolean;
+  /** What the ends of credentials are measured by. */
+  readonly clock: AlarmClock;
+  readonly metrics: FanOutMetrics;
+  /** When each reader is told where it stands. */
+  readonly rounds: Rounds;
+  /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
+  documentOf(request: DocumentRequest): string;
+  /** The form of an error in which callers may read it. */
+  publicForm(error: GraphQLError, requestId: string): GraphQLError;
+}
+
+type Connection = SocketContext<Record<string, unknown>, Peer>;
+
+/** What all sockets share. */
+interface Shared {
+  readonly graph: Graph;
+  readonly options: ProtocolOptions;
+  readonly expiries: ExpiryWatch;
+  readonly fanOut: FanOut;
+  incomingOf(from: From): Incoming;
+}
+
+/** Who asks, and from where. */
+type From = Pick<Incoming, 'authorization' | 'caller'> & { readonly address?: string | undefined };
+
+/** What is done with the messages of `graphql-transport-ws`. */
+export function createProtocol(graph: Graph, options: ProtocolOptions): Server<Peer> {
+  const incomingOf = ({ authorization, caller, address }: From): Incoming => ({
+    requestId: entropy.uuid(),
+    authorization,
+    addressOf: address === undefined ? undefined : () => address,
+    apiKey: undefined,
+    lastEventId: undefined,
+    waiters: undefined,
+    closeSocket: () => expiries.end(authorization),
+    caller,
+  });
+  const { clock, isRefusal } = options;
+  const identify = (authorization: string | undefined, again: boolean): Promise<Caller> =>
+    options.identify(incomingOf({ authorization }), again);
+  const expiries = createExpiryWatch({ clock, identify, isRefusal });
+  const fanOut = createFanOut(options.metrics, options.rounds);
+  const shared: Shared = { graph, options, expiries, fanOut, incomingOf };
+
+  return makeServer<Record<string, unknown>, Peer>({
+    connectionInitWaitTimeout: INIT_TIMEOUT_MS,
+    onConnect: (connection) => admit(shared, connection),
+    onClose({ extra: peer }) {
+      expiries.leave(peer, peer.authorization);
+    },
+    onSubscribe: (connection, id, message) => prepare(shared, connection, id, message),
+    execute: (args) => runOf(args).run(),
+    subscribe: (args) => runOf(args).run(),
+    async onNext({ extra: peer }, _id, _payload, args, result) {
+      // This one is about to be closed, once what else it carries has been answered.
+      if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
+    },
+    onComplete({ extra: peer }, _id, message) {
+      peer.place.letGo(message);
+    },
+  });
+}
+
+/** Identifies the caller of a socket. @returns whether the socket may stay */
+async function admit({ options, expiries, incomingOf }: Shared, connection: Connection): Promise<boolean> {
+  const { extra: peer } = connection;
+  const { address } = peer;
+  const authorization = authorizationOf(connection);
+  if ((authorization?.length ?? 0) > MAX_CREDENTIAL) return false;
+  // A stranger chose its size; what is needed of it has been read. To delete it would double what the rest of the object takes.
+  Object.assign(connection, { connectionParams: undefined });
+  try {
+    const caller = await options.identify(incomingOf({ authorization, address }), false);
+    // Nobody would end the watch of a socket that has closed meanwhile.
+    if (!peer.isOpen) return false;
+    peer.clientId = caller.clientId;
+    const claimed = peer.place.claim(streamOwner(caller));
+    if (claimed !== 'claimed') {
+      peer.close(TRY_AGAIN_LATER, STREAM_REFUSALS[claimed]);
+      return false;
+    }
+  } catch (error) {
+    if (error instanceof UnauthenticatedError) return false;
+    peer.close(TRY_AGAIN_LATER, 'Try again later');
+    return false;
+  }
+  peer.authorization = authorization;
+  // From now on the socket counts as its caller's.
+  peer.lane = options.laneOf(authorization, address);
+  peer.address = undefined;
+  expiries.watch(peer, authorization);
+  return true;
+}
+
+/** How an operation is to be run, or why it is refused. */
+async function prepare(
+  shared: Shared,
+  connection: Connection,
+  id: string,
+  message: SubscribePayload,
+): Promise<ExecutionArgs | readonly GraphQLError[]> {
+  const { graph, options, expiries, incomingOf } = shared;
+  const { extra: peer } = connection;
+  const payload = peer.inFull(message);
+  const { authorization } = peer;
+  const incoming = incomingOf({ authorization });
+  const refused = (errors: readonly GraphQLError[]) =>
+    errors.map((error) => options.publicForm(error, incoming.requestId));
+  if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
+  expiries.watch(peer, authorization);
+  const enveloped = graph.getEnveloped({ incoming, isIdentified: true, transport: 'socket' });
+  const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
+  if (document instanceof GraphQLError) return refused([document]);
+  const errors = enveloped.validate(enveloped.schema, document);
+  if (errors.length > 0) return refused(errors);
+  const { operationName, variables } = payload;
+  const { schema } = enveloped;
+  const args = { schema, operationName, document, variableValues: variables };
+  const operation = preparedOperation(args);
+  dropUndeclared(operation, variables);
+  // The message is kept as long as the operation runs: what was read of it need not be.
+  Object.assign(message, { query: '', variables: undefined, extensions: undefined });
+  const kept = keptOf(args);
+  const isCounted = peer.place.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
+  if (!isCounted) return refused([refusedStream('kept-full')]);
+  const contextValue = await enveloped.contextFactory();
+  if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
+    return running(args, () => enveloped.execute({ ...args, contextValue }));
+  const alone = async () => unwrapped(await enveloped.subscribe({ ...args, contextValue }));
+  return running(args, just(await follow(shared, { args, operation, peer, id, alone })));
+}
+
+/** A subscription that may run. */
+interface Following {
+  readonly args: ExecutionArgs;
+  readonly operation: PreparedOperation;
+  readonly peer: Peer;
+  /** That of the operation on its socket. */
+  readonly id: string;
+  /** Subscribes for this socket, and for no other. */
+  alone(): Promise<Subscribed>;
+}
+
+/** The stream of a subscription: the one of all who ask the same, or one of its own. */
+async function follow(
+  shared: Shared,
+  { args, operation, peer, id, alone }: Following,
+): ReturnType<FanOut['subscribe']> {
+  const { options, fanOut, incomingOf } = shared;
+  const { authorization } = peer;
+  // A caller who cannot be identified subscribes alone, and is told why.
+  const caller = await options.identify(incomingOf({ authorization }), false).catch(() => undefined);
+  const stream = streamKey({
+    operation,
+    variables: args.variableValues,
+    credential: authorization ?? '',
+    visibility: caller && visibilityOf(caller),
+  });
+  const outlet = peer.outlet(id);
+  if (stream === undefined) {
+    const subscribed = await alone();
+    return subscribed instanceof PushStream ? fanOut.alone(outlet, subscribed) : subscribed;
+  }
+  const { key, resumes, ofAnyCredential } = stream;
+  const open = () => subscribeForAll(shared, args, authorization, ofAnyCredential ? caller : undefined);
+  return fanOut.subscribe({ key, outlet, open, alone, resumes });
+}
+
+/**
+ * Subscribes for all who ask the same, from now on; with a caller for all who may see the same, under no credential. Where
+ * the one who asked first goes on from is its own affair.
+ */
+async function subscribeForAll(
+  { graph, incomingOf }: Shared,
+  args: ExecutionArgs,
+  authorization: string | undefined,
+  caller: Caller | undefined,
+): Promise<Subscribed> {
+  // No credential of one may end what is others' too.
+  const whose = caller
+    ? { authorization: undefined, caller: { ...caller, expiresAt: undefined } }
+    : { authorization };
+  const enveloped = graph.getEnveloped({
+    incoming: { ...incomingOf(whose), startsNow: true },
+    transport: 'socket',
+  });
+  return unwrapped(await enveloped.subscribe({ ...args, contextValue: await enveloped.contextFactory() }));
+}
+
+/** The same for callers who may see the same of the client, and ask for the same. */
+const visibilityOf = ({ clientId, customerId = '', scopes }: Caller): string =>
+  `${clientId} ${customerId} ${[...scopes].sort().join(' ')}`;
+
+const isStream = (args: ExecutionArgs): boolean =>
+  preparedOperation(args)?.type === OperationTypeNode.SUBSCRIPTION;
+
+function documentOrError(read: () => DocumentNode): DocumentNode | GraphQLError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof GraphQLError) return error;
+    throw error;
+  }
+}
+
+const tooMany = (): GraphQLError =>
+  new GraphQLError(`A socket carries at most ${MAX_OPERATIONS} operations at once.`, {
+    extensions: { code: 'TOO_COMPLEX' },
+  });
+
+function authorizationOf({ connectionParams, extra }: Connection): string | undefined {
+  for (const name of ['authorization', 'Authorization']) {
+    const value = connectionParams?.[name];
+    if (typeof value === 'string') return value;
+  }
+  return extra.authorization;
+}
