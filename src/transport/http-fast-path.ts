@@ -12,6 +12,7 @@ import type { Body } from '../common/bodies.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
 import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
+import { everydayAnswer, jsonObjectOf, type Operation, parseOperation } from './everyday-request.ts';
 
 export interface JsonPostOptions<TContext> {
   /** Whether anything is served here; where not, Yoga's own transport serves all. */
@@ -42,14 +43,6 @@ export interface JsonPostOptions<TContext> {
   readonly mask: (error: unknown) => GraphQLError;
 }
 
-/** A request of GraphQL over HTTP whose members are all of the kind that they must be. */
-interface Operation {
-  readonly query: string;
-  readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
-  readonly operationName?: string | null | undefined;
-  readonly extensions?: object | null | undefined;
-}
-
 /** Serves one request at the graph's path. Never rejects. */
 export type Transport<TContext> = (
   request: IncomingMessage,
@@ -58,17 +51,6 @@ export type Transport<TContext> = (
 ) => Promise<void>;
 
 type WholeBody = Extract<Body, { readonly kind: 'whole' }>;
-
-type MediaType = 'application/graphql-response+json' | 'application/json';
-
-const JSON_CONTENT = /^application\/json *(; *charset=utf-8)?$/i;
-const JSON_RANGES: ReadonlyMap<string, MediaType> = new Map([
-  ['application/graphql-response+json', 'application/graphql-response+json'],
-  ['application/json', 'application/json'],
-  ['*/*', 'application/json'],
-]);
-
-const PARAMETERS = new Set(['query', 'variables', 'operationName', 'extensions']);
 
 /**
  * GraphQL over HTTP in its everyday form, a POST of JSON that is answered with JSON, without the classes of fetch, which
@@ -79,32 +61,95 @@ export function createJsonPost<TContext extends object>(
   yoga: YogaServerInstance<TContext, object>,
   options: JsonPostOptions<TContext>,
 ): Transport<TContext> {
-  // All of these share one: Yoga's plugins ask it for its method alone.
-  const request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });
+  const post = new JsonPost(yoga, options);
+  return (request, response, context) => post.receive(request, response, context);
+}
 
-  /** A document that is kept. Of an operation that is not in it, Yoga tells where it validates. */
-  function findKept(
-    schema: GraphQLSchema,
-    text: string,
-    operationName: Operation['operationName'],
-  ): DocumentNode | undefined {
-    const document = options.findKept(text);
-    if (document === undefined) return undefined;
-    return preparedOperation({ schema, document, operationName }) === undefined ? undefined : document;
+class JsonPost<TContext extends object> {
+  readonly #yoga: YogaServerInstance<TContext, object>;
+  readonly #options: JsonPostOptions<TContext>;
+  /** All operations share one: Yoga's plugins ask it for its method alone. */
+  readonly #request: Request;
+
+  constructor(yoga: YogaServerInstance<TContext, object>, options: JsonPostOptions<TContext>) {
+    this.#yoga = yoga;
+    this.#options = options;
+    this.#request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });
   }
 
-  async function run(
+  async receive(request: IncomingMessage, response: ServerResponse, context: TContext): Promise<void> {
+    const { method, headers } = request;
+    // What is announced to be too long, Yoga refuses unread.
+    if (method !== 'POST' || Number(headers['content-length']) > this.#options.maxBodyBytes) {
+      await this.#options.turn(request, context);
+      return response.destroyed ? undefined : this.#yoga(request, response, context);
+    }
+    const body = await this.#options.readBody(request, response);
+    switch (body.kind) {
+      case 'whole': {
+        const turn = this.#options.turn(request, context);
+        if (turn !== undefined) await turn;
+        // Its client may have left while it waited.
+        return response.destroyed ? undefined : this.#serve(request, response, context, body);
+      }
+      case 'too-large':
+        response.setHeader('connection', 'close');
+        return this.#handOver(request, response, context, body);
+      case 'full':
+        refuse(request, response, body.whose);
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: TContext,
+    sent: WholeBody,
+  ): Promise<void> {
+    const mediaType = this.#options.isOn ? everydayAnswer(request) : undefined;
+    const operation = mediaType === undefined ? undefined : parseOperation(sent.bytes.toString());
+    if (mediaType === undefined || operation === undefined)
+      return this.#handOver(request, response, context, sent);
+
+    const result = await this.#run(operation, context);
+    const { origin } = request.headers;
+    if (origin !== undefined && this.#options.allowsOrigin(origin)) {
+      response.setHeader('access-control-allow-origin', origin);
+    }
+    if (isAsyncIterable(result)) {
+      await endUnread(result);
+      response.writeHead(406, { 'content-type': 'application/json' }).end(JSON.stringify(NOT_ACCEPTABLE));
+      return;
+    }
+    if (result.errors !== undefined) {
+      const made = processRegularResult(result, this.#yoga.fetchAPI, mediaType);
+      response.writeHead(made.status, Object.fromEntries(made.headers)).end(await made.text());
+      return;
+    }
+    const body = this.#options.stringify(result);
+    response
+      .writeHead(200, {
+        'content-type': `${mediaType}; charset=utf-8`,
+        'content-length': Buffer.byteLength(body),
+      })
+      .end(body);
+  }
+
+  async #run(
     params: Operation,
     context: TContext,
   ): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
     try {
-      const enveloped = yoga.getEnveloped(
-        Object.assign(context, { request, params, transport: 'fast path' }),
+      const enveloped = this.#yoga.getEnveloped(
+        Object.assign(context, { request: this.#request, params, transport: 'fast path' }),
       );
       const { schema, contextFactory, execute, subscribe } = enveloped;
       const { variables, operationName } = params;
-      const text = options.documentOf(params);
-      const kept = findKept(schema, text, operationName);
+      const text = this.#options.documentOf(params);
+      const kept = this.#findKept(schema, text, operationName);
       if (kept !== undefined) Object.assign(context, { isKept: true });
       const document = kept ?? enveloped.parse(text);
       const errors = kept === undefined ? enveloped.validate(schema, document) : [];
@@ -115,15 +160,26 @@ export function createJsonPost<TContext extends object>(
       const made = contextFactory();
       return unwrapped(await run({ ...args, contextValue: isPromise(made) ? await made : made }));
     } catch (error) {
-      return { errors: [options.mask(error)] };
+      return { errors: [this.#options.mask(error)] };
     }
+  }
+
+  /** A document that is kept. Of an operation that is not in it, Yoga tells where it validates. */
+  #findKept(
+    schema: GraphQLSchema,
+    text: string,
+    operationName: Operation['operationName'],
+  ): DocumentNode | undefined {
+    const document = this.#options.findKept(text);
+    if (document === undefined) return undefined;
+    return preparedOperation({ schema, document, operationName }) === undefined ? undefined : document;
   }
 
   /**
    * Hands a body that has been read to Yoga: what is a JSON object as that, and all else as a stream. Yoga would keep a text as
    * long as a stream of events lasts; of an object, what the stream does not need is let go of as it begins.
    */
-  async function handOver(
+  async #handOver(
     request: IncomingMessage,
     response: ServerResponse,
     context: TContext,
@@ -136,68 +192,8 @@ export function createJsonPost<TContext extends object>(
     };
     const readable = Object.assign(request, { body: parsed ?? Readable.from([bytes]) });
     Object.assign(context, { releaseBody });
-    await yoga(readable, response, context);
+    await this.#yoga(readable, response, context);
   }
-
-  async function serve(
-    request: IncomingMessage,
-    response: ServerResponse,
-    context: TContext,
-    sent: WholeBody,
-  ): Promise<void> {
-    const mediaType = options.isOn ? everydayAnswer(request) : undefined;
-    const operation = mediaType === undefined ? undefined : parseOperation(sent.bytes.toString());
-    if (mediaType === undefined || operation === undefined) return handOver(request, response, context, sent);
-
-    const result = await run(operation, context);
-    const { origin } = request.headers;
-    if (origin !== undefined && options.allowsOrigin(origin)) {
-      response.setHeader('access-control-allow-origin', origin);
-    }
-    if (isAsyncIterable(result)) {
-      await endUnread(result);
-      response.writeHead(406, { 'content-type': 'application/json' }).end(JSON.stringify(NOT_ACCEPTABLE));
-      return;
-    }
-    if (result.errors !== undefined) {
-      const made = processRegularResult(result, yoga.fetchAPI, mediaType);
-      response.writeHead(made.status, Object.fromEntries(made.headers)).end(await made.text());
-      return;
-    }
-    const body = options.stringify(result);
-    response
-      .writeHead(200, {
-        'content-type': `${mediaType}; charset=utf-8`,
-        'content-length': Buffer.byteLength(body),
-      })
-      .end(body);
-  }
-
-  return async (request, response, context) => {
-    const { method, headers } = request;
-    // What is announced to be too long, Yoga refuses unread.
-    if (method !== 'POST' || Number(headers['content-length']) > options.maxBodyBytes) {
-      await options.turn(request, context);
-      return response.destroyed ? undefined : yoga(request, response, context);
-    }
-    const body = await options.readBody(request, response);
-    switch (body.kind) {
-      case 'whole': {
-        const turn = options.turn(request, context);
-        if (turn !== undefined) await turn;
-        // Its client may have left while it waited.
-        return response.destroyed ? undefined : serve(request, response, context, body);
-      }
-      case 'too-large':
-        response.setHeader('connection', 'close');
-        return handOver(request, response, context, body);
-      case 'full':
-        refuse(request, response, body.whose);
-        return undefined;
-      default:
-        return undefined;
-    }
-  };
 }
 
 /** Why there is no room for a body, and the status of HTTP. */
@@ -219,61 +215,3 @@ function refuse(request: IncomingMessage, response: ServerResponse, whose: keyof
     .writeHead(status, { 'content-type': 'application/json', 'retry-after': '1', connection: 'close' })
     .end(JSON.stringify({ errors: [error] }));
 }
-
-/** The media type that Yoga would answer an everyday request with; undefined for any other request. */
-function everydayAnswer({ headers }: IncomingMessage): MediaType | undefined {
-  if (
-    headers['content-length'] === undefined ||
-    headers['content-encoding'] !== undefined ||
-    !JSON_CONTENT.test(headers['content-type'] ?? '')
-  ) {
-    return undefined;
-  }
-  const accepted = headers.accept ?? '*/*';
-  const only = JSON_RANGES.get(accepted);
-  if (only !== undefined) return only;
-  // Only UTF-8 is spoken; Yoga passes over ranges that ask for anything else.
-  if (accepted.includes('charset')) return undefined;
-  const ranges = accepted.split(',').map((range) => range.split(';', 1)[0]?.trim().toLowerCase());
-  return ranges.map((range) => JSON_RANGES.get(range ?? '')).find((type) => type !== undefined);
-}
-
-/**
- * What is plainly a query or a mutation; undefined for what is none, which Yoga knows how to put, and for what is a stream or
- * may be one: a document that is named instead of written.
- */
-function parseOperation(text: string): Operation | undefined {
-  try {
-    const body: unknown = JSON.parse(text);
-    return isOperation(body) && !body.query.includes('subscription') ? body : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** A body of JSON that is an object with something in it; undefined for any other. */
-function jsonObjectOf({ headers }: IncomingMessage, bytes: Buffer): object | undefined {
-  if (!headers['content-type']?.toLowerCase().startsWith('application/json')) return undefined;
-  try {
-    const value: unknown = JSON.parse(bytes.toString());
-    return isObject(value) && Object.keys(value).length > 0 ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isOperation(value: unknown): value is Operation {
-  if (!isObject(value)) return false;
-  for (const name in value) if (!PARAMETERS.has(name)) return false;
-  const { query, variables, operationName, extensions } = value;
-  return (
-    typeof query === 'string' &&
-    query !== '' &&
-    (variables == null || isObject(variables)) &&
-    (operationName == null || typeof operationName === 'string') &&
-    (extensions == null || isObject(extensions))
-  );
-}
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

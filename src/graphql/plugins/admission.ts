@@ -51,31 +51,89 @@ const SMOOTHING = 0.05;
  * has none. What waits beyond the queue, or for too long to be served in what is left of its time, is refused as
  * `RATE_LIMITED`, with `retryAfterMs`; over HTTP with status 429.
  */
-export function useAdmission({
-  perCaller,
-  queue,
-  onWaiting,
-  onRefused,
-}: AdmissionOptions): Plugin<AdmittedContext> {
-  const told = (): void => onWaiting(queries.waiting + mutations.waiting);
-  const queries = new FairQueue({ total: UNDER_WAY, perCaller, perGroup: PER_GROUP, onWaiting: told });
-  const mutations = new FairQueue({
-    total: UNDER_WAY,
-    perCaller: MUTATIONS_PER_CALLER,
-    perGroup: PER_GROUP,
-    onWaiting: told,
-  });
-  let meanMs = 0;
-
-  const leave = (admission: FairQueue, owner: Owner, start: number): void => {
-    meanMs += SMOOTHING * (clock.monotonic() - start - meanMs);
-    admission.leave(owner);
+export function useAdmission(options: AdmissionOptions): Plugin<AdmittedContext> {
+  const admission = new Admission(options);
+  return {
+    onExecute({ args, executeFn, setExecuteFn }) {
+      const { contextValue } = args;
+      const queue = admission.queueOf(preparedOperation(args)?.type);
+      setExecuteFn((given) => admission.enter({ queue, context: contextValue, executeFn, args: given }));
+    },
   };
+}
 
-  const refuse = (admission: FairQueue, { identity: { owner, endsWithSocket } }: AdmittedContext) => {
-    onRefused();
-    const turns = Math.ceil((admission.waitingOf(owner) + 1) / perCaller);
-    const retryAfterMs = Math.round(Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, turns * meanMs)));
+/** An operation that is to be executed, and the queue that it stands in. */
+interface Admitted {
+  readonly queue: FairQueue;
+  readonly context: AdmittedContext;
+  readonly executeFn: (args: ExecutionArgs) => unknown;
+  readonly args: ExecutionArgs;
+}
+
+class Admission {
+  readonly #options: AdmissionOptions;
+  readonly #queries: FairQueue;
+  readonly #mutations: FairQueue;
+  /** Mean duration of an operation, in milliseconds. */
+  #meanMs = 0;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+    const onWaiting = (): void => options.onWaiting(this.#queries.waiting + this.#mutations.waiting);
+    const all = { total: UNDER_WAY, perGroup: PER_GROUP, onWaiting };
+    this.#queries = new FairQueue({ ...all, perCaller: options.perCaller });
+    this.#mutations = new FairQueue({ ...all, perCaller: MUTATIONS_PER_CALLER });
+  }
+
+  queueOf(type: OperationTypeNode | undefined): FairQueue {
+    return type === OperationTypeNode.MUTATION ? this.#mutations : this.#queries;
+  }
+
+  /** Executes an operation at once, once there is a place, or not at all. */
+  enter(operation: Admitted): unknown {
+    const { queue, context } = operation;
+    const { owner } = context.identity;
+    if (queue.tryEnter(owner)) return this.#run(operation);
+    return queue.waitingOf(owner) < this.#options.queue ? this.#wait(operation) : this.#refuse(operation);
+  }
+
+  #run({ queue, context, executeFn, args }: Admitted): unknown {
+    const { owner } = context.identity;
+    const start = clock.monotonic();
+    let result: unknown;
+    try {
+      result = executeFn(args);
+    } catch (error) {
+      queue.leave(owner);
+      throw error;
+    }
+    if (isPromise(result)) return result.finally(() => this.#leave(queue, owner, start));
+    queue.leave(owner);
+    return result;
+  }
+
+  async #wait(operation: Admitted): Promise<unknown> {
+    const { queue, context } = operation;
+    const leftMs = context.budget.deadline - clock.now();
+    const waitMs = leftMs - Math.min(NEEDED_MS, leftMs / 2);
+    const { owner } = context.identity;
+    const place = { owner, urgency: 'operations', deadline: clock.now() + waitMs } as const;
+    const entered = await enter(queue, place, context.budget.waiters);
+    return entered ? this.#run(operation) : this.#refuse(operation);
+  }
+
+  #leave(queue: FairQueue, owner: Owner, start: number): void {
+    this.#meanMs += SMOOTHING * (clock.monotonic() - start - this.#meanMs);
+    queue.leave(owner);
+  }
+
+  #refuse({ queue, context }: Admitted) {
+    const { owner, endsWithSocket } = context.identity;
+    this.#options.onRefused();
+    const turns = Math.ceil((queue.waitingOf(owner) + 1) / this.#options.perCaller);
+    const retryAfterMs = Math.round(
+      Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, turns * this.#meanMs)),
+    );
     const http = { status: 429, headers: { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) } };
     return {
       errors: [
@@ -84,46 +142,7 @@ export function useAdmission({
         }),
       ],
     };
-  };
-
-  return {
-    onExecute({ args, executeFn, setExecuteFn }) {
-      const context = args.contextValue;
-      const { owner } = context.identity;
-      const isMutation = preparedOperation(args)?.type === OperationTypeNode.MUTATION;
-      const admission = isMutation ? mutations : queries;
-
-      const run = (given: ExecutionArgs): unknown => {
-        const start = clock.monotonic();
-        let result: unknown;
-        try {
-          result = executeFn(given);
-        } catch (error) {
-          admission.leave(owner);
-          throw error;
-        }
-        if (isPromise(result)) return result.finally(() => leave(admission, owner, start));
-        admission.leave(owner);
-        return result;
-      };
-
-      const wait = async (given: ExecutionArgs): Promise<unknown> => {
-        const leftMs = context.budget.deadline - clock.now();
-        const waitMs = leftMs - Math.min(NEEDED_MS, leftMs / 2);
-        const entered = await enter(
-          admission,
-          { owner, urgency: 'operations', deadline: clock.now() + waitMs },
-          context.budget.waiters,
-        );
-        return entered ? run(given) : refuse(admission, context);
-      };
-
-      setExecuteFn((given) => {
-        if (admission.tryEnter(owner)) return run(given);
-        return admission.waitingOf(owner) < queue ? wait(given) : refuse(admission, context);
-      });
-    },
-  };
+  }
 }
 
 /** Waits for a place. Returns whether there is one; false when the wait has ended without. */

@@ -1,4 +1,4 @@
-import { GraphQLError, parse } from 'graphql';
+import { type DocumentNode, GraphQLError, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { type Complexity, complexityOf, pageSizeVariables } from './complexity.ts';
 import { wordsOf } from './document-words.ts';
@@ -58,6 +58,8 @@ interface Cost {
   readonly learn?: () => void;
 }
 
+const NOTHING: Cost = { cost: 0, pages: [] };
+
 /** How an operation that costs too much is made cheaper. */
 const adviceOn = (pages: readonly string[]): string =>
   pages.length === 0
@@ -71,80 +73,14 @@ const adviceOn = (pages: readonly string[]): string =>
  * behind plugins that choose what executes.
  */
 export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
-  const refuse = (name: keyof Omit<Complexity, 'pages'>, had: number, advice = ''): GraphQLError[] =>
-    had > limits[name]
-      ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.${advice}`)]
-      : [];
-
-  const beyond = (document: PreparedDocument): GraphQLError[] => {
-    const { longest, pairs } = wordsOf(document.node);
-    if (longest > LONGEST_NAME) {
-      return [
-        tooComplex(
-          `The document's longest name has ${longest} characters; at most ${LONGEST_NAME} are allowed.`,
-        ),
-      ];
-    }
-    const { schema, fragments } = document;
-    const errors = document.operations.flatMap((operation) => {
-      const { depth, aliases, directives } = complexityOf(schema, fragments, operation.node, {});
-      return [
-        ...refuse('depth', depth),
-        ...refuse('aliases', aliases),
-        ...refuse('directives', directives),
-        ...refuse('cost', introspectionCost(operation.derived(sizesOf), fragments, operation.node)),
-      ];
-    });
-    if (errors.length > 0) return errors.slice(0, 1);
-    return pairs > PAIRS_PER_TOKEN * limits.tokens
-      ? [tooComplex('The document repeats the same names too often.')]
-      : [];
-  };
-
-  /** What an operation costs with these variables; `learn` keeps it. */
-  const costOf = (args: {
-    readonly schema: PreparedDocument['schema'];
-    readonly document: PreparedDocument['node'];
-    readonly operationName?: string | null | undefined;
-    readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
-  }): Cost => {
-    const operation = preparedOperation(args);
-    if (operation === undefined) return { cost: 0, pages: [] };
-    const { sizes, measured } = operation.derived(costsOf);
-    const given = args.variableValues ?? {};
-    // A variable that is left out has its default, which one that is null has not.
-    const key = JSON.stringify(sizes.map((name) => (Object.hasOwn(given, name) ? [sizeOf(given[name])] : 0)));
-    const known = measured.get(key);
-    if (known !== undefined && known <= limits.cost) return { cost: known, pages: [] };
-    const { cost, pages } = complexityOf(args.schema, operation.document.fragments, operation.node, given);
-    return {
-      cost,
-      pages,
-      learn() {
-        if (measured.size < MAX_MEASURED && key.length < MAX_KEY) measured.set(key, cost);
-      },
-    };
-  };
-
   return {
     onParse({ setParseFn }) {
-      setParseFn((source: string, options: object) => {
-        try {
-          return parse(source, { ...options, maxTokens: limits.tokens });
-        } catch (error) {
-          if (error instanceof GraphQLError && error.message.includes(`more than ${limits.tokens} tokens`)) {
-            throw tooComplex(
-              `The document has more tokens than the ${limits.tokens} that are allowed; reading stopped there.`,
-            );
-          }
-          throw error;
-        }
-      });
+      setParseFn((source: string, options: object) => parseWithin(limits, source, options));
     },
     onValidate({ params, setResult }) {
       const document = preparedDocument(params.schema, params.documentAST);
       if (document.isValid) return;
-      const errors = beyond(document);
+      const errors = beyond(limits, document);
       if (errors.length > 0) setResult(errors);
     },
     // As results like any other, so that errors get their public form and are counted.
@@ -153,8 +89,8 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
         setExecuteFn(() => ({ errors: [tooWide()] }));
         return undefined;
       }
-      const { cost, pages, learn } = costOf(args);
-      const errors = refuse('cost', cost, adviceOn(pages));
+      const { cost, pages, learn } = costOf(limits, args);
+      const errors = refuse(limits, 'cost', cost, adviceOn(pages));
       if (errors.length > 0) setExecuteFn(() => ({ errors }));
       if (learn === undefined) return undefined;
       return {
@@ -168,9 +104,85 @@ export function useLimits(limits: Limits): Plugin<IdentifiedContext> {
         setSubscribeFn(() => ({ errors: [tooWide()] }));
         return;
       }
-      const { cost, pages } = costOf(args);
-      const errors = refuse('cost', cost, adviceOn(pages));
+      const { cost, pages } = costOf(limits, args);
+      const errors = refuse(limits, 'cost', cost, adviceOn(pages));
       if (errors.length > 0) setSubscribeFn(() => ({ errors }));
+    },
+  };
+}
+
+const refuse = (
+  limits: Limits,
+  name: keyof Omit<Complexity, 'pages'>,
+  had: number,
+  advice = '',
+): GraphQLError[] =>
+  had > limits[name]
+    ? [tooComplex(`The operation's ${name} is ${had}; at most ${limits[name]} is allowed.${advice}`)]
+    : [];
+
+function parseWithin({ tokens }: Limits, source: string, options: object): DocumentNode {
+  try {
+    return parse(source, { ...options, maxTokens: tokens });
+  } catch (error) {
+    if (error instanceof GraphQLError && error.message.includes(`more than ${tokens} tokens`)) {
+      throw tooComplex(
+        `The document has more tokens than the ${tokens} that are allowed; reading stopped there.`,
+      );
+    }
+    throw error;
+  }
+}
+
+/** The first limit that a document is beyond, whatever its variables are. */
+function beyond(limits: Limits, document: PreparedDocument): GraphQLError[] {
+  const { longest, pairs } = wordsOf(document.node);
+  if (longest > LONGEST_NAME) {
+    return [
+      tooComplex(
+        `The document's longest name has ${longest} characters; at most ${LONGEST_NAME} are allowed.`,
+      ),
+    ];
+  }
+  const { schema, fragments } = document;
+  const errors = document.operations.flatMap((operation) => {
+    const { depth, aliases, directives } = complexityOf(schema, fragments, operation.node, {});
+    return [
+      ...refuse(limits, 'depth', depth),
+      ...refuse(limits, 'aliases', aliases),
+      ...refuse(limits, 'directives', directives),
+      ...refuse(limits, 'cost', introspectionCost(operation.derived(sizesOf), fragments, operation.node)),
+    ];
+  });
+  if (errors.length > 0) return errors.slice(0, 1);
+  return pairs > PAIRS_PER_TOKEN * limits.tokens
+    ? [tooComplex('The document repeats the same names too often.')]
+    : [];
+}
+
+interface Operation {
+  readonly schema: PreparedDocument['schema'];
+  readonly document: PreparedDocument['node'];
+  readonly operationName?: string | null | undefined;
+  readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+/** What an operation costs with these variables; `learn` keeps it. */
+function costOf(limits: Limits, args: Operation): Cost {
+  const operation = preparedOperation(args);
+  if (operation === undefined) return NOTHING;
+  const { sizes, measured } = operation.derived(costsOf);
+  const given = args.variableValues ?? {};
+  // A variable that is left out has its default, which one that is null has not.
+  const key = JSON.stringify(sizes.map((name) => (Object.hasOwn(given, name) ? [sizeOf(given[name])] : 0)));
+  const known = measured.get(key);
+  if (known !== undefined && known <= limits.cost) return { cost: known, pages: [] };
+  const { cost, pages } = complexityOf(args.schema, operation.document.fragments, operation.node, given);
+  return {
+    cost,
+    pages,
+    learn() {
+      if (measured.size < MAX_MEASURED && key.length < MAX_KEY) measured.set(key, cost);
     },
   };
 }

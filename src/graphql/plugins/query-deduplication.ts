@@ -62,96 +62,120 @@ export function createQueryDeduplication(
   now: () => number,
   onForget: (upstreamIdentity: string) => void,
 ): QueryDeduplication {
-  const flights = new SingleFlight<ExecutionResult, Asked>({ now, joinedWithinMs: JOINED_WITHIN_MS });
-  const written = new WeakMap<ExecutionResult, { bytes?: Buffer }>();
+  const queries = new QueriesUnderWay(now, onForget);
+  return {
+    plugin: showing(queries),
+    joining: joining(queries),
+    forget: (credential, upstreamIdentity) => queries.forget(credential, upstreamIdentity),
+    stringify: (result) => queries.stringify(result),
+  };
+}
 
-  function register(
+/** The queries under way, by credential and question. */
+class QueriesUnderWay {
+  readonly #flights: SingleFlight<ExecutionResult, Asked>;
+  readonly #written = new WeakMap<ExecutionResult, { bytes?: Buffer }>();
+  readonly #onForget: (upstreamIdentity: string) => void;
+
+  constructor(now: () => number, onForget: (upstreamIdentity: string) => void) {
+    this.#flights = new SingleFlight({ now, joinedWithinMs: JOINED_WITHIN_MS });
+    this.#onForget = onForget;
+  }
+
+  register(
     owner: SharingContext,
     key: string,
     execution: Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
-    const { details } = flights.begin(owner.identity.credential, key, execution, { owner, shared: false });
+    const asked = { owner, shared: false };
+    const { details } = this.#flights.begin(owner.identity.credential, key, execution, asked);
     return execution.then((result) => {
-      if (details.shared) written.set(result, {});
+      if (details.shared) this.#written.set(result, {});
       return result;
     });
   }
 
-  function join(
-    context: SharingContext,
-    { result, details }: Flight<ExecutionResult, Asked>,
-    executeAlone: () => unknown,
-  ): unknown {
-    const { waiters } = details.owner.budget;
-    details.shared = true;
-    // It waits from now on: the first caller may leave while this one is being identified.
-    waiters?.add();
-    const leave = (): void => waiters?.remove();
-    const unwatch = context.budget.waiters?.whenGone(leave);
-    const share = async (): Promise<ExecutionResult> => {
-      const shared = await result;
-      context.report.share([...details.owner.report.calls, ...details.owner.report.sharedCalls]);
-      return shared;
-    };
-    const identified = context.identity.identify();
-    if (!isPromise(identified)) return share();
-    return identified.then(share, () => {
-      unwatch?.();
-      if (context.budget.waiters?.isGone !== true) leave();
-      return executeAlone();
+  /** The same query of the same caller, where it may still be joined. */
+  find(
+    { identity: { credential } }: SharingContext,
+    operation: PreparedOperation,
+    args: ExecutionArgs,
+  ): Flight<ExecutionResult, Asked> | undefined {
+    // Most queries come while their caller has nothing under way: those need no key.
+    if (!this.#flights.isUnderWay(credential)) return undefined;
+    const flight = this.#flights.underWay(credential, keyOf(operation, args));
+    return flight?.details.owner.budget.waiters?.isGone === true ? undefined : flight;
+  }
+
+  /** Each caller that changes something reads afresh from now on, once it is known who it is. */
+  changes({ identity }: SharingContext): void {
+    this.#flights.forget(identity.credential);
+    identity.onceIdentified(() => this.#onForget(identity.upstreamIdentity));
+  }
+
+  forget(credential: string, upstreamIdentity: string): void {
+    this.#flights.forget(credential);
+    this.#onForget(upstreamIdentity);
+  }
+
+  stringify(result: ExecutionResult): string | Buffer {
+    const shared = this.#written.get(result);
+    if (shared === undefined) return JSON.stringify(result);
+    shared.bytes ??= Buffer.from(JSON.stringify(result));
+    return shared.bytes;
+  }
+}
+
+const showing = (queries: QueriesUnderWay): Plugin<SharingContext> => ({
+  onExecute({ args, executeFn, setExecuteFn }) {
+    const context = args.contextValue;
+    const operation = preparedOperation(args);
+    if (operation === undefined) return undefined;
+    if (operation.type === OperationTypeNode.MUTATION) {
+      queries.changes(context);
+      return { onExecuteDone: () => queries.changes(context) };
+    }
+    setExecuteFn((given) => {
+      const result = executeFn(given);
+      return isPromise(result) ? queries.register(context, keyOf(operation, given), result) : result;
     });
-  }
+    return undefined;
+  },
+});
 
-  return {
-    plugin: {
-      onExecute({ args, executeFn, setExecuteFn }) {
-        const context = args.contextValue;
-        const operation = preparedOperation(args);
-        if (operation === undefined) return undefined;
-        if (operation.type === OperationTypeNode.MUTATION) {
-          changes(context);
-          return { onExecuteDone: () => changes(context) };
-        }
-        setExecuteFn((given) => {
-          const result = executeFn(given);
-          return isPromise(result) ? register(context, keyOf(operation, given), result) : result;
-        });
-        return undefined;
-      },
-    },
-    joining: {
-      onExecute({ args, executeFn, setExecuteFn }) {
-        const context = args.contextValue;
-        const operation = preparedOperation(args);
-        if (operation?.type !== OperationTypeNode.QUERY) return;
-        setExecuteFn((given) => {
-          const { credential } = context.identity;
-          // Most queries come while their caller has nothing under way: those need no key.
-          const flight = flights.isUnderWay(credential)
-            ? flights.underWay(credential, keyOf(operation, given))
-            : undefined;
-          if (flight === undefined || flight.details.owner.budget.waiters?.isGone === true)
-            return executeFn(given);
-          return join(context, flight, () => executeFn(given));
-        });
-      },
-    },
-    forget,
-    stringify(result) {
-      const shared = written.get(result);
-      if (shared === undefined) return JSON.stringify(result);
-      shared.bytes ??= Buffer.from(JSON.stringify(result));
-      return shared.bytes;
-    },
+const joining = (queries: QueriesUnderWay): Plugin<SharingContext> => ({
+  onExecute({ args, executeFn, setExecuteFn }) {
+    const context = args.contextValue;
+    const operation = preparedOperation(args);
+    if (operation?.type !== OperationTypeNode.QUERY) return;
+    setExecuteFn((given) => {
+      const flight = queries.find(context, operation, given);
+      return flight === undefined ? executeFn(given) : join(context, flight, () => executeFn(given));
+    });
+  },
+});
+
+function join(
+  context: SharingContext,
+  { result, details }: Flight<ExecutionResult, Asked>,
+  executeAlone: () => unknown,
+): unknown {
+  const { waiters } = details.owner.budget;
+  details.shared = true;
+  // It waits from now on: the first caller may leave while this one is being identified.
+  waiters?.add();
+  const leave = (): void => waiters?.remove();
+  const unwatch = context.budget.waiters?.whenGone(leave);
+  const share = async (): Promise<ExecutionResult> => {
+    const shared = await result;
+    context.report.share([...details.owner.report.calls, ...details.owner.report.sharedCalls]);
+    return shared;
   };
-
-  function changes({ identity }: SharingContext): void {
-    flights.forget(identity.credential);
-    identity.onceIdentified(() => onForget(identity.upstreamIdentity));
-  }
-
-  function forget(credential: string, upstreamIdentity: string): void {
-    flights.forget(credential);
-    onForget(upstreamIdentity);
-  }
+  const identified = context.identity.identify();
+  if (!isPromise(identified)) return share();
+  return identified.then(share, () => {
+    unwatch?.();
+    if (context.budget.waiters?.isGone !== true) leave();
+    return executeAlone();
+  });
 }

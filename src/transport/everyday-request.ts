@@ -1,0 +1,78 @@
+import type { IncomingMessage } from 'node:http';
+
+/** A request of GraphQL over HTTP whose members are all of the kind that they must be. */
+export interface Operation {
+  readonly query: string;
+  readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
+  readonly operationName?: string | null | undefined;
+  readonly extensions?: object | null | undefined;
+}
+
+type MediaType = 'application/graphql-response+json' | 'application/json';
+
+const JSON_CONTENT = /^application\/json *(; *charset=utf-8)?$/i;
+const JSON_RANGES: ReadonlyMap<string, MediaType> = new Map([
+  ['application/graphql-response+json', 'application/graphql-response+json'],
+  ['application/json', 'application/json'],
+  ['*/*', 'application/json'],
+]);
+
+const PARAMETERS = new Set(['query', 'variables', 'operationName', 'extensions']);
+
+/** The media type that Yoga would answer an everyday request with; undefined for any other request. */
+export function everydayAnswer({ headers }: IncomingMessage): MediaType | undefined {
+  if (
+    headers['content-length'] === undefined ||
+    headers['content-encoding'] !== undefined ||
+    !JSON_CONTENT.test(headers['content-type'] ?? '')
+  ) {
+    return undefined;
+  }
+  const accepted = headers.accept ?? '*/*';
+  const only = JSON_RANGES.get(accepted);
+  if (only !== undefined) return only;
+  // Only UTF-8 is spoken; Yoga passes over ranges that ask for anything else.
+  if (accepted.includes('charset')) return undefined;
+  const ranges = accepted.split(',').map((range) => range.split(';', 1)[0]?.trim().toLowerCase());
+  return ranges.map((range) => JSON_RANGES.get(range ?? '')).find((type) => type !== undefined);
+}
+
+/**
+ * What is plainly a query or a mutation; undefined for what is none, which Yoga knows how to put, and for what is a stream or
+ * may be one: a document that is named instead of written.
+ */
+export function parseOperation(text: string): Operation | undefined {
+  try {
+    const body: unknown = JSON.parse(text);
+    return isOperation(body) && !body.query.includes('subscription') ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A body of JSON that is an object with something in it; undefined for any other. */
+export function jsonObjectOf({ headers }: IncomingMessage, bytes: Buffer): object | undefined {
+  if (!headers['content-type']?.toLowerCase().startsWith('application/json')) return undefined;
+  try {
+    const value: unknown = JSON.parse(bytes.toString());
+    return isObject(value) && Object.keys(value).length > 0 ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isOperation(value: unknown): value is Operation {
+  if (!isObject(value)) return false;
+  for (const name in value) if (!PARAMETERS.has(name)) return false;
+  const { query, variables, operationName, extensions } = value;
+  return (
+    typeof query === 'string' &&
+    query !== '' &&
+    (variables == null || isObject(variables)) &&
+    (operationName == null || typeof operationName === 'string') &&
+    (extensions == null || isObject(extensions))
+  );
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
