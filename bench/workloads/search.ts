@@ -3,7 +3,7 @@ import type { NewEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { RedisLog } from '../../src/events/redis/redis-log.ts';
 import { SqliteLog } from '../../src/events/sqlite/sqlite-log.ts';
-import { eventNames } from '../../src/resolvers/event-names.ts';
+import { eventNames } from '../../src/resolvers/events/event-names.ts';
 import { startRedis } from '../../test/helpers/redis.ts';
 import { startCluster } from '../../test/helpers/redis-topologies.ts';
 import { gatewayProgram, temporaryFolder } from '../lib/contenders.ts';

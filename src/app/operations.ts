@@ -1,7 +1,7 @@
 import { Guesses, KEY_GUESSES } from '../auth/guesses.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
 import { clock as time } from '../common/clock.ts';
-import { KeptDocuments } from '../graphql/plugins/prepared-operation.ts';
+import { KeptDocuments } from '../graphql/documents/kept-documents.ts';
 import { createQueryDeduplication, type QueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
 import { createIngress, type Ingress } from '../ingress/ingress.ts';
 import type { Metrics } from '../observability/metrics.ts';

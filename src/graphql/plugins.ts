@@ -6,6 +6,8 @@ import type { ContextFactory } from '../operation/context.ts';
 import type { Incoming } from '../operation/incoming.ts';
 import type { Transport, Way } from '../operation/way.ts';
 import { forgetRights } from '../schema/builder.ts';
+import type { KeptDocuments } from './documents/kept-documents.ts';
+import { preparedOperation } from './documents/prepared-operation.ts';
 import { withOneExecutionHook } from './execution-hook.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
 import { inPluginOrder, type SwitchedLayer } from './layers.ts';
@@ -16,15 +18,11 @@ import { useDeclaredVariables } from './plugins/declared-variables.ts';
 import { useDisableIntrospection } from './plugins/disable-introspection.ts';
 import type { Drain } from './plugins/drain.ts';
 import { useErrorMasking } from './plugins/error-masking.ts';
+import { useKeptDocuments } from './plugins/kept-documents.ts';
 import { type Limits, useLimits } from './plugins/limits.ts';
 import { useOperationContext } from './plugins/operation-context.ts';
 import { useOperationMetrics } from './plugins/operation-metrics.ts';
 import { usePrefetch } from './plugins/prefetch.ts';
-import {
-  type KeptDocuments,
-  preparedOperation,
-  usePreparedOperations,
-} from './plugins/prepared-operation.ts';
 import { usePushedStreams } from './plugins/pushed-streams.ts';
 import type { QueryDeduplication } from './plugins/query-deduplication.ts';
 import { useServerSentEvents } from './plugins/sse.ts';
@@ -86,7 +84,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
   const unless = <T>(layer: SwitchedLayer, plugin: T): T | undefined =>
     layersOff.has(layer) ? undefined : plugin;
   const plugins = inPluginOrder({
-    'kept-documents': unless('kept-documents', usePreparedOperations(documents)),
+    'kept-documents': unless('kept-documents', useKeptDocuments(documents)),
     'declared-variables': useDeclaredVariables(),
     plans: useGraphQLJs({ hideSuggestions: !introspection, plansQueries: !layersOff.has('plans') }),
     'operation-context': useOperationContext(contextMaker(parts), forgetRights),

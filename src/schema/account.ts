@@ -1,7 +1,7 @@
 import { account, createCustomerPrivateAccount, createPrivateAccount } from '../resolvers/account.ts';
 import { bankOf } from '../resolvers/bank.ts';
 import { client } from '../resolvers/client.ts';
-import { creditsTo } from '../resolvers/event-page.ts';
+import { creditsTo } from '../resolvers/events/event-page.ts';
 import { instrumentOf } from '../resolvers/instrument.ts';
 import { ownerOf } from '../resolvers/owner.ts';
 import { optional } from '../resolvers/values.ts';

@@ -1,6 +1,6 @@
 import { cepStatus, isFinal } from '../resolvers/cep.ts';
-import type { CepUpdate } from '../resolvers/receipt.ts';
-import { followCep } from '../resolvers/subscriptions.ts';
+import type { CepUpdate } from '../resolvers/events/receipt.ts';
+import { followCep } from '../resolvers/events/subscriptions.ts';
 import { transactionOf } from '../resolvers/transaction.ts';
 import { optional, when } from '../resolvers/values.ts';
 import { builder, intoGraph, readOnce } from './builder.ts';

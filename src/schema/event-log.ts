@@ -1,6 +1,6 @@
-import type { Event } from '../resolvers/event.ts';
-import { eventPage, reachesBackTo } from '../resolvers/event-page.ts';
-import { followEvents, followMoneyIn } from '../resolvers/subscriptions.ts';
+import type { Event } from '../resolvers/events/event.ts';
+import { eventPage, reachesBackTo } from '../resolvers/events/event-page.ts';
+import { followEvents, followMoneyIn } from '../resolvers/events/subscriptions.ts';
 import { builder, ENTERS_LOG } from './builder.ts';
 import { PageInfoType } from './connection.ts';
 import { EventInterface, EventTypeEnum, MoneyInEventType } from './event.ts';

@@ -9,7 +9,7 @@ import {
   type Party,
   payerBank,
   type StatusUpdateEvent,
-} from '../resolvers/event.ts';
+} from '../resolvers/events/event.ts';
 import { ownerOf } from '../resolvers/owner.ts';
 import { transactionSubCategory } from '../resolvers/transaction.ts';
 import { when } from '../resolvers/values.ts';

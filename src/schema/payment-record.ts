@@ -1,5 +1,5 @@
-import type { OPERATIONS, Payment, PaymentState } from '../resolvers/payment-state.ts';
-import { type PaymentsPage, paymentByKey, paymentsPage } from '../resolvers/payments.ts';
+import type { OPERATIONS, Payment, PaymentState } from '../resolvers/payments/payment-state.ts';
+import { type PaymentsPage, paymentByKey, paymentsPage } from '../resolvers/payments/payments.ts';
 import { transactionOf } from '../resolvers/transaction.ts';
 import { builder, intoGraph, intoPayments } from './builder.ts';
 import { PageInfoType } from './connection.ts';

@@ -3,8 +3,8 @@ import {
   createMoneyOut,
   createPennyValidation,
   type Paid,
-} from '../resolvers/payment.ts';
-import { type Refunded, refundTransaction } from '../resolvers/refund.ts';
+} from '../resolvers/payments/payment.ts';
+import { type Refunded, refundTransaction } from '../resolvers/payments/refund.ts';
 import { transaction } from '../resolvers/transaction.ts';
 import { builder, intoGraph } from './builder.ts';
 import { ANY_FAILURE } from './failures.ts';

@@ -1,6 +1,6 @@
 import type { Client } from '../resolvers/client.ts';
-import type { EventPage } from '../resolvers/event-page.ts';
-import type { Payment } from '../resolvers/payment-state.ts';
+import type { EventPage } from '../resolvers/events/event-page.ts';
+import type { Payment } from '../resolvers/payments/payment-state.ts';
 import type { Account } from '../upstream/accounts.ts';
 import type { Bank } from '../upstream/banks.ts';
 import type { Customer } from '../upstream/customers.ts';

@@ -1,9 +1,10 @@
 import { bankOf } from '../resolvers/bank.ts';
 import { receiptOf } from '../resolvers/cep.ts';
 import { client } from '../resolvers/client.ts';
-import { eventPage } from '../resolvers/event-page.ts';
-import { paymentByTransaction } from '../resolvers/payments.ts';
-import { followTransaction } from '../resolvers/subscriptions.ts';
+import { eventPage } from '../resolvers/events/event-page.ts';
+import { followTransaction } from '../resolvers/events/subscriptions.ts';
+import type { TransactionUpdate } from '../resolvers/events/transaction-states.ts';
+import { paymentByTransaction } from '../resolvers/payments/payments.ts';
 import {
   jsonReference,
   transaction,
@@ -12,7 +13,6 @@ import {
   transactionStatus,
   transactionSubCategory,
 } from '../resolvers/transaction.ts';
-import type { TransactionUpdate } from '../resolvers/transaction-states.ts';
 import { optional, partOf } from '../resolvers/values.ts';
 import { AuditType, auditOf } from './audit.ts';
 import {

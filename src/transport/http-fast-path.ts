@@ -10,7 +10,7 @@ import {
 import { isAsyncIterable, isPromise, processRegularResult, type YogaServerInstance } from 'graphql-yoga';
 import type { Body } from '../common/bodies.ts';
 import { endUnread, NOT_ACCEPTABLE } from '../common/undelivered.ts';
-import { preparedOperation } from '../graphql/plugins/prepared-operation.ts';
+import { preparedOperation } from '../graphql/documents/prepared-operation.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import { everydayAnswer, jsonObjectOf, type Operation, parseOperation } from './everyday-request.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
-import { createEventTopics, ownerTopic } from '../../src/resolvers/topics.ts';
+import { createEventTopics, ownerTopic } from '../../src/resolvers/events/topics.ts';
 import { until } from '../helpers/until.ts';
 import { MemorySource } from './memory-source.ts';
 

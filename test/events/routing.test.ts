@@ -4,7 +4,7 @@ import { DrainingError, EventsGapError } from '../../src/events/errors.ts';
 import type { EventStream, EventType, StoredEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
-import { createEventTopics, idTopic, ownerTopic, typeTopic } from '../../src/resolvers/topics.ts';
+import { createEventTopics, idTopic, ownerTopic, typeTopic } from '../../src/resolvers/events/topics.ts';
 import { until } from '../helpers/until.ts';
 import { MemorySource } from './memory-source.ts';
 

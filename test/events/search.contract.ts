@@ -7,9 +7,9 @@ import type { EventLog, EventType, NewEvent, StoredEvent } from '../../src/event
 import { type EventReads, sealedReads } from '../../src/events/sealed-reads.ts';
 import type { EventNames } from '../../src/events/search.ts';
 import { LogReading } from '../../src/operation/log-reading.ts';
-import { decodeEvent } from '../../src/resolvers/event.ts';
-import { eventNames } from '../../src/resolvers/event-names.ts';
-import { type EventPageArgs, eventPage, reachesBackTo } from '../../src/resolvers/event-page.ts';
+import { decodeEvent } from '../../src/resolvers/events/event.ts';
+import { eventNames } from '../../src/resolvers/events/event-names.ts';
+import { type EventPageArgs, eventPage, reachesBackTo } from '../../src/resolvers/events/event-page.ts';
 import { moneyIn } from '../helpers/events.ts';
 import { until } from '../helpers/until.ts';
 

@@ -6,7 +6,7 @@ import {
   RefusedError,
   ValidationError,
 } from '../../src/resolvers/errors.ts';
-import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payment-rules.ts';
+import { REFUND_RULES, TRANSFER_RULES } from '../../src/resolvers/payments/payment-rules.ts';
 import { type RefusalRules, refusalError } from '../../src/resolvers/refusal.ts';
 import { readRefusal } from '../../src/upstream/call/errors.ts';
 

@@ -9,7 +9,7 @@ import {
   type PaymentState,
   paymentOf,
   stateOf,
-} from '../../resolvers/payment-state.ts';
+} from '../../resolvers/payments/payment-state.ts';
 import {
   EXIT,
   type ExitCode,

@@ -4,7 +4,7 @@ import {
   getArgumentValues,
   type OperationDefinitionNode,
 } from 'graphql';
-import { preparedDocument } from '../plugins/prepared-operation.ts';
+import { preparedDocument } from '../documents/prepared-operation.ts';
 import {
   type Complete,
   type PlannedField,

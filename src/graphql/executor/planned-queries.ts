@@ -7,7 +7,7 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import type { Executor } from '../../operation/way.ts';
-import { type PreparedOperation, preparedOperation } from '../plugins/prepared-operation.ts';
+import { type PreparedOperation, preparedOperation } from '../documents/prepared-operation.ts';
 import { type QueryPlan, UnplannedError, type UnplannedReason } from './plan.ts';
 import { conditionsOf } from './plan-fields.ts';
 import { Run, reasonOf, type VariableValues } from './plan-run.ts';

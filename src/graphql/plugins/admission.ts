@@ -6,7 +6,7 @@ import { type Owner, Party, type Place } from '../../common/party.ts';
 import type { Leaver } from '../../common/waiters.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
-import { preparedOperation } from './prepared-operation.ts';
+import { preparedOperation } from '../documents/prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 interface AdmittedContext {

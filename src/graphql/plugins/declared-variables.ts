@@ -1,6 +1,6 @@
 import type { DocumentNode, GraphQLSchema } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
-import { type PreparedOperation, preparedOperation } from './prepared-operation.ts';
+import { type PreparedOperation, preparedOperation } from '../documents/prepared-operation.ts';
 
 /** What came with a request, and is kept as long as what it began. */
 interface RequestContext {

@@ -1,15 +1,15 @@
 import { type DocumentNode, GraphQLError, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
-import { type Complexity, complexityOf, pageSizeVariables } from './complexity.ts';
-import { wordsOf } from './document-words.ts';
-import { introspectionCost, introspectionSizes } from './introspection-cost.ts';
+import { type Complexity, complexityOf, pageSizeVariables } from '../documents/complexity.ts';
+import { introspectionCost, introspectionSizes } from '../documents/introspection-cost.ts';
 import {
-  type IdentifiedContext,
   type PreparedDocument,
   type PreparedOperation,
   preparedDocument,
   preparedOperation,
-} from './prepared-operation.ts';
+} from '../documents/prepared-operation.ts';
+import { wordsOf } from '../documents/words.ts';
+import type { IdentifiedContext } from './kept-documents.ts';
 
 /** What one operation may ask for at most. */
 export interface Limits {

@@ -1,6 +1,6 @@
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
-import { preparedOperation } from './prepared-operation.ts';
+import { preparedOperation } from '../documents/prepared-operation.ts';
 
 /**
  * @param type `query`, `mutation` or `subscription`.

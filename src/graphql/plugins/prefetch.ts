@@ -10,7 +10,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
-import { type PreparedOperation, preparedOperation } from './prepared-operation.ts';
+import { type PreparedOperation, preparedOperation } from '../documents/prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface PrefetchContext {

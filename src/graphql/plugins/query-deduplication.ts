@@ -4,7 +4,7 @@ import type { MaybePromise } from '../../common/maybe-promise.ts';
 import { type Flight, SingleFlight } from '../../common/single-flight.ts';
 import type { Waiters } from '../../common/waiters.ts';
 import type { Report } from '../../operation/report.ts';
-import { type PreparedOperation, preparedOperation } from './prepared-operation.ts';
+import { type PreparedOperation, preparedOperation } from '../documents/prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 interface SharingContext {

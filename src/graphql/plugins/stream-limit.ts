@@ -4,7 +4,7 @@ import { sizeOf } from '../../common/size.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
 import { type Kept, STREAM_REFUSALS, type StreamRefusal } from '../../operation/streams.ts';
-import { preparedDocument } from './prepared-operation.ts';
+import { preparedDocument } from '../documents/prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface CountedContext {

@@ -8,7 +8,7 @@ import {
   Kind,
   type SelectionSetNode,
 } from 'graphql';
-import type { PreparedDocument } from '../../graphql/plugins/prepared-operation.ts';
+import type { PreparedDocument } from '../../graphql/documents/prepared-operation.ts';
 
 /**
  * Whether what is selected beneath a field follows from its value alone, so that it is the same for all who may see the

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { getNamedType, isCompositeType, Kind, OperationTypeNode, visit } from 'graphql';
-import type { PreparedOperation } from '../../graphql/plugins/prepared-operation.ts';
+import type { PreparedOperation } from '../../graphql/documents/prepared-operation.ts';
 import { dependsOnValueAlone } from './event-only.ts';
 
 /** What a subscription asks, and of whom. */

@@ -9,7 +9,7 @@ import { silentLogger } from '../../../src/common/logger.ts';
 import { Secret } from '../../../src/common/secret.ts';
 import type { EventType } from '../../../src/events/log.ts';
 import { openEventLog } from '../../../src/events/open.ts';
-import { eventNames } from '../../../src/resolvers/event-names.ts';
+import { eventNames } from '../../../src/resolvers/events/event-names.ts';
 import { moneyIn } from '../../helpers/events.ts';
 import { control, type GraphQLAnswer, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { type RedisServer, startRedis } from '../../helpers/redis.ts';

@@ -1,6 +1,6 @@
 import { parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { preparedOperation } from '../../../src/graphql/plugins/prepared-operation.ts';
+import { preparedOperation } from '../../../src/graphql/documents/prepared-operation.ts';
 import { buildSchema } from '../../../src/schema/index.ts';
 import { streamKey } from '../../../src/transport/sockets/stream-key.ts';
 

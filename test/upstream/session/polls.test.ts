@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Polled, Schedule } from '../../../src/upstream/session/polls.ts';
 import type { Transaction } from '../../../src/upstream/transactions.ts';
-import { type Shared, settled, share } from '../../resolvers/watching.ts';
+import { type Shared, settled, share } from '../../resolvers/events/watching.ts';
 
 const SECOND = 1_000;
 const EVERY_THREE_SECONDS: Schedule = [{ until: Number.POSITIVE_INFINITY, wait: 3 * SECOND }];

@@ -1,0 +1,192 @@
+import { toMessageAmount } from '../../common/amounts.ts';
+import type { MaybePromise } from '../../common/maybe-promise.ts';
+import type { EventType, MoneyInDecision, StoredEvent } from '../../events/log.ts';
+import type { Context } from '../../operation/context.ts';
+import type { Account } from '../../upstream/accounts.ts';
+import type { Bank } from '../../upstream/banks.ts';
+import { isObject, type JsonObject, present } from '../../upstream/call/json.ts';
+import { isUuid } from '../../upstream/call/path.ts';
+import type { Transaction } from '../../upstream/transactions.ts';
+
+/** Someone on one side of a movement, as a message names them. */
+export interface Party {
+  readonly account: string | null;
+  readonly name: string | null;
+  readonly rfc: string | null;
+}
+
+interface EventView {
+  readonly id: string;
+  readonly type: EventType;
+  readonly cursor: string;
+  readonly receivedAt: string;
+}
+
+/** A MONEY_IN message (docs/upstream-api.md, "Events"), under the graph's names. */
+export interface MoneyInEvent extends EventView {
+  readonly type: 'MONEY_IN';
+  readonly messageDate: string | null;
+  /** Null where the message bears none. */
+  readonly transactionId: string | null;
+  readonly subCategory: string | null;
+  readonly amount: string;
+  /** Messages name no currency; the service's conventions do. */
+  readonly currency: 'MXN';
+  readonly beneficiary: Party;
+  readonly payer: Party;
+  readonly payerInstitution: string | null;
+  readonly trackingKey: string | null;
+  readonly paymentConcept: string | null;
+  readonly numericReference: string | null;
+  /** As the upstream writes it. */
+  readonly transactionDate: string | null;
+  readonly registeredAt: string | null;
+  readonly ownerId: string | null;
+  readonly decision: MoneyInDecision;
+  readonly refundReason: string | null;
+}
+
+/** A CEP message (docs/upstream-api.md, "Events"), under the graph's names. */
+export interface CepEvent extends EventView {
+  readonly type: 'CEP';
+  readonly messageDate: string | null;
+  readonly bodyId: string | null;
+  readonly status: string;
+  readonly trackingKey: string | null;
+  readonly externalReference: string | null;
+  readonly paymentConcept: string | null;
+  readonly beneficiary: Party;
+  readonly processedAt: string | null;
+}
+
+/** A STATUS_UPDATE message: the spec shows nothing of it. */
+export interface StatusUpdateEvent extends EventView {
+  readonly type: 'STATUS_UPDATE';
+  /** The message whole; one that is the JSON value null is an empty object, as there is nothing in it to lose. */
+  readonly payload: NonNullable<unknown>;
+}
+
+export type Event = MoneyInEvent | CepEvent | StatusUpdateEvent;
+
+const NOTHING: JsonObject = {};
+const objectAt = (value: unknown, key: string): JsonObject => {
+  const inner = isObject(value) ? value[key] : undefined;
+  return isObject(inner) ? inner : NOTHING;
+};
+
+/** A text; a number too, since a provider may send a reference as either. Absent is null. */
+function text(holder: JsonObject, key: string): string | null {
+  const value = holder[key];
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' ? present(value) : null;
+}
+
+/** An amount with its two decimals. What is no amount stays as it is, for the graph to refuse it where it is asked for. */
+const amount = (holder: JsonObject): string =>
+  toMessageAmount(holder['amount']) ?? text(holder, 'amount') ?? '';
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+function messageDate(envelope: JsonObject): string | null {
+  const date = text(envelope, 'msg_date');
+  return date !== null && DATE.test(date) ? date : null;
+}
+
+const party = (body: JsonObject, side: 'beneficiary' | 'payer'): Party => ({
+  account: text(body, `${side}_account`),
+  name: text(body, `${side}_name`),
+  rfc: text(body, `${side}_rfc`),
+});
+
+function moneyIn(stored: StoredEvent, view: EventView): MoneyInEvent {
+  const envelope = isObject(stored.payload) ? stored.payload : NOTHING;
+  const body = objectAt(envelope, 'body');
+  return {
+    ...view,
+    type: 'MONEY_IN',
+    messageDate: messageDate(envelope),
+    transactionId: text(body, 'id'),
+    subCategory: text(body, 'sub_category'),
+    amount: amount(body),
+    currency: 'MXN',
+    beneficiary: party(body, 'beneficiary'),
+    payer: party(body, 'payer'),
+    payerInstitution: text(body, 'payer_institution'),
+    trackingKey: text(body, 'tracking_key'),
+    paymentConcept: text(body, 'payment_concept'),
+    numericReference: text(body, 'numeric_reference'),
+    transactionDate: text(body, 'transaction_date'),
+    registeredAt: text(body, 'registered_at'),
+    ownerId: text(body, 'owner_id'),
+    decision: stored.decision ?? 'INFORMED',
+    refundReason: stored.refundReason ?? null,
+  };
+}
+
+/** The message is wrapped (`client_id`, `payload`, `webhook_type`) as the spec shows it, or bare as MONEY_IN is. */
+function cep(stored: StoredEvent, view: EventView): CepEvent {
+  const outer = isObject(stored.payload) ? stored.payload : NOTHING;
+  const envelope = isObject(outer['payload']) ? outer['payload'] : outer;
+  const body = objectAt(envelope, 'body');
+  return {
+    ...view,
+    type: 'CEP',
+    messageDate: messageDate(envelope),
+    bodyId: text(body, 'id'),
+    status: text(body, 'status') ?? '',
+    trackingKey: text(body, 'tracking_key'),
+    externalReference: text(body, 'external_reference'),
+    paymentConcept: text(body, 'payment_concept'),
+    beneficiary: party(body, 'beneficiary'),
+    processedAt: text(body, 'processed_at'),
+  };
+}
+
+const decoded = new WeakMap<StoredEvent, Event>();
+
+/** Reads a stored event. The log hands the same object to all subscribers, so each is read once. */
+export function decodeEvent(stored: StoredEvent): Event {
+  let event = decoded.get(stored);
+  if (event === undefined) {
+    const { id, cursor, receivedAt, type } = stored;
+    const view = { id, cursor, receivedAt, type };
+    if (type === 'MONEY_IN') event = moneyIn(stored, view);
+    else if (type === 'CEP') event = cep(stored, view);
+    else event = { ...view, type, payload: stored.payload ?? NOTHING };
+    decoded.set(stored, event);
+  }
+  return event;
+}
+
+/**
+ * The transaction of a CEP message, by the message's own id: the spec does not say what that names, so that it may well
+ * be none. (A subscription to one receipt knows its transaction and matches by more; see receipt.ts.)
+ */
+export function cepTransaction(event: CepEvent, context: Context): MaybePromise<Transaction | null> {
+  return event.bodyId !== null && isUuid(event.bodyId)
+    ? context.reads.session.transactions.get(event.bodyId)
+    : null;
+}
+
+/** The transaction that a credit names, read afresh. */
+export const moneyInTransaction = (
+  event: MoneyInEvent,
+  context: Context,
+): MaybePromise<Transaction | null> =>
+  event.transactionId !== null && isUuid(event.transactionId)
+    ? context.reads.session.transactions.get(event.transactionId)
+    : null;
+
+/** The account that a credit has gone to, among those that the caller may see. */
+export const moneyInAccount = (
+  { beneficiary }: MoneyInEvent,
+  { reads }: Context,
+): MaybePromise<Account | null> =>
+  beneficiary.account === null ? null : reads.session.accounts.find('clabeNumber', beneficiary.account);
+
+/** The bank of the catalog that has the code of the payer's institution. The code of an internal credit is of no catalog. */
+export const payerBank = (
+  { payerInstitution }: MoneyInEvent,
+  { reads }: Context,
+): MaybePromise<Bank | null> =>
+  payerInstitution === null ? null : reads.session.banks.find('institutionCode', payerInstitution);

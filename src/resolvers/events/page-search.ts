@@ -1,0 +1,156 @@
+import type { MaybePromise } from '../../common/maybe-promise.ts';
+import type { EventSearch, StoredEvent } from '../../events/log.ts';
+import type { EventReads, LogScan } from '../../events/sealed-reads.ts';
+import type { Budget } from '../../operation/budget.ts';
+import type { Identity } from '../../operation/identity.ts';
+import { LogReadingError } from '../errors.ts';
+import { decodeEvent, type Event } from './event.ts';
+
+/** Events read from the log at a time, and at most for one page: a filter that rarely matches must not read it all. */
+const BATCH = 200;
+const MAX_SCANNED = 5_000;
+/** Receipts whose owners are asked for at a time. */
+const ASKED_AT_ONCE = 8;
+
+/** What is looked for. */
+export interface Wanted {
+  readonly isBack: boolean;
+  readonly size: number;
+  /** The cursor to begin at; null for the end of the log at which the direction begins. */
+  readonly from: string | null;
+  /** What the log's index is asked for. */
+  readonly search: EventSearch | undefined;
+  /** Whether some events may not match. */
+  readonly isFiltered: boolean;
+  readonly matches: (event: Event) => MaybePromise<boolean>;
+}
+
+/** What was found. */
+export interface Found {
+  /** In the order in which they were come upon. */
+  readonly events: readonly Event[];
+  /** Whether there is more in the direction of reading. */
+  readonly goesOn: boolean;
+  /** Where to read on from: the last event found, or where reading ended. */
+  readonly end: string | null;
+}
+
+/** What of an operation's context a search needs. */
+export interface SearchContext {
+  readonly identity: { readonly caller: Pick<Identity['caller'], 'clientId' | 'customerId'> };
+  readonly budget: Pick<Budget, 'log'>;
+  readonly reads: { readonly events: EventReads };
+}
+
+/**
+ * Reads the log for one page. A caller who sees all of it gets what was found within the bounds of a page and of the operation,
+ * and reads on from there. A caller narrowed to a customer is never told where reading ended: that would tell how many events
+ * of others there are, and when they came. For it the log is read until the page is full or the log ends, or nothing is answered.
+ */
+export class PageSearch {
+  readonly #wanted: Wanted;
+  readonly #context: SearchContext;
+  readonly #isNarrowed: boolean;
+  readonly #found: Event[] = [];
+  #scanned = 0;
+  #position: string | null = null;
+
+  constructor(wanted: Wanted, context: SearchContext) {
+    this.#wanted = wanted;
+    this.#context = context;
+    this.#isNarrowed = context.identity.caller.customerId !== undefined;
+  }
+
+  /** @throws LogReadingError where the operation may read no more, and there is nothing to show for it. */
+  async run(): Promise<Found> {
+    const { events } = this.#context.reads;
+    const { caller } = this.#context.identity;
+    const reading = this.#context.budget.log;
+    const { size, from, search } = this.#wanted;
+    // By name a narrowed caller's own events are found without those of others.
+    if (this.#isNarrowed && search?.name === undefined && !reading.beginWholeRead()) {
+      throw new LogReadingError('too many of its fields read the whole event log');
+    }
+    const scan: LogScan = (await events.scan?.(caller.clientId)) ?? { ...unsealed(events) };
+    this.#position = from === null ? null : scan.open(from);
+    for (;;) {
+      const page = await this.#readBatch(scan);
+      if (page === undefined) return this.#stopped(scan);
+      if ((await this.#look(page.events)) === 'late') return this.#stopped(scan);
+      if (this.#found.length > size) return this.#ended(scan, true);
+      if (!page.hasMore) return this.#ended(scan, false);
+    }
+  }
+
+  /** The next batch; undefined where no more may be read. */
+  async #readBatch(scan: LogScan): Promise<Awaited<ReturnType<LogScan['readAfter']>> | undefined> {
+    const { caller } = this.#context.identity;
+    const reading = this.#context.budget.log;
+    const { isBack, isFiltered, size, search } = this.#wanted;
+    if (reading.isOver) return undefined;
+    // Of what has the name most is wanted: a hundred look-ups at once take no more of the budget than they read.
+    const isMostlyWanted = isFiltered ? search?.name !== undefined && this.#scanned === 0 : !this.#isNarrowed;
+    const wanted = isMostlyWanted ? Math.min(BATCH, size + 1) : BATCH;
+    const limit = this.#isNarrowed ? wanted : reading.take(Math.min(wanted, MAX_SCANNED - this.#scanned));
+    if (limit === 0) return undefined;
+    await reading.turn();
+    const read = isBack ? scan.readBefore : scan.readAfter;
+    const page = await read(caller.clientId, this.#position, limit, search);
+    this.#scanned += page.events.length;
+    if (!this.#isNarrowed) reading.putBack(limit - page.events.length);
+    return isBack ? { ...page, events: page.events.toReversed() } : page;
+  }
+
+  /** Looks through a batch until one event more is found than the page holds. Returns whether the time was enough. */
+  async #look(batch: readonly StoredEvent[]): Promise<'late' | 'in time'> {
+    const { matches, size } = this.#wanted;
+    const reading = this.#context.budget.log;
+    for (let next = 0; next < batch.length && this.#found.length <= size; ) {
+      const asked: { readonly event: Event; readonly verdict: MaybePromise<boolean> }[] = [];
+      let waiting = 0;
+      for (; next < batch.length && waiting < ASKED_AT_ONCE; next += 1) {
+        const stored = batch[next];
+        if (stored === undefined) break;
+        const event = decodeEvent(stored);
+        const verdict = matches(event);
+        asked.push({ event, verdict });
+        if (typeof verdict !== 'boolean') waiting += 1;
+      }
+      const verdicts = Promise.all(asked.map(({ verdict }) => verdict));
+      const known = waiting === 0 ? await verdicts : await reading.inTime(verdicts);
+      if (known === undefined) return 'late';
+      for (const [index, { event }] of asked.entries()) {
+        if (this.#found.length > size) break;
+        if (known[index] === true) this.#found.push(event);
+        this.#position = event.cursor;
+      }
+    }
+    return 'in time';
+  }
+
+  /** The page is full, or the log has ended. */
+  #ended(scan: LogScan, goesOn: boolean): Found {
+    const events = this.#found
+      .slice(0, this.#wanted.size)
+      .map((event) => ({ ...event, cursor: scan.seal(event.cursor) }));
+    return { events, goesOn, end: events.at(-1)?.cursor ?? null };
+  }
+
+  /** No more may be read. What has been looked through need not be again: the page ends where reading ended. */
+  #stopped(scan: LogScan): Found {
+    const { signal } = this.#context.budget.log;
+    signal.throwIfAborted();
+    if (this.#isNarrowed || this.#position === this.#wanted.from) {
+      throw new LogReadingError('reading the event log takes longer than it may');
+    }
+    return { ...this.#ended(scan, true), end: this.#position };
+  }
+}
+
+/** Scans a log whose cursors are given out as they are. */
+const unsealed = (events: EventReads): LogScan => ({
+  readAfter: (...how) => events.readAfter(...how),
+  readBefore: (...how) => events.readBefore(...how),
+  open: (cursor) => cursor,
+  seal: (cursor) => cursor,
+});

@@ -1,0 +1,99 @@
+import { present } from '../../upstream/call/json.ts';
+import type { Schedule } from '../../upstream/session/polls.ts';
+import type { Transaction } from '../../upstream/transactions.ts';
+import { cepOf } from '../cep.ts';
+import { BadInputError } from '../errors.ts';
+import { isSettled, rankOf } from '../transaction.ts';
+import type { States } from './status-watch.ts';
+import { idTopic, trackingTopic } from './topics.ts';
+
+/** One state of a transaction, as a subscriber is shown it. */
+export interface TransactionUpdate {
+  readonly kind: 'SNAPSHOT' | 'CHANGE';
+  readonly transaction: Transaction;
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+/**
+ * Where no webhook comes. Most payments settle within a minute. In the first half hour these are 34 readings; the first one
+ * and those that hints may cause make 45.
+ */
+const SCHEDULE: Schedule = [
+  { until: 4 * SECOND, wait: 2 * SECOND },
+  { until: 10 * SECOND, wait: 3 * SECOND },
+  { until: 60 * SECOND, wait: 4 * SECOND },
+  { until: 2 * MINUTE, wait: 20 * SECOND },
+  { until: 5 * MINUTE, wait: 45 * SECOND },
+  { until: 10 * MINUTE, wait: 90 * SECOND },
+  { until: 30 * MINUTE, wait: 3 * MINUTE },
+  { until: 180 * MINUTE, wait: 5 * MINUTE },
+  { until: Number.POSITIVE_INFINITY, wait: 15 * MINUTE },
+];
+
+/**
+ * What one subscriber has been shown of a transaction. Readings alone tell a state: the spec shows no message that would. States
+ * never step back. One that is not documented is shown, and is never final; nobody knows its place among the others, but that
+ * it comes after INITIALIZED.
+ */
+export class TransactionStates implements States<TransactionUpdate> {
+  readonly schedule = SCHEDULE;
+  readonly #transactionId: string;
+  #shown: Transaction | null = null;
+  /** The rank of the furthest documented state that has been shown. */
+  #reached = -1;
+
+  constructor(transactionId: string) {
+    this.#transactionId = transactionId;
+  }
+
+  get started(): boolean {
+    return this.#shown !== null;
+  }
+
+  get final(): boolean {
+    return this.#shown !== null && isSettled(this.#shown);
+  }
+
+  get known(): boolean {
+    return this.#shown !== null;
+  }
+
+  /** A receipt's messages may name its penny validation in other ways (docs/assumptions.md, "CEP id"). */
+  get topics(): readonly string[] {
+    const cep = this.#shown === null ? null : cepOf(this.#shown);
+    const validationId = present(cep?.validationId);
+    const trackingKey = cep === null ? null : present(this.#shown?.trackingId);
+    return [
+      idTopic('STATUS_UPDATE', this.#transactionId),
+      idTopic('MONEY_IN', this.#transactionId),
+      idTopic('CEP', this.#transactionId),
+      ...(validationId === null ? [] : [idTopic('CEP', validationId)]),
+      ...(trackingKey === null ? [] : [trackingTopic(trackingKey)]),
+    ];
+  }
+
+  isNews(transaction: Transaction | null): boolean {
+    if (transaction === null || this.#shown === null || this.final) return false;
+    const { transactionStatus: next } = transaction;
+    if (next === this.#shown.transactionStatus) return false;
+    const rank = rankOf(next);
+    return rank === undefined || (rank > 0 && rank >= this.#reached);
+  }
+
+  /** @throws BadInputError when there is no such transaction. */
+  read(transaction: Transaction | null, lastTry: boolean): readonly TransactionUpdate[] {
+    if (this.#shown !== null) {
+      return transaction !== null && this.isNews(transaction) ? [this.#show(transaction, 'CHANGE')] : [];
+    }
+    if (transaction !== null) return [this.#show(transaction, 'SNAPSHOT')];
+    if (lastTry) throw new BadInputError(`There is no transaction ${this.#transactionId}.`);
+    return [];
+  }
+
+  #show(transaction: Transaction, kind: TransactionUpdate['kind']): TransactionUpdate {
+    this.#shown = transaction;
+    this.#reached = Math.max(this.#reached, rankOf(transaction.transactionStatus) ?? 0);
+    return { kind, transaction };
+  }
+}

@@ -1,0 +1,107 @@
+import { toAmount } from '../../common/amounts.ts';
+import type { OpenPayment } from '../../money/open-records.ts';
+import type { Asked } from '../../money/record.ts';
+import { isObject, type JsonObject, type Optional, present } from '../../upstream/call/json.ts';
+import { toRfc3339 } from '../../upstream/call/timestamps.ts';
+import type { Transaction } from '../../upstream/transactions.ts';
+
+/** What a request to pay said, as far as a transaction shows it again. */
+export interface Order extends Pick<Asked, 'operation' | 'source' | 'destination' | 'amount'> {
+  /** Undefined where it was left to the service. */
+  readonly description: string | undefined;
+  readonly reference: string | undefined;
+}
+
+/** @param body of the request, as it left */
+export function orderOf({ asked, body }: Pick<OpenPayment, 'asked' | 'body'>): Order {
+  const request = parsed(body);
+  const details = isObject(request['transaction_request']) ? request['transaction_request'] : request;
+  const text = (field: string) => (typeof details[field] === 'string' ? details[field] : undefined);
+  const { operation, source, destination, amount } = asked;
+  const own = { operation, source, destination, amount };
+  return { ...own, description: text('description'), reference: text('external_reference') };
+}
+
+/**
+ * Whether a transaction, as it is read, is what was ordered, in each thing that both say. What was ordered has to be shown: a
+ * transaction that leaves out its instruments could be anybody's.
+ */
+export function fits(order: Order, found: Transaction): boolean {
+  return (
+    isKind(order.operation, found) &&
+    toAmount(found.amount) === toAmount(order.amount ?? '') &&
+    isShown(found.sourceInstrument?.id, order.source) &&
+    isShown(found.destinationInstrument?.id, order.destination) &&
+    (order.description === undefined || present(found.description) === present(order.description)) &&
+    (order.reference === undefined || isSameNumber(found.externalReference, order.reference))
+  );
+}
+
+/** Whether two orders cannot be told apart by what a transaction shows. */
+export function isAlike(one: Order, other: Order): boolean {
+  const isSame = (a: string | undefined, b: string | undefined) =>
+    a === undefined || b === undefined || a === b;
+  return (
+    one.operation === other.operation &&
+    one.source === other.source &&
+    one.destination === other.destination &&
+    toAmount(one.amount ?? '') === toAmount(other.amount ?? '') &&
+    isSame(one.description, other.description) &&
+    isSame(one.reference, other.reference)
+  );
+}
+
+/** Words of a status that says that nothing has been paid. What was paid and came back is REFUNDED. */
+const NOT_PAID = /REJECT|FAIL|CANCEL|DECLIN|DENIED|REFUSED|ERROR|INVALID|EXPIRED|RECHAZ|FALLID/i;
+
+function isKind(operation: Order['operation'], found: Transaction): boolean {
+  const { category, subCategory, transactionStatus } = found;
+  if (present(found.originalTransactionId) !== null || NOT_PAID.test(transactionStatus)) return false;
+  if (operation === 'createInternalTransaction') {
+    return category === 'INTER_TRANS' && (subCategory === 'INT_DEBIT' || subCategory === 'INT_CREDIT');
+  }
+  const isValidation = found.metadata?.dataCep != null;
+  return subCategory === 'SPEI_DEBIT' && isValidation === (operation === 'createPennyValidation');
+}
+
+const isShown = (found: Optional, wanted: string | null): boolean =>
+  typeof found === 'string' && wanted !== null && found.toLowerCase() === wanted.toLowerCase();
+
+const isSameNumber = (found: Optional, wanted: string): boolean =>
+  typeof found === 'string' && found.replace(/^0+/, '') === wanted.replace(/^0+/, '');
+
+/** When the service says that it made a transaction, in ms since the epoch; undefined where it does not say. */
+export function madeAt({ audit }: Transaction, utcOffset: string): number | undefined {
+  const written = typeof audit?.createdAt === 'string' ? present(audit.createdAt) : null;
+  const time = written === null ? Number.NaN : Date.parse(toRfc3339(written, utcOffset) ?? '');
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** What tells the legs of one movement from those of another. */
+export const movementOf = ({ id, trackingId }: Transaction): string =>
+  present(trackingId) ?? id.toLowerCase();
+
+const KEPT = [
+  ...['id', 'bankId', 'clientId', 'externalReference', 'trackingId', 'description', 'amount', 'currency'],
+  ...['category', 'subCategory', 'transactionStatus', 'audit'],
+] as const;
+
+/** What the record keeps of a transaction that was read: as much as the answer to the request shows, and no name or account. */
+export function keptText(found: Transaction): string {
+  const cep = found.metadata?.dataCep;
+  const { cepUrl, validationId, status, createdAt } = cep ?? {};
+  const kept: Record<string, unknown> = {};
+  for (const field of KEPT) if (field in found) kept[field] = found[field as keyof Transaction];
+  return JSON.stringify(
+    cep == null ? kept : { ...kept, metadata: { dataCep: { cepUrl, validationId, status, createdAt } } },
+  );
+}
+
+export function parsed(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,241 @@
+import { LRUCache } from 'lru-cache';
+import type { OpenPayment } from '../../money/open-records.ts';
+import type { PaymentPlace, PaymentRecord, PaymentSearch } from '../../money/record.ts';
+import type { Found, PaymentBook, Seen } from '../../money/settling.ts';
+import { UpstreamError } from '../../upstream/call/errors.ts';
+import { present } from '../../upstream/call/json.ts';
+import { isUuid } from '../../upstream/call/path.ts';
+import type { Rest } from '../../upstream/call/rest.ts';
+import { isTransaction, readTransaction, type Transaction } from '../../upstream/transactions.ts';
+import {
+  fits,
+  isAlike,
+  keptText,
+  madeAt,
+  movementOf,
+  type Order,
+  orderOf,
+  parsed,
+} from './evidence-match.ts';
+import type { Sighting, Sightings } from './sightings.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+/** Clocks of two processes of the gateway differ by less. */
+const CLOCKS_MS = 2 * SECOND;
+/** So late after a request the service still carries it out, or tells of it. Of money out, which is sent again, for as long as that is. */
+const CARRIED_OUT_MS = 15 * MINUTE;
+const REPEATED_MS = 24 * HOUR;
+/** The service's own clock may be wrong by as much. */
+const SERVICE_CLOCK_MS = 2 * MINUTE;
+/** Events are looked through as far back as this: receipts take three hours. */
+const LOOK_BACK_MS = 6 * HOUR;
+/** Transactions that are read for one look. */
+const MOST_READS = 20;
+/** Payments of the record that are compared in one look; where there are more, nothing is certain. */
+const MOST_COMPARED = 2_000;
+const PAGE = 200;
+
+interface Look {
+  readonly payment: OpenPayment;
+  readonly order: Order;
+  readonly rest: Rest;
+  readonly book: PaymentBook;
+  readonly now: number;
+}
+
+/** A transaction that is what was ordered, and when the log first heard of it. */
+interface Match {
+  readonly transaction: Transaction;
+  readonly at: number;
+}
+
+const open = (seen: Seen): Found => ({ kind: 'open', seen });
+
+/**
+ * Finds the transactions of payments whose answers were lost, among those that events name (docs/payments.md, "What counts as
+ * evidence"). A payment is done when one movement is what was ordered, in all that both show, at its time, and no other payment of the record
+ * could be it. Everything less is no evidence.
+ */
+export class Evidence {
+  readonly #sightings: Sightings;
+  readonly #utcOffset: string;
+  /** Transactions that were read; null for what is none of the client's. */
+  readonly #read = new LRUCache<string, { readonly transaction: Transaction | null }>({
+    max: 5_000,
+    ttl: HOUR,
+  });
+
+  constructor(sightings: Sightings, utcOffset: string) {
+    this.#sightings = sightings;
+    this.#utcOffset = utcOffset;
+  }
+
+  /** @throws what the log, the record or the service throws */
+  async look(payment: OpenPayment, rest: Rest, book: PaymentBook, now: number): Promise<Found> {
+    const look: Look = { payment, order: orderOf(payment), rest, book, now };
+    const matches = await this.#matches(look);
+    const movements = Map.groupBy(matches, ({ transaction }) => movementOf(transaction));
+    const free: { readonly legs: readonly Match[]; readonly isAlone: boolean }[] = [];
+    for (const legs of movements.values()) {
+      // In this order: what is settled meanwhile is found open or done.
+      const isAlone = !(await couldBeAnothers(look, legs));
+      if (!(await isTaken(look, legs))) free.push({ legs, isAlone });
+    }
+    const [{ legs, isAlone } = { legs: [], isAlone: true }] = free;
+    // The leg that the answer would have shown, where it is known.
+    const found = legs.find(({ transaction }) => transaction.subCategory.endsWith('_DEBIT')) ?? legs[0];
+    if (found === undefined) return open('nothing');
+    if (free.length > 1 || !isAlone) return open('alike');
+    const { transaction } = found;
+    return { kind: 'done', text: keptText(transaction), transactionId: transaction.id };
+  }
+
+  async #matches({ payment, order, rest, book, now }: Look): Promise<readonly Match[]> {
+    const { sentAt, closed, name } = payment;
+    const from = Math.max(sentAt - CLOCKS_MS, now - LOOK_BACK_MS);
+    const sightings = await this.#sightings.since(from, now);
+    const told = closed === null ? [] : namedBy(closed.text, sentAt);
+    const matches: Match[] = [];
+    let reads = 0;
+    for (const { id, at } of [...told, ...sightings]) {
+      if ((await book.readByTransaction(name.clientId, id)) !== undefined) continue;
+      if (!this.#read.has(id)) reads += 1;
+      if (reads > MOST_READS) break;
+      const transaction = await this.#transaction(id, rest);
+      if (transaction === null || !fits(order, transaction)) continue;
+      if (this.#isOfItsTime(payment, transaction, at)) matches.push({ transaction, at });
+    }
+    return matches;
+  }
+
+  async #transaction(id: string, rest: Rest): Promise<Transaction | null> {
+    const known = this.#read.get(id);
+    if (known !== undefined) return known.transaction;
+    const read = await readTransaction(rest, id).catch((error: unknown) => {
+      // What an event names need not be a transaction.
+      if (error instanceof UpstreamError && error.code === 'REFUSED') return null;
+      throw error;
+    });
+    const transaction = isTransaction(read) ? read : null;
+    this.#read.set(id, { transaction });
+    return transaction;
+  }
+
+  /** By the log, which heard of it first at `at`, or by the service's own clock: either may be late or wrong. */
+  #isOfItsTime({ asked, sentAt }: OpenPayment, transaction: Transaction, at: number): boolean {
+    const within = asked.operation === 'createMoneyOut' ? REPEATED_MS : CARRIED_OUT_MS;
+    const made = madeAt(transaction, this.#utcOffset);
+    const isHeardInTime = at <= sentAt + within;
+    return isHeardInTime || (made !== undefined && Math.abs(made - sentAt) <= within + SERVICE_CLOCK_MS);
+  }
+}
+
+/** What an answer that was not believed names itself. */
+function namedBy(text: string, at: number): readonly Sighting[] {
+  const { id } = parsed(text);
+  return typeof id === 'string' && isUuid(id) ? [{ id: id.toLowerCase(), at, types: new Set() }] : [];
+}
+
+/** Whether a movement is that of a payment which is known to be done. A transaction's own id is looked up before. */
+async function isTaken({ order, payment, book, now }: Look, legs: readonly Match[]): Promise<boolean> {
+  for (const { transaction } of legs) {
+    if ((await book.readByTransaction(payment.name.clientId, transaction.id)) !== undefined) return true;
+  }
+  if (order.operation !== 'createInternalTransaction') return false;
+  const { transaction } = legs[0] ?? {};
+  if (transaction === undefined) return false;
+  const from = payment.sentAt - CARRIED_OUT_MS;
+  const done = await recordsOf(book, payment, 'done', from, now);
+  if (done === undefined) return true;
+  return done.some((record) => {
+    if (record.asked === null || !isAlike({ ...order, ...record.asked }, order)) return false;
+    const known = parsed(record.answer?.text ?? '');
+    const tracking = present(known['trackingId']);
+    // Without it nothing tells whether the other leg is of the same movement.
+    return (
+      tracking === null ||
+      present(transaction.trackingId) === null ||
+      tracking === present(transaction.trackingId)
+    );
+  });
+}
+
+/** Whether another payment that is open could be the one that moved. */
+async function couldBeAnothers(
+  { order, payment, book, now }: Look,
+  legs: readonly Match[],
+): Promise<boolean> {
+  const others = await recordsOf(book, payment, 'open', now - 3 * REPEATED_MS, now);
+  if (others === undefined) return true;
+  const at = Math.min(...legs.map((leg) => leg.at));
+  const within = order.operation === 'createMoneyOut' ? REPEATED_MS : CARRIED_OUT_MS;
+  return others.some(({ hash, asked, body, sent }) => {
+    if (hash === payment.name.hash || asked === null || sent === null) return false;
+    const isOfItsTime = sent.sentAt <= at + CLOCKS_MS && sent.sentAt >= at - within - CARRIED_OUT_MS;
+    return isOfItsTime && isAlike(orderOf({ asked, body: body ?? '' }), order);
+  });
+}
+
+/** Those of the same operation in a class, asked for from a time on; undefined where they are too many to compare. */
+async function recordsOf(
+  book: PaymentBook,
+  { name, asked }: OpenPayment,
+  kind: 'open' | 'done',
+  from: number,
+  to: number,
+): Promise<readonly PaymentRecord[] | undefined> {
+  const found: PaymentRecord[] = [];
+  const search: Omit<PaymentSearch, 'beyond'> = {
+    clientId: name.clientId,
+    customerId: undefined,
+    operations: [asked.operation],
+    classes: [kind],
+    from,
+    to: to + MINUTE,
+    isBack: false,
+    limit: PAGE,
+  };
+  let beyond: PaymentPlace | undefined;
+  do {
+    const { records, next } = await book.search({ ...search, beyond });
+    found.push(...records);
+    beyond = next;
+  } while (beyond !== undefined && found.length < MOST_COMPARED);
+  return beyond === undefined ? found : undefined;
+}
+
+/** Whether a refund is, or could be, of a credit. */
+function isOf({ original, answer }: PaymentRecord, id: string): boolean {
+  const told = original ?? present(parsed(answer?.text ?? '')['originalTransactionId']);
+  return told === null || told.toLowerCase() === id.toLowerCase();
+}
+
+/**
+ * What became of a refund whose answer was lost, by the credit that it returns. The credit had not read REFUNDED when it was sent, and a
+ * credit is returned once and in full: where it reads so now, it was this refund, unless the record has another one of it.
+ */
+export async function lookForRefund(
+  payment: OpenPayment,
+  rest: Rest,
+  book: PaymentBook,
+  now: number,
+): Promise<Found> {
+  const { original: id, sentAt, name } = payment;
+  if (id === null) return open('unreadable');
+  const original = await readTransaction(rest, id);
+  if (!isTransaction(original)) return open('unreadable');
+  if (original.transactionStatus !== 'REFUNDED') return open('not-refunded');
+  for (const kind of ['open', 'done'] as const) {
+    const others = await recordsOf(book, payment, kind, sentAt - HOUR, now);
+    if (others === undefined) return open('other-refund');
+    const isOther = (record: PaymentRecord) => record.hash !== name.hash && isOf(record, id);
+    if (others.some(isOther)) return open('other-refund');
+  }
+  return {
+    kind: 'done',
+    text: JSON.stringify({ originalTransactionId: id, amount: original.amount }),
+    transactionId: undefined,
+  };
+}

@@ -1,0 +1,243 @@
+import { type Attempt, GivenUpError, type UpstreamAnswer } from '../../common/attempt.ts';
+import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../../money/call.ts';
+import { upstreamIdempotencyKey } from '../../money/idempotency-key.ts';
+import { PaymentsHeldError, StoreUnavailableError } from '../../money/record.ts';
+import type { Context } from '../../operation/context.ts';
+import type { MayRenew } from '../../upstream/call/credential.ts';
+import { isDocumentedError } from '../../upstream/call/documented-error.ts';
+import { errorOfAnswer, readRefusal, UpstreamError } from '../../upstream/call/errors.ts';
+import {
+  isTransaction,
+  sendInternalTransaction,
+  sendMoneyOut,
+  sendPennyValidation,
+  type Transaction,
+} from '../../upstream/transactions.ts';
+import {
+  ConflictError,
+  OutcomeUnknown,
+  PaymentRecordError,
+  PaymentsStoppedError,
+  PreconditionError,
+  UserError,
+} from '../errors.ts';
+import { type RefusalRules, refusalError } from '../refusal.ts';
+import { compare } from './payment-answer.ts';
+import {
+  type Payment,
+  PENNY,
+  type PennyValidationInput,
+  pennyValidation,
+  type TransferInput,
+  transfer,
+} from './payment-input.ts';
+import { TRANSFER_RULES } from './payment-rules.ts';
+import { unknownWords } from './unknown-outcome.ts';
+
+/** A movement that has been made. */
+export interface Paid {
+  readonly transaction: Transaction;
+  /** Whether this is the answer to an earlier call with the same key. */
+  readonly replayed: boolean;
+}
+
+/**
+ * An attempt as the rules of payments see it: what the gateway cannot find now says nothing about the request that left
+ * before, when it did find it.
+ *
+ * @param number 1 for the first under its key, more for a repeat.
+ */
+export function attemptOf(attempt: Attempt, number: number): Attempt {
+  if (attempt.kind === 'failed' || attempt.synthesized !== true || number === 1) return attempt;
+  return { kind: 'failed', error: new GivenUpError('kept from a narrowed caller', { dispatched: false }) };
+}
+
+/**
+ * After which 401 the same request may leave once more with another credential: one that the service itself has given, as
+ * nothing moved then. A repeat of money out may after any, as the service knows its key.
+ *
+ * @param number as in {@link attemptOf}
+ */
+export const renewal =
+  (mutation: Payment['mutation'], number: number): MayRenew =>
+  (refused) =>
+    isDocumentedError(refused) || (mutation === 'createMoneyOut' && number > 1);
+
+/** Sends an outbound SPEI transfer, at most once for its key. */
+export function createMoneyOut(input: TransferInput, context: Context): Promise<Paid> {
+  const { clientId, customerId } = context.identity.caller;
+  const payment = transfer('createMoneyOut', clientId, input);
+  const { rest } = context.reads.session;
+  const keyOf = (namedAfter: string | undefined) =>
+    upstreamIdempotencyKey({ clientId, customerId, key: payment.key }, namedAfter);
+  const send: Send = (body, mayRenew, namedAfter) => sendMoneyOut(rest, body, keyOf(namedAfter), mayRenew);
+  return pay('createMoneyOut', payment, context, input, input.amount, send, keyOf);
+}
+
+/** Moves money between two internal instruments, at most once for its key. */
+export function createInternalTransaction(input: TransferInput, context: Context): Promise<Paid> {
+  const payment = transfer('createInternalTransaction', context.identity.caller.clientId, input);
+  const { rest } = context.reads.session;
+  return pay('createInternalTransaction', payment, context, input, input.amount, (body, mayRenew) =>
+    sendInternalTransaction(rest, body, mayRenew),
+  );
+}
+
+/** Sends 0.01 MXN to learn who owns a CLABE, at most once for its key. */
+export function createPennyValidation(input: PennyValidationInput, context: Context): Promise<Paid> {
+  const payment = pennyValidation(context.identity.caller.clientId, input);
+  const { rest } = context.reads.session;
+  return pay('createPennyValidation', payment, context, input, PENNY, (body, mayRenew) =>
+    sendPennyValidation(rest, body, mayRenew),
+  );
+}
+
+type Send = (body: string, mayRenew: MayRenew, namedAfter: string | undefined) => Promise<Attempt>;
+
+async function pay(
+  mutation: Exclude<Payment['mutation'], 'refundTransaction'>,
+  payment: Payment,
+  context: Context,
+  input: { readonly sourceInstrumentId: string; readonly destinationInstrumentId: string },
+  amount: string,
+  send: Send,
+  upstreamKey?: MoneyCalls['upstreamKey'],
+): Promise<Paid> {
+  const { clientId } = context.identity.caller;
+  const { sourceInstrumentId, destinationInstrumentId } = input;
+  const ordered = { mutation, clientId, amount, sourceInstrumentId, destinationInstrumentId };
+  const calls: MoneyCalls = {
+    // A request that has left is bounded by the operation's deadline, which the session's calls keep by themselves.
+    send: async (body, number, _signal, namedAfter) =>
+      attemptOf(await send(body, renewal(mutation, number), namedAfter), number),
+    compare: (answer) => compare(ordered, answer),
+    isServiceError: isDocumentedError,
+    codeOf: codeBy(TRANSFER_RULES),
+    ...(upstreamKey === undefined ? {} : { upstreamKey }),
+  };
+  const order = { ...intentOf(payment, context), mutation, calls };
+  const { answer, replayed } = await execute(order, context, TRANSFER_RULES);
+  return { transaction: transactionIn(answer), replayed };
+}
+
+/** What every order says of itself. */
+export const intentOf = (
+  { key, inputHash, body, shown }: Payment,
+  { identity, services, requestId }: Context,
+) => {
+  const { caller, owner, authorize, requestedBy } = identity;
+  return {
+    clientId: caller.clientId,
+    customerId: caller.customerId,
+    keyOwner: caller.keyOwner,
+    key,
+    inputHash,
+    body,
+    shown: { ...shown, requestedBy },
+    requestId,
+    later: services.settleLater?.(caller, owner, authorize),
+  };
+};
+
+/** What the caller is told of a refusal in one word, for the journal. */
+export const codeBy =
+  (rules: RefusalRules): MoneyCalls['codeOf'] =>
+  ({ status, body, text }) =>
+    refusalError(readRefusal(status, body), text, rules).code;
+
+/**
+ * Carries an order out and tells which of three it is.
+ *
+ * @returns the upstream's answer: done.
+ * @throws UserError of the union: refused, or not to be done.
+ * @throws OutcomeUnknown
+ * @throws UpstreamError when nothing moved, for reasons outside the input.
+ * @throws PaymentRecordError when nothing was sent, as the record of payments is away.
+ */
+export async function execute(
+  order: MoneyOrder,
+  context: Context,
+  rules: RefusalRules,
+): Promise<{ readonly answer: UpstreamAnswer; readonly replayed: boolean }> {
+  const { deadline, signal } = context.budget;
+  const result = await context.services.money.execute(order, { deadline, signal }).catch(recordUnreachable);
+  context.reads.forget();
+  if (result.kind === 'done') return result;
+  throw errorOf(result, order, rules);
+}
+
+function recordUnreachable(error: unknown): never {
+  if (!(error instanceof StoreUnavailableError)) throw error;
+  if (error instanceof PaymentsHeldError && error.why !== 'put-back') {
+    throw new PaymentsStoppedError(
+      'Payments have been stopped by the operator of this service. Nothing was sent. Try again later with the same key.',
+      { cause: error },
+    );
+  }
+  if (error instanceof PaymentsHeldError) {
+    throw new PaymentRecordError(
+      'Payments are held, as their record has been put back to an earlier state. Nothing was sent. Try again with the same key when the operator has let them go on.',
+      { cause: error },
+    );
+  }
+  throw new PaymentRecordError(
+    'The record of payments cannot be reached, so nothing was sent. Try again with the same key.',
+    { cause: error },
+  );
+}
+
+/** What the caller is told of all that is not done, which has been returned. */
+function errorOf(result: MoneyResult, order: MoneyOrder, rules: RefusalRules): Error {
+  switch (result.kind) {
+    case 'done':
+    case 'refused': {
+      const { status, body, text } = result.answer;
+      return refusalError(readRefusal(status, body), text, rules);
+    }
+    case 'unknown':
+      return unknownOutcome(result, order);
+    case 'nothing-moved':
+      return whyNothingMoved(result.because);
+    case 'refund-not-allowed':
+      return new PreconditionError('REFUND_NOT_ALLOWED', 'The transaction has been refunded already.', {
+        field: ['input', 'transactionId'],
+      });
+    case 'conflict':
+      return new ConflictError(
+        result.code,
+        result.code === 'IDEMPOTENCY_KEY_REUSED'
+          ? 'The key was used before, for other contents. Nothing was sent: use a new key for a new payment.'
+          : 'An earlier call with this key is still running. Ask again with the same key and contents.',
+        { field: ['input', 'idempotencyKey'] },
+      );
+  }
+}
+
+function unknownOutcome(result: UnknownResult, { key }: MoneyOrder): OutcomeUnknown {
+  const original = result.original?.body;
+  return new OutcomeUnknown(unknownWords(result), {
+    reason: result.reason,
+    safeToRetry: result.safeToRetry,
+    retryUntil: result.retryUntil === undefined ? null : new Date(result.retryUntil).toISOString(),
+    original: isTransaction(original) ? original : null,
+    key,
+  });
+}
+
+/** Nothing moved: the error that stopped it, as it stands. */
+function whyNothingMoved(because: Attempt): Error {
+  if (because.kind === 'answered') return errorOfAnswer(because);
+  const { error } = because;
+  if (error instanceof UpstreamError) return error;
+  if (error.cause instanceof UserError) return error.cause;
+  return new UpstreamError('UPSTREAM_TIMEOUT', 'The time of the operation was over before the call.', {
+    dispatched: false,
+    cause: error.cause,
+  });
+}
+
+/** The engine has called it readable. */
+function transactionIn({ body }: UpstreamAnswer): Transaction {
+  if (isTransaction(body)) return body;
+  throw new UpstreamError('UPSTREAM_INVALID', 'The stored answer is no transaction.');
+}

@@ -1,0 +1,176 @@
+import { clock } from '../../common/clock.ts';
+import { openCursor, sealCursor } from '../../events/seal.ts';
+import type { Payments, RecordedPayment } from '../../money/payments.ts';
+import { PAYMENT_CLASSES, type PaymentPlace, StoreUnavailableError } from '../../money/record.ts';
+import type { Context } from '../../operation/context.ts';
+import type { Identity } from '../../operation/identity.ts';
+import { type PageInfo, pageSize } from '../connection.ts';
+import { BadInputError, PageCursorError, PaymentRecordError, TooManyItemsError } from '../errors.ts';
+import { instantOf } from '../instants.ts';
+import {
+  CLASSES,
+  OPERATIONS,
+  type Payment,
+  type PaymentOperation,
+  type PaymentState,
+  paymentOf,
+  stateOf,
+} from './payment-state.ts';
+
+export interface PaymentsArgs {
+  readonly first?: number | null | undefined;
+  readonly after?: string | null | undefined;
+  readonly last?: number | null | undefined;
+  readonly before?: string | null | undefined;
+  readonly states?: readonly PaymentState[] | null | undefined;
+  readonly operations?: readonly PaymentOperation[] | null | undefined;
+  readonly requestedFrom?: string | null | undefined;
+  readonly requestedTo?: string | null | undefined;
+}
+
+export interface PaymentsPage {
+  readonly edges: readonly { readonly cursor: string; readonly node: Payment }[];
+  readonly pageInfo: PageInfo;
+}
+
+/** What of an operation's context reading payments needs. */
+interface Reader {
+  readonly identity: Pick<Identity, 'caller'>;
+  readonly services: { readonly money: { readonly payments: Payments } };
+}
+
+/**
+ * The intent that the caller has named by this key; null where it has not used it.
+ *
+ * @throws BadInputError for a key under which a version before has paid, which kept too little to show.
+ */
+export async function paymentByKey(
+  key: string,
+  { identity: { caller }, services: { money } }: Reader,
+): Promise<Payment | null> {
+  const { clientId, customerId, keyOwner } = caller;
+  const found = await reading(money.payments.byKey({ clientId, customerId, keyOwner, key }));
+  if (found === undefined) return null;
+  const payment = shown(found);
+  if (payment !== null) return payment;
+  throw new BadInputError(
+    'An earlier version of the gateway has paid under this key, and kept too little to show. The same mutation with the same key and contents tells what became of it.',
+  );
+}
+
+/** The payment of this id; null where the caller has none. */
+export async function paymentById(
+  id: string,
+  { identity: { caller }, services: { money } }: Reader,
+): Promise<Payment | null> {
+  return shown(await reading(money.payments.byId(caller, id)));
+}
+
+/** The payment that a transaction came from; null where it was not made through this graph, or is kept no longer. */
+export async function paymentByTransaction(
+  id: string,
+  { identity: { caller }, services: { money } }: Reader,
+): Promise<Payment | null> {
+  return shown(await reading(money.payments.byTransaction(caller, id)));
+}
+
+/**
+ * A page of payments, newest first: onwards from `after`, or back from `before`.
+ *
+ * @throws BadInputError for arguments that name nothing; PageCursorError for a cursor of another list.
+ */
+export async function paymentsPage(args: PaymentsArgs, context: Context): Promise<PaymentsPage> {
+  const { money } = context.services;
+  const { clientId, customerId } = context.identity.caller;
+  const isBack = args.last != null || args.before != null;
+  if (isBack && (args.first != null || args.after != null)) {
+    throw new BadInputError('Use "first" with "after", or "last" with "before": not both.');
+  }
+  const size = isBack ? pageSize('last', args.last) : pageSize('first', args.first);
+  const states = namedOf('states', args.states);
+  const operations = namedOf('operations', args.operations)?.map((name) => OPERATIONS[name]);
+  const search = {
+    clientId,
+    customerId,
+    operations: operations ?? Object.values(OPERATIONS),
+    classes: states === undefined ? PAYMENT_CLASSES : [...new Set(states.map((state) => CLASSES[state]))],
+    from: instantOf('requestedFrom', args.requestedFrom),
+    to: instantOf('requestedTo', args.requestedTo),
+    isBack,
+  };
+  const cursors = await cursorsOf(context);
+  const given = isBack ? args.before : args.after;
+  const beyond = given == null ? undefined : cursors.open(isBack ? 'before' : 'after', given);
+  const { payments, goesOn } = await reading(
+    money.payments.page(
+      { ...search, beyond },
+      size,
+      (record) => states === undefined || states.includes(stateOf(record)),
+    ),
+  );
+  if (context.budget.countItems(payments.length) > context.budget.maxItems)
+    throw new TooManyItemsError(context.budget.maxItems);
+  const nodes = payments.map(shown).filter((payment) => payment !== null);
+  const edges = (isBack ? nodes.toReversed() : nodes).map((node) => ({
+    node,
+    cursor: cursors.of(node.place),
+  }));
+  return {
+    edges,
+    pageInfo: {
+      hasNextPage: isBack ? given != null : goesOn,
+      hasPreviousPage: isBack ? goesOn : given != null,
+      startCursor: edges[0]?.cursor ?? null,
+      endCursor: edges.at(-1)?.cursor ?? null,
+    },
+  };
+}
+
+function namedOf<T>(name: string, values: readonly T[] | null | undefined): readonly T[] | undefined {
+  if (values?.length === 0)
+    throw new BadInputError(`Argument "${name}" must name one, or be left out for all.`);
+  return values == null ? undefined : [...new Set(values)];
+}
+
+/** A record that says what was asked for. */
+const shown = (record: RecordedPayment | undefined): Payment | null =>
+  record?.asked == null ? null : paymentOf({ ...record, asked: record.asked }, clock.now());
+
+interface Cursors {
+  of(place: PaymentPlace): string;
+  /** @throws PageCursorError */
+  open(name: 'after' | 'before', cursor: string): PaymentPlace;
+}
+
+/** Sealed for everybody: a place holds the hash of a key. The seal is the client's, or the customer's for whom it is narrowed. */
+async function cursorsOf({ identity: { caller }, services: { money } }: Reader): Promise<Cursors> {
+  const { clientId, customerId = '' } = caller;
+  const key = await reading(money.payments.sealKey(clientId));
+  const holder = { key, clientId, customerId: `payments ${customerId}` };
+  return {
+    of: ({ createdAt, hash }) =>
+      sealCursor(holder, Buffer.from(`${createdAt}:${hash}`).toString('base64url'), 'stable'),
+    open(name, cursor) {
+      try {
+        const [createdAt, hash = ''] = Buffer.from(openCursor(holder, cursor), 'base64url')
+          .toString()
+          .split(':');
+        return { createdAt: Number(createdAt), hash };
+      } catch {
+        throw new PageCursorError(
+          `Argument "${name}" is no cursor of this list: pass a cursor of a page or an edge of the same list as it came.`,
+        );
+      }
+    },
+  };
+}
+
+/** @throws PaymentRecordError when the record cannot be reached */
+async function reading<T>(read: Promise<T>): Promise<T> {
+  try {
+    return await read;
+  } catch (cause) {
+    if (!(cause instanceof StoreUnavailableError)) throw cause;
+    throw new PaymentRecordError('The record of payments cannot be reached. Try again later.', { cause });
+  }
+}

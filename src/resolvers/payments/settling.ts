@@ -1,0 +1,57 @@
+import type { EventLog } from '../../events/log.ts';
+import type { OpenPayment } from '../../money/open-records.ts';
+import type { SettlingCalls } from '../../money/settling.ts';
+import { isDocumentedError } from '../../upstream/call/documented-error.ts';
+import type { Rest } from '../../upstream/call/rest.ts';
+import { sendMoneyOut } from '../../upstream/transactions.ts';
+import { Evidence, lookForRefund } from './evidence.ts';
+import { attemptOf, codeBy, renewal } from './payment.ts';
+import { compare } from './payment-answer.ts';
+import { TRANSFER_RULES } from './payment-rules.ts';
+import { Sightings } from './sightings.ts';
+
+interface SettlingOptions {
+  readonly clientId: string;
+  readonly log: Pick<EventLog, 'readAfter'>;
+  /** Offset of the service's timestamps that carry none. */
+  readonly utcOffset: string;
+  /** REST calls for one payment, whose time is bounded. */
+  readonly rest: () => Rest;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** As in {@link SettlingCalls}. */
+  readonly isOver: () => boolean;
+}
+
+/** A repeat, as the outcome table knows it. */
+const REPEAT = 2;
+
+/** How the open payments of a client are settled over REST and by the log of its events. */
+export function createSettlingCalls(options: SettlingOptions): SettlingCalls {
+  const { clientId, log, utcOffset, rest, now, isOver } = options;
+  const evidence = new Evidence(new Sightings(log, clientId), utcOffset);
+  return {
+    repeat: async ({ body }, upstreamKey) =>
+      attemptOf(await sendMoneyOut(rest(), body, upstreamKey, renewal('createMoneyOut', REPEAT)), REPEAT),
+    reading: ({ asked }: OpenPayment) => ({
+      compare: (answer) =>
+        compare(
+          {
+            mutation: asked.operation,
+            clientId,
+            amount: asked.amount ?? undefined,
+            ...(asked.source === null ? {} : { sourceInstrumentId: asked.source }),
+            ...(asked.destination === null ? {} : { destinationInstrumentId: asked.destination }),
+          },
+          answer,
+        ),
+      isServiceError: isDocumentedError,
+    }),
+    codeOf: codeBy(TRANSFER_RULES),
+    look: (payment, book) =>
+      payment.asked.operation === 'refundTransaction'
+        ? lookForRefund(payment, rest(), book, now())
+        : evidence.look(payment, rest(), book, now()),
+    isOver,
+  };
+}

@@ -1,0 +1,117 @@
+import type { EventLog, EventType, StoredEvent } from '../../events/log.ts';
+import { isUuid } from '../../upstream/call/path.ts';
+import { decodeEvent } from '../events/event.ts';
+import { namedIds } from '../events/named-ids.ts';
+
+/** A transaction, or what else has such an id, that events of the log name. */
+export interface Sighting {
+  /** In lower case. */
+  readonly id: string;
+  /** When the first event that names it was received, in ms since the epoch. */
+  readonly at: number;
+  readonly types: ReadonlySet<EventType>;
+}
+
+/** Events that one look reads, page by page; what is left is read by the next. */
+const PAGE = 200;
+const MOST_PAGES = 25;
+/** Ids that are kept of a client, the latest ones. */
+const MOST_IDS = 20_000;
+/** Looks that come sooner than this after another share what that has found, in ms. */
+const FRESH_MS = 500;
+
+/** The ids that may be those of a payment's transaction. A credit from outside is no payment's. */
+function idsIn(stored: StoredEvent, clientId: string): readonly string[] {
+  const event = decodeEvent(stored);
+  if (event.type === 'STATUS_UPDATE') return namedIds(event.payload).filter((id) => id !== clientId);
+  const id =
+    event.type === 'CEP' ? event.bodyId : event.subCategory === 'SPEI_CREDIT' ? null : event.transactionId;
+  return id !== null && isUuid(id) ? [id.toLowerCase()] : [];
+}
+
+/**
+ * The ids that the events of one client name since some moment. The log is read through once, and on from there with each look: looks for
+ * many payments share it.
+ */
+export class Sightings {
+  readonly #log: Pick<EventLog, 'readAfter'>;
+  readonly #clientId: string;
+  readonly #ids = new Map<string, { id: string; at: number; types: Set<EventType> }>();
+  #from = Number.POSITIVE_INFINITY;
+  #cursor: string | null = null;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #looking: Promise<void> | undefined;
+
+  constructor(log: Pick<EventLog, 'readAfter'>, clientId: string) {
+    this.#log = log;
+    this.#clientId = clientId;
+  }
+
+  /**
+   * Those that were first named from this time on, in ms since the epoch, the earliest first.
+   *
+   * @param now likewise
+   * @throws what the log throws
+   */
+  async since(time: number, now: number): Promise<readonly Sighting[]> {
+    await this.#looking?.catch(() => {});
+    if (time < this.#from) {
+      this.#from = time;
+      this.#begin();
+    }
+    if (now - this.#lookedAt >= FRESH_MS) {
+      this.#looking ??= this.#look(now).finally(() => {
+        this.#looking = undefined;
+      });
+      await this.#looking;
+    }
+    return [...this.#ids.values()].filter(({ at }) => at >= time).sort((one, other) => one.at - other.at);
+  }
+
+  #begin(): void {
+    this.#cursor = null;
+    this.#ids.clear();
+    this.#lookedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  async #look(now: number): Promise<void> {
+    for (let page = 0; page < MOST_PAGES; page += 1) {
+      const { events, hasMore } = await this.#page();
+      for (const stored of events) this.#note(stored);
+      this.#cursor = events.at(-1)?.cursor ?? this.#cursor;
+      if (!hasMore || events.length === 0) break;
+    }
+    this.#lookedAt = now;
+  }
+
+  /** What was given up at the old end of the log is too old to be of use: the rest is read from its beginning. */
+  async #page() {
+    const search = { receivedFrom: this.#from };
+    const clientId = this.#clientId;
+    if (this.#cursor === null) return this.#log.readAfter(clientId, null, PAGE, search);
+    try {
+      return await this.#log.readAfter(clientId, this.#cursor, PAGE, search);
+    } catch (error) {
+      const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+      if (code !== 'EVENTS_GAP' && code !== 'CURSOR_INVALID') throw error;
+      this.#begin();
+      return this.#log.readAfter(clientId, null, PAGE, search);
+    }
+  }
+
+  #note(stored: StoredEvent): void {
+    const at = Date.parse(stored.receivedAt);
+    for (const id of idsIn(stored, this.#clientId.toLowerCase())) {
+      const known = this.#ids.get(id);
+      if (known === undefined) this.#ids.set(id, { id, at, types: new Set([stored.type]) });
+      else {
+        known.at = Math.min(known.at, at);
+        known.types.add(stored.type);
+      }
+    }
+    for (const id of this.#ids.keys()) {
+      if (this.#ids.size <= MOST_IDS) break;
+      this.#ids.delete(id);
+    }
+  }
+}

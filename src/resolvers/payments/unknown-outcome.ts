@@ -1,0 +1,44 @@
+import type { UnknownReason } from '../../money/outcome.ts';
+import type { Seen } from '../../money/settling.ts';
+
+const WHY: Readonly<Record<UnknownReason, string>> = {
+  NO_ANSWER: 'No answer of the service has come.',
+  STILL_PROCESSING: 'The service says that a request with this key is still under way.',
+  ANSWER_DOES_NOT_MATCH: 'The answer that came is not the answer to this payment.',
+  TOO_LATE_TO_ASK: 'The service remembers a key for a day only, so it is not asked again.',
+};
+
+/** What the gateway has found while it looked by itself. */
+const SEEN: Readonly<Record<Seen, string>> = {
+  'no-answer': 'The gateway asks again by itself.',
+  'still-processing': 'The gateway asks again by itself.',
+  mismatch: 'The gateway asks again by itself.',
+  nothing: 'The gateway looks for it: so far no event names a transaction that is this payment.',
+  alike: 'A movement like it has been found, and more than one payment, or movement, could be it.',
+  'not-refunded': 'The credit did not read REFUNDED when it was read last.',
+  'other-refund': 'The credit reads REFUNDED, and more than one refund could have returned it.',
+  unreadable: 'The gateway could not look for it when it tried last.',
+};
+
+const isSeen = (word: string): word is Seen => Object.hasOwn(SEEN, word);
+
+/** What people are told of a payment whose outcome is unknown. */
+export function unknownWords({
+  reason,
+  safeToRetry,
+  sameAnswerAgain = false,
+  seen = null,
+}: {
+  readonly reason: UnknownReason;
+  readonly safeToRetry: boolean;
+  readonly sameAnswerAgain?: boolean;
+  /** A word of the record. */
+  readonly seen?: string | null | undefined;
+}): string {
+  const advice = safeToRetry
+    ? 'Send the same input with the same key again: it cannot happen twice.'
+    : 'Look at the account before paying again under another key.';
+  const stuck = sameAnswerAgain ? ' The same answer comes again and again.' : '';
+  const found = seen !== null && isSeen(seen) ? ` ${SEEN[seen]}` : '';
+  return `The money may or may not have moved. ${WHY[reason]}${stuck}${found} ${advice}`;
+}

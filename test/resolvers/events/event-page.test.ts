@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../../src/common/logger.ts';
+import type { EventLog } from '../../../src/events/log.ts';
+import { openEventLog } from '../../../src/events/open.ts';
+import { sealedReads } from '../../../src/events/sealed-reads.ts';
+import { LogReading } from '../../../src/operation/log-reading.ts';
+import { LogReadingError } from '../../../src/resolvers/errors.ts';
+import { eventNames } from '../../../src/resolvers/events/event-names.ts';
+import { type EventPageArgs, eventPage } from '../../../src/resolvers/events/event-page.ts';
+import { moneyIn } from '../../helpers/events.ts';
+
+/** So many events of others are looked through for one page. */
+const SCANNED = 5_000;
+
+let dataDir: string;
+let log: EventLog;
+const clientId = randomUUID();
+const customerId = randomUUID();
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'pasarela-page-'));
+  log = await openEventLog({
+    redisUrl: undefined,
+    dataDir,
+    retention: 100_000,
+    names: eventNames,
+    logger: silentLogger,
+  });
+  await Promise.all(Array.from({ length: SCANNED + 50 }, () => log.append(clientId, ownedBy(randomUUID()))));
+  await log.append(clientId, ownedBy(customerId));
+  await Promise.all(Array.from({ length: SCANNED + 50 }, () => log.append(clientId, ownedBy(randomUUID()))));
+});
+afterAll(async () => {
+  await log.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+function ownedBy(owner: string) {
+  const event = moneyIn();
+  return { ...event, payload: JSON.stringify({ id_msg: event.id, body: { owner_id: owner } }) };
+}
+
+/** What one operation may read; each batch is counted. */
+function reading(deadline = Date.now() + 60_000) {
+  const counts = { batches: 0 };
+  const turn = () => {
+    counts.batches += 1;
+    return undefined;
+  };
+  return {
+    counts,
+    reading: new LogReading({ turn, deadline: () => deadline, signal: new AbortController().signal }),
+  };
+}
+
+/** A page; credits are told apart without the service. */
+const page = (args: EventPageArgs, how: { readonly narrowed: boolean; readonly reading: LogReading }) =>
+  eventPage(args, {
+    identity: { caller: { clientId, customerId: how.narrowed ? customerId : undefined } },
+    reads: {
+      events: how.narrowed ? sealedReads(log, customerId) : log,
+      session: { transactions: { get: async () => null } },
+    },
+    budget: {
+      signal: new AbortController().signal,
+      log: how.reading,
+      countItems: () => 0,
+      maxItems: 100,
+    },
+    services: {
+      receiptOwner: () => {
+        throw new Error('a credit names its owner');
+      },
+    },
+  });
+
+describe('a page of a narrowed caller', () => {
+  it.each([
+    ['forward', { first: 1 }],
+    ['back', { last: 1 }],
+  ])('leads %s to its own event, past any number of others', async (_way, args) => {
+    const { nodes, pageInfo } = await page(args, { narrowed: true, ...reading() });
+    expect(nodes).toMatchObject([{ type: 'MONEY_IN', ownerId: customerId }]);
+    const [{ cursor } = { cursor: '' }] = nodes;
+    expect(pageInfo).toEqual({
+      hasNextPage: false,
+      hasPreviousPage: false,
+      startCursor: cursor,
+      endCursor: cursor,
+    });
+    const behind = await page({ first: 1, after: cursor }, { narrowed: true, ...reading() });
+    expect(behind).toMatchObject({ nodes: [], pageInfo: { hasNextPage: false, endCursor: null } });
+  });
+
+  it('is refused where the operation has read the whole log four times', async () => {
+    const how = { narrowed: true, ...reading() };
+    for (let time = 0; time < 4; time += 1) expect((await page({ first: 1 }, how)).nodes).toHaveLength(1);
+    await expect(page({ first: 1 }, how)).rejects.toThrow(LogReadingError);
+    // Its own credits are found without the others.
+    expect((await page({ first: 1, types: ['MONEY_IN'] }, how)).nodes).toHaveLength(1);
+    expect((await page({ first: 1, types: ['STATUS_UPDATE'] }, how)).nodes).toEqual([]);
+    expect((await page({ first: 1, ownerId: randomUUID() }, how)).nodes).toEqual([]);
+  });
+
+  it('is not answered in part where the time of the operation is over', async () => {
+    await expect(page({ first: 1 }, { narrowed: true, ...reading(Date.now()) })).rejects.toThrow(
+      LogReadingError,
+    );
+  });
+});
+
+describe('pages of a caller who sees the whole log', () => {
+  it('share what one operation may look through, and say where to read on', async () => {
+    const { counts, reading: shared } = reading();
+    const how = { narrowed: false, reading: shared };
+    const rare = { types: ['CEP' as const], first: 1 };
+    const ends: (string | null)[] = [];
+    for (let time = 0; time < 2; time += 1) {
+      const { nodes, pageInfo } = await page({ ...rare, after: ends.at(-1) ?? null }, how);
+      expect([nodes, pageInfo.hasNextPage]).toEqual([[], true]);
+      ends.push(pageInfo.endCursor);
+    }
+    expect(counts.batches).toBe((2 * SCANNED) / 200);
+    await expect(page(rare, how)).rejects.toThrow(LogReadingError);
+    // What another operation reads on finds the end.
+    const { pageInfo } = await page(
+      { ...rare, after: ends.at(-1) ?? null },
+      { narrowed: false, ...reading() },
+    );
+    expect(pageInfo).toMatchObject({ hasNextPage: false, endCursor: null });
+  });
+
+  it('end where reading ended, once the time of the operation is over', async () => {
+    let now = 0;
+    const shared = new LogReading({
+      turn: () => undefined,
+      deadline: () => {
+        now += 1;
+        return Date.now() + (now > 3 ? -1 : 60_000);
+      },
+      signal: new AbortController().signal,
+    });
+    const { nodes, pageInfo } = await page({ types: ['CEP'], last: 1 }, { narrowed: false, reading: shared });
+    expect([nodes, pageInfo.hasPreviousPage]).toEqual([[], true]);
+    expect(pageInfo.startCursor).toEqual(expect.any(String));
+  });
+
+  it('read no more than they show where nothing is filtered', async () => {
+    const { reading: shared } = reading();
+    const how = { narrowed: false, reading: shared };
+    for (let time = 0; time < 90; time += 1) {
+      expect((await page({ first: 100 }, how)).nodes).toHaveLength(100);
+    }
+  });
+});

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { UnattributedReason } from '../../../src/events/metrics.ts';
+import { ownerOfReceipts } from '../../../src/operation/caller-keys.ts';
+import { LogReadingError } from '../../../src/resolvers/errors.ts';
+import { createReceiptOwner, type FindOwner } from '../../../src/resolvers/events/receipt-owner.ts';
+import { errorOfAnswer, UpstreamError } from '../../../src/upstream/call/errors.ts';
+import { Patience } from '../../../src/upstream/session/patience.ts';
+
+const CLIENT = randomUUID();
+const OWNER = randomUUID();
+
+const receiptOf = (bodyId: string | null, receivedAt = new Date()) => ({
+  id: randomUUID(),
+  receivedAt: receivedAt.toISOString(),
+  bodyId,
+});
+
+const readerOf = (patience = new Patience()) => ({ patience, owner: ownerOfReceipts({ clientId: CLIENT }) });
+
+function start(find: FindOwner) {
+  const unattributed: UnattributedReason[] = [];
+  const ownerOf = createReceiptOwner({ known: () => undefined, find }, 5_000, (_client, _event, reason) =>
+    unattributed.push(reason),
+  );
+  return { ownerOf, unattributed };
+}
+
+it('what many ask at the same time is read once', async () => {
+  let reads = 0;
+  const { ownerOf } = start(async () => {
+    reads += 1;
+    await wait(10);
+    return OWNER;
+  });
+  const receipt = receiptOf(randomUUID());
+  const answers = Array.from({ length: 100 }, () => ownerOf(CLIENT, receipt, readerOf()));
+  expect(new Set(await Promise.all(answers))).toEqual(new Set([OWNER]));
+  expect(reads).toBe(1);
+});
+
+it('a receipt for which alone the service fails is given up, however much it answers for others', async () => {
+  const failing = randomUUID();
+  const { ownerOf, unattributed } = start(async (_party, _client, id) => {
+    if (id === failing) throw new UpstreamError('UPSTREAM_UNAVAILABLE', 'No.');
+    return OWNER;
+  });
+  const patience = new Patience();
+  let isOver = false;
+  const given = ownerOf(CLIENT, receiptOf(failing), readerOf(patience)).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    expect(await ownerOf(CLIENT, receiptOf(randomUUID()), readerOf(patience))).toBe(OWNER);
+    await wait(50);
+  }
+  expect(await given).toBeNull();
+  expect(unattributed).toEqual(['unavailable']);
+}, 20_000);
+
+it('an outage is borne once by one reader, and again by the next', async () => {
+  let reads = 0;
+  const { ownerOf, unattributed } = start(async () => {
+    reads += 1;
+    throw new UpstreamError('UPSTREAM_UNAVAILABLE', 'No.');
+  });
+  const patience = new Patience();
+  expect(await ownerOf(CLIENT, receiptOf(randomUUID()), readerOf(patience))).toBeNull();
+  const before = reads;
+  const others = Array.from({ length: 100 }, () =>
+    ownerOf(CLIENT, receiptOf(randomUUID()), readerOf(patience)),
+  );
+  await Promise.all(others);
+  expect(reads - before).toBeLessThanOrEqual(1);
+  expect(unattributed).toHaveLength(101);
+  expect(await ownerOf(CLIENT, receiptOf(randomUUID()), readerOf())).toBeNull();
+  expect(reads - before).toBeGreaterThan(3);
+}, 30_000);
+
+it('one that names no transaction is asked of nobody', async () => {
+  const { ownerOf, unattributed } = start(() => Promise.reject(new Error('nothing is read')));
+  expect(await ownerOf(CLIENT, receiptOf(null), readerOf())).toBeNull();
+  expect(unattributed).toEqual(['unnamed']);
+});
+
+it('one that the service refuses is not asked for again at once', async () => {
+  let reads = 0;
+  const { ownerOf, unattributed } = start(async () => {
+    reads += 1;
+    throw errorOfAnswer({ kind: 'answered', status: 400, body: {}, text: '{}', retryAfterMs: undefined });
+  });
+  const receipt = receiptOf(randomUUID());
+  for (let time = 0; time < 3; time += 1) expect(await ownerOf(CLIENT, receipt, readerOf())).toBeNull();
+  expect(reads).toBe(1);
+  expect(unattributed).toEqual(['refused', 'refused', 'refused']);
+});
+
+it('one that the reader may not ask for is asked of nobody, and no answer is given', async () => {
+  const { ownerOf } = start(() => Promise.reject(new Error('nothing is read')));
+  await expect(
+    ownerOf(CLIENT, receiptOf(randomUUID()), { ...readerOf(), mayAsk: () => false }),
+  ).rejects.toThrow(LogReadingError);
+});

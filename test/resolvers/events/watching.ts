@@ -1,0 +1,164 @@
+import type { AlarmClock } from '../../../src/common/alarms.ts';
+import type { StoredEvent, Watcher } from '../../../src/events/log.ts';
+import { type States, StatusWatch } from '../../../src/resolvers/events/status-watch.ts';
+import { createEventTopics } from '../../../src/resolvers/events/topics.ts';
+import type { UpstreamError } from '../../../src/upstream/call/errors.ts';
+import { Polls } from '../../../src/upstream/session/polls.ts';
+import type { Transaction } from '../../../src/upstream/transactions.ts';
+import { until } from '../../helpers/until.ts';
+
+const eventTopics = createEventTopics(() => Promise.reject(new Error('is not asked')));
+
+export interface WatchOptions {
+  readonly seesMessages?: boolean;
+  /** Whether the feed remembers what came while the transaction was being read. */
+  readonly remembers?: boolean;
+  readonly transactionId?: string;
+  /** Whose readings they are. */
+  readonly owner?: string;
+}
+
+/** Readings answered one by one; the last one is repeated. */
+export type Reading = Transaction | null | Error | Promise<Transaction | null>;
+
+/** A clock that stands still until the test lets a sleep end. */
+function startClock() {
+  const slept: number[] = [];
+  let now = 1_000_000;
+  let sleeping: { readonly until: number; wake(): void } | undefined;
+  const clock: AlarmClock = {
+    now: () => now,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        slept.push(ms);
+        const own = { until: now + ms, wake: resolve };
+        sleeping = own;
+        signal.addEventListener('abort', () => {
+          if (sleeping === own) sleeping = undefined;
+          reject(signal.reason);
+        });
+      }),
+  };
+  return {
+    clock,
+    slept,
+    get isAsleep() {
+      return sleeping !== undefined;
+    },
+    /** Lets the time pass that is being waited for, once something waits. */
+    async ring() {
+      await until(() => sleeping !== undefined);
+      const current = sleeping;
+      sleeping = undefined;
+      now = Math.max(now, current?.until ?? 0);
+      current?.wake();
+      await settled();
+    },
+    /** Lets a time pass in which nothing is due. */
+    pass(ms: number) {
+      now += ms;
+    },
+  };
+}
+
+/** A turn in which everything goes on that does not wait for time. */
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export interface Shared {
+  readonly time: ReturnType<typeof startClock>;
+  readonly polls: Polls;
+}
+
+export function share(perSecond = 20): Shared {
+  const time = startClock();
+  return { time, polls: new Polls(time.clock, perSecond) };
+}
+
+interface Watched<Update> extends WatchOptions {
+  readonly states: States<Update>;
+  /** How an update is told in a test. */
+  readonly name: (update: Update) => string;
+  /** Whether the caller may be shown what another has read. */
+  readonly sees?: boolean | Promise<boolean>;
+}
+
+/** A watch whose events, readings and clock the test moves by hand. */
+export function startWatch<Update>(
+  { time, polls }: Shared,
+  {
+    states,
+    name,
+    seesMessages = true,
+    remembers = true,
+    transactionId = '',
+    sees = true,
+    owner = 'client',
+  }: Watched<Update>,
+  ...readings: [Reading, ...Reading[]]
+) {
+  let watcher: Watcher | undefined;
+  let topics: readonly string[] = [];
+  let ended = false;
+  let reads = 0;
+  const recent: StoredEvent[] = [];
+  const failures: UpstreamError[] = [];
+  const concerns = (stored: StoredEvent, by: readonly string[]) =>
+    eventTopics.of(stored).some((topic) => by.includes(topic));
+  const updates = new StatusWatch(
+    {
+      pollKey: `client ${transactionId}`,
+      pollOwner: owner,
+      seesMessages,
+      async watch(first, told) {
+        topics = first;
+        watcher = told;
+        return {
+          add(more) {
+            topics = [...topics, ...more];
+            return remembers ? recent.filter((stored) => concerns(stored, topics)) : undefined;
+          },
+          stop() {
+            ended = true;
+          },
+        };
+      },
+      async read() {
+        reads += 1;
+        const [reading] = readings;
+        if (readings.length > 1) readings.shift();
+        if (reading instanceof Error) throw reading;
+        return reading ?? null;
+      },
+      sees: () => sees,
+      renew: () => undefined,
+      idle: () => undefined,
+      readFailed: (error) => failures.push(error),
+    },
+    states,
+    polls,
+  );
+  return {
+    updates,
+    failures,
+    slept: time.slept,
+    ring: () => time.ring(),
+    leave: () => updates.return(),
+    get ended() {
+      return ended;
+    },
+    get reads() {
+      return reads;
+    },
+    /** What comes on the client's log; the watch is told of what concerns it. */
+    send(...events: StoredEvent[]) {
+      for (const stored of events) {
+        recent.push(stored);
+        if (!ended && concerns(stored, topics)) watcher?.event(stored);
+      }
+    },
+    async next() {
+      const step = await updates.next();
+      return step.done ? 'completed' : name(step.value);
+    },
+  };
+}
