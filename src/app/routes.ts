@@ -42,8 +42,8 @@ export function createRoutes(base: Base, stores: Stores, operations: Operations,
   const serveGraph = createGraphHttp(graph, config, { logger, shared, documents }, requests);
   const ready = () => readinessOf(base, stores, parts.drain);
   metrics.serving.watchState(async () => {
-    const [{ status, body }, { events }] = await Promise.all([ready(), stores.condition()]);
-    return { ready: status === 200, degraded: body.degraded ?? [], redis: events.redis };
+    const [{ status, body }, condition] = await Promise.all([ready(), stores.condition()]);
+    return { ready: status === 200, degraded: body.degraded ?? [], redis: condition?.events.redis };
   });
   return createRouter({
     graphPath: GRAPHQL_PATH,
@@ -85,19 +85,25 @@ function incoming(
   });
 }
 
-async function readinessOf({ restService }: Base, stores: Stores, drain: Drain) {
-  const { events, paymentsAvailable, paymentsHeld } = await stores.condition();
+async function readinessOf({ restService }: Base, stores: Stores, { announced: draining }: Drain) {
+  const upstreamAvailable = !restService.breaker.isOpen();
+  const known = await stores.condition();
+  if (known === undefined) return readiness({ draining, upstreamAvailable, stores: undefined });
+  const { events, paymentsAvailable, paymentsHeld, ageMs } = known;
   const { writable, available, spooled, unreadableSpools = [], reasons, risks } = events;
   return readiness({
-    draining: drain.announced,
-    writable,
-    eventsAvailable: available,
-    paymentsAvailable,
-    paymentsHeld,
-    upstreamAvailable: !restService.breaker.isOpen(),
-    spooled,
-    unreadableSpools,
-    reasons,
-    risks,
+    draining,
+    upstreamAvailable,
+    stores: {
+      ageMs,
+      writable,
+      eventsAvailable: available,
+      paymentsAvailable,
+      paymentsHeld,
+      spooled,
+      unreadableSpools,
+      reasons,
+      risks,
+    },
   });
 }

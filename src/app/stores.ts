@@ -1,6 +1,5 @@
 import type { Authenticator } from '../auth/authenticator.ts';
-import { clock } from '../common/clock.ts';
-import { recent } from '../common/recent.ts';
+import { lastKnown } from '../common/last-known.ts';
 import type { EventLog } from '../events/log.ts';
 import { openEventLog } from '../events/open.ts';
 import type { Money } from '../money/execute.ts';
@@ -18,6 +17,8 @@ import type { Base } from './base.ts';
 
 /** How long what was found of the stores answers `/readyz` (docs/operations.md), in milliseconds. */
 const LOOKED_AT_MS = 1_000;
+/** How long `/readyz` waits for a look that is under way, in milliseconds: whoever asks wants an answer within a second. */
+const WAIT_FOR_LOOK_MS = 300;
 
 /** What is opened before anything is served: the event log, the record of payments, and what knows callers. */
 export interface Stores {
@@ -25,8 +26,13 @@ export interface Stores {
   readonly money: Money;
   readonly auth: Authenticator;
   readonly receiptOwner: ReceiptOwner;
-  /** How they are. To find out whether a store can be written, as much is written as an event may take. */
-  condition(): Promise<StoresCondition>;
+  /**
+   * How they are, as far as that is known soon. To find out whether a store can be written, as much is written as an event may
+   * take.
+   *
+   * @returns undefined where nobody knows yet.
+   */
+  condition(): Promise<StoresCondition | undefined>;
 }
 
 interface StoresCondition {
@@ -34,6 +40,8 @@ interface StoresCondition {
   readonly paymentsAvailable: boolean;
   /** Why payments are held; undefined where they are not. */
   readonly paymentsHeld: Hold['why'] | undefined;
+  /** How long ago it was so, in milliseconds. */
+  readonly ageMs: number;
 }
 
 /** @param open opens what moves money. */
@@ -59,19 +67,20 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
   const tokenRest = (clientId: string, authorize: Authorize) =>
     restService.rest(clientId, authorize, 'money');
   const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
-  const look = recent(
-    () => Promise.all([events.health(), money.isAvailable(), money.held()]),
-    LOOKED_AT_MS,
-    () => clock.monotonic(),
-  );
+  const look = lastKnown(() => Promise.all([events.health(), money.isAvailable(), money.held()]), {
+    freshMs: LOOKED_AT_MS,
+    waitMs: WAIT_FOR_LOOK_MS,
+  });
   return {
     events,
     money,
     auth,
     receiptOwner,
     async condition() {
-      const [health, paymentsAvailable, hold] = await look();
-      return { events: health, paymentsAvailable, paymentsHeld: hold?.why };
+      const known = await look();
+      if (known === undefined) return undefined;
+      const [health, paymentsAvailable, hold] = known.found;
+      return { events: health, paymentsAvailable, paymentsHeld: hold?.why, ageMs: known.ageMs };
     },
   };
 }

@@ -5,10 +5,14 @@ const HELD = {
   off: 'Payments are held: PAYMENTS is off.',
 } as const;
 
-/** What readiness depends on. */
-export interface Condition {
-  readonly draining: boolean;
-  /** Whether an event could be kept now, in the log or in the spool. */
+/** How old what is known of the stores may be before they count as silent, in milliseconds. A look at a Redis that is away ends sooner. */
+const SILENT_MS = 10_000;
+
+/** What is known of the stores. */
+interface StoresKnown {
+  /** How long ago it was so, in milliseconds. */
+  readonly ageMs: number;
+  /** Whether an event could be kept, in the log or in the spool. */
   readonly writable: boolean;
   /** Whether the event log itself answers. */
   readonly eventsAvailable: boolean;
@@ -16,7 +20,6 @@ export interface Condition {
   readonly paymentsAvailable: boolean;
   /** Why payments are held until an operator lets them go on; undefined where they are not. */
   readonly paymentsHeld: keyof typeof HELD | undefined;
-  readonly upstreamAvailable: boolean;
   /** Events waiting for the log to come back. */
   readonly spooled: number;
   /** Names of the spools that cannot be read. */
@@ -27,32 +30,42 @@ export interface Condition {
   readonly risks?: readonly string[] | undefined;
 }
 
+/** What readiness depends on. */
+export interface Condition {
+  readonly draining: boolean;
+  readonly upstreamAvailable: boolean;
+  /** Undefined where the first look at them is still under way. */
+  readonly stores: StoresKnown | undefined;
+}
+
 /**
  * The answer of `/readyz`. An upstream or a Redis that is away or may lose what it has taken, a spool that cannot be read, or a
  * record of payments that cannot be kept, or is held, is `degraded`, never unready: a gateway taken out of rotation could not
- * even keep what arrives meanwhile.
+ * even keep what arrives meanwhile. Stores that say nothing for {@link SILENT_MS} count as away.
  */
-export function readiness(condition: Condition): {
+export function readiness({ draining, upstreamAvailable, stores }: Condition): {
   readonly status: 200 | 503;
   readonly body: { readonly status: string; readonly degraded?: readonly string[] };
 } {
-  const { draining, writable, spooled, unreadableSpools, paymentsHeld, reasons = [], risks = [] } = condition;
-  if (draining || !writable) {
+  if (draining || stores?.writable !== true)
     return { status: 503, body: { status: draining ? 'draining' : 'unready' } };
-  }
+  const { ageMs, spooled, unreadableSpools, paymentsHeld, reasons = [], risks = [] } = stores;
+  const isSilent = ageMs > SILENT_MS;
   const degraded = [
-    ...(condition.eventsAvailable ? [] : ['events']),
+    ...(stores.eventsAvailable && !isSilent ? [] : ['events']),
     ...(unreadableSpools.length === 0 ? [] : ['spool']),
-    ...(condition.paymentsAvailable && paymentsHeld === undefined ? [] : ['payments']),
+    ...(stores.paymentsAvailable && paymentsHeld === undefined && !isSilent ? [] : ['payments']),
     ...(risks.length === 0 ? [] : ['redis']),
-    ...(condition.upstreamAvailable ? [] : ['upstream']),
+    ...(upstreamAvailable ? [] : ['upstream']),
   ];
   const held = paymentsHeld === undefined ? [] : [HELD[paymentsHeld]];
-  const told = [...reasons, ...risks, ...held];
+  const silent = isSilent ? [`The stores have said nothing for ${Math.floor(ageMs / 1_000)} s.`] : [];
+  const told = [...silent, ...reasons, ...risks, ...held];
   const body = {
     status: degraded.length > 0 ? 'degraded' : 'ready',
     degraded,
     spooled,
+    ageMs: Math.round(ageMs),
     ...(paymentsHeld !== undefined && { paymentsHeld: true }),
     ...(told.length > 0 && { reasons: told }),
     ...(unreadableSpools.length > 0 && { unreadableSpools }),

@@ -1,41 +1,62 @@
 import { expect, it } from 'vitest';
 import { type Condition, readiness } from '../../src/transport/readiness.ts';
 
-const WELL: Condition = {
-  draining: false,
+const WELL = {
+  ageMs: 0,
   writable: true,
   eventsAvailable: true,
   paymentsAvailable: true,
   paymentsHeld: undefined,
-  upstreamAvailable: true,
   spooled: 0,
   unreadableSpools: [],
-};
+} as const;
+
+const say = (stores: Condition['stores'], other: Partial<Condition> = {}) =>
+  readiness({ draining: false, upstreamAvailable: true, stores, ...other });
 
 it('is ready while nothing is amiss', () => {
-  expect(readiness(WELL)).toEqual({ status: 200, body: { status: 'ready', degraded: [], spooled: 0 } });
+  expect(say(WELL)).toEqual({
+    status: 200,
+    body: { status: 'ready', degraded: [], spooled: 0, ageMs: 0 },
+  });
 });
 
-it.each<[string, Partial<Condition>]>([
-  ['events', { eventsAvailable: false }],
-  ['payments', { paymentsAvailable: false }],
-  ['upstream', { upstreamAvailable: false }],
-])('is degraded and in rotation without %s', (name, change) => {
-  expect(readiness({ ...WELL, ...change, spooled: 3 })).toEqual({
+it.each([
+  ['events', say({ ...WELL, eventsAvailable: false, spooled: 3 })],
+  ['payments', say({ ...WELL, paymentsAvailable: false, spooled: 3 })],
+  ['upstream', say({ ...WELL, spooled: 3 }, { upstreamAvailable: false })],
+])('is degraded and in rotation without %s', (name, said) => {
+  expect(said).toEqual({
     status: 200,
-    body: { status: 'degraded', degraded: [name], spooled: 3 },
+    body: { status: 'degraded', degraded: [name], spooled: 3, ageMs: 0 },
   });
 });
 
 it('is degraded with spools that cannot be read, and names them', () => {
   const unreadableSpools = ['spooled-0.sqlite', 'spooled-2.sqlite'];
-  expect(readiness({ ...WELL, unreadableSpools })).toEqual({
+  expect(say({ ...WELL, unreadableSpools })).toEqual({
     status: 200,
-    body: { status: 'degraded', degraded: ['spool'], spooled: 0, unreadableSpools },
+    body: { status: 'degraded', degraded: ['spool'], spooled: 0, ageMs: 0, unreadableSpools },
   });
 });
 
-it('is taken out of rotation when no event could be kept, and while it ends', () => {
-  expect(readiness({ ...WELL, writable: false })).toEqual({ status: 503, body: { status: 'unready' } });
-  expect(readiness({ ...WELL, draining: true })).toEqual({ status: 503, body: { status: 'draining' } });
+it('is taken out of rotation when no event could be kept, while nobody knows, and while it ends', () => {
+  expect(say({ ...WELL, writable: false })).toEqual({ status: 503, body: { status: 'unready' } });
+  expect(say(undefined)).toEqual({ status: 503, body: { status: 'unready' } });
+  expect(say(WELL, { draining: true })).toEqual({ status: 503, body: { status: 'draining' } });
+  expect(say(undefined, { draining: true })).toEqual({ status: 503, body: { status: 'draining' } });
+});
+
+it('tells how old its knowledge is, and counts stores as away that have said nothing for long', () => {
+  expect(say({ ...WELL, ageMs: 9_000 })).toMatchObject({ body: { status: 'ready', ageMs: 9_000 } });
+  expect(say({ ...WELL, ageMs: 12_345.6 })).toEqual({
+    status: 200,
+    body: {
+      status: 'degraded',
+      degraded: ['events', 'payments'],
+      spooled: 0,
+      ageMs: 12_346,
+      reasons: ['The stores have said nothing for 12 s.'],
+    },
+  });
 });

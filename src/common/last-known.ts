@@ -1,0 +1,59 @@
+import { clock, type Timer } from './clock.ts';
+
+/** What was found out, and how old it is. */
+export interface Known<T> {
+  readonly found: T;
+  /** Since the look began that found it, in milliseconds. */
+  readonly ageMs: number;
+}
+
+export interface LastKnownOptions {
+  /** How long what was found serves from when it was asked for, in milliseconds. */
+  readonly freshMs: number;
+  /** How long whoever asks waits for a look that is under way, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/**
+ * Makes an answer that comes soon, however long it takes to find out: one look at a time, which all who ask share. Who has waited
+ * long enough is told what was found last.
+ *
+ * @param find finds it out. A failure leaves what was found before.
+ * @returns undefined where nothing has been found yet.
+ */
+export function lastKnown<T>(
+  find: () => Promise<T>,
+  { freshMs, waitMs }: LastKnownOptions,
+): () => Promise<Known<T> | undefined> {
+  let last: { readonly found: T; readonly at: number } | undefined;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  let looking: Promise<void> | undefined;
+  const known = (): Known<T> | undefined =>
+    last && { found: last.found, ageMs: Math.max(0, clock.monotonic() - last.at) };
+
+  const look = (): Promise<void> => {
+    const at = clock.monotonic();
+    lookedAt = at;
+    return find().then(
+      (found) => {
+        last = { found, at };
+        looking = undefined;
+      },
+      () => {
+        looking = undefined;
+      },
+    );
+  };
+
+  return async () => {
+    if (looking === undefined && clock.monotonic() - lookedAt < freshMs) return known();
+    looking ??= look();
+    let timer: Timer | undefined;
+    const waited = new Promise<void>((resolve) => {
+      timer = clock.setTimeout(resolve, waitMs);
+    });
+    await Promise.race([looking, waited]);
+    clock.clearTimeout(timer);
+    return known();
+  };
+}

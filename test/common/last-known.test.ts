@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { lastKnown } from '../../src/common/last-known.ts';
+import { until } from '../helpers/until.ts';
+
+/** A look that ends when the test says so. */
+function looks() {
+  const begun: PromiseWithResolvers<number>[] = [];
+  const find = () => {
+    const one = Promise.withResolvers<number>();
+    begun.push(one);
+    return one.promise;
+  };
+  return { begun, find };
+}
+
+it('one look serves all who ask for a while', async () => {
+  const { begun, find } = looks();
+  const ask = lastKnown(find, { freshMs: 60_000, waitMs: 60_000 });
+  const first = [ask(), ask()];
+  begun[0]?.resolve(1);
+  expect((await Promise.all(first)).map((known) => known?.found)).toEqual([1, 1]);
+  expect((await ask())?.found).toBe(1);
+  expect(begun).toHaveLength(1);
+});
+
+it('tells what was found last, and how old that is, while a look goes on, however often it is asked', async () => {
+  const { begun, find } = looks();
+  const ask = lastKnown(find, { freshMs: 0, waitMs: 1 });
+  expect(await ask()).toBeUndefined();
+  expect(await ask()).toBeUndefined();
+  begun[0]?.resolve(1);
+  await until(async () => (await ask())?.found === 1);
+  const [before, count] = [await ask(), begun.length];
+  await until(async () => ((await ask())?.ageMs ?? 0) > (before?.ageMs ?? 0));
+  expect((await ask())?.found).toBe(1);
+  expect(begun).toHaveLength(count);
+  begun.at(-1)?.resolve(2);
+  await until(async () => (await ask())?.found === 2);
+});
+
+it('a look that fails leaves what was found before, and is made again', async () => {
+  const { begun, find } = looks();
+  const ask = lastKnown(find, { freshMs: 0, waitMs: 1 });
+  const first = ask();
+  begun[0]?.resolve(1);
+  expect((await first)?.found).toBe(1);
+  const second = ask();
+  begun[1]?.reject(new Error('away'));
+  expect((await second)?.found).toBe(1);
+  await until(async () => (await ask()) !== undefined && begun.length === 3);
+});
