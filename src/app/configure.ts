@@ -19,6 +19,7 @@ export function configure(variables: Variables, upstreamUrl: string): ServerConf
     port: variables.PORT,
     reusePort: variables.REUSE_PORT,
     keepAliveTimeoutMs: variables.KEEP_ALIVE_TIMEOUT_MS,
+    socketLifetimeMs: variables.SOCKET_LIFETIME * 1_000,
     shutdown: { delayMs: variables.SHUTDOWN_DELAY_MS, graceMs: variables.SHUTDOWN_GRACE_MS },
     upstreamUrl,
     upstreamTimeoutMs: variables.UPSTREAM_TIMEOUT_MS,

@@ -15,6 +15,8 @@ export interface ServerConfig extends GraphConfig {
   readonly reusePort: boolean;
   /** How long a connection is kept for its client's next request. */
   readonly keepAliveTimeoutMs: number;
+  /** After which a WebSocket is closed, so that its client connects anew; 0 for never. */
+  readonly socketLifetimeMs: number;
   readonly shutdown: ShutdownTimes;
   /** Origin of the REST service. */
   readonly upstreamUrl: string;

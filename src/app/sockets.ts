@@ -22,6 +22,7 @@ export function serveSockets(
     allowsOrigin: (origin, host) =>
       origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
     metrics: metrics.fanOut,
+    lifetimeMs: config.socketLifetimeMs,
     onClosed: metrics.serving.socketClosed,
     rounds,
     openStream: (request) => openStreams.enter(addressOfClient(request)),

@@ -108,6 +108,7 @@ export const variables = z.object({
   LAYERS_OFF: layers.default([]),
   REUSE_PORT: flag.default(false),
   KEEP_ALIVE_TIMEOUT_MS: integer(1_000, 3_600_000).default(75_000),
+  SOCKET_LIFETIME: integer(0, 2_592_000).default(3_600),
   SHUTDOWN_DELAY_MS: integer(0, 600_000).default(0),
   SHUTDOWN_GRACE_MS: integer(1_000, 3_600_000).default(40_000),
   LOG_LEVEL: z

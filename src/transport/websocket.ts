@@ -6,6 +6,7 @@ import type { Graph } from '../graphql/yoga.ts';
 import { laneOfAddress } from '../operation/caller-keys.ts';
 import { closeForRestart } from './sockets/close.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
+import { startLifetimes } from './sockets/lifetime.ts';
 import { Peer } from './sockets/peer.ts';
 import { createProtocol, type ProtocolOptions } from './sockets/protocol.ts';
 import { acceptUpgrades, type UpgradeOptions } from './upgrades.ts';
@@ -18,6 +19,8 @@ const CLOSE_TIMEOUT_MS = 3_000;
 export interface WebSocketOptions extends UpgradeOptions, ProtocolOptions {
   /** Called with a caller's credential, and the client that it stands for, before it is told of an event. */
   onTold(credential: string, clientId: string): void;
+  /** After which a socket is closed, in milliseconds; 0 for never. */
+  readonly lifetimeMs: number;
   /** Called with the code of each socket that has been closed. */
   onClosed(code: number): void;
 }
@@ -50,7 +53,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const stopHeartbeat = startHeartbeat(sockets);
   const { onTold, turns } = options;
   const peerOptions = { onTold, turns };
-  const protocol = createProtocol(graph, options);
+  const lifetimes = startLifetimes(options.lifetimeMs);
+  const protocol = createProtocol(graph, options, lifetimes);
 
   const open = (socket: WebSocket, request: IncomingMessage, { address, place }: Coming): void => {
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
@@ -76,6 +80,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   return {
     async stop(withinMs) {
       stopUpgrades();
+      lifetimes.stop();
       await stagger([...sockets.clients], closeForRestart, withinMs);
       stopHeartbeat();
       await new Promise((resolve) => sockets.close(resolve));

@@ -10,6 +10,7 @@ export const gatewayConfig = (upstreamUrl: string, dataDir: string): ServerConfi
   port: 0,
   reusePort: false,
   keepAliveTimeoutMs: 75_000,
+  socketLifetimeMs: 0,
   shutdown: { delayMs: 0, graceMs: 40_000 },
   upstreamUrl,
   upstreamTimeoutMs: 5_000,

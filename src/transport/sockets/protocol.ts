@@ -19,6 +19,7 @@ import { STREAM_REFUSALS, streamOwner } from '../../operation/streams.ts';
 import { createExpiryWatch, type ExpiryWatch } from './expiry-watch.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import { hasCode, type Subscribed } from './group.ts';
+import type { Lifetimes } from './lifetime.ts';
 import { type Peer, TRY_AGAIN_LATER } from './peer.ts';
 import { just, running, runOf } from './run.ts';
 import { streamKey } from './stream-key.ts';
@@ -58,6 +59,7 @@ interface Shared {
   readonly graph: Graph;
   readonly options: ProtocolOptions;
   readonly expiries: ExpiryWatch;
+  readonly lifetimes: Lifetimes;
   readonly fanOut: FanOut;
   incomingOf(from: From): Incoming;
 }
@@ -66,7 +68,7 @@ interface Shared {
 type From = Pick<Incoming, 'authorization' | 'caller'> & { readonly address?: string | undefined };
 
 /** What is done with the messages of `graphql-transport-ws`. */
-export function createProtocol(graph: Graph, options: ProtocolOptions): Server<Peer> {
+export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes: Lifetimes): Server<Peer> {
   const incomingOf = ({ authorization, caller, address }: From): Incoming => ({
     requestId: entropy.uuid(),
     authorization,
@@ -82,12 +84,14 @@ export function createProtocol(graph: Graph, options: ProtocolOptions): Server<P
     options.identify(incomingOf({ authorization }), again);
   const expiries = createExpiryWatch({ clock, identify, isRefusal });
   const fanOut = createFanOut(options.metrics, options.rounds);
-  const shared: Shared = { graph, options, expiries, fanOut, incomingOf };
+  const shared: Shared = { graph, options, expiries, lifetimes, fanOut, incomingOf };
 
   return makeServer<Record<string, unknown>, Peer>({
     connectionInitWaitTimeout: INIT_TIMEOUT_MS,
     onConnect: (connection) => admit(shared, connection),
-    onClose({ extra: peer }) {
+    onClose(connection) {
+      const { extra: peer } = connection;
+      lifetimes.leave(connection);
       expiries.leave(peer, peer.authorization);
     },
     onSubscribe: (connection, id, message) => prepare(shared, connection, id, message),
@@ -104,7 +108,8 @@ export function createProtocol(graph: Graph, options: ProtocolOptions): Server<P
 }
 
 /** Identifies the caller of a socket. @returns whether the socket may stay */
-async function admit({ options, expiries, incomingOf }: Shared, connection: Connection): Promise<boolean> {
+async function admit(shared: Shared, connection: Connection): Promise<boolean> {
+  const { options, expiries, lifetimes, incomingOf } = shared;
   const { extra: peer } = connection;
   const { address } = peer;
   const authorization = authorizationOf(connection);
@@ -131,6 +136,7 @@ async function admit({ options, expiries, incomingOf }: Shared, connection: Conn
   peer.lane = options.laneOf(authorization, address);
   peer.address = undefined;
   expiries.watch(peer, authorization);
+  lifetimes.begin(connection);
   return true;
 }
 

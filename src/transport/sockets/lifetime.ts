@@ -1,0 +1,58 @@
+import { clock } from '../../common/clock.ts';
+
+/** How often it is looked for sockets whose time is over, at most, in milliseconds. */
+const LOOK_EVERY_MS = 1_000;
+/** How many looks there are at least in a lifetime. */
+const LOOKS = 20;
+/** Service restart (IANA, WebSocket close codes): clients connect again at once, and go on where they were. */
+const CONNECT_AGAIN = 1012;
+
+/** A socket, as far as its end goes. */
+interface Living {
+  readonly extra: { close(code: number, reason: string): void };
+  /** graphql-ws holds null for an operation that has no stream of results: a query, or a mutation. */
+  readonly subscriptions: Readonly<Record<string, unknown>>;
+}
+
+/** Ends sockets in time, so that those of a full gateway come to an empty one. */
+export interface Lifetimes {
+  begin(socket: Living): void;
+  /** The socket is gone. */
+  leave(socket: Living): void;
+  stop(): void;
+}
+
+const isAsking = ({ subscriptions }: Living): boolean => Object.values(subscriptions).includes(null);
+
+/**
+ * Closes each socket between half of its lifetime and all of it, the oldest first, and spread over that time: thousands that came at
+ * once do not leave at once. One that waits for the answer to a query or a mutation is closed later.
+ *
+ * @param lifetimeMs 0 for sockets that stay.
+ */
+export function startLifetimes(lifetimeMs: number): Lifetimes {
+  // In the order in which they came.
+  const since = new Map<Living, number>();
+  if (lifetimeMs === 0) return { begin() {}, leave() {}, stop() {} };
+  const everyMs = Math.min(LOOK_EVERY_MS, lifetimeMs / LOOKS);
+  const share = (2 * everyMs) / lifetimeMs;
+  let due = 0;
+
+  const timer = clock.setInterval(() => {
+    const now = clock.monotonic();
+    due = Math.min(due + since.size * share, 1 + since.size * share);
+    for (const [socket, began] of since) {
+      if (due < 1 || now - began < lifetimeMs / 2) break;
+      if (isAsking(socket)) continue;
+      due -= 1;
+      since.delete(socket);
+      socket.extra.close(CONNECT_AGAIN, 'Connect again');
+    }
+  }, everyMs);
+  timer.unref();
+  return {
+    begin: (socket) => void since.set(socket, clock.monotonic()),
+    leave: (socket) => void since.delete(socket),
+    stop: () => clock.clearInterval(timer),
+  };
+}
