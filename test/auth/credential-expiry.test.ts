@@ -74,6 +74,23 @@ describe('a credential', () => {
     expect(slept).toEqual([60_000, 60_000, 60_000]);
   });
 
+  it('whose end is told later ends then', async () => {
+    const { clock, slept, pass } = startClock();
+    const told = async () => caller(clock.now() + 5_000);
+    const lapse = untilExpiry(caller(undefined), told, clock, open);
+    for (let part = 0; part < 2; part += 1) await pass();
+    expect(await lapse).toMatchObject({ message: expect.stringContaining('expired') });
+    expect(slept).toEqual([60_000, 5_000]);
+  });
+
+  it.each(['UNAUTHENTICATED', 'FORBIDDEN'] as const)('lapses where the service says %s', async (code) => {
+    const { clock, pass } = startClock();
+    const refused = () => Promise.reject(new UpstreamError(code, 'no'));
+    const lapse = untilExpiry(caller(undefined), refused, clock, open);
+    await pass();
+    expect(await lapse).toMatchObject({ code });
+  });
+
   it('is watched no longer once nobody listens', async () => {
     const { clock, slept } = startClock();
     const gone = new AbortController();

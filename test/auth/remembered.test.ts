@@ -1,0 +1,243 @@
+import { describe, expect, it } from 'vitest';
+import { type Caller, SCOPES } from '../../src/auth/caller.ts';
+import { Guesses, guessing } from '../../src/auth/guesses.ts';
+import { KnownCallers } from '../../src/auth/known-callers.ts';
+import { createPassthrough } from '../../src/auth/passthrough.ts';
+import { createRefusedKeys } from '../../src/auth/refused-keys.ts';
+import { clock } from '../../src/common/clock.ts';
+import type { Asker } from '../../src/upstream/call/shared-work.ts';
+import { json, startUpstream } from '../helpers/http-stub.ts';
+import { stillTime } from '../helpers/still-time.ts';
+
+const MINUTE = 60_000;
+
+const ASKER: Asker = {
+  owner: { caller: 'one', group: 'one' },
+  urgency: 'operations',
+  deadline: Date.now() + 24 * 60 * MINUTE,
+  leaver: undefined,
+};
+
+const callerUntil = (expiresAt: number | undefined): Caller => ({
+  clientId: 'c',
+  customerId: undefined,
+  subject: undefined,
+  keyOwner: undefined,
+  scopes: SCOPES,
+  expiresAt,
+});
+
+describe('whom a token stands for', () => {
+  const start = (expiresAt?: number) => {
+    const known = new KnownCallers();
+    let asked = 0;
+    const find = async (token = 't', fresh = false): Promise<number> => {
+      const ask = async () => {
+        asked += 1;
+        return callerUntil(expiresAt);
+      };
+      await known.find(token, ask, fresh, ASKER);
+      return asked;
+    };
+    return find;
+  };
+
+  it('is believed for a minute, of that token alone', async () => {
+    using time = stillTime();
+    const find = start();
+    expect([await find(), await find(), await find('other')]).toEqual([1, 1, 2]);
+    await time.pass(MINUTE - 1_000);
+    expect(await find()).toBe(2);
+    await time.pass(2_000);
+    expect(await find()).toBe(3);
+  });
+
+  it('is believed no longer than the token holds', async () => {
+    using time = stillTime();
+    const find = start(clock.now() + 5_000);
+    expect([await find(), await find()]).toEqual([1, 1]);
+    await time.pass(6_000);
+    expect(await find()).toBe(2);
+  });
+
+  it('is found out again where that is asked for, though it is known', async () => {
+    const find = start();
+    expect([await find(), await find('t', true), await find()]).toEqual([1, 2, 2]);
+  });
+});
+
+describe('guesses of one source', () => {
+  const tooMany = () => new Error('too many');
+  const refuse = (guesses: Guesses, source = 'one') =>
+    guesses.make(
+      source,
+      async () => 'refused',
+      () => true,
+      tooMany,
+    );
+
+  it('that fail without a refusal give their places back, and count for nothing', async () => {
+    const guesses = new Guesses(2);
+    const fail = () =>
+      guesses.make(
+        'one',
+        async () => {
+          throw new Error('away');
+        },
+        () => false,
+        tooMany,
+      );
+    for (let made = 0; made < 5; made += 1) await expect(fail()).rejects.toThrow('away');
+    expect(await refuse(guesses)).toBe('refused');
+    expect(await refuse(guesses)).toBe('refused');
+    await expect(refuse(guesses)).rejects.toThrow('too many');
+  });
+
+  it('are counted from the first of a minute, and begin anew after it', async () => {
+    using time = stillTime();
+    const guesses = new Guesses(2);
+    await refuse(guesses);
+    await time.pass(40_000);
+    await refuse(guesses);
+    await expect(refuse(guesses)).rejects.toThrow('too many');
+    await time.pass(21_000);
+    expect(await refuse(guesses)).toBe('refused');
+  });
+
+  it.each([401, 403])('are refused by the status %i, of a read and of a change', async (status) => {
+    await using upstream = await startUpstream((_request, response) => json(response, {}, status));
+    for (const what of ['read', 'change']) {
+      const rest = guessing(upstream.rest, new Guesses(1), 'one');
+      const make = async () =>
+        what === 'read'
+          ? rest.get('/v1/x').catch((error: unknown) => error)
+          : await rest.send('POST', '/v1/x', { body: '{}' });
+      await make();
+      const sent = upstream.requests.length;
+      const second = await make();
+      expect(upstream.requests).toHaveLength(sent);
+      const limited = { code: 'UPSTREAM_RATE_LIMITED', dispatched: false };
+      expect(second).toMatchObject(what === 'read' ? limited : { kind: 'failed', error: limited });
+    }
+  });
+
+  it.each([404, 429])('are not refused by the status %i', async (status) => {
+    await using upstream = await startUpstream((_request, response) => json(response, {}, status));
+    const rest = guessing(upstream.rest, new Guesses(1), 'one');
+    for (let sent = 1; sent <= 2; sent += 1) {
+      expect(await rest.send('POST', '/v1/x', { body: '{}' })).toMatchObject({ status });
+      expect(upstream.requests).toHaveLength(sent);
+    }
+  });
+});
+
+describe('keys that the service has refused', () => {
+  const key = (apiKey: string, clientSecret?: string, address?: string, clientId = 'c') => ({
+    clientId,
+    apiKey,
+    clientSecret,
+    address,
+  });
+
+  it('are refused with the secret that they came with, and may come with another', () => {
+    const keys = createRefusedKeys();
+    keys.add(key('k', 'one'));
+    expect(keys.find(key('k', 'one'))).toBe('pair');
+    expect(keys.find(key('k', 'one', undefined, 'C'))).toBe('pair');
+    expect(keys.find(key('k', 'two'))).toBeUndefined();
+    expect(keys.find(key('k'))).toBeUndefined();
+    expect(keys.find(key('other', 'one'))).toBeUndefined();
+    expect(keys.find(key('k', 'one', undefined, 'd'))).toBeUndefined();
+  });
+
+  it('are ten of one address, in a minute that the first of them begins', async () => {
+    using time = stillTime();
+    const keys = createRefusedKeys();
+    for (let count = 0; count < 9; count += 1) keys.add(key(`k${count}`, undefined, '192.0.2.1'));
+    expect(keys.find(key('new', undefined, '192.0.2.1'))).toBeUndefined();
+    await time.pass(40_000);
+    keys.add(key('k9', undefined, '192.0.2.1'));
+    expect(keys.find(key('new', undefined, '192.0.2.1'))).toBe('address');
+    expect(keys.find(key('new', undefined, '192.0.2.2'))).toBeUndefined();
+    expect(keys.find(key('new'))).toBeUndefined();
+    await time.pass(21_000);
+    expect(keys.find(key('new', undefined, '192.0.2.1'))).toBeUndefined();
+    expect(keys.find(key('k9', undefined, '192.0.2.1'))).toBe('pair');
+  });
+});
+
+describe('a token that the service decides on', () => {
+  const CLIENT = '11111111-2222-4333-8444-555555555555';
+  const OTHER = '11111111-2222-4333-8444-666666666666';
+  const tokenOf = (claims: object, name: string) =>
+    `e30.${Buffer.from(JSON.stringify({ ...claims, name })).toString('base64url')}.x`;
+
+  /** A service that accepts and refuses as it is told. */
+  const start = async () => {
+    const service = { status: 200 };
+    const upstream = await startUpstream((_request, response) => {
+      const found = { data: [], currentPage: 1, perPage: 1, totalItems: 0 };
+      json(response, service.status === 200 ? found : {}, service.status);
+    });
+    const auth = createPassthrough(['client_id', 'sub']);
+    const identify = (token: string, fresh = false, stranger: string | undefined = 'address 192.0.2.1') =>
+      Promise.resolve(
+        auth.identify(
+          token,
+          (clientId, authorize) => upstream.restOf({ clientId, authorize, deadline: Date.now() + 500 }),
+          fresh,
+          ASKER,
+          stranger,
+        ),
+      );
+    return { service, upstream, identify };
+  };
+
+  it('is asked about again where that is asked for, though it was refused a moment ago', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const token = tokenOf({ client_id: CLIENT }, 'one');
+    service.status = 403;
+    await expect(identify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    service.status = 200;
+    await expect(identify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+    expect(await identify(token, true)).toMatchObject({ clientId: CLIENT });
+  });
+
+  it('is not refused because the service has too much to do', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    const token = tokenOf({ client_id: CLIENT }, 'one');
+    for (const status of [429, 503]) {
+      service.status = status;
+      await expect(identify(token)).rejects.not.toMatchObject({ code: 'UNAUTHENTICATED' });
+    }
+    service.status = 200;
+    expect(await identify(token)).toMatchObject({ clientId: CLIENT });
+  });
+
+  it('that the service accepts for two clients is nobody’s', async () => {
+    const { upstream, identify } = await start();
+    await using _ = upstream;
+    await expect(identify(tokenOf({ client_id: CLIENT, sub: OTHER }, 'two'))).rejects.toMatchObject({
+      code: 'UNAUTHENTICATED',
+    });
+  });
+
+  it('of a client with callers is in the way of those of one address alone', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    await identify(tokenOf({ client_id: CLIENT }, 'known'));
+    service.status = 401;
+    const guesses = Array.from({ length: 101 }, (_, index) =>
+      identify(tokenOf({ client_id: CLIENT }, `${index}`), false, 'address 192.0.2.7').catch(
+        ({ code }: { code: string }) => code,
+      ),
+    );
+    expect((await Promise.all(guesses)).at(-1)).toBe('UPSTREAM_RATE_LIMITED');
+    service.status = 200;
+    expect(await identify(tokenOf({ client_id: CLIENT }, 'new'), false, 'address 192.0.2.8')).toMatchObject({
+      clientId: CLIENT,
+    });
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { type Caller, SCOPES } from '../../src/auth/caller.ts';
+import { CallerKeys, ownerOf, ownerOfAddress, ownerOfReceipts } from '../../src/operation/caller-keys.ts';
+import { streamOwner } from '../../src/operation/streams.ts';
+
+const callerOf = (given: Partial<Caller> = {}): Caller => ({
+  clientId: 'c1',
+  customerId: undefined,
+  subject: undefined,
+  keyOwner: undefined,
+  scopes: SCOPES,
+  expiresAt: undefined,
+  ...given,
+});
+
+/** Every way in which callers differ, each in two values. */
+const CALLERS: readonly Caller[] = ['c1', 'c2'].flatMap((clientId) =>
+  [undefined, 'k1', 'k2'].flatMap((customerId) =>
+    [undefined, 'alma', 'berta'].map((subject) => callerOf({ clientId, customerId, subject })),
+  ),
+);
+
+describe('whose an operation is', () => {
+  it('is its subject’s, and its token’s where it has none', () => {
+    expect(ownerOf(callerOf({ subject: 'alma' }), 't1')).toEqual(ownerOf(callerOf({ subject: 'alma' }), 't2'));
+    expect(ownerOf(callerOf(), 't1').caller).not.toBe(ownerOf(callerOf(), 't2').caller);
+    expect(ownerOf(callerOf(), 't1').group).toBe(ownerOf(callerOf(), 't2').group);
+  });
+
+  it('stands for a client or a customer: no two of these share what one may have', () => {
+    const groupOf = (caller: Caller) => ownerOf(caller, 't').group;
+    expect(groupOf(callerOf({ clientId: 'c1' }))).not.toBe(groupOf(callerOf({ clientId: 'c2' })));
+    const [one, two] = [callerOf({ customerId: 'k1' }), callerOf({ customerId: 'k2' })];
+    expect(groupOf(one)).not.toBe(groupOf(two));
+    expect(groupOf(one)).not.toBe(groupOf({ ...one, clientId: 'c2' }));
+  });
+
+  it('where several clients are served, is a client’s share, and no two of different clients are one caller', () => {
+    const owners = CALLERS.map((caller) => ({ caller, owner: ownerOf({ ...caller, amongClients: true }, 't') }));
+    for (const { caller, owner } of owners) {
+      for (const other of owners) {
+        const isSameClient = caller.clientId === other.caller.clientId;
+        expect(owner.group === other.owner.group).toBe(isSameClient);
+        if (!isSameClient) expect(owner.caller).not.toBe(other.owner.caller);
+      }
+    }
+  });
+});
+
+describe('the lane in which a credential takes turns', () => {
+  it('is its address’s until somebody has verified it', () => {
+    const keys = new CallerKeys();
+    expect(keys.laneOf('Bearer t1', '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
+    keys.note('t1', callerOf({ subject: 'alma' }));
+    expect(keys.laneOf('Bearer t1', '192.0.2.1')).toBe(ownerOf(callerOf({ subject: 'alma' }), 't1').caller);
+    expect(keys.laneOf('Bearer t2', '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
+    expect(keys.laneOf(undefined, '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
+  });
+
+  it('is its client’s where it names nobody, and where several clients are served', () => {
+    const keys = new CallerKeys();
+    const [one, two] = [keys.note('t1', callerOf()), keys.note('t2', callerOf())];
+    expect(one.lane).toBe(two.lane);
+    const alma = keys.note('t3', callerOf({ subject: 'alma', amongClients: true }));
+    const berta = keys.note('t4', callerOf({ subject: 'berta', amongClients: true }));
+    expect(alma.lane).toBe(berta.lane);
+    expect(keys.note('t5', callerOf({ clientId: 'c2', subject: 'alma', amongClients: true })).lane).not.toBe(
+      alma.lane,
+    );
+  });
+
+  it('is found however the scheme of the credential is written', () => {
+    const keys = new CallerKeys();
+    const { lane } = keys.note('t1', callerOf({ subject: 'alma' }));
+    for (const authorization of ['Bearer t1', 'bearer t1', 'BEARER  t1 ', 'Bearer t1'])
+      expect(keys.laneOf(authorization, undefined)).toBe(lane);
+    for (const authorization of ['Basic t1', 't1', 'Bearer t1 t1'])
+      expect(keys.laneOf(authorization, undefined)).not.toBe(lane);
+  });
+});
+
+it('look-ups of receipts are each customer’s own, and none waits in a reader’s queue', () => {
+  for (const amongClients of [false, true]) {
+    const whose = CALLERS.map((caller) => ownerOfReceipts({ ...caller, amongClients }));
+    const distinct = new Set(whose.map(({ caller, group }) => `${caller} of ${group}`));
+    // Two clients, each with its own feed and two customers.
+    expect(distinct.size).toBe(6);
+    const readers = new Set(CALLERS.map((caller) => ownerOf({ ...caller, amongClients }, 't').caller));
+    for (const { caller } of whose) expect(readers).not.toContain(caller);
+  }
+});
+
+it('streams are counted for each subject and each customer of each client', () => {
+  const owners = CALLERS.map(streamOwner);
+  expect(new Set(owners.map(({ caller }) => caller)).size).toBe(CALLERS.length);
+  expect(new Set(owners.map(({ clientId }) => clientId)).size).toBe(2);
+});
