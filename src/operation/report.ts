@@ -82,6 +82,7 @@ export class Report {
   /** Begins anew: nothing that was made for the event before is reported of the next. */
   clear(): void {
     if (this.#calls.length > 0) this.#calls = [];
+    if (this.#sharedCalls.length > 0) this.#sharedCalls = [];
     this.#lookUps = undefined;
     this.#session = undefined;
   }

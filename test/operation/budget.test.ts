@@ -3,6 +3,7 @@ import { SCOPES } from '../../src/auth/caller.ts';
 import { Waiters } from '../../src/common/waiters.ts';
 import { Budget } from '../../src/operation/budget.ts';
 import type { Incoming } from '../../src/operation/incoming.ts';
+import { stillTime } from '../helpers/still-time.ts';
 
 const OPTIONS = { operationTimeoutMs: 60_000, maxItems: 5 };
 const KEPT = { bytes: 1, document: {}, documentBytes: 1 };
@@ -33,6 +34,14 @@ it('moves the deadline on for the next event of a stream, for what it reads of t
   budget.extend();
   expect(budget.deadline).toBeGreaterThanOrEqual(deadline);
   expect(budget.log).toBe(log);
+});
+
+it('gives an event that comes after hours no more time than the first', async () => {
+  using time = stillTime();
+  const budget = budgetOf();
+  await time.pass(3_600_000);
+  budget.extend();
+  expect(budget.deadline).toBe(Date.now() + OPTIONS.operationTimeoutMs);
 });
 
 it('aborts when nobody waits any more, and never where that is not told', () => {

@@ -1,13 +1,18 @@
 import { expect, it } from 'vitest';
 import { type Authenticator, UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
-import { systemClock } from '../../src/auth/credential-expiry.ts';
+import { type Clock, systemClock } from '../../src/auth/credential-expiry.ts';
+import { Waiters } from '../../src/common/waiters.ts';
 import { Budget } from '../../src/operation/budget.ts';
 import { CallerKeys } from '../../src/operation/caller-keys.ts';
 import { Calls } from '../../src/operation/calls.ts';
 import { Identity } from '../../src/operation/identity.ts';
 import type { Incoming } from '../../src/operation/incoming.ts';
 import { Report } from '../../src/operation/report.ts';
+import type { Asker } from '../../src/upstream/call/shared-work.ts';
+import { steppedClock } from '../helpers/clock.ts';
+import { stillTime } from '../helpers/still-time.ts';
+import { until } from '../helpers/until.ts';
 
 const ALMA: Caller = {
   clientId: 'c1',
@@ -29,11 +34,15 @@ const BROUGHT: Incoming = {
 };
 
 /** Whom a token stands for, and how often that was asked. */
-function operation(given: { incoming?: Partial<Incoming>; caller?: Caller; servesBootstrap?: boolean } = {}) {
-  const { incoming = {}, caller = ALMA, servesBootstrap = true } = given;
+function operation(
+  given: { incoming?: Partial<Incoming>; caller?: Caller; servesBootstrap?: boolean; clock?: Clock } = {},
+) {
+  const { incoming = {}, caller = ALMA, servesBootstrap = true, clock = systemClock } = given;
+  const askers: Asker[] = [];
   const asked: { readonly fresh: boolean; readonly stranger: string | undefined }[] = [];
   const auth: Authenticator = {
-    async identify(_token, _restFor, fresh, _asker, stranger) {
+    async identify(_token, _restFor, fresh, asker, stranger) {
+      askers.push(asker);
       asked.push({ fresh, stranger });
       return caller;
     },
@@ -45,13 +54,13 @@ function operation(given: { incoming?: Partial<Incoming>; caller?: Caller; serve
     async stop() {},
   };
   const callerKeys = new CallerKeys();
-  const budget = new Budget({ operationTimeoutMs: 60_000, maxItems: 1 }, BROUGHT, () => undefined);
+  const budget = new Budget({ operationTimeoutMs: 60_000, maxItems: 1 }, { ...BROUGHT, ...incoming }, () => undefined);
   // Who is calling is known here without a REST call.
   const callsOptions = { http: undefined as never, upstreamTimeoutMs: 1, onCall: () => undefined };
-  const calls = new Calls(callsOptions, 'r1', 'operations', budget, new Report());
-  const options = { auth, callerKeys, clock: systemClock };
-  const identity = new Identity(options, { ...BROUGHT, ...incoming }, 'operations', budget, calls);
-  return { identity, asked, callerKeys, budget };
+  const calls = new Calls(callsOptions, 'r1', 'streams', budget, new Report());
+  const options = { auth, callerKeys, clock };
+  const identity = new Identity(options, { ...BROUGHT, ...incoming }, 'streams', budget, calls);
+  return { identity, asked, askers, callerKeys, budget };
 }
 
 it('asks once who is calling, and again only where it is to', async () => {
@@ -131,4 +140,58 @@ it('closes the socket of a credential that has ended', async () => {
   await over.identity.identify();
   expect(() => over.identity.assertHolds()).toThrow(UnauthenticatedError);
   expect(closed).toBe(1);
+});
+
+it('asks in its own place: until its deadline, as pressing as it is, and no longer than somebody waits', async () => {
+  const waiters = new Waiters();
+  const { identity, askers, budget } = operation({ incoming: { waiters } });
+  await identity.identify();
+  expect(askers).toEqual([
+    {
+      owner: { caller: 'address 192.0.2.1', group: 'address 192.0.2.1' },
+      urgency: 'streams',
+      deadline: budget.deadline,
+      leaver: waiters,
+    },
+  ]);
+});
+
+it('does what waits for somebody to be identified once, however often that is asked', async () => {
+  const { identity } = operation();
+  const done: string[] = [];
+  identity.onceIdentified(() => done.push('before'));
+  expect(done).toEqual([]);
+  await identity.identify();
+  await identity.identify(true);
+  expect(done).toEqual(['before']);
+  identity.onceIdentified(() => done.push('after'));
+  expect(done).toEqual(['before', 'after']);
+});
+
+it('tells callers apart by all that they present', () => {
+  const credentials = [
+    { apiKey: 'k1' },
+    { apiKey: 'k2' },
+    {},
+    { authorization: 'Bearer t2', apiKey: 'k1' },
+  ].map((incoming) => operation({ incoming }).identity.credential);
+  expect(new Set(credentials).size).toBe(credentials.length);
+});
+
+it('asks a credential without an end about afresh, each time with the whole time of an operation', async () => {
+  using time = stillTime();
+  const clock = steppedClock();
+  const { identity, asked, askers } = operation({ clock });
+  const left = new AbortController();
+  const end = identity.untilExpiry(left.signal);
+  for (let probe = 1; probe <= 2; probe += 1) {
+    await clock.asleep(60_000);
+    await time.pass(3_600_000);
+    await clock.pass(60_000);
+    await until(() => asked.length === probe + 1);
+    expect(asked.at(-1)).toMatchObject({ fresh: true });
+    expect(askers.at(-1)?.deadline).toBe(Date.now() + 60_000);
+  }
+  left.abort();
+  expect(await end).toBeUndefined();
 });

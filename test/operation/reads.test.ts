@@ -7,11 +7,12 @@ import { Guesses, KEY_GUESSES } from '../../src/auth/guesses.ts';
 import { Turns } from '../../src/common/turns.ts';
 import type { EventLog } from '../../src/events/log.ts';
 import { CallerKeys } from '../../src/operation/caller-keys.ts';
-import { type Context, createContextFactory } from '../../src/operation/context.ts';
+import { type Context, type ContextOptions, createContextFactory } from '../../src/operation/context.ts';
+import type { Incoming } from '../../src/operation/incoming.ts';
 import type { Services } from '../../src/operation/services.ts';
 import { BANK_FIELD_NAMES } from '../../src/upstream/banks.ts';
 import { createBreaker } from '../../src/upstream/call/breaker.ts';
-import { createCoalescer } from '../../src/upstream/call/coalesce.ts';
+import { type Coalescer, createCoalescer } from '../../src/upstream/call/coalesce.ts';
 import { fixedCredential } from '../../src/upstream/call/credential.ts';
 import { createHttp, type UpstreamHttp } from '../../src/upstream/call/http.ts';
 import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
@@ -38,7 +39,13 @@ afterAll(async () => {
 });
 
 /** An operation of the sandbox's client whose caller is identified. */
-async function operation(given: Partial<Caller> = {}) {
+async function operation(
+  given: Partial<Caller> = {},
+  more: Partial<Omit<ContextOptions, 'auth'>> & {
+    readonly auth?: Partial<Authenticator>;
+    readonly incoming?: Partial<Incoming>;
+  } = {},
+) {
   const caller: Caller = {
     clientId: sandbox.clientId,
     customerId: undefined,
@@ -56,6 +63,7 @@ async function operation(given: Partial<Caller> = {}) {
     verifiesItself: true,
     servesBootstrap: true,
     async stop() {},
+    ...more.auth,
   };
   const log: string[] = [];
   const logger = collectingLogger(log);
@@ -63,6 +71,7 @@ async function operation(given: Partial<Caller> = {}) {
   // Nothing here reads the log or pays: what is handed on is compared by identity.
   const events = { head: async () => null } as unknown as EventLog;
   const services = { logger } as unknown as Services;
+  const { auth: _auth, incoming, ...options } = more;
   const createContext = createContextFactory({
     http,
     auth,
@@ -83,6 +92,7 @@ async function operation(given: Partial<Caller> = {}) {
     onInvalidate: (credential) => invalidated.push(credential),
     clock: systemClock,
     onCall: () => undefined,
+    ...options,
   });
   const context: Context = createContext({
     requestId: 'reads-test',
@@ -91,6 +101,7 @@ async function operation(given: Partial<Caller> = {}) {
     lastEventId: undefined,
     waiters: undefined,
     closeSocket: undefined,
+    ...incoming,
   });
   return { context, events, invalidated };
 }
@@ -164,4 +175,70 @@ it('seal the cursors of a caller who sees a part of the log', async () => {
   const narrowed = await operation({ customerId: '7c9e6679-7425-40de-944b-e07fc1f90ae7' });
   await narrowed.context.identity.identify();
   expect(narrowed.context.reads.events).not.toBe(narrowed.events);
+});
+
+/** What is asked of the reads that operations share. */
+function watchedReads() {
+  const asked: { readonly caller: string; readonly path: string; readonly keptMs: number | undefined }[] = [];
+  const shared = createCoalescer(now);
+  const reads: Coalescer = {
+    ...shared,
+    read(read) {
+      asked.push({ caller: read.caller, path: read.path, keptMs: read.keptMs });
+      return shared.read(read);
+    },
+  };
+  return { asked, reads };
+}
+
+it('of lists are kept for others only where all callers are one to the service', async () => {
+  for (const sharesIdentity of [true, false]) {
+    const { asked, reads } = watchedReads();
+    const auth = { sharesIdentity, upstreamIdentity: () => 'all of them' };
+    const { context } = await operation({}, { auth, reads, listsMaxAgeMs: 5_000 });
+    await context.identity.identify();
+    await context.reads.session.accounts.find('id', '11111111-2222-4333-8444-555555555555');
+    await context.reads.session.transactions.get('11111111-2222-4333-8444-555555555555');
+    expect(new Set(asked.map(({ caller }) => caller))).toEqual(new Set(['all of them']));
+    const keptOf = (name: string) => asked.find(({ path }) => path.includes(name))?.keptMs;
+    expect(keptOf('accounts')).toBe(sharesIdentity ? 5_000 : 0);
+    expect(keptOf('transactions')).toBe(0);
+  }
+});
+
+it('before a payment are made afresh, and shared with nobody', async () => {
+  const { asked, reads } = watchedReads();
+  const { context } = await operation({}, { reads });
+  await context.identity.identify();
+  await context.reads.session.original('11111111-2222-4333-8444-555555555555').catch(() => undefined);
+  expect(context.report.calls.length).toBeGreaterThan(0);
+  expect(asked).toEqual([]);
+});
+
+it('after a change find no list as it was before, of that client', async () => {
+  const changed: string[] = [];
+  const lists = createClientLists({ maxAgeMs: 0, now, logger: collectingLogger([]) });
+  const noted = { ...lists, markChanged: (clientId: string) => changed.push(clientId) };
+  const { context } = await operation({}, { lists: noted });
+  await context.identity.identify();
+  context.reads.renew();
+  expect(changed).toEqual([]);
+  context.reads.forget();
+  expect(changed).toEqual([sandbox.clientId]);
+});
+
+it('under a key of the caller’s own are guesses of the address that it came from', async () => {
+  const keyGuesses = new Guesses(1);
+  const id = '11111111-2222-4333-8444-555555555555';
+  const ask = async (key: string, address: string) => {
+    const { context } = await operation({}, { keyGuesses, incoming: { addressOf: () => address } });
+    return context.reads
+      .underKey(key, id)
+      .get('/v1/clients/{clientId}/credentials')
+      .catch(({ code }: { code: string }) => code);
+  };
+  const refused = await ask('wrong', '192.0.2.1');
+  expect(refused).not.toBe('UPSTREAM_RATE_LIMITED');
+  expect(await ask('other', '192.0.2.1')).toBe('UPSTREAM_RATE_LIMITED');
+  expect(await ask('other', '192.0.2.2')).toBe(refused);
 });

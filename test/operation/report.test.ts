@@ -46,9 +46,11 @@ it('reports nothing of one event with the next', () => {
   const report = new Report();
   const calls = report.calls;
   report.add(call('/a'));
+  report.addShared(call('/b'));
   report.count(sessionOf({ '/v1/banks': 2 }));
   report.clear();
   expect(report.calls).toEqual([]);
+  expect(report.sharedCalls).toEqual([]);
   expect([...report.lookUps()]).toEqual([]);
   // Who shares the answer of the event before still holds its calls.
   expect(calls.map(({ path }) => path)).toEqual(['/a']);
