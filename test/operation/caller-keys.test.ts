@@ -22,7 +22,9 @@ const CALLERS: readonly Caller[] = ['c1', 'c2'].flatMap((clientId) =>
 
 describe('whose an operation is', () => {
   it('is its subject’s, and its token’s where it has none', () => {
-    expect(ownerOf(callerOf({ subject: 'alma' }), 't1')).toEqual(ownerOf(callerOf({ subject: 'alma' }), 't2'));
+    expect(ownerOf(callerOf({ subject: 'alma' }), 't1')).toEqual(
+      ownerOf(callerOf({ subject: 'alma' }), 't2'),
+    );
     expect(ownerOf(callerOf(), 't1').caller).not.toBe(ownerOf(callerOf(), 't2').caller);
     expect(ownerOf(callerOf(), 't1').group).toBe(ownerOf(callerOf(), 't2').group);
   });
@@ -36,7 +38,10 @@ describe('whose an operation is', () => {
   });
 
   it('where several clients are served, is a client’s share, and no two of different clients are one caller', () => {
-    const owners = CALLERS.map((caller) => ({ caller, owner: ownerOf({ ...caller, amongClients: true }, 't') }));
+    const owners = CALLERS.map((caller) => ({
+      caller,
+      owner: ownerOf({ ...caller, amongClients: true }, 't'),
+    }));
     for (const { caller, owner } of owners) {
       for (const other of owners) {
         const isSameClient = caller.clientId === other.caller.clientId;

@@ -54,7 +54,11 @@ function operation(
     async stop() {},
   };
   const callerKeys = new CallerKeys();
-  const budget = new Budget({ operationTimeoutMs: 60_000, maxItems: 1 }, { ...BROUGHT, ...incoming }, () => undefined);
+  const budget = new Budget(
+    { operationTimeoutMs: 60_000, maxItems: 1 },
+    { ...BROUGHT, ...incoming },
+    () => undefined,
+  );
   // Who is calling is known here without a REST call.
   const callsOptions = { http: undefined as never, upstreamTimeoutMs: 1, onCall: () => undefined };
   const calls = new Calls(callsOptions, 'r1', 'streams', budget, new Report());

@@ -1,0 +1,116 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { Bodies, type BodyRequest } from '../../src/common/bodies.ts';
+import { stillTime } from '../helpers/still-time.ts';
+
+const LIMITS = { total: 10_000, strangers: 6_000, perKey: 3_000 };
+const OF_ONE: BodyRequest = { key: 'one', isKnown: true, maxBytes: 1_000 };
+
+/** A request that sends what it is told to. */
+function begin(bodies: Bodies, given: Partial<BodyRequest> = {}) {
+  const request = new PassThrough();
+  // Nothing else of a request is asked for here.
+  const body = bodies.read(request as unknown as IncomingMessage, { ...OF_ONE, ...given });
+  const listeners = () => ['data', 'end', 'close'].map((name) => request.listenerCount(name));
+  return { request, body, listeners };
+}
+
+const turn = () => new Promise(setImmediate);
+
+describe('a body', () => {
+  it('counts from its first byte until it is let go', async () => {
+    const bodies = new Bodies(LIMITS);
+    const { request, body } = begin(bodies);
+    expect(bodies.held).toBe(0);
+    request.write('a'.repeat(600));
+    await turn();
+    expect(bodies.held).toBeGreaterThanOrEqual(600);
+    request.end('b');
+    const whole = await body;
+    if (whole.kind !== 'whole') throw new Error('it is whole');
+    expect(String(whole.bytes)).toBe(`${'a'.repeat(600)}b`);
+    expect(bodies.held).toBeGreaterThanOrEqual(601);
+    whole.release();
+    whole.release();
+    expect(bodies.held).toBe(0);
+  });
+
+  it('may be as long as is allowed, and not a byte longer', async () => {
+    for (const [length, kind] of [
+      [1_000, 'whole'],
+      [1_001, 'too-large'],
+    ] as const) {
+      const bodies = new Bodies(LIMITS);
+      const { request, body } = begin(bodies);
+      request.end('a'.repeat(length));
+      expect(await body).toMatchObject({ kind });
+      expect(bodies.held > 0).toBe(kind === 'whole');
+    }
+  });
+
+  it.each(['gone', 'too-slow', 'too-large', 'full'] as const)(
+    'that is %s holds nothing any more, and is listened to no longer',
+    async (kind) => {
+      using time = stillTime();
+      const bodies = new Bodies(LIMITS);
+      const { request, body, listeners } = begin(bodies, {
+        deadlineMs: 5_000,
+        ...(kind === 'full' ? { maxBytes: 9_000 } : {}),
+      });
+      const before = new PassThrough();
+      const idle = ['data', 'end', 'close'].map((name) => before.listenerCount(name));
+      request.write('a'.repeat(500));
+      await time.pass(4_000);
+      expect(bodies.held).toBeGreaterThan(0);
+      if (kind === 'gone') request.destroy();
+      if (kind === 'too-slow') await time.pass(1_000);
+      if (kind === 'too-large') request.write('a'.repeat(900));
+      if (kind === 'full') request.write('a'.repeat(2_900));
+      expect(await body).toMatchObject({ kind });
+      expect(bodies.held).toBe(0);
+      expect(listeners()).toEqual(idle);
+    },
+  );
+
+  it('that came whole in time is not cut off later', async () => {
+    using time = stillTime();
+    const bodies = new Bodies(LIMITS);
+    const { request, body } = begin(bodies, { deadlineMs: 5_000 });
+    request.end('a');
+    await time.pass(10);
+    expect(await body).toMatchObject({ kind: 'whole' });
+    await time.pass(10_000);
+    expect(bodies.held).toBeGreaterThan(0);
+  });
+});
+
+describe('bodies together', () => {
+  const kinds = async (given: readonly Partial<BodyRequest>[]) => {
+    const bodies = new Bodies(LIMITS);
+    const begun = given.map((one) => begin(bodies, { maxBytes: 9_000, ...one }));
+    const seen = begun.map(async ({ body }) => {
+      const { kind, ...rest } = await body;
+      return kind === 'full' && 'whose' in rest ? rest.whose : kind;
+    });
+    for (const { request } of begun) {
+      request.end('a'.repeat(1_800));
+      await turn();
+    }
+    return Promise.all(seen);
+  };
+
+  it('of one key have its share, and others have theirs', async () => {
+    expect(await kinds([{}, {}, { key: 'two' }])).toEqual(['whole', 'own', 'whole']);
+  });
+
+  it('of strangers leave room for those who are known', async () => {
+    const strangers = ['a', 'b', 'c', 'd'].map((key) => ({ key, isKnown: false }));
+    expect(await kinds([...strangers, { key: 'e' }])).toEqual(['whole', 'whole', 'whole', 'all', 'whole']);
+  });
+
+  it('are bounded in all', async () => {
+    const known = ['a', 'b', 'c', 'd', 'e', 'f'].map((key) => ({ key }));
+    expect(await kinds(known)).toEqual([...Array(5).fill('whole'), 'all']);
+  });
+});
