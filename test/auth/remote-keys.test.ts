@@ -11,24 +11,28 @@ import { until } from '../helpers/until.ts';
 /** An identity provider that shows one key, and changes it; and a verifier of its tokens. */
 async function startProvider(times: { cooldownMs: number; maxAgeMs: number }) {
   let generation = 0;
-  let current: { readonly jwk: JWK; readonly sign: () => Promise<string> };
+  let current: { readonly jwk: JWK; readonly sign: (without?: string) => Promise<string> };
   const makeKey = async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
     const kid = `k${generation}`;
     generation += 1;
-    const sign = () =>
-      new SignJWT({ iss: ISSUER, aud: AUDIENCE, exp: Math.floor(Date.now() / 1000) + 600 })
+    const sign = (without?: string) => {
+      const claims = { iss: ISSUER, aud: AUDIENCE, exp: Math.floor(Date.now() / 1000) + 600 };
+      return new SignJWT(Object.fromEntries(Object.entries(claims).filter(([name]) => name !== without)))
         .setProtectedHeader({ alg: 'ES256', kid })
         .sign(privateKey);
+    };
     return { jwk: { ...(await exportJWK(publicKey)), kid }, sign };
   };
   current = await makeKey();
   let status = 200;
   let reads = 0;
-  const server = createServer((_request, response) => {
+  let released: Promise<void> | undefined;
+  const server = createServer(async (_request, response) => {
     reads += 1;
-    response.writeHead(status, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ keys: [current.jwk] }));
+    const keys = JSON.stringify({ keys: [current.jwk] });
+    await released;
+    response.writeHead(status, { 'content-type': 'application/json' }).end(keys);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
@@ -54,11 +58,19 @@ async function startProvider(times: { cooldownMs: number; maxAgeMs: number }) {
     outcomes,
     reads: () => reads,
     sign: () => current.sign(),
+    /** A token that lacks a claim. */
+    signWithout: (name: string) => current.sign(name),
     fails: (isFailing: boolean) => {
       status = isFailing ? 500 : 200;
     },
     rotate: async () => {
       current = await makeKey();
+    },
+    /** Answers are held back, each as it was asked for. @returns lets them go. */
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      released = promise;
+      return resolve;
     },
     strange: async () => (await makeKey()).sign(),
   };
@@ -117,4 +129,30 @@ it('believes the keys that it has while the provider cannot be asked, and refuse
   await expect(verify(await sign())).rejects.toBeInstanceOf(UpstreamError);
   fails(false);
   await expect(verify(await sign())).resolves.toBeDefined();
+});
+
+it('accepts a key that was changed to while the keys were being read', async () => {
+  const { verify, sign, strange, rotate, hold, reads } = await startProvider({
+    cooldownMs: 1,
+    maxAgeMs: 60_000,
+  });
+  await verify(await sign());
+  const release = hold();
+  const refused = verify(await strange()).catch((error: unknown) => error);
+  await until(() => reads() === 2);
+  await rotate();
+  const verified = verify(await sign());
+  // It joins the reading that is under way, which began before its key was there.
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+  release();
+  await expect(verified).resolves.toBeDefined();
+  expect(await refused).toBeInstanceOf(UnauthenticatedError);
+});
+
+it('refuses what names no end, or was made by or for another, though it is signed', async () => {
+  const { verify, signWithout, refused } = await startProvider({ cooldownMs: 300, maxAgeMs: 60_000 });
+  await expect(verify(await signWithout('exp'))).rejects.toBeInstanceOf(UnauthenticatedError);
+  await expect(verify(await signWithout('iss'))).rejects.toBeInstanceOf(UnauthenticatedError);
+  await expect(verify(await signWithout('aud'))).rejects.toBeInstanceOf(UnauthenticatedError);
+  expect(refused).toEqual(['claims', 'claims', 'claims']);
 });

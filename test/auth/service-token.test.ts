@@ -87,6 +87,26 @@ describe('the gateway’s own token', () => {
     expect(await now()).toBe('Bearer t3');
   });
 
+  it('is not renewed again for a 401 within half a minute, though it has ended and was renewed meanwhile', async () => {
+    const { service, authorize } = start(undefined, 10_000);
+    await authorize(await authorize());
+    service.time += 10_000;
+    const third = await authorize();
+    expect(third).toEqual({ authorization: 'Bearer t3' });
+    await expect(authorize(third)).rejects.toThrow('does not accept');
+    service.time += 20_000;
+    expect(await authorize(await authorize())).toEqual({ authorization: 'Bearer t5' });
+  });
+
+  it('that another process has left is not taken over once it has ended', async () => {
+    const share = shelf();
+    await share.write({ token: 'old', issuedAt: 0, expiresAt: 1_000_000, refusedAt: undefined });
+    expect(await start(share).now()).toBe('Bearer t1');
+    const newer = start(share);
+    expect(await newer.now()).toBe('Bearer t1');
+    expect(newer.service.issued).toBe(0);
+  });
+
   it('is renewed by one of several processes, and taken over by the others', async () => {
     const share = shelf();
     const one = start(share);

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { createService } from '../../src/auth/service.ts';
+import type { ServiceToken, SharedTokenStore } from '../../src/auth/service-token.ts';
+import type { Asker } from '../../src/upstream/call/shared-work.ts';
+import { json, startUpstream } from '../helpers/http-stub.ts';
+import { callerToken, serviceForAll } from '../helpers/service.ts';
+
+const CLIENT = { clientId: '11111111-2222-4333-8444-555555555555', apiKey: 'k1', clientSecret: 's1' };
+const OTHER = { clientId: '11111111-2222-4333-8444-666666666666', apiKey: 'k2', clientSecret: 's2' };
+const ASKER: Asker = {
+  owner: { caller: 'one', group: 'one' },
+  urgency: 'operations',
+  deadline: Number.MAX_SAFE_INTEGER,
+  leaver: undefined,
+};
+const RESTLESS = () => {
+  throw new Error('is not asked');
+};
+
+const jwtOf = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
+
+/** A gateway's own tokens of two clients, of a service that issues what it is told to. */
+async function start(answer: {
+  status?: number;
+  token?: string;
+  expires_at?: string | null;
+  never?: boolean;
+}) {
+  const presented: unknown[] = [];
+  const upstream = await startUpstream(
+    ({ headers, url }, response) => {
+      presented.push([headers['x-api-key'], url]);
+      const { status = 200, never = false, ...issued } = answer;
+      if (!never) json(response, { id: 't', token: 'plain', ...issued }, status);
+    },
+    answer.never === true ? { timeoutMs: 100 } : {},
+  );
+  const written: ServiceToken[] = [];
+  const stopped: string[] = [];
+  const share = ({ clientId }: { clientId: string }): SharedTokenStore => ({
+    read: async () => undefined,
+    write: async (token) => void written.push(token),
+    exclusively: (work) => work(),
+    stop: async () => void stopped.push(clientId),
+  });
+  const auth = createService(
+    { ...serviceForAll(CLIENT, OTHER), utcOffset: '-06:00' },
+    (clientId, authorize) => upstream.restOf({ clientId, authorize }),
+    share,
+  );
+  const authorize = (clientId = CLIENT.clientId) => auth.authorize('', clientId)();
+  return { auth, authorize, presented, written, stopped, upstream };
+}
+
+describe('the gateway’s own token', () => {
+  const inHours = (hours: number) => Math.floor(Date.now() / 3_600_000 + hours) * 3_600_000;
+  const end = inHours(3);
+  // As the service writes it, six hours behind UTC.
+  const local = new Date(end - 6 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
+
+  it.each([
+    ['that is told with it, by the service’s own clock', { expires_at: local, token: 'plain' }, end],
+    ['that it says itself, where none is told', { token: jwtOf({ exp: end / 1_000 }) }, end],
+    ['that is told with it, whatever it says itself', { expires_at: local, token: jwtOf({ exp: 1 }) }, end],
+    ['of nobody’s knowledge, where nothing says it', { token: 'plain' }, undefined],
+    ['of nobody’s knowledge, where it says none', { token: jwtOf({}), expires_at: null }, undefined],
+  ])('has the end %s', async (_what, issued, expiresAt) => {
+    const { authorize, written, upstream } = await start(issued);
+    await using _ = upstream;
+    expect(await authorize()).toEqual({ authorization: `Bearer ${issued.token}` });
+    expect(written).toMatchObject([{ token: issued.token, expiresAt }]);
+  });
+
+  it.each([
+    ['refuses', { status: 403 }, 'UPSTREAM_UNAVAILABLE'],
+    ['fails', { status: 500 }, 'UPSTREAM_UNAVAILABLE'],
+    ['does not answer in time', { never: true }, 'UPSTREAM_TIMEOUT'],
+  ])(
+    'that the service %s is the gateway’s trouble, and nothing of the operation has left',
+    async (_what, answer, code) => {
+      const { authorize, upstream } = await start(answer);
+      await using _ = upstream;
+      await expect(authorize()).rejects.toMatchObject({ code, dispatched: false });
+    },
+  );
+
+  it('is each client’s own, and let go of with the gateway', async () => {
+    const { auth, authorize, presented, stopped, upstream } = await start({});
+    await using _ = upstream;
+    await authorize(CLIENT.clientId);
+    await authorize(OTHER.clientId);
+    expect(presented).toEqual([
+      ['k1', expect.stringContaining(CLIENT.clientId)],
+      ['k2', expect.stringContaining(OTHER.clientId)],
+    ]);
+    await expect(authorize('of nobody')).rejects.toMatchObject({
+      code: 'UPSTREAM_UNAVAILABLE',
+      dispatched: false,
+    });
+    await auth.stop();
+    expect(stopped.sort()).toEqual([CLIENT.clientId, OTHER.clientId]);
+  });
+});
+
+it('a caller is one among clients where several are served, and nobody where its client is none of them', async () => {
+  const { auth, upstream } = await start({});
+  await using _ = upstream;
+  const identify = async (merchant: string | undefined) =>
+    auth.identify(await callerToken({ merchant }), RESTLESS, false, ASKER, undefined);
+  for (const merchant of [OTHER.clientId, OTHER.clientId.toUpperCase()])
+    expect(await identify(merchant)).toMatchObject({ clientId: OTHER.clientId, amongClients: true });
+  const refused = await identify('11111111-2222-4333-8444-777777777777').catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: 'UNAUTHENTICATED' });
+  // Which clients there are is not told.
+  expect(await identify(undefined).catch((error: unknown) => error)).toEqual(refused);
+});
