@@ -1,0 +1,241 @@
+import { buildSchema, type ExecutionResult, parse } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
+import { useCredentialExpiry } from '../../../src/graphql/plugins/credential-expiry.ts';
+import { useErrorMasking } from '../../../src/graphql/plugins/error-masking.ts';
+import { useOperationContext } from '../../../src/graphql/plugins/operation-context.ts';
+import { useOperationMetrics } from '../../../src/graphql/plugins/operation-metrics.ts';
+import { useStreamLimit } from '../../../src/graphql/plugins/stream-limit.ts';
+import { toPublicError } from '../../../src/graphql/public-errors.ts';
+import type { StreamRefusal } from '../../../src/operation/streams.ts';
+
+/** A stream whose items the test hands on. */
+class Source extends PushStream<ExecutionResult> {
+  sink: Sink<ExecutionResult> | undefined;
+  isStopped = false;
+
+  override connect(sink: Sink<ExecutionResult>): void {
+    this.sink = sink;
+  }
+
+  override stop(): void {
+    this.isStopped = true;
+  }
+
+  override place(): string {
+    return 'here';
+  }
+
+  override bookmark(): string {
+    return 'cursor';
+  }
+}
+
+/** Notes all that it is given. */
+class Noting implements Sink<ExecutionResult> {
+  readonly got: unknown[] = [];
+
+  take(result: ExecutionResult): void {
+    this.got.push(result);
+  }
+
+  finish(error?: unknown): void {
+    this.got.push(error ?? 'end');
+  }
+
+  rests(): void {
+    this.got.push('rests');
+  }
+}
+
+const SCHEMA = buildSchema('type Query { a: Int } type Subscription { a: Int }');
+const DOCUMENT = parse('subscription { a }');
+
+/** Subscribing through one plugin: what its result is made to. */
+function subscribed(
+  plugin: { readonly onSubscribe?: unknown },
+  contextValue: object,
+  result: unknown,
+): unknown {
+  const args = { schema: SCHEMA, document: DOCUMENT, contextValue };
+  // Only these members of the hook's payload are used, and of what it returns.
+  const hook = plugin.onSubscribe as (payload: object) => {
+    onSubscribeResult?: (payload: object) => void;
+  };
+  let made = result;
+  hook({ args }).onSubscribeResult?.({
+    args,
+    result,
+    setResult: (other: unknown) => {
+      made = other;
+    },
+  });
+  return made;
+}
+
+const streamOf = (made: unknown): PushStream<ExecutionResult> => {
+  if (made instanceof PushStream) return made;
+  throw new Error('it is a stream');
+};
+
+const turn = () => new Promise(setImmediate);
+
+describe('a stream of a credential that ends', () => {
+  const start = (endsWithSocket = false) => {
+    const source = new Source();
+    const sink = new Noting();
+    const ended = Promise.withResolvers<Error | undefined>();
+    let until: AbortSignal | undefined;
+    const identity = {
+      endsWithSocket,
+      untilExpiry: (signal: AbortSignal) => {
+        until = signal;
+        return ended.promise;
+      },
+    };
+    const made = streamOf(subscribed(useCredentialExpiry(), { identity }, source));
+    made.connect(sink);
+    return { source, sink, ended, made, isWatched: () => until?.aborted === false };
+  };
+
+  it('says so, and ends what it reads', async () => {
+    const { source, sink, ended } = start();
+    source.sink?.take({ data: { a: 1 } });
+    source.sink?.rests?.();
+    const over = new Error('over');
+    ended.resolve(over);
+    await turn();
+    expect(sink.got).toEqual([{ data: { a: 1 } }, 'rests', over]);
+    expect(source.isStopped).toBe(true);
+  });
+
+  it.each(['ends by itself', 'is left'])('is watched until the stream %s, and not longer', async (how) => {
+    const { source, sink, ended, made, isWatched } = start();
+    expect(isWatched()).toBe(true);
+    if (how === 'is left') made.stop();
+    else source.sink?.finish();
+    expect(isWatched()).toBe(false);
+    ended.resolve(new Error('late'));
+    await turn();
+    expect(sink.got).toEqual(how === 'is left' ? [] : ['end']);
+    expect(source.isStopped).toBe(how === 'is left');
+  });
+
+  it('stands where the stream does that it reads', () => {
+    const { made } = start();
+    expect([made.place(), made.bookmark()]).toEqual(['here', 'cursor']);
+  });
+
+  it('goes on while nothing can be found out, and over a socket is left to that', async () => {
+    const { sink, source, ended } = start();
+    ended.reject(new Error('cannot be told'));
+    await turn();
+    source.sink?.take({ data: { a: 1 } });
+    expect(sink.got).toHaveLength(1);
+    const over = start(true);
+    expect([over.made === over.source, over.isWatched()]).toEqual([true, false]);
+  });
+});
+
+describe('a stream that fails', () => {
+  const masked: unknown[] = [];
+  const masking = useErrorMasking({
+    translate: toPublicError,
+    translateInvalid: (error) => error,
+    placesOf: () => ({}),
+    onMasked: (error, requestId) => masked.push([error, requestId]),
+  });
+
+  it('ends with a last result of what callers may read, and the rest is told to the operator', () => {
+    const source = new Source();
+    const sink = new Noting();
+    streamOf(subscribed(masking, { requestId: 'r1' }, source)).connect(sink);
+    const secret = new Error('secret');
+    source.sink?.finish(secret);
+    expect(sink.got).toEqual([
+      {
+        errors: [
+          expect.objectContaining({
+            message: 'Unexpected error',
+            extensions: { code: 'INTERNAL', requestId: 'r1' },
+          }),
+        ],
+      },
+      'end',
+    ]);
+    expect(masked).toEqual([[secret, 'r1']]);
+  });
+});
+
+describe('a stream beside too many others', () => {
+  const begin = (refusal: StreamRefusal | undefined) => {
+    const source = new Source();
+    const counted: unknown[] = [];
+    const context = {
+      identity: { caller: 'alma' },
+      budget: {
+        openStream: (caller: unknown, kept: unknown) => {
+          counted.push(caller, kept);
+          return refusal;
+        },
+      },
+    };
+    return { source, counted, made: subscribed(useStreamLimit(), context, source) };
+  };
+
+  it('is refused, and ends before it has begun', async () => {
+    const { source, made } = begin('caller-full');
+    expect(made).toMatchObject({ errors: [{ extensions: { code: 'TOO_COMPLEX', retryable: true } }] });
+    await turn();
+    expect(source.isStopped).toBe(true);
+    expect(begin('kept-full').made).not.toMatchObject({ errors: [{ extensions: { retryable: true } }] });
+  });
+
+  it('is let in where there is room, and counted as its caller’s', () => {
+    const { source, made, counted } = begin(undefined);
+    expect([made, source.isStopped, counted[0]]).toEqual([source, false, 'alma']);
+  });
+});
+
+it('a subscription counts as one that is open, or as refused', () => {
+  const observed: unknown[] = [];
+  const metrics = useOperationMetrics((type, outcome) => observed.push([type, outcome]));
+  subscribed(metrics, {}, new Source());
+  subscribed(metrics, {}, { errors: [new Error('no')] });
+  expect(observed).toEqual([
+    ['subscription', 'ok'],
+    ['subscription', 'error'],
+  ]);
+});
+
+it('a subscription has a context of its own, of a stream, which is let go of once it has begun', async () => {
+  const [made, released]: [unknown[], unknown[]] = [[], []];
+  const plugin = useOperationContext(
+    (initial: object, isStream) => {
+      const context = { initial, isStream };
+      made.push(context);
+      return context;
+    },
+    (context) => released.push(context),
+  );
+  const initial = {};
+  const args = { contextValue: initial };
+  let subscribe: (given: object) => unknown = (given) => given;
+  // Only these members of the hook's payload are used, and of what it returns.
+  const hook = plugin.onSubscribe as unknown as (payload: object) => { onSubscribeResult(): void };
+  const { onSubscribeResult } = hook({
+    args,
+    subscribeFn: subscribe,
+    setSubscribeFn: (fn: typeof subscribe) => {
+      subscribe = fn;
+    },
+  });
+  const [context] = made;
+  expect(context).toEqual({ initial, isStream: true });
+  expect(args.contextValue).toBe(context);
+  // Whoever calls it holds the context that was there before.
+  expect(subscribe({ contextValue: initial })).toEqual({ contextValue: context });
+  expect(released).toEqual([]);
+  onSubscribeResult();
+  expect(released).toEqual([context]);
+});
