@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { Kept } from '../../../src/operation/streams.ts';
+import { createOpenStreams, type StreamPlace } from '../../../src/transport/sockets/open-streams.ts';
+
+const LIMITS = { total: 6, perAddress: 3, perCaller: 2, perClient: 3 };
+const MEBIBYTE = 1024 * 1024;
+
+const ownerOf = (caller: string, clientId = 'c') => ({ caller, clientId });
+
+function start(limits = LIMITS) {
+  const streams = createOpenStreams(limits);
+  const enter = (address?: string): StreamPlace => {
+    const place = streams.enter(address);
+    if (typeof place === 'string') throw new Error(place);
+    return place;
+  };
+  return { streams, enter };
+}
+
+describe('places of streams', () => {
+  it('are bounded in all and for each address, and given back once', () => {
+    const { streams, enter } = start();
+    const places = [enter('a'), enter('a'), enter('a')];
+    expect(streams.enter('a')).toBe('address-full');
+    places.push(enter(undefined), enter(undefined), enter('b'));
+    expect(streams.enter('b')).toBe('full');
+    places[0]?.leave();
+    places[0]?.leave();
+    enter('a');
+    expect([streams.enter('a'), streams.enter('c')]).toEqual(['full', 'full']);
+    for (const place of places) place.leave();
+    for (let count = 0; count < 2; count += 1) enter('a');
+    expect(streams.enter('a')).toBe('address-full');
+  });
+
+  it('are bounded for each caller and each client, and a refusal takes nothing', () => {
+    const { enter } = start();
+    const claimed = ['one', 'one', 'two'].map((caller) => {
+      const place = enter();
+      expect(place.claim(ownerOf(caller))).toBe('claimed');
+      return place;
+    });
+    expect(enter().claim(ownerOf('one'))).toBe('caller-full');
+    for (let round = 0; round < 3; round += 1) {
+      const refused = enter();
+      expect(refused.claim(ownerOf('three'))).toBe('client-full');
+      refused.leave();
+    }
+    claimed[0]?.leave();
+    expect(enter().claim(ownerOf('three'))).toBe('claimed');
+    claimed[1]?.leave();
+    claimed[2]?.leave();
+    // What was refused at the client was not counted of the caller either.
+    expect(enter().claim(ownerOf('three'))).toBe('claimed');
+  });
+
+  it('are claimed once, and not after they were left', () => {
+    const { enter } = start();
+    const place = enter();
+    expect([place.claim(ownerOf('one')), place.claim(ownerOf('one'))]).toEqual(['claimed', 'caller-full']);
+    place.leave();
+    expect([
+      place.claim(ownerOf('one')),
+      place.keep({}, { bytes: 1, document: {}, documentBytes: 1 }),
+    ]).toEqual(['caller-full', false]);
+    const [first, second] = [enter(), enter()];
+    expect([first.claim(ownerOf('one')), second.claim(ownerOf('one'))]).toEqual(['claimed', 'claimed']);
+  });
+});
+
+describe('what operations keep', () => {
+  const claimed = (enter: () => StreamPlace, caller = 'one') => {
+    const place = enter();
+    place.claim(ownerOf(caller));
+    return place;
+  };
+  const keptOf = (bytes: number, document: object = {}, documentBytes = 0): Kept => ({
+    bytes,
+    document,
+    documentBytes,
+  });
+
+  it('is bounded for each caller, over all of its sockets', () => {
+    const { enter } = start();
+    const [first, second, other] = [claimed(enter), claimed(enter), claimed(enter, 'two')];
+    const operation = {};
+    expect(first.keep(operation, keptOf(10 * MEBIBYTE))).toBe(true);
+    expect(second.keep({}, keptOf(10 * MEBIBYTE))).toBe(false);
+    expect(other.keep({}, keptOf(10 * MEBIBYTE))).toBe(true);
+    first.letGo(operation);
+    first.letGo(operation);
+    expect(second.keep({}, keptOf(16 * MEBIBYTE))).toBe(true);
+    expect(first.keep({}, keptOf(1))).toBe(false);
+  });
+
+  it('is let go of with its socket', () => {
+    const { enter } = start();
+    const first = claimed(enter);
+    for (let count = 0; count < 4; count += 1) expect(first.keep({}, keptOf(4 * MEBIBYTE))).toBe(true);
+    first.leave();
+    expect(claimed(enter).keep({}, keptOf(16 * MEBIBYTE))).toBe(true);
+  });
+
+  it('counts a document once, as long as one operation of the caller has it', () => {
+    const { enter } = start();
+    const [first, second] = [claimed(enter), claimed(enter)];
+    const document = {};
+    const operations = [{}, {}, {}];
+    const kept = keptOf(1, document, 10 * MEBIBYTE);
+    expect(operations.map((one, at) => (at === 1 ? second : first).keep(one, kept))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    const other = {};
+    expect(second.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBe(false);
+    for (const one of operations.slice(0, 1)) first.letGo(one);
+    second.leave();
+    expect(first.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBe(false);
+    first.letGo(operations[2] ?? {});
+    expect(first.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBe(true);
+  });
+
+  it('is bounded in all', () => {
+    const { enter } = start({ total: 20, perAddress: 20, perCaller: 20, perClient: 20 });
+    const places = Array.from({ length: 9 }, (_, index) => claimed(enter, `caller ${index}`));
+    expect(places.map((place) => place.keep({}, keptOf(15 * MEBIBYTE)))).toEqual([
+      ...Array(8).fill(true),
+      false,
+    ]);
+    places[0]?.leave();
+    expect(places[8]?.keep({}, keptOf(15 * MEBIBYTE))).toBe(true);
+  });
+});
