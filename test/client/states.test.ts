@@ -85,10 +85,15 @@ const NEEDS: Readonly<Partial<Record<Event, keyof Seen>>> = {
   ),
 };
 
+/** What to choose among what is possible: by number, or by name. */
+const CHOICES: fc.Arbitrary<readonly (number | Event)[]> = fc.array(fc.nat(), { maxLength: 60, size: 'max' });
+/** A way to a step that chance does not find in every run: what was missed is still asked for when the gap comes. */
+const RARE: readonly Event[] = ['place told', 'opened', 'gap', 'suspend', 'nothing missed'];
+
 it('a feed goes from state to state as the table says', { timeout: 240_000 }, async () => {
   const visited = new Set<string>();
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.nat(), { maxLength: 60, size: 'max' }), async (choices) => {
+    fc.asyncProperty(CHOICES, async (choices) => {
       const world = new World(1);
       const at = world.device(0);
       await world.settle();
@@ -106,7 +111,8 @@ it('a feed goes from state to state as the table says', { timeout: 240_000 }, as
         // What has not been seen to happen there comes first.
         const others = possible.filter((event) => !visited.has(`${state}, ${event}`));
         const among = others.length > 0 ? others : possible;
-        const event = among[choice % among.length] ?? 'resume';
+        const event = typeof choice === 'number' ? (among[choice % among.length] ?? 'resume') : choice;
+        expect(possible).toContain(event);
         const expected: State | typeof NEVER = TABLE[state][event];
         expect(expected, `${event} happened in ${state}`).not.toBe(NEVER);
         await EVENTS[event](seen);
@@ -116,7 +122,7 @@ it('a feed goes from state to state as the table says', { timeout: 240_000 }, as
         state = at.observed;
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 150, examples: [[RARE]] },
   );
   const possible = Object.entries(TABLE).flatMap(([state, events]) =>
     Object.entries(events).flatMap(([event, next]) => (next === NEVER ? [] : [`${state}, ${event}`])),
