@@ -97,6 +97,25 @@ describe('the circuit breaker', () => {
     expect(started.admits('one')).toBe(false);
   });
 
+  it('is not put off by calls that had begun before it opened and fail later', () => {
+    const started = startBreaker();
+    const older = started.breaker.admit('reads', 'one');
+    started.fail('one');
+    started.pass(1_900);
+    older?.end('failed');
+    started.pass(100);
+    expect(started.admits('one')).toBe(true);
+  });
+
+  it('counts callers together only as long as nobody is answered', () => {
+    const started = startBreaker();
+    for (const caller of ['one', 'two']) started.call(caller, 'failed');
+    started.call('three', 'answered');
+    started.fail('four');
+    expect(started.admits('four')).toBe(false);
+    expect(started.admits('three')).toBe(true);
+  });
+
   it('lets another caller try where the one who would is suspended for itself', () => {
     const started = startBreaker();
     const older = Array.from({ length: TO_OPEN }, () => started.breaker.admit('reads', 'one'));

@@ -1,0 +1,202 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { Party, type PartyWatcher } from '../../../src/common/party.ts';
+import { Turns, type Urgency } from '../../../src/common/turns.ts';
+import { createBreaker } from '../../../src/upstream/call/breaker.ts';
+import { createHttp, type HttpOptions } from '../../../src/upstream/call/http.ts';
+import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
+import { until } from '../../helpers/until.ts';
+
+/** Enough failures in a row to suspend a caller's calls. */
+const TO_OPEN = 20;
+
+const partyOf = (caller = 'caller', group = caller): Party =>
+  new Party({ owner: { caller, group }, urgency: 'operations', deadline: Date.now() + 600_000 });
+
+const leave = (party: Party): void => {
+  for (const place of party.places) party.leave(place);
+};
+
+/** Calls as the gateway makes them, with a breaker of their own, to a server that answers as the test says. */
+async function start(
+  answer: Parameters<typeof startUpstream>[0],
+  options: Partial<HttpOptions> = {},
+  now: () => number = () => performance.now(),
+) {
+  const upstream = await startUpstream(answer);
+  const breaker = createBreaker(now);
+  const http = createHttp(upstream.url, breaker, { ...HTTP, ...options });
+  type Call = Parameters<typeof http.send>[0];
+  return {
+    breaker,
+    requests: upstream.requests,
+    send: (party: Party, more: Partial<Call> = {}) =>
+      http.send({ party, method: 'GET', path: '/', headers: {}, timeoutMs: 30_000, ...more }),
+    async [Symbol.asyncDispose]() {
+      await http.close();
+      await upstream[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Lets the answers wait for their turns until the test lets them go on. */
+class HeldTurns extends Turns {
+  readonly asked: { readonly urgency: Urgency; readonly key: unknown }[] = [];
+  #held: PromiseWithResolvers<void> | undefined;
+
+  hold(): void {
+    this.#held = Promise.withResolvers();
+  }
+
+  release(): void {
+    this.#held?.resolve();
+    this.#held = undefined;
+  }
+
+  override turn(urgency: Urgency, key: unknown): Promise<void> | undefined {
+    this.asked.push({ urgency, key });
+    return this.#held?.promise;
+  }
+}
+
+describe('the breaker and the calls', () => {
+  it('take all that stand for one client for one caller', async () => {
+    await using service = await start((_request, response) => json(response, {}, 503));
+    for (let call = 0; call < TO_OPEN; call += 1) await service.send(partyOf(`person ${call}`, 'client'));
+    const suspended = await service.send(partyOf('another person', 'client'));
+    expect(suspended).toMatchObject({ kind: 'failed', error: { dispatched: false } });
+    expect(await service.send(partyOf('a person', 'another client'))).toMatchObject({ status: 503 });
+  });
+
+  it('take a 500 for an answer, however often it comes', async () => {
+    await using service = await start((_request, response) => json(response, {}, 500));
+    for (let call = 0; call < TO_OPEN + 5; call += 1) {
+      expect(await service.send(partyOf())).toMatchObject({ kind: 'answered', status: 500 });
+    }
+    expect(service.breaker.isOpen()).toBe(false);
+  });
+
+  it('believe an answer that has come, though nobody waits for it any more', async () => {
+    let now = 0;
+    let status = 503;
+    const turns = new HeldTurns(() => 0);
+    await using service = await start(
+      (_request, response) => json(response, {}, status),
+      { turns },
+      () => now,
+    );
+    for (let call = 0; call < TO_OPEN; call += 1) await service.send(partyOf());
+    expect(service.breaker.isOpen()).toBe(true);
+    now += 2_000;
+    status = 200;
+    turns.hold();
+    const [party, seen] = [partyOf(), turns.asked.length];
+    const tried = service.send(party);
+    await until(() => turns.asked.length > seen);
+    leave(party);
+    turns.release();
+    expect(await tried).toMatchObject({ kind: 'answered', status: 200 });
+    expect(service.breaker.isOpen()).toBe(false);
+  });
+});
+
+describe('those who wait for a call', () => {
+  it('have it sent for as long as one of them is there', async () => {
+    const held: ServerResponse[] = [];
+    await using service = await start((_request, response) => held.push(response));
+    const party = partyOf();
+    const other = party.join({
+      owner: { caller: 'other', group: 'other' },
+      urgency: 'operations',
+      deadline: 0,
+    });
+    const made = service.send(party);
+    const response = await until(() => held[0]);
+    party.leave(other);
+    json(response, {});
+    expect(await made).toMatchObject({ kind: 'answered', status: 200 });
+  });
+
+  it('are heard no more once it has its answer, or has failed', async () => {
+    /** Counts who listens. */
+    class Heard extends Party {
+      listening = 0;
+      override watch(watcher: PartyWatcher): () => void {
+        this.listening += 1;
+        const end = super.watch(watcher);
+        return () => {
+          this.listening -= 1;
+          end();
+        };
+      }
+    }
+    await using service = await start((request, response) => {
+      if (request.url === '/broken') request.socket.destroy();
+      else json(response, {});
+    });
+    const [place] = partyOf().places;
+    const party = new Heard(place);
+    await service.send(party);
+    await service.send(party, { path: '/broken' });
+    await service.send(party, { timeoutMs: 0 });
+    expect(party.listening).toBe(0);
+  });
+
+  it('have nothing sent when they leave before there is a connection', async () => {
+    await using service = await start((_request, response) => json(response, {}));
+    const party = partyOf();
+    const made = service.send(party, { method: 'POST', body: '{}', over: 'money' });
+    leave(party);
+    expect(await made).toMatchObject({ kind: 'failed', error: { dispatched: false } });
+    // The connection has been made by then, and carries this one.
+    expect(await service.send(partyOf(), { path: '/next', over: 'money' })).toMatchObject({ status: 200 });
+    expect(service.requests).toEqual(['GET /next']);
+  });
+
+  it('have nothing sent when the last of them leaves in the very moment of its turn', async () => {
+    const held: ServerResponse[] = [];
+    const party = partyOf();
+    let isLeft = false;
+    await using service = await start((_request, response) => held.push(response), {
+      callsPerCaller: 1,
+      // It waits no more: its turn has come, and it goes on at the end of this step.
+      onWaiting: (count) => {
+        if (count === 0 && isLeft) leave(party);
+      },
+    });
+    const busy = service.send(partyOf(), { over: 'money' });
+    const response = await until(() => held[0]);
+    const made = service.send(party, { method: 'POST', path: '/pay', body: '{}', over: 'money' });
+    isLeft = true;
+    json(response, {});
+    expect(await made).toMatchObject({ kind: 'failed', error: { dispatched: false } });
+    await busy;
+    expect(service.requests).toEqual(['GET /']);
+  });
+});
+
+describe('connections of a kind', () => {
+  it('read the answers to payments before all others', async () => {
+    const turns = new HeldTurns(() => 0);
+    await using service = await start((_request, response) => json(response, {}), { turns });
+    await service.send(partyOf(), { over: 'money' });
+    await service.send(partyOf());
+    expect(turns.asked.map(({ urgency }) => urgency)).toEqual(['money', 'operations']);
+  });
+
+  it('carry 64 probes of one address at once, and leave some for the others', async () => {
+    const held: ServerResponse[] = [];
+    await using service = await start((_request, response) => held.push(response));
+    const probes = Array.from({ length: 65 }, () => service.send(partyOf('address'), { over: 'probes' }));
+    await until(() => held.length === 64);
+    const other = service.send(partyOf('another address'), { over: 'probes', path: '/other' });
+    await until(() => held.length === 65);
+    expect(service.requests.at(-1)).toBe('GET /other');
+    expect(held).toHaveLength(65);
+    // The last of the first address comes once another of its own is over.
+    for (const response of held.splice(0)) json(response, {});
+    const last = await until(() => held[0]);
+    json(last, {});
+    await Promise.all([...probes, other]);
+  });
+});
