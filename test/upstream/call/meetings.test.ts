@@ -118,14 +118,14 @@ describe('those who wait for a call', () => {
   });
 
   it('are heard no more once it has its answer, or has failed', async () => {
-    /** Counts who listens. */
+    /** Tells who listens. */
     class Heard extends Party {
-      listening = 0;
+      readonly listening = new Set<PartyWatcher>();
       override watch(watcher: PartyWatcher): () => void {
-        this.listening += 1;
+        this.listening.add(watcher);
         const end = super.watch(watcher);
         return () => {
-          this.listening -= 1;
+          this.listening.delete(watcher);
           end();
         };
       }
@@ -139,7 +139,7 @@ describe('those who wait for a call', () => {
     await service.send(party);
     await service.send(party, { path: '/broken' });
     await service.send(party, { timeoutMs: 0 });
-    expect(party.listening).toBe(0);
+    expect(party.listening.size).toBe(0);
   });
 
   it('have nothing sent when they leave before there is a connection', async () => {
