@@ -26,7 +26,8 @@ export function createNetwork(source: Source): ReturnType<typeof Network.create>
             sink.next(answer as GraphQLResponse);
             sink.complete();
           },
-          (cause: Error) => sink.error(cause),
+          // Whoever has left is told nothing: Relay would report it to the console.
+          (cause: Error) => left.signal.aborted || sink.error(cause),
         );
         return () => left.abort();
       }),
