@@ -1,0 +1,135 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { silentLogger } from '../../../src/common/logger.ts';
+import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
+import { fixedCredential } from '../../../src/upstream/call/credential.ts';
+import { type ClientLists, createClientLists } from '../../../src/upstream/lists/client-lists.ts';
+import { createPlacedLoader } from '../../../src/upstream/lists/placed-list.ts';
+import { CLIENT_ID, json, startUpstream, type Upstream } from '../../helpers/http-stub.ts';
+import { until } from '../../helpers/until.ts';
+
+const SIZE = 1_000;
+const PAGE = 100;
+const MAX_AGE_MS = 5_000;
+/** A call that tells how pages are counted, all pages, and all of them again to see that nothing has moved. */
+const WALK = 1 + 2 * (SIZE / PAGE);
+
+const item = (number: number) => ({ id: `account-${number}`, ownerId: `owner-${Math.floor(number / 2)}` });
+
+let items: ReturnType<typeof item>[];
+let upstream: Upstream;
+let lists: ClientLists;
+let now: number;
+/** Pages wait for this. */
+let gate: Promise<void> | undefined;
+/** Called with each request and its number. @returns a status other than 200. */
+let beforeAnswer: (request: IncomingMessage, number: number) => number | undefined;
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const status = beforeAnswer(request, upstream.requests.length);
+  const query = new URL(request.url ?? '', 'http://x').searchParams;
+  const page = Number(query.get('page') ?? 1);
+  const perPage = Math.min(PAGE, Number(query.get('per_page') ?? 50));
+  const data = items.slice((page - 1) * perPage, page * perPage);
+  if (query.has('per_page')) await gate;
+  if (status === undefined) json(response, { data, currentPage: page, perPage, totalItem: items.length });
+  else json(response, {}, status);
+}
+
+beforeEach(async () => {
+  items = Array.from({ length: SIZE }, (_, index) => item(index));
+  now = 0;
+  gate = undefined;
+  beforeAnswer = () => undefined;
+  lists = createClientLists({ maxAgeMs: MAX_AGE_MS, now: () => now, logger: silentLogger });
+  upstream = await startUpstream((request, response) => void answer(request, response));
+});
+afterEach(() => upstream[Symbol.asyncDispose]());
+
+/** A new operation of somebody with a token. */
+const operation = (token = 'token') =>
+  createPlacedLoader(
+    upstream.restOf({ authorize: fixedCredential({ authorization: `Bearer ${token}` }) }),
+    ACCOUNT_LIST,
+    { lists, now: () => now },
+  );
+const find = async (id: string) => operation().find('id', id);
+
+/** How many calls it takes to say that an item is not there. */
+async function absent(): Promise<number> {
+  const before = upstream.requests.length;
+  expect(await find('nobody')).toBeNull();
+  return upstream.requests.length - before;
+}
+
+it('a change that is told while a list is gone through is not forgotten with its end', async () => {
+  beforeAnswer = (_, number) => {
+    if (number !== WALK) return undefined;
+    // The last page: those before it have been read again.
+    items[5] = item(6_000);
+    lists.markChanged(CLIENT_ID);
+    return undefined;
+  };
+  expect(await find('account-900')).toMatchObject({ id: 'account-900' });
+  expect(await find('account-6000')).toMatchObject({ id: 'account-6000' });
+});
+
+it('a list is believed from when it was last read on, however long that took', async () => {
+  beforeAnswer = (_, number) => {
+    if (number === WALK) now += MAX_AGE_MS + 1;
+    return undefined;
+  };
+  await find('account-900');
+  // The ends are read, and that takes long as well.
+  let isSlow = true;
+  beforeAnswer = () => {
+    if (isSlow) now += MAX_AGE_MS + 1;
+    isSlow = false;
+    return undefined;
+  };
+  expect(await absent()).toBe(2);
+  expect(await absent()).toBe(2);
+  expect(await absent()).toBe(0);
+});
+
+it('a list that was doubted is doubted still when the look at it fails, twice', async () => {
+  await find('account-0');
+  for (const number of [7_000, 7_001]) {
+    items[SIZE - 1] = item(number);
+    lists.markChanged(CLIENT_ID);
+    beforeAnswer = () => 500;
+    await expect(find(`account-${number}`)).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
+    beforeAnswer = () => undefined;
+    expect(await find(`account-${number}`)).toMatchObject({ id: `account-${number}` });
+  }
+});
+
+it('one whose token is refused while it goes through a list fails alone: who waits for that goes on itself', async () => {
+  const opened = Promise.withResolvers<void>();
+  beforeAnswer = ({ url = '', headers }) => {
+    const isRefused = headers.authorization === 'Bearer refused' && url.includes('per_page');
+    gate = isRefused ? opened.promise : undefined;
+    return isRefused ? 401 : undefined;
+  };
+  const refused = Promise.resolve(operation('refused').find('id', 'account-7'));
+  const failed = expect(refused).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+  await until(() => upstream.requests.some((url) => url.includes('per_page')));
+  const before = upstream.requests.length;
+  const waiting = Promise.resolve(operation().find('id', 'account-7'));
+  // It looks whether the list comes whole, and waits from then on.
+  await until(() => upstream.requests.length > before);
+  await upstream.rest.get('/v1/banks');
+  opened.resolve();
+  await failed;
+  expect(await waiting).toMatchObject({ id: 'account-7' });
+});
+
+it('all that somebody has is looked for afresh in an operation that has found one of it', async () => {
+  await find('account-0');
+  const loader = operation();
+  expect(await loader.find('ownerId', 'owner-7')).toMatchObject({ id: 'account-14' });
+  items.push({ ...item(8_000), ownerId: 'owner-7' });
+  lists.markChanged(CLIENT_ID);
+  const all = await loader.where('ownerId', 'owner-7');
+  expect(all.map(({ id }) => id)).toEqual(['account-14', 'account-15', 'account-8000']);
+});
