@@ -96,6 +96,48 @@ it('one that the service refuses is not asked for again at once', async () => {
   expect(unattributed).toEqual(['refused', 'refused', 'refused']);
 });
 
+const refusal = (status: number) =>
+  errorOfAnswer({ kind: 'answered', status, body: {}, text: '{}', retryAfterMs: undefined });
+
+it('one that is refused for one client is asked for by another', async () => {
+  const other = randomUUID();
+  const { ownerOf } = start(async (_party, client) => {
+    if (client === CLIENT) throw refusal(400);
+    return OWNER;
+  });
+  const receipt = receiptOf(randomUUID());
+  expect(await ownerOf(CLIENT, receipt, readerOf())).toBeNull();
+  expect(await ownerOf(other, receipt, readerOf())).toBe(OWNER);
+});
+
+it('one for which the service asks to come later is asked for again', async () => {
+  let reads = 0;
+  const { ownerOf, unattributed } = start(async () => {
+    reads += 1;
+    if (reads === 1) throw refusal(429);
+    return OWNER;
+  });
+  expect(await ownerOf(CLIENT, receiptOf(randomUUID()), readerOf())).toBe(OWNER);
+  expect(unattributed).toEqual([]);
+});
+
+it('one that has just come waits for its transaction beside an older one, which is asked for once', async () => {
+  const asked: boolean[] = [];
+  const { ownerOf, unattributed } = start(async (_party, _client, _id, isSettled) => {
+    asked.push(isSettled);
+    await wait(1);
+    return isSettled || asked.length < 3 ? undefined : OWNER;
+  });
+  const id = randomUUID();
+  const [fresh, old] = await Promise.all([
+    ownerOf(CLIENT, receiptOf(id), readerOf()),
+    ownerOf(CLIENT, receiptOf(id.toUpperCase(), new Date(0)), readerOf()),
+  ]);
+  expect([fresh, old]).toEqual([OWNER, null]);
+  expect(asked.filter(Boolean)).toHaveLength(1);
+  expect(unattributed).toEqual(['unknown']);
+});
+
 it('one that the reader may not ask for is asked of nobody, and no answer is given', async () => {
   const { ownerOf } = start(() => Promise.reject(new Error('nothing is read')));
   await expect(

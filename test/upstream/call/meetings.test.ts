@@ -169,7 +169,9 @@ describe('those who wait for a call', () => {
     const made = service.send(party, { method: 'POST', path: '/pay', body: '{}', over: 'money' });
     isLeft = true;
     json(response, {});
-    expect(await made).toMatchObject({ kind: 'failed', error: { dispatched: false } });
+    expect(await made).toMatchObject({
+      error: { code: 'UPSTREAM_UNAVAILABLE', dispatched: false },
+    });
     await busy;
     expect(service.requests).toEqual(['GET /']);
   });

@@ -153,6 +153,86 @@ describe('those who leave', () => {
   });
 });
 
+describe('a reading that is under way', () => {
+  const hanging = () => {
+    const shared = share();
+    const readings: PromiseWithResolvers<Transaction | null>[] = [];
+    const told: string[] = [];
+    const add = (name: string) => {
+      const own = watcher('merchant', 'payment', () => {
+        const reading = Promise.withResolvers<Transaction | null>();
+        readings.push(reading);
+        return reading.promise;
+      });
+      const watched = {
+        ...own,
+        takePoll() {
+          told.push(name);
+          return false;
+        },
+      };
+      shared.polls.add(watched);
+      return watched;
+    };
+    return { shared, readings, told, add };
+  };
+
+  it('is the only one of its transaction, though a message brings the state meanwhile, twice', async () => {
+    const { shared, readings, add } = hanging();
+    const own = add('own');
+    for (let round = 1; round <= 2; round += 1) {
+      await live(shared, 3 * SECOND);
+      shared.polls.putOff(own);
+      shared.time.pass(10 * SECOND);
+      if (shared.time.isAsleep) await shared.time.ring();
+      expect(readings).toHaveLength(round);
+      readings.at(-1)?.resolve(null);
+      await settled();
+    }
+  });
+
+  it('tells those who are still there when it ends, and neither who has left nor who has come since', async () => {
+    const { shared, readings, told, add } = hanging();
+    add('present');
+    const leaving = add('left');
+    await live(shared, 3 * SECOND);
+    shared.polls.remove(leaving);
+    add('late');
+    readings[0]?.resolve(null);
+    await settled();
+    expect(told).toEqual(['present']);
+  });
+});
+
+describe('one who leaves and comes back', () => {
+  const SLOWING: Schedule = [
+    { until: 10 * SECOND, wait: SECOND },
+    { until: Number.POSITIVE_INFINITY, wait: 60 * SECOND },
+  ];
+
+  it.each([
+    ['goes on at the pace at which it has left', 20 * 60 * SECOND, 1],
+    ['begins anew after half an hour', 31 * 60 * SECOND, 6],
+  ])('%s', async (_, awayMs, reads) => {
+    const shared = share();
+    const own = { ...watcher('merchant', 'payment'), schedule: SLOWING, reads: 0 };
+    own.read = async () => {
+      own.reads += 1;
+      return null;
+    };
+    shared.time.pass(100 * 60 * SECOND);
+    shared.polls.add(own);
+    await live(shared, 15 * SECOND);
+    shared.polls.remove(own);
+    shared.time.pass(awayMs);
+    own.reads = 0;
+    shared.polls.add(own);
+    // The next reading of the slow pace is a minute away.
+    await live(shared, 6 * SECOND);
+    expect(own.reads).toBe(reads);
+  });
+});
+
 describe('a reading that several owners share', () => {
   const waiting = async () => {
     const shared = share(1);

@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { createSourceOwners } from '../../../src/upstream/session/source-owners.ts';
+import { json, startUpstream } from '../../helpers/http-stub.ts';
+
+const TRANSACTION = randomUUID();
+const [ONE, OTHER] = [randomUUID(), randomUUID()];
+
+/** A service that knows the transaction for clients of which the test says so, with an owner of its own for each. */
+async function start() {
+  const known = new Map<string, string>();
+  const upstream = await startUpstream((request, response) => {
+    const clientId = /clients\/([^/]+)/.exec(request.url ?? '')?.[1] ?? '';
+    const ownerId = known.get(clientId);
+    if (ownerId === undefined) json(response, {}, 404);
+    else json(response, { id: TRANSACTION, sourceInstrument: { id: randomUUID(), ownerId } });
+  });
+  const owners = createSourceOwners();
+  return {
+    known,
+    requests: upstream.requests,
+    find: (clientId: string, isSettled: boolean) =>
+      owners.find(upstream.restOf({ clientId }), TRANSACTION, isSettled),
+    isKnown: (clientId: string) => owners.known(clientId, TRANSACTION.toUpperCase()),
+    [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose](),
+  };
+}
+
+it('what one client’s transaction has told is told of no other client’s of the same id', async () => {
+  await using service = await start();
+  service.known.set(ONE, 'owner of one').set(OTHER, 'owner of the other');
+  for (let round = 0; round < 2; round += 1) {
+    expect(await service.find(ONE, true)).toBe('owner of one');
+    expect(service.isKnown(ONE)).toEqual({ owner: 'owner of one' });
+    expect(await service.find(OTHER, true)).toBe('owner of the other');
+  }
+  expect(service.requests).toHaveLength(2);
+});
+
+it('a transaction that may be about to appear is asked for until it does, another one once in a while', async () => {
+  await using service = await start();
+  expect(await service.find(ONE, false)).toBeUndefined();
+  expect(service.isKnown(ONE)).toBeUndefined();
+  service.known.set(ONE, 'owner');
+  expect(await service.find(ONE, false)).toBe('owner');
+  expect(await service.find(OTHER, true)).toBeUndefined();
+  expect(await service.find(OTHER, true)).toBeUndefined();
+  expect(service.requests).toHaveLength(3);
+});
