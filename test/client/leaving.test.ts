@@ -158,7 +158,23 @@ describe.each(Object.keys(STREAMS))('a stream over %s', (way) => {
     expect(requests[0]?.signal.aborted).toBe(true);
     expect(vi.getTimerCount()).toBe(0);
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(told.filter((word) => word !== undefined && String(word).includes('silent'))).toEqual([]);
+    expect(told).toEqual([]);
+  });
+
+  it('that is left once it has begun leaves no timer and no word behind either', async () => {
+    const { requests, told, leave } = start();
+    await settle();
+    const [request] = requests;
+    const body = new ReadableStream({
+      start: (stream) => request?.signal.addEventListener('abort', () => stream.error(request.signal.reason)),
+    });
+    request?.answer(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
+    await vi.waitFor(() => expect(told).toEqual(['opened']));
+    leave();
+    await settle();
+    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(told).toEqual(['opened']);
   });
 
   it('ends where nothing answers for longer than the gateway is ever silent', async () => {
@@ -248,6 +264,27 @@ it('a feed as a store is followed by the first subscriber, shown to the next, an
     await settle();
     expect(fake.subscriptions).toHaveLength(0);
   }
+});
+
+it('an attempt that ends while it is being made is left as well', async () => {
+  let left = 0;
+  const source: Source = {
+    ...createFakeSource(),
+    subscribe(_document, _variables, sink) {
+      sink.ended(new Error('cut'));
+      return () => {
+        left += 1;
+      };
+    },
+  };
+  const feed = follow(source, DOCUMENT, {
+    store: { load: () => ({ cursor: 'start' }), save() {} },
+    presence: () => () => {},
+  });
+  void feed[Symbol.asyncIterator]().next();
+  await settle();
+  expect(left).toBe(1);
+  feed.close();
 });
 
 it('a feed that is closed while it waits for its next try ends at once, and never tries again', async () => {

@@ -2,7 +2,7 @@ import type { AlarmClock } from '../../../src/common/alarms.ts';
 import type { StoredEvent, Watcher } from '../../../src/events/log.ts';
 import { type States, StatusWatch } from '../../../src/resolvers/events/status-watch.ts';
 import { createEventTopics } from '../../../src/resolvers/events/topics.ts';
-import type { UpstreamError } from '../../../src/upstream/call/errors.ts';
+import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import { Polls } from '../../../src/upstream/session/polls.ts';
 import type { Transaction } from '../../../src/upstream/transactions.ts';
 import { until } from '../../helpers/until.ts';
@@ -99,9 +99,12 @@ export function startWatch<Update>(
   let watcher: Watcher | undefined;
   let topics: readonly string[] = [];
   let ended = false;
+  let isOver = false;
   let reads = 0;
   const recent: StoredEvent[] = [];
   const failures: UpstreamError[] = [];
+  /** What was asked of the source beside events and readings. */
+  const told: string[] = [];
   const concerns = (stored: StoredEvent, by: readonly string[]) =>
     eventTopics.of(stored).some((topic) => by.includes(topic));
   const updates = new StatusWatch(
@@ -130,8 +133,11 @@ export function startWatch<Update>(
         return reading ?? null;
       },
       sees: () => sees,
-      renew: () => undefined,
-      idle: () => undefined,
+      renew() {
+        told.push('renew');
+        if (isOver) throw new UpstreamError('UNAUTHENTICATED', 'The credential has ended.');
+      },
+      idle: () => void told.push('idle'),
       readFailed: (error) => failures.push(error),
     },
     states,
@@ -140,6 +146,11 @@ export function startWatch<Update>(
   return {
     updates,
     failures,
+    told,
+    /** The caller's credential ends. */
+    expire() {
+      isOver = true;
+    },
     slept: time.slept,
     ring: () => time.ring(),
     leave: () => updates.return(),
