@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { DrainingError, EventsGapError, StoreUnavailableError } from '../../src/events/errors.ts';
+import type { StoredEvent } from '../../src/events/log.ts';
+import { silentMetrics } from '../../src/events/metrics.ts';
+import { LogReader } from '../../src/events/reader.ts';
+import type { Listener } from '../../src/events/source.ts';
+import { typeTopic } from '../../src/resolvers/topics.ts';
+import { until } from '../helpers/until.ts';
+import { MemorySource } from './memory-source.ts';
+
+const CLIENT = '0f0e0d0c-0b0a-4908-8706-050403020100';
+/** More than is remembered of the recent past. */
+const LONG = 300;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A log in memory that may refuse to be followed. */
+class FlakySource extends MemorySource {
+  isRefusing = false;
+
+  override async attach(clientId: string, listener: Listener): Promise<void> {
+    if (this.isRefusing) throw new StoreUnavailableError('It cannot be followed.');
+    return super.attach(clientId, listener);
+  }
+}
+
+function start() {
+  const source = new FlakySource();
+  const counted = { followers: 0, gaps: 0 };
+  const log = new LogReader(source, {
+    ...silentMetrics,
+    subscribers(count) {
+      counted.followers = count;
+    },
+    gap() {
+      counted.gaps += 1;
+    },
+  });
+  const append = (times = 1, carried: 'once' | 'lost' = 'once') => {
+    for (let time = 0; time < times; time += 1) source.append(CLIENT, 'STATUS_UPDATE', {}, carried);
+  };
+  return { source, log, counted, append };
+}
+
+function watcher() {
+  const told: (string | Error)[] = [];
+  return {
+    told,
+    event: ({ id }: StoredEvent) => void told.push(id),
+    end: (error: Error) => void told.push(error),
+  };
+}
+
+/** So much is lost that what a reader has seen last is no longer held. */
+function breakOff({ source, append }: ReturnType<typeof start>): void {
+  append(10, 'lost');
+  source.trim(5);
+  source.resync();
+}
+
+describe('the feed of a log that cannot be read', () => {
+  it('is left alone once its last member has left', async () => {
+    const { source, log } = start();
+    const stream = await log.follow(CLIENT);
+    source.isAway = true;
+    source.resync();
+    await until(() => vi.getTimerCount() === 1);
+    await stream.return();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(source.isFollowed).toBe(false);
+  });
+
+  it('is left alone where its last member leaves while it is being read', async () => {
+    const { source, log } = start();
+    const stream = await log.follow(CLIENT);
+    source.isAway = true;
+    source.resync();
+    await stream.return();
+    await until(() => source.failures === 1);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(source.failures).toBe(1);
+  });
+});
+
+describe('one who cannot be told of events', () => {
+  it.each(['follow', 'watch'] as const)(
+    'and would %s is counted no more, and may come again',
+    async (way) => {
+      const { source, log, counted, append } = start();
+      const { told, ...watching } = watcher();
+      const come = (): Promise<unknown> =>
+        way === 'follow' ? log.follow(CLIENT) : log.watch(CLIENT, [typeTopic('STATUS_UPDATE')], watching);
+      source.isRefusing = true;
+      for (let time = 0; time < 2; time += 1) {
+        await expect(come()).rejects.toBeInstanceOf(StoreUnavailableError);
+        expect(counted.followers).toBe(0);
+      }
+      source.isRefusing = false;
+      await come();
+      expect(counted.followers).toBe(1);
+      append();
+      if (way === 'watch') expect(told).toEqual(['event-1']);
+    },
+  );
+
+  it('as the process is about to end, is told so', async () => {
+    const { log, counted } = start();
+    await log.stop();
+    await expect(log.follow(CLIENT)).rejects.toBeInstanceOf(DrainingError);
+    await expect(log.watch(CLIENT, [typeTopic('CEP')], watcher())).rejects.toBeInstanceOf(DrainingError);
+    expect(counted.followers).toBe(0);
+  });
+});
+
+describe('a gap', () => {
+  it('is told to each who watches and who follows, counted for each, and ends them', async () => {
+    const started = start();
+    const { log, counted, append } = started;
+    const watching = watcher();
+    await log.watch(CLIENT, [typeTopic('STATUS_UPDATE')], watching);
+    const stream = await log.follow(CLIENT);
+    append();
+    expect((await stream.next()).value?.id).toBe('event-1');
+    const ended = expect(stream.next()).rejects.toBeInstanceOf(EventsGapError);
+    breakOff(started);
+    await ended;
+    expect(watching.told).toEqual(['event-1', expect.any(EventsGapError)]);
+    expect(counted).toEqual({ followers: 0, gaps: 2 });
+    append();
+    expect(watching.told).toHaveLength(2);
+  });
+
+  it('is not hidden by what the process remembers from before it', async () => {
+    const started = start();
+    const { source, log, append } = started;
+    const origin = source.origin(CLIENT);
+    append(LONG);
+    // One reads the past and keeps the feed going, one is live.
+    const slow = await log.follow(CLIENT, { after: origin });
+    const live = await log.follow(CLIENT);
+    append(3);
+    const last = source.entries[LONG]?.event.cursor;
+    const ended = expect(
+      live.next().then(() => live.next().then(() => live.next().then(() => live.next()))),
+    ).rejects.toBeInstanceOf(EventsGapError);
+    breakOff(started);
+    await ended;
+    const late = log.follow(CLIENT, { after: last }).then((stream) => stream.next());
+    await expect(late).rejects.toBeInstanceOf(EventsGapError);
+    await slow.return();
+  });
+});
