@@ -48,3 +48,27 @@ it('a gap is kept where it was met; the list that was loaded afresh takes the pl
   await store.save({ ...gap, cursor: 'z', events: [event('y'), event('z')] }, 'z');
   expect(await store.load()).toEqual({ cursor: 'z', events: [event('y'), event('z')] });
 });
+
+it('a tab whose write has failed is no further than before: it writes nothing over what another tab keeps', async () => {
+  const values = new Map<string, string>();
+  let isFull = false;
+  const storage: KeyValues = {
+    getItem: (key) => values.get(key) ?? null,
+    setItem(key, value) {
+      if (isFull) throw new Error('The disk is full.');
+      values.set(key, value);
+    },
+  };
+  const [one, other] = [keyValueStore<Event>(storage, 'feed'), keyValueStore<Event>(storage, 'feed')];
+  await one.save(event('a'), 'a');
+  await Promise.all([one.load(), other.load()]);
+  for (let time = 0; time < 2; time += 1) {
+    isFull = true;
+    await expect(one.save(event('b'), 'b')).rejects.toThrow('The disk is full.');
+    isFull = false;
+  }
+  await other.save(event('b'), 'b');
+  await other.save(event('c'), 'c');
+  await one.save(event('x'), 'x');
+  expect(await other.load()).toEqual({ cursor: 'c', events: [event('a'), event('b'), event('c')] });
+});

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { StoreUnavailableError } from '../../../src/events/errors.ts';
+import type { Appended, NewEvent } from '../../../src/events/log.ts';
+import { silentMetrics } from '../../../src/events/metrics.ts';
+import { Quarantine } from '../../../src/events/quarantine.ts';
+import type { RemoteLog } from '../../../src/events/spool/remote-log.ts';
+import { Spool } from '../../../src/events/spool/spool.ts';
+import { SpooledLog } from '../../../src/events/spool/spooled-log.ts';
+import { SqliteLog } from '../../../src/events/sqlite/sqlite-log.ts';
+import { moneyIn, recordingLogger } from '../../helpers/events.ts';
+import { until } from '../../helpers/until.ts';
+
+const CLIENT = randomUUID();
+
+/** A log that is away when the test says so, and that takes what waited as slowly as the test wants. */
+class Remote extends SqliteLog implements RemoteLog {
+  isAway = false;
+  /** How many steps of draining have begun. */
+  steps = 0;
+  gate: Promise<void> | undefined;
+
+  override async append(clientId: string, event: NewEvent): Promise<Appended> {
+    if (this.isAway) throw new StoreUnavailableError('It is away.');
+    return super.append(clientId, event);
+  }
+
+  async appendAll(clientId: string, events: readonly NewEvent[]): Promise<readonly Appended[]> {
+    this.steps += 1;
+    await this.gate;
+    return Promise.all(events.map((event) => this.append(clientId, event)));
+  }
+
+  /** The test ends it. */
+  override async stop(): Promise<void> {}
+
+  end(): Promise<void> {
+    return super.stop();
+  }
+}
+
+let root: string;
+let remote: Remote;
+let logger: ReturnType<typeof recordingLogger>;
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'pasarela-spool-'));
+  const folder = await mkdtemp(join(root, 'log-'));
+  remote = new Remote({ dataDir: folder, retention: 1_000, metrics: silentMetrics, now: Date.now });
+  logger = recordingLogger();
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await remote.end();
+  await rm(root, { recursive: true, force: true });
+});
+
+const newFolder = (): Promise<string> => mkdtemp(join(root, 'data-'));
+
+function open(dataDir: string): SpooledLog {
+  const quarantine = new Quarantine({ dataDir, logger, metrics: silentMetrics });
+  return new SpooledLog({ log: remote, dataDir, quarantine, logger, metrics: silentMetrics });
+}
+
+/** What a process that ended has left in a spool that is not the first of its folder. */
+async function leave(dataDir: string, event: NewEvent): Promise<void> {
+  const [first, second] = [Spool.open(dataDir), Spool.open(dataDir)];
+  await second.add(CLIENT, event);
+  first.close();
+  second.close();
+}
+
+it('a log that stops while it drains ends once what it has sent is out of the spool', async () => {
+  const dataDir = await newFolder();
+  const log = open(dataDir);
+  remote.isAway = true;
+  await log.append(CLIENT, moneyIn());
+  const opened = Promise.withResolvers<void>();
+  remote.gate = opened.promise;
+  const { steps } = remote;
+  remote.isAway = false;
+  await until(() => remote.steps > steps);
+  const stopped = log.stop();
+  opened.resolve();
+  await stopped;
+  const spool = Spool.open(dataDir);
+  expect(spool.size).toBe(0);
+  spool.close();
+  expect(JSON.stringify(logger.lines)).not.toContain('cannot be shortened');
+});
+
+it('a log that has stopped looks for no spools any more', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const log = open(await newFolder());
+  expect(vi.getTimerCount()).toBe(1);
+  await log.stop();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('a message that waits in what another process has left is recognised', async () => {
+  const dataDir = await newFolder();
+  const event = moneyIn();
+  remote.isAway = true;
+  await leave(dataDir, event);
+  const log = open(dataDir);
+  expect(await log.recall(CLIENT, event)).toMatchObject({ duplicate: true, conflict: false, cursor: null });
+  await expect(log.recall(CLIENT, moneyIn())).rejects.toBeInstanceOf(StoreUnavailableError);
+  await log.stop();
+});
+
+it('a message that is not known here is asked for once what another process has left is in the log', async () => {
+  const dataDir = await newFolder();
+  const opened = Promise.withResolvers<void>();
+  remote.gate = opened.promise;
+  await leave(dataDir, moneyIn());
+  const log = open(dataDir);
+  await until(() => remote.steps === 1);
+  const asked = log.recall(CLIENT, moneyIn());
+  opened.resolve();
+  expect(await asked).toBeUndefined();
+  await log.stop();
+});
+
+it('events of one client wait behind those of its own, and those of others do not', async () => {
+  const log = open(await newFolder());
+  remote.isAway = true;
+  const [first, second] = [moneyIn(), moneyIn()];
+  await log.append(CLIENT, first);
+  const opened = Promise.withResolvers<void>();
+  remote.gate = opened.promise;
+  remote.isAway = false;
+  expect((await log.append(CLIENT, second)).cursor).toBeNull();
+  expect((await log.append(randomUUID(), moneyIn())).cursor).not.toBeNull();
+  opened.resolve();
+  await until(async () => (await log.health()).spooled === 0);
+  const { events } = await log.readAfter(CLIENT, null, 10);
+  expect(events.map(({ id }) => id)).toEqual([first.id, second.id]);
+  await log.stop();
+});
