@@ -4,7 +4,7 @@ import type { StoredEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
 import type { Listener } from '../../src/events/source.ts';
-import { typeTopic } from '../../src/resolvers/topics.ts';
+import { typeTopic } from '../../src/resolvers/events/topics.ts';
 import { until } from '../helpers/until.ts';
 import { MemorySource } from './memory-source.ts';
 

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../../../src/events/log.ts';
 import { type CepUpdate, Receipt } from '../../../src/resolvers/events/receipt.ts';
-import { TransactionStates, type TransactionUpdate } from '../../../src/resolvers/events/transaction-states.ts';
+import {
+  TransactionStates,
+  type TransactionUpdate,
+} from '../../../src/resolvers/events/transaction-states.ts';
 import type { Transaction } from '../../../src/upstream/transactions.ts';
 import { type Reading, type Shared, settled, share, startWatch } from './watching.ts';
 
