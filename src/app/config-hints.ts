@@ -58,14 +58,14 @@ export function misspellingsIn(environment: Readonly<Record<string, string | und
   const known = VARIABLE_NAMES;
   return Object.keys(environment).flatMap((name) => {
     if (known.includes(name)) return [];
-    const meant = known.find(
+    const closest = known.find(
       (other) =>
         // Comparing every pair of names takes a thirtieth of a start; most differ too much in length alone.
         Math.abs(name.length - other.length) <= slipsIn(other) &&
         distance(name, other) <= slipsIn(other) &&
         environment[other] === undefined,
     );
-    return meant === undefined ? [] : [`${name} is set, and nothing reads it. Is ${meant} meant?`];
+    return closest === undefined ? [] : [`${name} is set, and nothing reads it. Is ${closest} meant?`];
   });
 }
 

@@ -24,7 +24,7 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
 
 /** One folder after the other: `mkdir` with `recursive` never ends where the system denies that a parent is there, as in /proc. */
 async function make(folder: string): Promise<void> {
-  const found = await stat(folder).catch(absent);
+  const found = await stat(folder).catch(ignoreMissing);
   if (found?.isDirectory() === false) throw new Error(`ENOTDIR: ${folder} is no folder`);
   if (found !== undefined) return;
   await make(dirname(folder));
@@ -34,6 +34,6 @@ async function make(folder: string): Promise<void> {
   });
 }
 
-function absent(error: NodeJS.ErrnoException): undefined {
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }

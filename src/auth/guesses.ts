@@ -51,7 +51,7 @@ export class Guesses {
       refused = isRefused({ failed });
       throw failed;
     } finally {
-      this.#settle(source, pending, refused);
+      this.#leave(source, pending, refused);
     }
   }
 
@@ -65,7 +65,7 @@ export class Guesses {
     return pending;
   }
 
-  #settle(source: string, pending: Pending, refused: boolean): void {
+  #leave(source: string, pending: Pending, refused: boolean): void {
     if (refused) this.#refused.set(source, (this.#refused.get(source) ?? 0) + 1);
     pending.count -= 1;
     const left = this.#left(source);

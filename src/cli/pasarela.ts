@@ -56,7 +56,7 @@ async function loaded(name: string): Promise<Command> {
 const TYPING_ERRORS = 3;
 
 /** The command that was meant, where one is near enough. */
-function meant(name: string): string {
+function suggestion(name: string): string {
   const [nearest] = Object.keys(COMMANDS)
     .map((one) => ({ one, distance: leven(name, one, { maxDistance: TYPING_ERRORS }) }))
     .filter(({ distance }) => distance < TYPING_ERRORS)
@@ -98,7 +98,9 @@ async function main(args: readonly string[]): Promise<number | undefined> {
   }
   const entry = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) {
-    remark(name === undefined ? HELP : `pasarela: there is no command "${name}".${meant(name)}\n\n${HELP}`);
+    remark(
+      name === undefined ? HELP : `pasarela: there is no command "${name}".${suggestion(name)}\n\n${HELP}`,
+    );
     return EXIT.usage;
   }
   const command = await entry.load();

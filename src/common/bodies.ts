@@ -65,7 +65,7 @@ export class Bodies {
         this.#count(key, isKnown, -held);
         held = 0;
       };
-      const settle = (body: Body): void => {
+      const finish = (body: Body): void => {
         clock.clearTimeout(timer);
         request.off('data', take).off('end', end).off('close', leave);
         if (body.kind !== 'whole') release();
@@ -76,25 +76,25 @@ export class Bodies {
         const bytes = piece.length + PIECE_BYTES;
         const whose = this.#lacks(key, isKnown, bytes);
         if (whose !== undefined) {
-          settle({ kind: 'full', whose });
+          finish({ kind: 'full', whose });
           return;
         }
         held += bytes;
         this.#count(key, isKnown, bytes);
         pieces.push(piece);
         length += piece.length;
-        if (length > maxBytes) settle({ kind: 'too-large', bytes: Buffer.concat(pieces) });
+        if (length > maxBytes) finish({ kind: 'too-large', bytes: Buffer.concat(pieces) });
       };
       const end = (): void => {
         const [only] = pieces;
         const bytes = pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
-        settle({ kind: 'whole', bytes, release });
+        finish({ kind: 'whole', bytes, release });
       };
-      const leave = (): void => settle({ kind: 'gone' });
+      const leave = (): void => finish({ kind: 'gone' });
       const timer =
         deadlineMs === undefined
           ? undefined
-          : clock.setTimeout(() => settle({ kind: 'too-slow' }), deadlineMs);
+          : clock.setTimeout(() => finish({ kind: 'too-slow' }), deadlineMs);
       // A connection that breaks off says so as an error first; what follows is for nobody.
       request.on('error', ignore).on('data', take).once('end', end).once('close', leave);
       if (request.destroyed) leave();

@@ -9,7 +9,7 @@ interface Stand {
 }
 
 /** Those that wait for room, in the order of their turns; those that have nothing under way come first. */
-class Waiting<T extends { readonly underWay: number }> {
+class WaitingList<T extends { readonly underWay: number }> {
   // Most have nobody that waits, and live as long as one operation: they need no sets.
   #idle: Set<T> | undefined;
   #busy: Set<T> | undefined;
@@ -87,7 +87,7 @@ class Group {
   readonly key: string;
   underWay = 0;
   readonly lanes = new Map<string, Lane>();
-  readonly waiting = new Waiting<Lane>();
+  readonly waiting = new WaitingList<Lane>();
 
   constructor(key: string) {
     this.key = key;
@@ -124,7 +124,7 @@ export interface FairQueueOptions {
 export class FairQueue {
   readonly #options: FairQueueOptions;
   readonly #groups = new Map<string, Group>();
-  readonly #turns = new Waiting<Group>();
+  readonly #turns = new WaitingList<Group>();
   #underWay = 0;
   #waiting = 0;
 
@@ -164,7 +164,7 @@ export class FairQueue {
   enter(party: Party): Promise<Owner | undefined> {
     return new Promise((resolve) => {
       const stands = new Map<Place, { readonly stand: Stand; readonly timer: Timer }>();
-      const settle = (owner: Owner | undefined): void => {
+      const finish = (owner: Owner | undefined): void => {
         unwatch();
         for (const place of stands.keys()) remove(place);
         this.#count(-1);
@@ -179,10 +179,10 @@ export class FairQueue {
         return true;
       };
       const leave = (place: Place): void => {
-        if (remove(place) && stands.size === 0) settle(undefined);
+        if (remove(place) && stands.size === 0) finish(undefined);
       };
       const join = (place: Place): void => {
-        const stand = { place, enter: () => settle(place.owner) };
+        const stand = { place, enter: () => finish(place.owner) };
         stands.set(place, { stand, timer: clock.setTimeout(leave, place.deadline - clock.now(), place) });
         this.#change(place.owner, (lane) => lane.add(stand));
       };
@@ -195,7 +195,7 @@ export class FairQueue {
         left: leave,
       });
       for (const place of party.places) join(place);
-      if (stands.size === 0) settle(undefined);
+      if (stands.size === 0) finish(undefined);
       this.#letIn();
     });
   }

@@ -58,11 +58,11 @@ export class SingleFlight<T, D = undefined> {
     this.#groups.set(group, flights);
     const flight: Flight<T, D> = { result, startedAt: this.#options.now(), details };
     flights.set(key, flight);
-    const settle = (): void => {
+    const forgetFlight = (): void => {
       if (flights.get(key) === flight) flights.delete(key);
       if (flights.size === 0 && this.#groups.get(group) === flights) this.#groups.delete(group);
     };
-    result.then(settle, settle);
+    result.then(forgetFlight, forgetFlight);
     return flight;
   }
 

@@ -106,8 +106,8 @@ export interface FollowOptions {
   readonly after?: string | undefined;
   /** Only events of these topics (topics.ts); every event where there are none given. */
   readonly topics?: readonly string[] | undefined;
-  /** Whether some of the topics are such that have to be asked for. */
-  readonly asks?: boolean | undefined;
+  /** True if some topics need a REST call. */
+  readonly needsLookup?: boolean | undefined;
 }
 
 /** Events as they come. Ended by `stop()`, or by the iterator's `return()`. */

@@ -203,8 +203,8 @@ class SealedStream extends PushStream<StoredEvent> implements Sink<StoredEvent> 
   }
 
   finish(error?: unknown): void {
-    const tell = (known: unknown): void => this.#sink?.finish(known);
-    if (error === undefined) tell(undefined);
-    else this.#translate(error).then(tell, tell);
+    const finish = (known: unknown): void => this.#sink?.finish(known);
+    if (error === undefined) finish(undefined);
+    else this.#translate(error).then(finish, finish);
   }
 }

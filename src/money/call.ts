@@ -87,7 +87,7 @@ export interface Call {
   /** In ms since the epoch. */
   readonly deadline: number;
   /** Aborts at the deadline. */
-  readonly late: AbortSignal;
+  readonly atDeadline: AbortSignal;
   /** Aborts at the deadline, or when the caller goes away. */
   readonly waiting: AbortSignal;
   readonly records: MoneyRecords;

@@ -22,7 +22,7 @@ export interface Money {
    *
    * It goes on when nobody awaits it any more, and ends by its deadline and the time that the store takes.
    *
-   * @throws {StoreUnavailableError} when the record cannot be reached: this call has sent nothing.
+   * @throws {RecordsUnavailableError} when the record cannot be reached: this call has sent nothing.
    */
   execute(order: MoneyOrder, limits: Limits): Promise<MoneyResult>;
   /** What became of earlier orders. */
@@ -124,11 +124,11 @@ function executing(
       namedAfter: undefined,
       owner,
       deadline,
-      late: late.signal,
+      atDeadline: late.signal,
       waiting,
       ...parts,
     };
-    const tell = (outcome: PaymentOutcome, result?: MoneyResult) => {
+    const report = (outcome: PaymentOutcome, result?: MoneyResult) => {
       onPayment?.(order.mutation, outcome);
       track(logged(order, payments.idOf(name), outcome, result, logger));
     };
@@ -136,13 +136,13 @@ function executing(
       const result = await follow(call, leaseMs, (next) => {
         name = next;
       });
-      tell(outcomeName(result), result);
+      report(outcomeName(result), result);
       const { later } = order;
       if (result.kind === 'unknown' && later !== undefined)
         settler.remember(name, later.calls(), later.until);
       return result;
     } catch (error) {
-      tell(failureName(error));
+      report(failureName(error));
       throw error;
     } finally {
       over.abort();

@@ -27,7 +27,7 @@ export interface JournalHead {
  * Somebody who can write the store can also write the whole chain anew. That is found by whoever has kept the digest of an
  * earlier line elsewhere.
  *
- * Every method rejects with `StoreUnavailableError` when the store cannot be reached.
+ * Every method rejects with `RecordsUnavailableError` when the store cannot be reached.
  */
 export interface JournalStore {
   /** Whose journals there are. */

@@ -27,7 +27,7 @@ export interface OpenPayment extends Sent, Noted {
  * Guaranteed: of all who take one, in all processes, one gets it, and nobody else until its lease has ended or it is put off; none gets what a
  * call holds. Not guaranteed, as with every lease: that it excludes. It spares work; the outcome table decides.
  *
- * Every method rejects with `StoreUnavailableError`, and with nothing else, when the store cannot be reached or written.
+ * Every method rejects with `RecordsUnavailableError`, and with nothing else, when the store cannot be reached or written.
  */
 export interface OpenRecords {
   /** Those that are due, the longest due first. Found by index. */

@@ -28,7 +28,7 @@ interface PaymentsPage {
  * Reads what became of payments; never sends anything, and takes no key. A payment that was claimed by a call which ended before
  * it sent anything is none.
  *
- * Every method rejects with `StoreUnavailableError` when the store cannot be reached.
+ * Every method rejects with `RecordsUnavailableError` when the store cannot be reached.
  */
 export interface Payments {
   /** The intent that this caller names by its own key; undefined where it has not used it. */

@@ -134,7 +134,7 @@ export type Claimed =
  * - Anything once the store lost acknowledged writes: a Redis without `appendfsync always`, one that was flushed or put back
  *   to an earlier copy, or a failover to a replica that had been taken for lost (docs/operations.md says when that is).
  *
- * Every other method rejects with {@link StoreUnavailableError}, and with nothing else, when the store cannot be reached or
+ * Every other method rejects with {@link RecordsUnavailableError}, and with nothing else, when the store cannot be reached or
  * written.
  */
 export interface MoneyRecords extends OpenRecords {
@@ -219,20 +219,20 @@ export interface Hold {
 }
 
 /** The store could not be reached or written. Before `markSent` that means: no call was made, and nothing moved by it. */
-export class StoreUnavailableError extends Error {
+export class RecordsUnavailableError extends Error {
   readonly code = 'STORE_UNAVAILABLE';
   /** Whether it is certain that the step was not done. */
   readonly isUndone: boolean;
 
   constructor(step: string, cause: unknown, isUndone = false) {
     super(`The record of payments could not be reached (${step}).`, { cause });
-    this.name = 'StoreUnavailableError';
+    this.name = 'RecordsUnavailableError';
     this.isUndone = isUndone;
   }
 }
 
 /** Nothing was sent, and nothing will be until an operator says so. */
-export class PaymentsHeldError extends StoreUnavailableError {
+export class PaymentsHeldError extends RecordsUnavailableError {
   readonly why: HoldReason;
 
   constructor(why: HoldReason) {

@@ -18,7 +18,7 @@ import {
   type Hold,
   PaymentsHeldError,
   RETENTION_MS,
-  StoreUnavailableError,
+  RecordsUnavailableError,
 } from './record.ts';
 import { ledgerOf, type RedisHolds } from './redis-holds.ts';
 import { CLIENTS, keyOf } from './redis-keys.ts';
@@ -123,10 +123,10 @@ export class RedisSteps {
   }
 }
 
-/** @throws {StoreUnavailableError} in the place of every error */
+/** @throws {RecordsUnavailableError} in the place of every error */
 export const reaching = <T>(step: string, work: Promise<T>): Promise<T> =>
   work.catch((cause: unknown) => {
-    throw new StoreUnavailableError(step, withoutCommand(cause));
+    throw new RecordsUnavailableError(step, withoutCommand(cause));
   });
 
 export const held = (holds: RedisHolds): Promise<Hold | undefined> => reaching('held', holds.held());

@@ -3,8 +3,8 @@ import { backoff, RETRY_WINDOW_MS } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls } from './call.ts';
 import { type Comparison, outcomeOf, type Reading, type UnknownReason } from './outcome.ts';
 import { isStopped } from './payments-off.ts';
-import { type Sent, type StoredAnswer, StoreUnavailableError } from './record.ts';
-import { type Dispatch, forGood, NOTHING_MORE, unknown } from './unknown-result.ts';
+import { RecordsUnavailableError, type Sent, type StoredAnswer } from './record.ts';
+import { type Dispatch, NOTHING_MORE, unknown, withoutRetry } from './unknown-result.ts';
 
 /** Repeats after answers of the service that are its own and settle nothing: 3 s, for what may be under way to end. */
 const MOST_BRIEF_REPEATS = 4;
@@ -15,17 +15,17 @@ const REPEAT_BACKOFF = { first: 200, most: 4_000 };
  * Carries out an intent that this call has claimed, and under which nothing has left.
  *
  * @returns undefined when the claim was lost before anything was sent.
- * @throws {StoreUnavailableError} when the record cannot be reached: nothing was sent.
+ * @throws {RecordsUnavailableError} when the record cannot be reached: nothing was sent.
  */
 export async function begin(call: Call): Promise<MoneyResult | undefined> {
   const { order, ambient } = call;
   if (order.mutation === 'refundTransaction') {
     const read = await readOriginal(call, order.calls);
     const original = asTransaction(call, order.calls, read);
-    if (original === undefined) return free(call, { kind: 'nothing-moved', because: read });
-    if (order.calls.isRefunded(original)) return free(call, { kind: 'refund-not-allowed', original });
+    if (original === undefined) return releaseKey(call, { kind: 'nothing-moved', because: read });
+    if (order.calls.isRefunded(original)) return releaseKey(call, { kind: 'refund-not-allowed', original });
   }
-  if (isOver(call)) return free(call, tooLate(call));
+  if (isOver(call)) return releaseKey(call, tooLate(call));
   const sent: Dispatch = { body: order.body, sentAt: ambient.now() };
   const mark = await markSent(call, sent);
   if (mark !== true) return mark;
@@ -86,14 +86,14 @@ async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<Money
   let closed = false;
   let brief = 0;
   for (let repeat = 0; ; repeat += 1) {
-    const number = repeat + (fresh ? 1 : 2);
-    if (number > 1 && (await isStopped(call.records))) {
+    const attempt = repeat + (fresh ? 1 : 2);
+    if (attempt > 1 && (await isStopped(call.records))) {
       const open = unknown(call, sent, {});
-      return closed ? forGood(open) : open;
+      return closed ? withoutRetry(open) : open;
     }
-    // Nothing hangs on the number, so that nothing waits for it.
-    if (number > 1) void call.records.sentAgain(call.name, order.requestId).catch(() => undefined);
-    const happened = await send(call, sent.body, number);
+    // The journal alone reads this; the payment does not wait for it.
+    if (attempt > 1) void call.records.sentAgain(call.name, order.requestId).catch(() => undefined);
+    const happened = await send(call, sent.body, attempt);
     const outcome = outcomeOf(order.mutation, fresh && repeat === 0, happened, readingOf(call));
     if (outcome.kind === 'nothing-moved') {
       return giveUp(call, sent, { kind: 'nothing-moved', because: happened });
@@ -109,7 +109,7 @@ async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<Money
     }
     const seen = { reason: outcome.reason, last: happened, sameAnswerAgain: isSame(previous, happened) };
     const open = unknown(call, sent, seen);
-    const report = closed ? forGood(open) : open;
+    const report = closed ? withoutRetry(open) : open;
     if (order.mutation === 'refundTransaction' && outcome.next === 'read-original') {
       return { ...report, original: await originalNow(call, order.calls) };
     }
@@ -138,7 +138,7 @@ function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, p
  * made the claim afresh and has sent nothing. Until it is given back, what is recorded may be sent by the gateway itself.
  *
  * @returns what the caller is told instead; undefined when the claim was lost.
- * @throws {StoreUnavailableError} when it is certain that nothing will be sent.
+ * @throws {RecordsUnavailableError} when it is certain that nothing will be sent.
  */
 async function markSent(call: Call, sent: Dispatch): Promise<true | MoneyResult | undefined> {
   const { records, name, owner, order, namedAfter } = call;
@@ -148,17 +148,17 @@ async function markSent(call: Call, sent: Dispatch): Promise<true | MoneyResult 
     const isMarked = await records.markSent(name, owner, sent.body, { upstreamKey, original });
     return isMarked || undefined;
   } catch (error) {
-    const isUndone = error instanceof StoreUnavailableError && error.isUndone;
+    const isUndone = error instanceof RecordsUnavailableError && error.isUndone;
     const isFree = release(call);
     if (isUndone || order.calls.upstreamKey === undefined || (await isFree)) throw error;
     return unknown(call, sent, {});
   }
 }
 
-async function send(call: Call, body: string, number: number): Promise<Attempt> {
-  const { order, late, namedAfter, logger } = call;
+async function send(call: Call, body: string, attempt: number): Promise<Attempt> {
+  const { order, atDeadline, namedAfter, logger } = call;
   try {
-    return await order.calls.send(body, number, late, namedAfter);
+    return await order.calls.send(body, attempt, atDeadline, namedAfter);
   } catch (cause) {
     logger.error({ err: cause, mutation: order.mutation }, 'a money request threw, and is taken for sent');
     return { kind: 'failed', error: new GivenUpError('the request threw', { dispatched: true, cause }) };
@@ -259,7 +259,7 @@ function store(
 }
 
 /** Forgets the key, which this call took afresh: nothing moved, and the next call may try afresh. */
-async function free<T extends MoneyResult>(call: Call, result: T): Promise<T> {
+async function releaseKey<T extends MoneyResult>(call: Call, result: T): Promise<T> {
   await release(call);
   return result;
 }

@@ -136,7 +136,7 @@ async function sweep(settling: Settling, clientId: string, calls: SettlingCalls)
   const { parts, stopping } = settling;
   for (;;) {
     const names = [...(await parts.records.due(clientId, BATCH))];
-    const isWhole = names.length < BATCH;
+    const isLast = names.length < BATCH;
     let away = 0;
     let settled = 0;
     const lane = async (): Promise<void> => {
@@ -150,7 +150,7 @@ async function sweep(settling: Settling, clientId: string, calls: SettlingCalls)
     };
     await Promise.all(Array.from({ length: LANES }, lane));
     if (away >= MOST_AWAY) return true;
-    if (isWhole || settled === 0 || stopping.aborted) return false;
+    if (isLast || settled === 0 || stopping.aborted) return false;
   }
 }
 

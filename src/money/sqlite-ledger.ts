@@ -65,14 +65,14 @@ export class SqliteLedger {
     return stopped === null ? undefined : { why: 'stopped', since: Number(stopped), missing: 0 };
   }
 
-  /** Counts a payment, within the transaction that records its sending. To be followed by {@link tell}. */
+  /** Counts a payment, within the transaction that records its sending. To be followed by {@link nameFile}. */
   count(): Mark {
     const row = this.#db.prepare('UPDATE ledger SET sent = sent + 1 RETURNING epoch, sent').get();
     return { epoch: Number(row?.['epoch']), sent: Number(row?.['sent']) };
   }
 
   /** Names the file beside the database, once the count is on the disk. */
-  tell(mark: Mark): void {
+  nameFile(mark: Mark): void {
     if (!isBehind(this.#mark, mark)) return;
     const next = this.#nameOf(mark);
     try {
@@ -94,7 +94,7 @@ export class SqliteLedger {
     this.#db.prepare('UPDATE ledger SET stopped_since = coalesce(stopped_since, ?)').run(now);
   }
 
-  /** Begins an epoch where the record was put back. To be called within a transaction, and followed by {@link tell}. */
+  /** Begins an epoch where the record was put back. To be called within a transaction, and followed by {@link nameFile}. */
   resume(): Mark {
     this.#db
       .prepare(

@@ -69,10 +69,10 @@ export class SqlitePayments {
       .sort((one, other) => (isBefore(one, other) ? sooner : later))
       .slice(0, limit);
     const last = rows.at(-1);
-    const isWhole = rows.length < limit || last === undefined;
+    const isLast = rows.length < limit || last === undefined;
     return {
       records: rows.map((row) => this.#record(row)),
-      next: isWhole ? undefined : { createdAt: Number(last['asked_at']), hash: String(last['hash']) },
+      next: isLast ? undefined : { createdAt: Number(last['asked_at']), hash: String(last['hash']) },
     };
   }
 

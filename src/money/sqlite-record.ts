@@ -5,7 +5,7 @@ import { RunningClock } from '../common/running-clock.ts';
 import { transaction } from '../common/sqlite-transaction.ts';
 import { JOURNAL_RETENTION_MS } from './journal.ts';
 import { type Clocks, systemBootClock } from './lived-time.ts';
-import { type MoneyRecords, PaymentsHeldError, StoreUnavailableError } from './record.ts';
+import { type MoneyRecords, PaymentsHeldError, RecordsUnavailableError } from './record.ts';
 import { SqliteClaims } from './sqlite-claim.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import { SqliteLedger } from './sqlite-ledger.ts';
@@ -64,7 +64,7 @@ export function openSqliteRecords(
       return transaction(db, run);
     } catch (cause) {
       // A transaction that failed is rolled back.
-      throw cause instanceof StoreUnavailableError ? cause : new StoreUnavailableError(name, cause, true);
+      throw cause instanceof RecordsUnavailableError ? cause : new RecordsUnavailableError(name, cause, true);
     }
   };
   return {
@@ -117,7 +117,7 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
         if (hold !== undefined) throw new PaymentsHeldError(hold.why);
         return steps.markSent(name, owner, body, noted) ? ledger.count() : undefined;
       });
-      if (mark !== undefined) ledger.tell(mark);
+      if (mark !== undefined) ledger.nameFile(mark);
       return mark !== undefined;
     },
     renew: (name, owner, leaseMs) => step('renew', () => steps.renew(name, owner, leaseMs)),
@@ -155,7 +155,7 @@ function holdsOf({ ledger }: Parts, now: () => number, step: Step) {
   return {
     held: () => step('held', () => ledger.held()),
     holdPayments: () => step('hold', () => ledger.stop(now())),
-    resume: async () => ledger.tell(await step('resume', () => ledger.resume())),
+    resume: async () => ledger.nameFile(await step('resume', () => ledger.resume())),
   } satisfies Partial<MoneyRecords>;
 }
 
@@ -164,6 +164,6 @@ async function look<T>(name: string, read: () => T): Promise<T> {
   try {
     return read();
   } catch (cause) {
-    throw new StoreUnavailableError(name, cause);
+    throw new RecordsUnavailableError(name, cause);
   }
 }

@@ -1,5 +1,5 @@
 import type { MoneyResult } from './call.ts';
-import { PaymentsHeldError, StoreUnavailableError } from './record.ts';
+import { PaymentsHeldError, RecordsUnavailableError } from './record.ts';
 
 /**
  * How a call ended, for the log and for what is counted.
@@ -37,5 +37,5 @@ export function outcomeName(result: MoneyResult): PaymentOutcome {
 /** Of a call that threw. */
 export function failureName(error: unknown): PaymentOutcome {
   if (error instanceof PaymentsHeldError) return 'held';
-  return error instanceof StoreUnavailableError ? 'store_unavailable' : 'failed';
+  return error instanceof RecordsUnavailableError ? 'store_unavailable' : 'failed';
 }

@@ -32,6 +32,6 @@ export function unknown(
 }
 
 /** Nothing may be sent any more. */
-export function forGood(report: UnknownResult): UnknownResult {
+export function withoutRetry(report: UnknownResult): UnknownResult {
   return { ...report, safeToRetry: false, retryUntil: undefined };
 }

@@ -196,7 +196,7 @@ export class DurableWrites {
     const failed = looks.find((look) => look.status === 'rejected');
     if (failed !== undefined) throw withoutCommand(failed.reason);
     if (looks.length === 0) throw new Error('no primary is known');
-    if (!(await this.#routes.isWhole(redis))) throw new Error('a primary of the Cluster is not there');
+    if (!(await this.#routes.coversAllSlots(redis))) throw new Error('a primary of the Cluster is not there');
     this.#replication.keep(seen.map(({ replid }) => replid));
   }
 

@@ -70,7 +70,7 @@ export class Routes {
   }
 
   /** Whether every slot has an owner that the client is connected to; always so of one Redis. */
-  async isWhole(redis: RedisClient): Promise<boolean> {
+  async coversAllSlots(redis: RedisClient): Promise<boolean> {
     if (!(redis instanceof Cluster)) return true;
     if (hasAllOwners(redis)) return true;
     // A replica may have taken over: ioredis does not hear of that by itself.

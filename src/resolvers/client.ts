@@ -4,7 +4,7 @@ import type { Customer } from '../upstream/customers.ts';
 import type { Instrument } from '../upstream/instruments.ts';
 import type { Loader } from '../upstream/lists/loader.ts';
 import type { Webhook } from '../upstream/webhooks.ts';
-import { counted, listOf, type Page, type PageArgs, pageOf, readPage } from './connection.ts';
+import { countItemsOf, listOf, type Page, type PageArgs, pageOf, readWindow } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { instrumentPage } from './instrument.ts';
 
@@ -33,16 +33,16 @@ async function windowPage<T>(
   args: PageArgs,
   context: Context,
 ): Promise<Page<T>> {
-  const page = readPage(listOf(context.identity, `Client ${field}`), args, (offset, limit) =>
+  const page = readWindow(listOf(context.identity, `Client ${field}`), args, (offset, limit) =>
     list.window(offset, limit),
   );
   // Rows that come after what they look up need no promise each.
   const [read] = await Promise.all([page, context.reads.prefetched]);
-  return counted(read, context.budget);
+  return countItemsOf(read, context.budget);
 }
 
 export const clientWebhooks = async (args: PageArgs, context: Context): Promise<Page<Webhook>> =>
-  counted(
+  countItemsOf(
     pageOf(listOf(context.identity, 'Client webhooks'), await context.reads.session.webhooks.all(), args),
     context.budget,
   );

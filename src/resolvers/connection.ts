@@ -114,7 +114,7 @@ interface Part<T> {
  * One page of a list that is read window by window. The end of a list costs a read more, which tells where it is; the
  * list may have grown meanwhile, and then the page ends where the list ended.
  */
-export async function readPage<T>(
+export async function readWindow<T>(
   list: string,
   args: PageArgs,
   read: (offset: number, limit: number) => MaybePromise<Part<T>>,
@@ -145,7 +145,10 @@ export type ItemBudget = Pick<Budget, 'countItems' | 'maxItems'>;
  * @throws TooManyItemsError when they are more than the answer may hold: what pages hold that nobody has sized is known
  * only here.
  */
-export function counted<T extends { readonly nodes: readonly unknown[] }>(page: T, budget: ItemBudget): T {
+export function countItemsOf<T extends { readonly nodes: readonly unknown[] }>(
+  page: T,
+  budget: ItemBudget,
+): T {
   if (budget.countItems(page.nodes.length) > budget.maxItems) throw new TooManyItemsError(budget.maxItems);
   return page;
 }

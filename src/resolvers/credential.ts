@@ -29,7 +29,7 @@ interface Presented {
 }
 
 /** What a caller is told whose key, or key and secret, the service refuses. */
-interface Told {
+interface RefusalErrors {
   /** Of the refusal that has just come. */
   readonly refused: (refusal: Refusal | undefined) => Error;
   /** Of one that is remembered: the service has not been asked. */
@@ -43,7 +43,7 @@ interface Told {
 async function underOwnKey<T>(
   presented: Presented,
   context: Context,
-  told: Told,
+  told: RefusalErrors,
   ask: (rest: Rest) => Promise<T>,
 ): Promise<T> {
   const { apiKey, address } = context.identity;
@@ -70,7 +70,7 @@ async function underOwnKey<T>(
 export const credentials = async (clientId: string, context: Context): Promise<readonly Credential[]> =>
   underOwnKey({ clientId: argumentId('clientId', 'uuid', clientId) }, context, OF_KEY, readCredentials);
 
-const OF_KEY: Told = {
+const OF_KEY: RefusalErrors = {
   refused: () => new ApiKeyRefusedError('The service does not accept this x-api-key for this client.'),
   remembered: () =>
     new ApiKeyRefusedError(
@@ -78,7 +78,7 @@ const OF_KEY: Told = {
     ),
 };
 
-const OF_PAIR: Told = {
+const OF_PAIR: RefusalErrors = {
   refused: (upstream) =>
     new RefusedError(
       'REFUSED',

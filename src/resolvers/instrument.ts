@@ -5,7 +5,7 @@ import { UpstreamError } from '../upstream/call/errors.ts';
 import { type Optional, present } from '../upstream/call/json.ts';
 import { isId } from '../upstream/call/path.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
-import { counted, listOf, type Page, type PageArgs, readPage } from './connection.ts';
+import { countItemsOf, listOf, type Page, type PageArgs, readWindow } from './connection.ts';
 import { argumentId } from './ids.ts';
 import { invalid, namedId, partOf } from './values.ts';
 
@@ -47,12 +47,12 @@ export async function instrumentPage(
   context: Context,
   customerId?: string,
 ): Promise<Page<Instrument>> {
-  const page = readPage(listOf(context.identity, path), args, (offset, limit) =>
+  const page = readWindow(listOf(context.identity, path), args, (offset, limit) =>
     context.reads.session.instruments.window(offset, limit, { customer_id: customerId }),
   );
   // Rows that come after what they look up need no promise each.
   const [read] = await Promise.all([page, context.reads.prefetched]);
-  return counted(read, context.budget);
+  return countItemsOf(read, context.budget);
 }
 
 /** The account behind an instrument: the one that names it (docs/assumptions.md, "internal instruments"). */

@@ -7,7 +7,7 @@ import { ownerOf } from '../resolvers/owner.ts';
 import { optional } from '../resolvers/values.ts';
 import type { Account } from '../upstream/accounts.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, intoGraph, intoLog, readOnce, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, readOnce, reads, withGraphScope, withLogScope } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { eventWindow } from './event-window.ts';
 import { ANY_FAILURE } from './failures.ts';
@@ -82,18 +82,18 @@ builder.objectFields(AccountType, (t) => ({
     type: BankType,
     description: 'Its bank; null when it names none, or the catalog does not list it.',
     extensions: reads('banks'),
-    resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
+    resolve: withGraphScope((parent, _args, context) => bankOf(parent, context)),
   }),
   owner: t.field({
     type: OwnerType,
     description: 'The client or customer that owns it; null when it cannot be found.',
     extensions: reads('customers'),
-    resolve: intoGraph((parent, _args, context) => ownerOf(parent, context)),
+    resolve: withGraphScope((parent, _args, context) => ownerOf(parent, context)),
   }),
   instrument: t.field({
     type: InstrumentType,
     description: 'The instrument tied to the account, by which money is moved from and to it.',
-    resolve: intoGraph((parent, _args, context) => instrumentOf(parent, context)),
+    resolve: withGraphScope((parent, _args, context) => instrumentOf(parent, context)),
   }),
   client: t.field({
     type: ClientType,
@@ -105,7 +105,7 @@ builder.objectFields(AccountType, (t) => ({
     description:
       "Credits to the account's CLABE, newest first: one look-up in the event log. It reaches as far back as the log does, which holds a number of events and forgets older ones: `reachesBackTo` says since when. Null when the log cannot be read.",
     args: eventWindow('newest first'),
-    resolve: intoLog((parent, args, context) => creditsTo(parent.clabeNumber, args, context)),
+    resolve: withLogScope((parent, args, context) => creditsTo(parent.clabeNumber, args, context)),
   }),
 }));
 

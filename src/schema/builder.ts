@@ -56,17 +56,17 @@ export const ENTERS_GRAPH = { scope: 'graph:read' } as const;
  *
  * @throws ForbiddenError when the caller, whom the root field has identified, may not read the graph.
  */
-export const intoGraph = <P, A, R>(resolve: Resolve<P, A, R>) => behind(ENTERS_GRAPH.scope, resolve);
+export const withGraphScope = <P, A, R>(resolve: Resolve<P, A, R>) => withScope(ENTERS_GRAPH.scope, resolve);
 
 /** Stands on root fields that read the event log. */
 export const ENTERS_LOG = { scope: 'events:read' } as const;
 
-/** Makes the resolver of a relation that leads from the graph into the event log, as {@link intoGraph} does the other way. */
-export const intoLog = <P, A, R>(resolve: Resolve<P, A, R>) => behind(ENTERS_LOG.scope, resolve);
+/** Makes the resolver of a relation that leads from the graph into the event log, as {@link withGraphScope} does the other way. */
+export const withLogScope = <P, A, R>(resolve: Resolve<P, A, R>) => withScope(ENTERS_LOG.scope, resolve);
 
 type Resolve<P, A, R> = (parent: P, args: A, context: Context) => R;
 
-const behind =
+const withScope =
   <P, A, R>(scope: Scope, resolve: Resolve<P, A, R>): Resolve<P, A, R> =>
   (parent, args, context) => {
     if (!context.identity.caller.scopes.has(scope)) throw lacksScope(scope);
@@ -76,10 +76,10 @@ const behind =
 /**
  * Likewise for what tells of payments: it asks for `payments:read` besides.
  *
- * @throws ForbiddenError as {@link intoGraph} does
+ * @throws ForbiddenError as {@link withGraphScope} does
  */
-export const intoPayments = <P, A, R>(resolve: (parent: P, args: A, context: Context) => R) =>
-  intoGraph((parent: P, args: A, context) => {
+export const withPaymentsScope = <P, A, R>(resolve: (parent: P, args: A, context: Context) => R) =>
+  withGraphScope((parent: P, args: A, context) => {
     if (!context.identity.caller.scopes.has(PAYMENTS)) throw lacksScope(PAYMENTS);
     return resolve(parent, args, context);
   });

@@ -3,7 +3,7 @@ import type { CepUpdate } from '../resolvers/events/receipt.ts';
 import { followCep } from '../resolvers/events/subscriptions.ts';
 import { transactionOf } from '../resolvers/transaction.ts';
 import { optional, when } from '../resolvers/values.ts';
-import { builder, intoGraph, readOnce } from './builder.ts';
+import { builder, readOnce, withGraphScope } from './builder.ts';
 import { CepType, TransactionType } from './refs.ts';
 
 export const CepStatusType = builder.enumType('CepStatus', {
@@ -91,7 +91,7 @@ const CepUpdateType = builder.objectRef<CepUpdate>('CepUpdate').implement({
       type: TransactionType,
       description:
         'The penny validation, read afresh. It may lag behind `cep` for a moment; null when it cannot be read.',
-      resolve: intoGraph((update, _args, context) => transactionOf(update.transactionId, context)),
+      resolve: withGraphScope((update, _args, context) => transactionOf(update.transactionId, context)),
     }),
   }),
 });

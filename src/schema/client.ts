@@ -6,7 +6,7 @@ import {
   clientWebhooks,
 } from '../resolvers/client.ts';
 import { AccountConnectionType } from './account.ts';
-import { builder, ENTERS_GRAPH, intoGraph, readOnce } from './builder.ts';
+import { builder, ENTERS_GRAPH, readOnce, withGraphScope } from './builder.ts';
 import { pageArgs } from './connection.ts';
 import { CustomerConnectionType } from './customer.ts';
 import { InstrumentConnectionType } from './instrument.ts';
@@ -25,13 +25,13 @@ ClientType.implement({
       description:
         "The accounts that the service lists for the client. Whether its customers' are among them is up to the service. Null when the list cannot be read.",
       args: pageArgs(),
-      resolve: intoGraph((_client, args, context) => clientAccounts(args, context)),
+      resolve: withGraphScope((_client, args, context) => clientAccounts(args, context)),
     }),
     customers: t.field({
       type: CustomerConnectionType,
       description: "The client's customers (Business Units). Null when the list cannot be read.",
       args: pageArgs(),
-      resolve: intoGraph((_client, args, context) => clientCustomers(args, context)),
+      resolve: withGraphScope((_client, args, context) => clientCustomers(args, context)),
     }),
     instruments: t.field({
       type: InstrumentConnectionType,
@@ -42,13 +42,13 @@ ClientType.implement({
           description: 'UUID of a customer: only its instruments. Null lists those of all.',
         }),
       },
-      resolve: intoGraph((_client, args, context) => clientInstruments(args, context)),
+      resolve: withGraphScope((_client, args, context) => clientInstruments(args, context)),
     }),
     webhooks: t.field({
       type: WebhookConnectionType,
       description: "The client's registered webhooks. Null when the list cannot be read.",
       args: pageArgs(),
-      resolve: intoGraph((_client, args, context) => clientWebhooks(args, context)),
+      resolve: withGraphScope((_client, args, context) => clientWebhooks(args, context)),
     }),
   }),
 });

@@ -9,7 +9,7 @@ import {
 } from '../resolvers/errors.ts';
 import { paymentByKey } from '../resolvers/payments/payments.ts';
 import type { Refusal } from '../upstream/call/errors.ts';
-import { builder, ENTERS_GRAPH, intoPayments } from './builder.ts';
+import { builder, ENTERS_GRAPH, withPaymentsScope } from './builder.ts';
 import { PaymentType, TransactionType } from './refs.ts';
 
 const UserErrorCodeType = builder.enumType('UserErrorCode', {
@@ -164,7 +164,7 @@ builder.objectType(OutcomeUnknown, {
       nullable: true,
       description:
         'The intent to pay, to be asked for later. Null where it is no payment, and where it is one of a customer that a caller for the whole client has sent again.',
-      resolve: intoPayments(({ key }, _args, context) =>
+      resolve: withPaymentsScope(({ key }, _args, context) =>
         key === undefined ? null : paymentByKey(key, context),
       ),
     }),

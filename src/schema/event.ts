@@ -13,7 +13,7 @@ import {
 import { ownerOf } from '../resolvers/owner.ts';
 import { transactionSubCategory } from '../resolvers/transaction.ts';
 import { when } from '../resolvers/values.ts';
-import { builder, intoGraph, ofParent, reads } from './builder.ts';
+import { builder, ofParent, reads, withGraphScope } from './builder.ts';
 import { CepStatusType } from './cep.ts';
 import { MoneyType } from './money.ts';
 import { OwnerType } from './owner.ts';
@@ -157,26 +157,26 @@ builder.objectFields(MoneyInEventType, (t) => ({
     type: OwnerType,
     description: 'The owner of the instrument that received it; null when it cannot be found.',
     extensions: reads('customers'),
-    resolve: intoGraph((event, _args, context) => ownerOf(event, context)),
+    resolve: withGraphScope((event, _args, context) => ownerOf(event, context)),
   }),
   transaction: t.field({
     type: TransactionType,
     description: 'Read afresh from the upstream. Null when it cannot be read, or not yet.',
-    resolve: intoGraph((event, _args, context) => moneyInTransaction(event, context)),
+    resolve: withGraphScope((event, _args, context) => moneyInTransaction(event, context)),
   }),
   account: t.field({
     type: AccountType,
     description:
       'The account that received it, by its CLABE, as it is now: of those that the service lists for the client. Null where it lists none with it, or no longer.',
     extensions: reads('accounts'),
-    resolve: intoGraph((event, _args, context) => moneyInAccount(event, context)),
+    resolve: withGraphScope((event, _args, context) => moneyInAccount(event, context)),
   }),
   payerBank: t.field({
     type: BankType,
     description:
       "The payer's bank, by the code of its institution. Null where the catalog has none with it: that of an internal credit is a code of the service's own.",
     extensions: reads('banks'),
-    resolve: intoGraph((event, _args, context) => payerBank(event, context)),
+    resolve: withGraphScope((event, _args, context) => payerBank(event, context)),
   }),
 }));
 
@@ -227,7 +227,7 @@ builder.objectRef<CepEvent>('CepEvent').implement({
     transaction: t.field({
       type: TransactionType,
       description: 'The transaction, when the message could be matched to one; read afresh.',
-      resolve: intoGraph((event, _args, context) => cepTransaction(event, context)),
+      resolve: withGraphScope((event, _args, context) => cepTransaction(event, context)),
     }),
   }),
 });

@@ -15,7 +15,7 @@ import { optional } from '../resolvers/values.ts';
 import { present } from '../upstream/call/json.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { AuditType, auditOf } from './audit.ts';
-import { builder, ENTERS_GRAPH, intoGraph, readOnce, reads } from './builder.ts';
+import { builder, ENTERS_GRAPH, readOnce, reads, withGraphScope } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { NodeInterface } from './node.ts';
@@ -71,7 +71,7 @@ InstrumentType.implement({
       type: BankType,
       description: 'The bank behind it; null when it names none, or the catalog does not list it.',
       extensions: reads('banks'),
-      resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
+      resolve: withGraphScope((parent, _args, context) => bankOf(parent, context)),
     }),
     client: t.field({
       type: ClientType,
@@ -87,7 +87,7 @@ InstrumentType.implement({
       type: OwnerType,
       description: 'The client or customer that owns it; null when it cannot be found.',
       extensions: reads('customers'),
-      resolve: intoGraph((parent, _args, context) => ownerOf(parent, context)),
+      resolve: withGraphScope((parent, _args, context) => ownerOf(parent, context)),
     }),
     customerId: t.id({
       description: 'UUID of the customer that owns it. Null for an instrument of the client itself.',
@@ -97,13 +97,13 @@ InstrumentType.implement({
       type: CustomerType,
       description: 'The customer that owns it. Null for an instrument of the client itself.',
       extensions: reads('customers'),
-      resolve: intoGraph((parent, _args, context) => customerOf(parent, context)),
+      resolve: withGraphScope((parent, _args, context) => customerOf(parent, context)),
     }),
     account: t.field({
       type: AccountType,
       description: 'The private account behind an internal instrument; null for an external one.',
       extensions: reads('accounts'),
-      resolve: intoGraph((parent, _args, context) => accountOf(parent, context)),
+      resolve: withGraphScope((parent, _args, context) => accountOf(parent, context)),
     }),
     alias: t.exposeString('alias', { nullable: false, description: 'Label that it was given.' }),
     type: t.exposeString('type', {

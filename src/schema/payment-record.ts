@@ -1,7 +1,7 @@
 import type { OPERATIONS, Payment, PaymentState } from '../resolvers/payments/payment-state.ts';
 import { type PaymentsPage, paymentByKey, paymentsPage } from '../resolvers/payments/payments.ts';
 import { transactionOf } from '../resolvers/transaction.ts';
-import { builder, intoGraph, intoPayments } from './builder.ts';
+import { builder, withGraphScope, withPaymentsScope } from './builder.ts';
 import { PageInfoType } from './connection.ts';
 import { MoneyType } from './money.ts';
 import { NodeInterface } from './node.ts';
@@ -69,7 +69,7 @@ PaymentType.implement({
     transaction: t.field({
       type: TransactionType,
       description: 'That transaction as it is now. Null until there is one, and where it cannot be read.',
-      resolve: intoGraph(({ transactionId }, _args, context) => transactionOf(transactionId, context)),
+      resolve: withGraphScope(({ transactionId }, _args, context) => transactionOf(transactionId, context)),
     }),
   }),
 });
@@ -155,7 +155,7 @@ builder.queryFields((t) => ({
         description: 'The key that the mutation was sent with.',
       }),
     },
-    resolve: intoPayments((_root, { idempotencyKey }, context) => paymentByKey(idempotencyKey, context)),
+    resolve: withPaymentsScope((_root, { idempotencyKey }, context) => paymentByKey(idempotencyKey, context)),
   }),
   payments: t.field({
     type: ConnectionType,
@@ -186,6 +186,6 @@ builder.queryFields((t) => ({
         description: 'Only those that were asked for before this time.',
       }),
     },
-    resolve: intoPayments((_root, args, context) => paymentsPage(args, context)),
+    resolve: withPaymentsScope((_root, args, context) => paymentsPage(args, context)),
   }),
 }));

@@ -6,7 +6,7 @@ import {
 } from '../resolvers/payments/payment.ts';
 import { type Refunded, refundTransaction } from '../resolvers/payments/refund.ts';
 import { transaction } from '../resolvers/transaction.ts';
-import { builder, intoGraph } from './builder.ts';
+import { builder, withGraphScope } from './builder.ts';
 import { ANY_FAILURE } from './failures.ts';
 import { TransactionType } from './refs.ts';
 
@@ -47,7 +47,7 @@ const RefundSuccess = builder.objectRef<Refunded>('RefundTransactionSuccess').im
     original: t.field({
       type: TransactionType,
       description: 'The credit as it reads now. Null when it cannot be read; the refund stands all the same.',
-      resolve: intoGraph((parent, _args, context) => transaction(parent.originalId, null, context)),
+      resolve: withGraphScope((parent, _args, context) => transaction(parent.originalId, null, context)),
     }),
     replayed: t.exposeBoolean('replayed', { nullable: false, description: REPLAYED }),
   }),

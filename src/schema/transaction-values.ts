@@ -2,7 +2,7 @@ import { bankOf } from '../resolvers/bank.ts';
 import { currentInstrument, detailOf } from '../resolvers/instrument.ts';
 import { optional } from '../resolvers/values.ts';
 import type { TransactionInstrument } from '../upstream/transactions.ts';
-import { builder, intoGraph, readOnce, reads } from './builder.ts';
+import { builder, readOnce, reads, withGraphScope } from './builder.ts';
 import { InstrumentDetailType } from './instrument.ts';
 import { BankType, InstrumentType } from './refs.ts';
 
@@ -65,7 +65,7 @@ export const TransactionInstrumentType = builder
         type: BankType,
         description: 'The bank behind it; null when it names none, or the catalog does not list it.',
         extensions: reads('banks'),
-        resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
+        resolve: withGraphScope((parent, _args, context) => bankOf(parent, context)),
       }),
       detail: t.field({
         type: InstrumentDetailType,
@@ -77,7 +77,7 @@ export const TransactionInstrumentType = builder
         type: InstrumentType,
         description:
           "The instrument as it is now; null when the caller may not read it or it is not the client's.",
-        resolve: intoGraph((parent, _args, context) => currentInstrument(parent.id, context)),
+        resolve: withGraphScope((parent, _args, context) => currentInstrument(parent.id, context)),
       }),
     }),
   });

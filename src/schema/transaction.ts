@@ -19,11 +19,11 @@ import {
   builder,
   ENTERS_GRAPH,
   ENTERS_LOG,
-  intoGraph,
-  intoLog,
-  intoPayments,
   readOnce,
   reads,
+  withGraphScope,
+  withLogScope,
+  withPaymentsScope,
 } from './builder.ts';
 import { eventWindow } from './event-window.ts';
 import { MoneyType } from './money.ts';
@@ -111,7 +111,7 @@ builder.objectFields(TransactionType, (t) => ({
     type: BankType,
     description: 'The bank concerned; null when it names none, or the catalog does not list it.',
     extensions: reads('banks'),
-    resolve: intoGraph((parent, _args, context) => bankOf(parent, context)),
+    resolve: withGraphScope((parent, _args, context) => bankOf(parent, context)),
   }),
   client: t.field({
     type: ClientType,
@@ -134,13 +134,13 @@ builder.objectFields(TransactionType, (t) => ({
   originalTransaction: t.field({
     type: TransactionType,
     description: 'On a refund, the credit that it returns. Null elsewhere.',
-    resolve: intoGraph((parent, _args, context) => transactionOf(parent.originalTransactionId, context)),
+    resolve: withGraphScope((parent, _args, context) => transactionOf(parent.originalTransactionId, context)),
   }),
   payment: t.field({
     type: PaymentType,
     description:
       'The intent to pay that it came from. Null where it was not paid through this graph, and once that is kept no longer.',
-    resolve: intoPayments(({ id }, _args, context) => paymentByTransaction(id, context)),
+    resolve: withPaymentsScope(({ id }, _args, context) => paymentByTransaction(id, context)),
   }),
   cep: t.field({
     type: CepType,
@@ -152,7 +152,9 @@ builder.objectFields(TransactionType, (t) => ({
     description:
       'Events that name the transaction, oldest first: a credit by its id, a receipt by its id or that of its validation. One look-up in the event log, or two for a penny validation. It reaches as far back as the log does, which holds a number of events and forgets older ones: `reachesBackTo` says since when. Null when the log cannot be read.',
     args: eventWindow('oldest first'),
-    resolve: intoLog((parent, args, context) => eventPage({ ...args, transactionId: parent.id }, context)),
+    resolve: withLogScope((parent, args, context) =>
+      eventPage({ ...args, transactionId: parent.id }, context),
+    ),
   }),
 }));
 

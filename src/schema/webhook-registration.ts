@@ -13,7 +13,7 @@ import {
   updateWebhook,
   webhook,
 } from '../resolvers/webhook.ts';
-import { builder, intoGraph } from './builder.ts';
+import { builder, withGraphScope } from './builder.ts';
 import { WebhookType } from './refs.ts';
 
 const WebhookTypeInput = builder.enumType('WebhookTypeInput', {
@@ -62,7 +62,7 @@ const UpdateSuccess = builder.objectRef<{ readonly id: string }>('UpdateWebhookS
       type: WebhookType,
       description:
         'The webhook as the list shows it afterwards; null when it is not there, or cannot be read.',
-      resolve: intoGraph(({ id }, _args, context) => webhook(id, context)),
+      resolve: withGraphScope(({ id }, _args, context) => webhook(id, context)),
     }),
   }),
 });

@@ -31,7 +31,7 @@ export interface Routes {
 export function createRouter(routes: Routes): Route {
   const { graphPath, page, logger } = routes;
 
-  const settle = (response: ServerResponse, work: Promise<unknown>): void => {
+  const guard = (response: ServerResponse, work: Promise<unknown>): void => {
     work.catch((error: unknown) => {
       logger.error({ err: error }, 'A request failed unexpectedly');
       if (response.headersSent) response.destroy();
@@ -63,15 +63,15 @@ export function createRouter(routes: Routes): Route {
         send(response, 405, { error: 'The graph is asked with GET or POST.' });
         return;
       }
-      settle(response, routes.graph(request, response, path));
+      guard(response, routes.graph(request, response, path));
     } else if (path.startsWith(WEBHOOKS_PATH)) {
-      settle(response, routes.webhook(request, response, path));
+      guard(response, routes.webhook(request, response, path));
     } else if (path === '/healthz') {
       send(response, 200, { status: 'alive' });
     } else if (path === '/readyz') {
-      settle(response, ready(response));
+      guard(response, ready(response));
     } else if (path === '/metrics') {
-      settle(response, showMetrics(response));
+      guard(response, showMetrics(response));
     } else if (path === '/' && routes.showsPage) {
       response.writeHead(302, { location: graphPath }).end();
     } else {

@@ -50,7 +50,7 @@ export function createAssets(): Assets {
   const kept = new Map<string, Promise<File | undefined>>();
 
   const encoded = async (name: string, encoding: Encoding): Promise<File | undefined> => {
-    const built = await readFile(new URL(`${name}.br`, BUILT)).catch(absent);
+    const built = await readFile(new URL(`${name}.br`, BUILT)).catch(ignoreMissing);
     if (built === undefined) return undefined;
     const etag = `"${createHash('sha256').update(built).digest('base64url').slice(0, 22)}-${encoding}"`;
     if (encoding === 'br') return { bytes: built, etag };
@@ -93,7 +93,7 @@ export function createAssets(): Assets {
   };
 }
 
-function absent(error: NodeJS.ErrnoException): undefined {
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 

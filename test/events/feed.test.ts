@@ -17,7 +17,7 @@ it('whose a receipt is, is asked for no longer once everybody has left who has t
   });
   const log = new LogReader(source, silentMetrics, topics);
   const whole = await log.follow(CLIENT);
-  const narrowed = await log.follow(CLIENT, { topics: [ownerTopic('CEP', OWNER)], asks: true });
+  const narrowed = await log.follow(CLIENT, { topics: [ownerTopic('CEP', OWNER)], needsLookup: true });
   const receipt = () =>
     source.append(CLIENT, 'CEP', { payload: { body: { id: 'a', status: 'DELAYED' } } }, 'once');
   receipt();

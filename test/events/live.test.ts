@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import type { Entry } from '../../src/events/entry.ts';
 import { QUEUE_LIMIT, Ring } from '../../src/events/live/ring.ts';
-import { type Member, Router } from '../../src/events/live/router.ts';
+import { type Member, TopicRouter } from '../../src/events/live/topic-router.ts';
 
 const member = (...topics: readonly string[]): Member => ({ topics, push: () => {}, fail: () => {} });
 
 it('a router knows nobody any more who has left, whether it stood alone in a topic or beside others', () => {
-  const router = new Router<Member>();
+  const router = new TopicRouter<Member>();
   const [alone, one, other] = [member('a'), member('b'), member('b')];
   for (const each of [alone, one, other]) router.add(each);
   expect([...router.readersOf(['a', 'b'])]).toEqual([alone, one, other]);

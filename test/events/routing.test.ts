@@ -61,34 +61,34 @@ const ownerOf = (event: StoredEvent): string | undefined => {
 /** The topics that somebody waits for, and the plain filter of the same. */
 function wanted({ what }: Following): {
   readonly topics: readonly string[] | undefined;
-  readonly asks: boolean;
+  readonly needsLookup: boolean;
   readonly matches: (event: StoredEvent) => boolean;
 } {
   switch (what.of) {
     case 'everything':
-      return { topics: undefined, asks: false, matches: () => true };
+      return { topics: undefined, needsLookup: false, matches: () => true };
     case 'types':
       return {
         topics: what.types.map(typeTopic),
-        asks: false,
+        needsLookup: false,
         matches: ({ type }) => what.types.includes(type),
       };
     case 'credits':
       return {
         topics: [ownerTopic('MONEY_IN', what.owner)],
-        asks: false,
+        needsLookup: false,
         matches: (event) => event.type === 'MONEY_IN' && ownerOf(event) === what.owner,
       };
     case 'receipts':
       return {
         topics: [idTopic('CEP', what.owner)],
-        asks: false,
+        needsLookup: false,
         matches: (event) => event.type === 'CEP' && ownerOf(event) === what.owner,
       };
     default:
       return {
         topics: [ownerTopic('MONEY_IN', what.owner), ownerTopic('CEP', what.owner)],
-        asks: true,
+        needsLookup: true,
         matches: (event) => event.type !== 'STATUS_UPDATE' && ownerOf(event) === what.owner,
       };
   }
@@ -151,9 +151,9 @@ describe('an event', () => {
           } else if (next.kind === 'doubt') {
             source.resync();
           } else {
-            const { topics, asks, matches } = wanted(next);
+            const { topics, needsLookup, matches } = wanted(next);
             const seen: string[] = [];
-            if (next.watches && topics !== undefined && !asks) {
+            if (next.watches && topics !== undefined && !needsLookup) {
               // One that watches begins where the feed stands, which may be behind what the channel has lost.
               source.resync();
               for (let turns = 0; turns < 6; turns += 1) await turn();
@@ -165,7 +165,7 @@ describe('an event', () => {
               const from = next.back === null ? head : Math.max(0, head - next.back);
               const after = source.entries[from - 1]?.event.cursor ?? (await log.head(CLIENT));
               const start = from === 0 ? head : from;
-              const stream = await log.follow(CLIENT, { after, topics, asks });
+              const stream = await log.follow(CLIENT, { after, topics, needsLookup });
               void read(stream, seen);
               followers.push({ seen, stream, matches, from: start });
             }
@@ -190,7 +190,7 @@ describe('an event', () => {
     const all = await Promise.all(
       Array.from({ length: 50 }, (_, index) => {
         const topics = [ownerTopic('CEP', index === 0 ? (OWNERS[0] ?? '') : `customer ${index}`)];
-        return log.follow(CLIENT, { topics, asks: true });
+        return log.follow(CLIENT, { topics, needsLookup: true });
       }),
     );
     const [first] = all;
@@ -205,7 +205,7 @@ describe('an event', () => {
     const { source, log } = startLog();
     const [mine = ''] = OWNERS;
     const topics = [ownerTopic('CEP', mine), ownerTopic('MONEY_IN', mine)];
-    const stream = await log.follow(CLIENT, { topics, asks: true });
+    const stream = await log.follow(CLIENT, { topics, needsLookup: true });
     for (const type of ['CEP', 'MONEY_IN', 'CEP', 'MONEY_IN'] as const) {
       source.append(CLIENT, type, payload(type, mine), 'once');
     }
@@ -225,7 +225,7 @@ describe('an event', () => {
       const topics = createEventTopics(() => found.promise);
       const log = new LogReader(source, silentMetrics, topics);
       const start = await log.head(CLIENT);
-      const of = { topics: [ownerTopic('CEP', mine), ownerTopic('MONEY_IN', mine)], asks: true };
+      const of = { topics: [ownerTopic('CEP', mine), ownerTopic('MONEY_IN', mine)], needsLookup: true };
       const seen: [string[], string[], string[]] = [[], [], []];
       void read(await log.follow(CLIENT, of), seen[0]);
       const asked = source.append(CLIENT, 'CEP', payload('CEP', mine), 'once');
@@ -260,7 +260,7 @@ describe('an event', () => {
       },
     };
     for (const id of OWNERS) await log.watch(CLIENT, [idTopic('CEP', id)], watcher);
-    const lane = await log.follow(CLIENT, { topics: [ownerTopic('CEP', 'nobody')], asks: true });
+    const lane = await log.follow(CLIENT, { topics: [ownerTopic('CEP', 'nobody')], needsLookup: true });
     const gap = expect(lane.next()).rejects.toBeInstanceOf(EventsGapError);
     source.append(CLIENT, 'CEP', payload('CEP', OWNERS[1] ?? ''), 'once');
     source.append(CLIENT, 'MONEY_IN', payload('MONEY_IN', OWNERS[0] ?? ''), 'once');

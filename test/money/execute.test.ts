@@ -6,7 +6,7 @@ import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { type MoneyMutation, recordName } from '../../src/money/intent.ts';
-import { type MoneyRecords, StoreUnavailableError } from '../../src/money/record.ts';
+import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { freePort } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
@@ -220,7 +220,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
 
   it('makes no call when the store is away before the request leaves', async () => {
     const away = async () => {
-      throw new StoreUnavailableError('test', new Error('away'));
+      throw new RecordsUnavailableError('test', new Error('away'));
     };
     for (const change of [{ claim: away }, { markSent: away }]) {
       const failing = moneyOver(change);
@@ -237,7 +237,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     const failing = moneyOver({
       markSent: async (...args) => {
         await records.markSent(...args);
-        throw new StoreUnavailableError('test', new Error('reply lost'));
+        throw new RecordsUnavailableError('test', new Error('reply lost'));
       },
     });
     await expect(failing.execute(make(mutation), limits())).rejects.toMatchObject({
@@ -251,7 +251,7 @@ describe.each(MUTATIONS)('%s', (mutation) => {
     let away = true;
     const failing = moneyOver({
       answer: async (...args) => {
-        if (away) throw new StoreUnavailableError('test', new Error('away'));
+        if (away) throw new RecordsUnavailableError('test', new Error('away'));
         return records.answer(...args);
       },
     });
@@ -569,7 +569,7 @@ describe('a claim whose reply was lost', () => {
     const failing = moneyOver({
       claim: async (...args) => {
         await records.claim(...args);
-        throw new StoreUnavailableError('test', new Error('reply lost'));
+        throw new RecordsUnavailableError('test', new Error('reply lost'));
       },
     });
     const refused = expect(failing.execute(make('createInternalTransaction'), limits())).rejects;

@@ -7,7 +7,7 @@ import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { MoneyResult } from '../../src/money/call.ts';
 import { createMoney } from '../../src/money/execute.ts';
 import { openMoneyRecords } from '../../src/money/open.ts';
-import { type MoneyRecords, StoreUnavailableError } from '../../src/money/record.ts';
+import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { fastAmbient, MUTATIONS, order } from './orders.ts';
 import { type Fault, startUpstream, type Upstream } from './upstream.ts';
@@ -100,7 +100,7 @@ describe.each(['node:sqlite', 'Redis'])('any faults of upstream and store, over 
                 signal: new AbortController().signal,
               })
               .catch((error: unknown) => {
-                if (error instanceof StoreUnavailableError) return 'thrown' as const;
+                if (error instanceof RecordsUnavailableError) return 'thrown' as const;
                 throw error;
               }),
           );
@@ -147,7 +147,7 @@ function faulty(records: MoneyRecords, faults: StoreFault[]): MoneyRecords {
         const run = target[step] as (...args: never[]) => Promise<unknown>;
         if (befalls === undefined) return run(...args);
         if (befalls.done) await run(...args);
-        throw new StoreUnavailableError(step, new Error('fault'));
+        throw new RecordsUnavailableError(step, new Error('fault'));
       },
   });
 }

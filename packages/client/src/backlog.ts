@@ -26,7 +26,7 @@ export class Backlog {
 
   arrive(cursor: string): void {
     this.#arrived?.add(cursor);
-    if (this.#awaited.delete(cursor)) this.#settle();
+    if (this.#awaited.delete(cursor)) this.#reportProgress();
   }
 
   /** The connection is gone: the next one measures for itself. */
@@ -47,7 +47,7 @@ export class Backlog {
       for (const { cursor } of missed.nodes) if (!arrived.has(cursor)) this.#awaited.add(cursor);
       this.#more = missed.pageInfo.hasNextPage;
       this.#arrived = undefined;
-      this.#settle();
+      this.#reportProgress();
       return;
     }
   }
@@ -58,7 +58,7 @@ export class Backlog {
     return (await ask(source, MISSED, { after: cursor(), ...this.#asked })).events;
   }
 
-  #settle(): void {
+  #reportProgress(): void {
     if (this.#over || this.#arrived !== undefined) return;
     if (this.#awaited.size > 0) {
       this.#options.onMissing(this.#awaited.size);

@@ -23,7 +23,7 @@ const WAITING = 256;
 type State = Pick<Feed<unknown>, 'status' | 'missing'> & { readonly problem?: unknown };
 
 /** An event that waits for the app, or a place up to which all is known. */
-interface Waiting<Event> {
+interface Buffered<Event> {
   readonly event?: Event;
   readonly cursor: string;
 }
@@ -44,7 +44,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   /** Whether the last item handed out, or loaded, is a gap: another one there would be the same. */
   #isTold = false;
   #connection: Connection | undefined;
-  #waiting: Waiting<EventOf<Data>>[] = [];
+  #waiting: Buffered<EventOf<Data>>[] = [];
   #refusal: Refused | undefined;
   #wake: (() => void) | undefined;
   #suspended = false;
@@ -99,7 +99,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
-    const absent = (this.#options.presence ?? presence)(this);
+    const stopPresence = (this.#options.presence ?? presence)(this);
     try {
       const saved = await this.#store.load();
       if (saved) {
@@ -130,7 +130,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         }
       }
     } finally {
-      absent();
+      stopPresence();
       this.close();
       this.#change({ status: 'offline' });
     }
@@ -259,7 +259,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#change({ missing: 0, status: 'live' });
   }
 
-  #pass(next: Waiting<EventOf<Data>>): void {
+  #pass(next: Buffered<EventOf<Data>>): void {
     this.#cursor = next.cursor;
     this.#inGap = false;
     this.#waiting.push(next);

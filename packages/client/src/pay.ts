@@ -148,14 +148,14 @@ async function ended(payment: Payment, until: number): Promise<Settled<PaymentRe
 /** Top-level errors that do not say how far the call came. Each other one says that it has moved nothing. */
 const UNCLEAR: readonly string[] = ['INTERNAL', 'UNKNOWN'];
 
-type Told =
+type SendOutcome =
   | Settled<PaymentResult>
   /** This call has moved nothing; another one may have. */
   | { readonly status: 'nothing'; readonly cause: Refused }
   | { readonly status: 'lost' };
 
 /** Sends the payment once, unless it is known how it ended. That it is under way is kept before it leaves. */
-async function send(payment: Payment): Promise<Told> {
+async function send(payment: Payment): Promise<SendOutcome> {
   const known = await enter(payment);
   if (!('intent' in known)) return known;
   const { intent } = known;
@@ -171,7 +171,7 @@ async function send(payment: Payment): Promise<Told> {
     return await keep(payment, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }), told);
   } catch (cause) {
     if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code)) return { status: 'lost' };
-    const nothing: Told = { status: 'nothing', cause };
+    const nothing: SendOutcome = { status: 'nothing', cause };
     return keep(payment, (kept) => ({ ...kept, unanswered: kept.unanswered - 1 }), nothing);
   }
 }
@@ -187,14 +187,14 @@ async function enter(payment: Payment): Promise<{ readonly intent: Intent } | Se
   // Called back before that resolves, and again where another was quicker.
   let entered!: { readonly intent: Intent } | Settled<PaymentResult>;
   await changeIntents(store, (intents) => {
-    const mine = intents.find((kept) =>
+    const earlier = intents.find((kept) =>
       own === undefined ? isSamePayment(kept, fresh) : kept.idempotencyKey === own.idempotencyKey,
     );
-    if (mine === undefined && own !== undefined) {
+    if (earlier === undefined && own !== undefined) {
       entered = unknown('The intent is not kept any more: it was let go of elsewhere.');
       return intents;
     }
-    const before = mine ?? fresh;
+    const before = earlier ?? fresh;
     payment.intent = before;
     const known = settle(before.result);
     if (known !== undefined && (known.status !== 'unknown' || !known.safeToRetry)) {
@@ -209,7 +209,7 @@ async function enter(payment: Payment): Promise<{ readonly intent: Intent } | Se
     const intent = { ...before, unanswered: before.unanswered + 1 };
     payment.intent = intent;
     entered = { intent };
-    return [...intents.filter((kept) => kept !== mine && !isOver(kept, fresh)), intent];
+    return [...intents.filter((kept) => kept !== earlier && !isOver(kept, fresh)), intent];
   });
   return entered;
 }
@@ -273,7 +273,9 @@ const unknown = (message: string, safeToRetry = false): Settled<PaymentResult> =
   message,
 });
 
-const isClear = (told: Told | undefined): told is Settled<PaymentResult> & { status: 'done' | 'refused' } =>
+const isClear = (
+  told: SendOutcome | undefined,
+): told is Settled<PaymentResult> & { status: 'done' | 'refused' } =>
   told?.status === 'done' || told?.status === 'refused';
 
 /** What a result says. Undefined where there is none, or one that this package does not know. */

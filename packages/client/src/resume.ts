@@ -56,9 +56,9 @@ export function subscribeFor(
     return source.subscribe(text, variables, { opened, bookmark, next, ended: sink.ended }, details);
   }
   const plain = new PlainSubscription(source, text, variables, sink, details);
-  const absent = presence(plain);
+  const stopPresence = presence(plain);
   return () => {
-    absent();
+    stopPresence();
     plain.close();
   };
 }

@@ -80,9 +80,9 @@ export function watch<Data, Variables>(
     lost: (cause) => change('offline', cause),
     ended: (refusal) => updates.end(refusal),
   });
-  const absent = present(connection);
+  const stopPresence = present(connection);
   const close = () => {
-    absent();
+    stopPresence();
     connection.close();
     updates.end();
   };

@@ -1,7 +1,7 @@
 import { readEnvironment } from '../../app/config.ts';
 import { silentLogger } from '../../common/logger.ts';
 import { openMoneyRecords } from '../../money/open.ts';
-import { type MoneyRecords, StoreUnavailableError } from '../../money/record.ts';
+import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
 import { CommandError } from '../command.ts';
 
 /**
@@ -21,7 +21,7 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
   try {
     return await work(records);
   } catch (error) {
-    if (!(error instanceof StoreUnavailableError)) throw error;
+    if (!(error instanceof RecordsUnavailableError)) throw error;
     throw new CommandError(error.message, { cause: error });
   } finally {
     await records.stop();

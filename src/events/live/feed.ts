@@ -8,7 +8,7 @@ import type { Listener, Source } from '../source.ts';
 import type { EventTopics, TopicAsker } from '../topics.ts';
 import { Lane } from './lane.ts';
 import { AT_ONCE, type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
-import { type Member, Router } from './router.ts';
+import { type Member, TopicRouter } from './topic-router.ts';
 
 const PAGE = 64;
 /** Between attempts to settle a resync, in milliseconds. */
@@ -30,7 +30,7 @@ export class Feed implements Listener {
   readonly #source: Source;
   readonly #owner: FeedOwner;
   readonly #topics: EventTopics;
-  readonly #live = new Router<Member>();
+  readonly #live = new TopicRouter<Member>();
   /** The live ones that wait for topics which have to be asked for. */
   readonly #lane: Lane<Member>;
   readonly #members = new Set<Member>();
@@ -38,7 +38,7 @@ export class Feed implements Listener {
   readonly #reads = new SingleFlight<Slice>();
   #tail: Place | undefined;
   #attached: Promise<void> | undefined;
-  #settling: Promise<void> | undefined;
+  #reading: Promise<void> | undefined;
   /** Entries that arrived while the log was being read. */
   #pending: Entry[] = [];
   #readAgain = false;
@@ -80,14 +80,14 @@ export class Feed implements Listener {
       this.#attached = undefined;
       throw error;
     }
-    if (this.#tail === undefined) await this.settle();
+    if (this.#tail === undefined) await this.reachHead();
     return this.#knownTail();
   }
 
   /** Resolves with the tail as the log has it now. Throws `StoreUnavailableError`. */
   async lookAgain(): Promise<Place> {
     this.#readAgain = true;
-    await this.settle();
+    await this.reachHead();
     return this.#knownTail();
   }
 
@@ -162,7 +162,7 @@ export class Feed implements Listener {
   }
 
   receive(entry: Entry): void {
-    if (this.#tail !== undefined && this.#settling === undefined) {
+    if (this.#tail !== undefined && this.#reading === undefined) {
       if (!this.#step(entry)) this.resync();
     } else if (this.#pending.length < QUEUE_LIMIT.entries) {
       this.#pending.push(entry);
@@ -173,21 +173,21 @@ export class Feed implements Listener {
 
   resync(): void {
     this.#readAgain = true;
-    this.settle().catch(() => {
+    this.reachHead().catch(() => {
       // The log cannot be read now, and nothing tells when it can be again: the connection that reads is not the one that
-      // is subscribed. A doubt lasts until it is settled.
+      // is subscribed. The feed asks again until it has read the log.
       clock.clearTimeout(this.#retry);
       if (this.#members.size > 0) this.#retry = clock.setTimeout(() => this.resync(), RETRY_MS).unref();
     });
   }
 
   /** Reads the log until the tail is its head. Throws `StoreUnavailableError`. */
-  settle(): Promise<void> {
-    this.#settling ??= this.#settle();
-    return this.#settling;
+  reachHead(): Promise<void> {
+    this.#reading ??= this.#readToHead();
+    return this.#reading;
   }
 
-  async #settle(): Promise<void> {
+  async #readToHead(): Promise<void> {
     try {
       do {
         this.#readAgain = false;
@@ -199,7 +199,7 @@ export class Feed implements Listener {
       } while (this.#readAgain);
     } finally {
       // In the same breath in which nothing was pending: what is received after that is stepped on to, not left lying.
-      this.#settling = undefined;
+      this.#reading = undefined;
     }
   }
 
@@ -256,9 +256,9 @@ export class Feed implements Listener {
   }
 
   /** The position up to which a live follower has been pushed all that is of its topics. */
-  placeOf(follower: Member, asks: boolean): string | undefined {
+  placeOf(follower: Member, needsLookup: boolean): string | undefined {
     const position = this.#tail?.position;
-    return asks && position !== undefined ? this.#lane.placeOf(follower, position) : position;
+    return needsLookup && position !== undefined ? this.#lane.placeOf(follower, position) : position;
   }
 
   /** The cursor of a position in the present life of the log. */

@@ -8,7 +8,7 @@ import type { EventMetrics } from '../metrics.ts';
 import type { TopicAsker } from '../topics.ts';
 import type { Feed } from './feed.ts';
 import { QUEUE_LIMIT } from './ring.ts';
-import type { Member } from './router.ts';
+import type { Member } from './topic-router.ts';
 
 /** Between attempts to read a log that is away, in milliseconds. */
 const RETRY_MS = 200;
@@ -34,12 +34,16 @@ export class Follower extends PushStream<StoredEvent> implements Member {
   /** Whether the sink is at work, or the log is being read for it. */
   #busy = false;
 
-  constructor(feed: Feed, metrics: EventMetrics, { topics, asks = false }: Omit<FollowOptions, 'after'>) {
+  constructor(
+    feed: Feed,
+    metrics: EventMetrics,
+    { topics, needsLookup = false }: Omit<FollowOptions, 'after'>,
+  ) {
     super();
     this.#feed = feed;
     this.#metrics = metrics;
     this.topics = topics === undefined ? undefined : new Set(topics);
-    this.#ask = asks ? feed.asker() : undefined;
+    this.#ask = needsLookup ? feed.asker() : undefined;
     feed.enter(this);
   }
 
@@ -163,7 +167,7 @@ export class Follower extends PushStream<StoredEvent> implements Member {
       this.#position = entry.position;
     }
     // The feed has not heard yet of what the log already holds.
-    if (entries.length === 0) await this.#feed.settle();
+    if (entries.length === 0) await this.#feed.reachHead();
   }
 
   /** Hands an entry on where it is of the topics. A live one is: the feed has asked. */

@@ -1,15 +1,15 @@
 import type { Entry } from '../entry.ts';
 import type { EventTopics, TopicAsker } from '../topics.ts';
 import { QUEUE_LIMIT } from './ring.ts';
-import { type Member, Router } from './router.ts';
+import { type Member, TopicRouter } from './topic-router.ts';
 
-interface Waiting {
+interface WaitingEntry {
   readonly entry: Entry;
   readonly asked: ReturnType<TopicAsker>;
 }
 
-/** Where a member came that came while entries were waiting: all of those it has seen. */
-interface Joined {
+/** Where a member joined while entries waited; it has already seen those. */
+interface JoinPoint {
   /** How many entries had been pushed. */
   readonly count: number;
   /** Of the last one. */
@@ -23,10 +23,10 @@ interface Joined {
 export class Lane<M extends Member> {
   readonly #topics: EventTopics;
   readonly #ask: TopicAsker;
-  readonly #router = new Router<M>();
-  readonly #joined = new Map<M, Joined>();
+  readonly #router = new TopicRouter<M>();
+  readonly #joined = new Map<M, JoinPoint>();
   /** The first one is being asked about. */
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: WaitingEntry[] = [];
   #waitingSize = 0;
   /** Counts up when an answer is of no use any more. */
   #round = 0;

@@ -3,7 +3,7 @@ import { EventsGapError } from '../errors.ts';
 import type { EventWatch, StoredEvent, Watcher } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Feed } from './feed.ts';
-import type { Member } from './router.ts';
+import type { Member } from './topic-router.ts';
 
 /** One who is told of a few events as they come, and of nothing before. It has no queue: its watcher takes each at once. */
 export class Watch implements Member, EventWatch {

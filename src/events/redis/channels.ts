@@ -17,7 +17,7 @@ const DEADLINE_MS = 2_000;
 /** Until what could not be subscribed is tried again, in milliseconds. */
 const RETRY_MS = 500;
 
-interface Subscription {
+interface ChannelSubscription {
   readonly listener: Listener;
   /** What carries the channel; undefined while nothing does. */
   on: RedisClient | undefined;
@@ -35,7 +35,7 @@ export class RedisChannels {
   readonly #subscribers: Subscribers;
   readonly #logger: Logger;
   readonly #metrics: EventMetrics;
-  readonly #subscriptions = new Map<string, Subscription>();
+  readonly #subscriptions = new Map<string, ChannelSubscription>();
   #renewing = false;
   /** What is to be subscribed in the next round. */
   #next: 'nothing' | 'lost' | 'all' = 'nothing';
@@ -57,13 +57,13 @@ export class RedisChannels {
   }
 
   /** Whether no subscription is lost, and another one could be made. */
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#subscribers.isReady && !this.#subscriptions.values().some(({ lost }) => lost);
   }
 
   /** Throws `StoreUnavailableError`. */
   async attach(clientId: string, listener: Listener): Promise<void> {
-    const subscription: Subscription = { listener, on: undefined, lost: false };
+    const subscription: ChannelSubscription = { listener, on: undefined, lost: false };
     this.#subscriptions.set(clientId, subscription);
     try {
       await this.#subscribe(clientId);

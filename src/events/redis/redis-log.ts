@@ -183,7 +183,7 @@ export class RedisLog extends LogReader implements RemoteLog {
       () => false,
     );
     const [writable, answers] = await Promise.all([this.#writers.check(), readable]);
-    const available = writable && answers && this.#channels.isWhole;
+    const available = writable && answers && this.#channels.isComplete;
     const { problems: reasons, risks } = this.#writers;
     return {
       writable,

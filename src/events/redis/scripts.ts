@@ -1,6 +1,6 @@
 import { durableScript } from '../../redis/durable-write.ts';
 import { script } from '../../redis/script.ts';
-import { LIFE, NOTE_GONE } from './life.ts';
+import { NOTE_GONE, READ_EPOCH } from './epoch.ts';
 import { INDEX, LEFT_AT_MOST } from './search-scripts.ts';
 
 /** After so many appended events the index is to take in what they have left for it. */
@@ -20,7 +20,7 @@ const NOTED_AT_ONCE = 100;
  * that was written before it too.
  */
 export const APPEND = durableScript(`
-  ${LIFE}
+  ${READ_EPOCH}
   ${NOTE_GONE}
   local reply = {epoch, 0}
   local added = 0
@@ -68,14 +68,14 @@ export const APPEND = durableScript(`
 export const RECALL = durableScript(`
   local seen = redis.call('HMGET', KEYS[3], 'id', 'contents', 'answer')
   if not seen[1] then return {} end
-  ${LIFE}
+  ${READ_EPOCH}
   redis.call('PEXPIRE', KEYS[3], ARGV[2])
   return {epoch, seen[1], seen[2], seen[3]}
 `);
 
 /** Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last, prev of the oldest entry}`. */
 export const BOUNDS = script(`
-  ${LIFE}
+  ${READ_EPOCH}
   local first = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
   return {epoch, last, first and first[2][2] or last}
 `);
@@ -85,14 +85,14 @@ export const BOUNDS = script(`
  * which id that was noted, the oldest entry}`; the latter three only where there are such.
  */
 export const REACH = script(`
-  ${LIFE}
+  ${READ_EPOCH}
   local noted = redis.call('HMGET', KEYS[1], 'gone', 'goneTo')
   return {epoch, last, noted[1] or '', noted[2] or '', redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)}
 `);
 
 /** Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last}`. */
 export const HEAD = script(`
-  ${LIFE}
+  ${READ_EPOCH}
   return {epoch, last}
 `);
 
@@ -101,7 +101,7 @@ export const HEAD = script(`
  * `{epoch, last, entries}`.
  */
 export const READ = script(`
-  ${LIFE}
+  ${READ_EPOCH}
   return {epoch, last, redis.call(ARGV[2], KEYS[2], ARGV[3], ARGV[4], 'COUNT', ARGV[5])}
 `);
 

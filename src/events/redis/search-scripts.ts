@@ -1,6 +1,6 @@
 import { script } from '../../redis/script.ts';
 import { BLOCK, MARK } from '../search.ts';
-import { LIFE, NOTE_GONE } from './life.ts';
+import { NOTE_GONE, READ_EPOCH } from './epoch.ts';
 
 /** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
 const TRIMMED_AT_ONCE = 1_000;
@@ -12,7 +12,7 @@ export const LEFT_AT_MOST = 300;
 const READ_AT_ONCE = 64;
 
 /**
- * What scripts do with the index, after `LIFE`. Keys 3 to 5:
+ * What scripts do with the index, after `READ_EPOCH`. Keys 3 to 5:
  *
  * - `index`, a hash: the `epoch` of the log that it belongs to, the id of the `last` event in it, how many events were entered
  *   (`count`) and given up (`gone`), the `bytes` of those between; and for each 256 of them in a row a block `b<number>`, which
@@ -162,7 +162,7 @@ export const INDEX = `
  * direction of the search}`.
  */
 export const FIND = script(`
-  ${LIFE}
+  ${READ_EPOCH}
   ${INDEX}
   -- Where Redis takes no writes at this moment, the log has to be read.
   if not isComplete() and not pcall(function() enterLeft(${LEFT_AT_MOST}) finish() end) then return {epoch} end
@@ -267,7 +267,7 @@ export const FIND = script(`
  * Returns `{epoch, whether the index is complete, id of the last event in it, entries after it of which somebody has to tell the names}`.
  */
 export const UNINDEXED = script(`
-  ${LIFE}
+  ${READ_EPOCH}
   ${INDEX}
   if not isComplete() then
     enterLeft(ARGV[2])
@@ -287,7 +287,7 @@ const EARLIER_FOR_MS = 24 * 60 * 60 * 1000;
  * faster. Returns `{whether the index is complete}`.
  */
 export const CATCH_UP = script(`
-  ${LIFE}
+  ${READ_EPOCH}
   ${INDEX}
   if upTo == ARGV[2] then
     for number = 6, upTo == '' and #KEYS or 0 do redis.call('PEXPIRE', KEYS[number], ${EARLIER_FOR_MS}) end

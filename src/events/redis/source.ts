@@ -104,9 +104,9 @@ export class RedisSource implements Source {
   }
 
   async catchUp(clientId: string): Promise<boolean> {
-    const [life, isWhole, after, rows] = await this.#search(UNINDEXED, clientId, INDEXED_AT_ONCE);
+    const [life, isIndexed, after, rows] = await this.#search(UNINDEXED, clientId, INDEXED_AT_ONCE);
     const nameless = list(rows);
-    if (isWhole === 1 || nameless.length === 0) return isWhole === 1;
+    if (isIndexed === 1 || nameless.length === 0) return isIndexed === 1;
     const epoch = word(life);
     const entered = nameless.flatMap((row) => {
       const { position, event } = streamEntry(clientId, epoch, row);

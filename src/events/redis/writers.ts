@@ -30,7 +30,7 @@ export class RedisWriters {
   readonly #inTurn: RedisClient[];
   readonly #settings: SettingsWatch;
   /** What was logged last of why nothing written would stay; empty for nothing. */
-  #told = '';
+  #logged = '';
   /** So many replicas there were when it was last looked. */
   #replicas = 0;
 
@@ -73,7 +73,7 @@ export class RedisWriters {
     } catch {
       return false;
     } finally {
-      this.#tell();
+      this.#logProblems();
     }
   }
 
@@ -112,11 +112,11 @@ export class RedisWriters {
   }
 
   /** Once for each state: an outage that lasts is one line. */
-  #tell(): void {
+  #logProblems(): void {
     const { writes, logger } = this.#options;
     const problems = writes.problems.join(' ');
-    if (problems === this.#told) return;
-    this.#told = problems;
+    if (problems === this.#logged) return;
+    this.#logged = problems;
     if (problems === '') logger.info({}, 'Redis keeps events and payments again');
     else logger.warn({}, `Events go to the spool, and no payment is sent: ${problems}`);
   }

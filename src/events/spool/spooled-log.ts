@@ -264,7 +264,7 @@ export class SpooledLog implements EventLog {
           }
           return false;
         }
-        for (const [index, event] of events.entries()) this.#tell(clientId, event, results[index]);
+        for (const [index, event] of events.entries()) this.#noteDrained(clientId, event, results[index]);
         await spool.release(clientId, batch).catch((error: unknown) => {
           this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
         });
@@ -274,7 +274,7 @@ export class SpooledLog implements EventLog {
     return true;
   }
 
-  #tell(clientId: string, event: NewEvent, result: Appended | undefined): void {
+  #noteDrained(clientId: string, event: NewEvent, result: Appended | undefined): void {
     const { type, receivedAt, payload } = event;
     this.#options.metrics.drained(type);
     if (type === 'MONEY_IN' && result?.conflict === true) {

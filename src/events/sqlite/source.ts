@@ -73,7 +73,7 @@ export class SqliteSource implements Source {
     return decodeEntry(clientId, this.epoch, link, stored);
   }
 
-  announce(clientId: string, entry: Entry): void {
+  publish(clientId: string, entry: Entry): void {
     this.#listeners.get(clientId)?.receive(entry);
   }
 

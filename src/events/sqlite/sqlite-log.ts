@@ -112,7 +112,7 @@ export class SqliteLog extends LogReader implements EventLog {
     const { appended, entry, isBehind } = await this.#write(() => this.#append(clientId, event));
     if (entry !== undefined) {
       metrics.appended(event.type);
-      this.#store.announce(clientId, entry);
+      this.#store.publish(clientId, entry);
       if (isBehind) void this.completeIndex(clientId);
     } else {
       metrics.duplicate(event.type, appended.conflict);

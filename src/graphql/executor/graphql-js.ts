@@ -102,12 +102,12 @@ function executionOf(args: ExecutionArgs): (rootValue: unknown) => MaybePromise<
     const validated = validateSubscriptionArgs(args);
     if (!('schema' in validated)) return { errors: validated };
     const origin = eventOf(rootValue);
-    const made = (result: ExecutionResult): ExecutionResult => {
+    const finished = (result: ExecutionResult): ExecutionResult => {
       context.reads.end();
       return origin === undefined ? result : Object.assign(result, { [ORIGIN]: origin });
     };
     const result = executeSubscriptionEvent({ ...validated, rootValue });
-    return result instanceof Promise ? result.then(made) : made(result);
+    return result instanceof Promise ? result.then(finished) : finished(result);
   };
 }
 

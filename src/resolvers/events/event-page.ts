@@ -3,7 +3,7 @@ import type { EventType } from '../../events/log.ts';
 import { present } from '../../upstream/call/json.ts';
 import { isId, isUuid } from '../../upstream/call/path.ts';
 import type { TransactionLoader } from '../../upstream/transactions.ts';
-import { counted, type ItemBudget, type PageInfo, pageSize } from '../connection.ts';
+import { countItemsOf, type ItemBudget, type PageInfo, pageSize } from '../connection.ts';
 import { BadInputError } from '../errors.ts';
 import { argumentId } from '../ids.ts';
 import type { Event } from './event.ts';
@@ -73,7 +73,7 @@ type Searcher = Reader & {
  * transaction, and fails; TooManyItemsError where the operation's answer holds more than it may.
  */
 export async function eventPage(args: EventPageArgs, context: Searcher): Promise<EventPage> {
-  return counted(await searched(args, context), context.budget);
+  return countItemsOf(await searched(args, context), context.budget);
 }
 
 /**
@@ -99,7 +99,7 @@ export async function creditsTo(clabe: string, window: EventWindow, context: Sea
       endCursor: startCursor,
     },
   };
-  return counted(turned, context.budget);
+  return countItemsOf(turned, context.budget);
 }
 
 const CREDITS: readonly EventType[] = ['MONEY_IN'];

@@ -21,9 +21,9 @@ interface After {
 }
 
 /** The events that a stream waits for, as the feed knows them. */
-interface Waiting {
+interface WantedEvents {
   readonly topics?: readonly string[] | undefined;
-  readonly asks?: boolean | undefined;
+  readonly needsLookup?: boolean | undefined;
 }
 
 /**
@@ -33,7 +33,7 @@ interface Waiting {
 async function follow<T extends Event>(
   after: string | null | undefined,
   context: Context,
-  waiting: Waiting,
+  waiting: WantedEvents,
   select: (event: Event) => T | undefined,
   matches: (event: Event) => MaybePromise<boolean>,
 ): Promise<PushStream<T>> {
@@ -72,7 +72,7 @@ export function followEvents(
   }
   const own = (types ?? OF_CUSTOMERS).filter((type) => OF_CUSTOMERS.includes(type));
   const topics = own.map((type) => ownerTopic(type, customerId));
-  return follow(args.after, context, { topics, asks: own.includes('CEP') }, (event) => event, matches);
+  return follow(args.after, context, { topics, needsLookup: own.includes('CEP') }, (event) => event, matches);
 }
 
 /** Credits as they arrive, of one owner, to one CLABE, or of all. */

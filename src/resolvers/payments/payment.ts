@@ -1,7 +1,7 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer } from '../../common/attempt.ts';
 import type { MoneyCalls, MoneyOrder, MoneyResult, UnknownResult } from '../../money/call.ts';
 import { upstreamIdempotencyKey } from '../../money/idempotency-key.ts';
-import { PaymentsHeldError, StoreUnavailableError } from '../../money/record.ts';
+import { PaymentsHeldError, RecordsUnavailableError } from '../../money/record.ts';
 import type { Context } from '../../operation/context.ts';
 import type { MayRenew } from '../../upstream/call/credential.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
@@ -167,7 +167,7 @@ export async function execute(
 }
 
 function recordUnreachable(error: unknown): never {
-  if (!(error instanceof StoreUnavailableError)) throw error;
+  if (!(error instanceof RecordsUnavailableError)) throw error;
   if (error instanceof PaymentsHeldError && error.why !== 'put-back') {
     throw new PaymentsStoppedError(
       'Payments have been stopped by the operator of this service. Nothing was sent. Try again later with the same key.',

@@ -1,7 +1,7 @@
 import { clock } from '../../common/clock.ts';
 import { openCursor, sealCursor } from '../../events/seal.ts';
 import type { Payments, RecordedPayment } from '../../money/payments.ts';
-import { PAYMENT_CLASSES, type PaymentPlace, StoreUnavailableError } from '../../money/record.ts';
+import { PAYMENT_CLASSES, type PaymentPlace, RecordsUnavailableError } from '../../money/record.ts';
 import type { Context } from '../../operation/context.ts';
 import type { Identity } from '../../operation/identity.ts';
 import { type PageInfo, pageSize } from '../connection.ts';
@@ -170,7 +170,7 @@ async function reading<T>(read: Promise<T>): Promise<T> {
   try {
     return await read;
   } catch (cause) {
-    if (!(cause instanceof StoreUnavailableError)) throw cause;
+    if (!(cause instanceof RecordsUnavailableError)) throw cause;
     throw new PaymentRecordError('The record of payments cannot be reached. Try again later.', { cause });
   }
 }

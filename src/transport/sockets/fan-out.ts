@@ -5,7 +5,7 @@ import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import { Group, type Results, type Subscribed } from './group.ts';
 import { type Outlet, Reader } from './reader.ts';
 
-interface Subscription {
+interface SocketSubscription {
   /** The same for all whom every event gives the same result. */
   readonly key: string;
   readonly outlet: Outlet;
@@ -26,7 +26,9 @@ interface Subscription {
  */
 export interface FanOut {
   /** What a socket is to be given. One that stands elsewhere than the others reads alone until it stands where they do. */
-  subscribe(subscription: Subscription): Promise<ExecutionResult | AsyncIterableIterator<ExecutionResult>>;
+  subscribe(
+    subscription: SocketSubscription,
+  ): Promise<ExecutionResult | AsyncIterableIterator<ExecutionResult>>;
   /** Sends a stream that nobody shares. */
   alone(outlet: Outlet, stream: Results): AsyncIterableIterator<ExecutionResult>;
 }
@@ -36,7 +38,7 @@ export function createFanOut(metrics: FanOutMetrics, rounds: Rounds): FanOut {
   const groups = new Map<string, Group>();
   const parts = { metrics, rounds };
 
-  const enter = ({ key, open }: Subscription): Group => {
+  const enter = ({ key, open }: SocketSubscription): Group => {
     let group = groups.get(key);
     if (group === undefined) {
       group = new Group(open, metrics, () => groups.delete(key));
@@ -46,7 +48,7 @@ export function createFanOut(metrics: FanOutMetrics, rounds: Rounds): FanOut {
     return group;
   };
 
-  const readAlone = async (subscription: Subscription) => {
+  const readAlone = async (subscription: SocketSubscription) => {
     const own = await subscription.alone();
     return own instanceof PushStream ? new Reader(subscription.outlet, parts, enter(subscription), own) : own;
   };

@@ -135,7 +135,7 @@ export class Peer implements ProtocolSocket, Watched {
     return false;
   }
 
-  tells(): void {
+  beforeEvent(): void {
     this.#options.onTold(this.authorization ?? '', this.clientId);
   }
 
@@ -170,8 +170,8 @@ class SocketOutlet implements Outlet {
     return this.#peer.holds(now);
   }
 
-  tells(): void {
-    this.#peer.tells();
+  beforeEvent(): void {
+    this.#peer.beforeEvent();
   }
 
   get isDrained(): boolean {

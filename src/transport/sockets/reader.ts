@@ -15,7 +15,7 @@ export interface Outlet {
    */
   holds(now: number): boolean;
   /** Its caller is about to be told of an event: what it asks from now on must not be older. */
-  tells(): void;
+  beforeEvent(): void;
   /** Whether the socket has taken in full what it was sent. */
   readonly isDrained: boolean;
   /**
@@ -112,7 +112,7 @@ export class Reader
     // The socket is about to be closed, once what else it carries has been answered.
     if (hasCode(result, 'DRAINING')) return new Promise(() => undefined);
     if (!this.#outlet.holds(clock.now())) return undefined;
-    this.#outlet.tells();
+    this.#outlet.beforeEvent();
     countDelivery(this.#parts.metrics, result, 1, this.#since);
     return new Promise((resolve) => {
       this.#sending = true;
@@ -126,12 +126,12 @@ export class Reader
 
   /** Its own stream has nothing more for now. */
   rests(): void {
-    this.#stepOver();
+    this.#joinGroup();
     this.#mark();
   }
 
   groupRests(): void {
-    this.#stepOver();
+    this.#joinGroup();
     this.#mark();
   }
 
@@ -145,7 +145,7 @@ export class Reader
   }
 
   /** Goes on with the group, where both stand at the same place and nothing is on its way. */
-  #stepOver(): void {
+  #joinGroup(): void {
     const own = this.#own;
     if (own === undefined || this.#group === undefined || this.#left) return;
     const place = own.place();
@@ -179,7 +179,7 @@ export class Reader
 
   deliver(payload: Buffer, now: number): boolean {
     if (!this.#outlet.holds(now)) return false;
-    this.#outlet.tells();
+    this.#outlet.beforeEvent();
     if (!this.#sending) {
       // What a drained socket is sent it nearly always takes at once: nobody needs to be told of it.
       this.#sending = !this.#outlet.isDrained;

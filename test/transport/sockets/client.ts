@@ -35,7 +35,7 @@ export class Client {
           return isDrained();
         },
         holds: () => !this.expired,
-        tells: () => {
+        beforeEvent: () => {
           this.told += 1;
         },
         send: (payload, sent) => {

@@ -22,9 +22,9 @@ export const NOTE_GONE = `
  * The beginning of a script: `epoch` and `last`, the id of the newest entry. Keys: meta, log. Arguments: an epoch to begin with.
  *
  * Where meta was lost and the log was not, they are what the log tells: the first entry of all names its epoch as the one
- * before it. Where that entry is no longer retained, another life begins, with what there is.
+ * before it. Where that entry is no longer retained, a new epoch begins, with the entries that there are.
  */
-export const LIFE = `
+export const READ_EPOCH = `
   local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
   local epoch = meta[1]
   local last = meta[2] or epoch

@@ -17,7 +17,7 @@ export interface Member {
 }
 
 /** The members that wait for each topic. What an entry costs grows with its topics and its readers, not with all members. */
-export class Router<M extends Member> {
+export class TopicRouter<M extends Member> {
   readonly #everything = new Set<M>();
   /** One member alone, as most topics have, stands without a set of its own. */
   readonly #byTopic = new Map<string, M | Set<M>>();
