@@ -1,21 +1,28 @@
-// Runs one lane of the tests, and says which: node scripts/tests.ts short|long [arguments of vitest]
-import { spawnSync } from 'node:child_process';
+// Runs tests, and says which: node scripts/tests.ts short|long|whole [arguments of vitest]
+import { execFileSync, spawnSync } from 'node:child_process';
 import './require-redis.ts';
 
-const LANES = {
-  short:
-    'The short lane. npm run test:long runs the long one: kills, outages, installed packages, and many cases.',
-  long: 'The long lane. npm test runs the short one.',
-};
+const RUNS = {
+  short: {
+    project: 'short',
+    entry: 'sources',
+    what: 'The short lane, on the sources. npm run test:long runs the long one: kills, outages, installed packages, and many cases.',
+  },
+  long: { project: 'long', entry: 'dist', what: 'The long lane, on dist. npm test runs the short one.' },
+  whole: { project: 'integration', entry: 'dist', what: 'Both lanes, on dist.' },
+} as const;
 
-const [lane = '', ...rest] = process.argv.slice(2);
-if (lane !== 'short' && lane !== 'long') throw new Error('Wants a lane: short or long.');
-const say = () => console.log(`\n${LANES[lane]}\n`);
+const [name = '', ...rest] = process.argv.slice(2);
+if (name !== 'short' && name !== 'long' && name !== 'whole')
+  throw new Error('Wants one of short, long and whole.');
+const { project, entry, what } = RUNS[name];
+const say = () => console.log(`\n${what}\n`);
 say();
+if (entry === 'dist') execFileSync(process.execPath, ['scripts/build.ts'], { stdio: 'inherit' });
 const { status } = spawnSync(
   process.execPath,
-  ['node_modules/vitest/vitest.mjs', 'run', '--project', lane, ...rest],
-  { stdio: 'inherit' },
+  ['node_modules/vitest/vitest.mjs', 'run', '--project', project, ...rest],
+  { stdio: 'inherit', env: { ...process.env, TEST_ENTRY: entry } },
 );
 say();
 process.exit(status ?? 1);

@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../packages/sandbox/src/index.ts';
-import { buildServer } from '../../src/app/gateway.ts';
 import type { ServerConfig } from '../../src/app/server-config.ts';
 import type { Clock } from '../../src/auth/credential-expiry.ts';
 import type { Logger } from '../../src/common/logger.ts';
 import type { EventType } from '../../src/events/log.ts';
 import type { IngressAddresses } from '../../src/operation/services.ts';
+import { buildServer } from './composition.ts';
 import { gatewayConfig } from './gateway-config.ts';
 
 /** A result as a client reads it. `data` is left open: each test knows what it asked for. */

@@ -82,6 +82,16 @@ describe.each(WORKFLOWS)('%s', (file) => {
   });
 });
 
+it('CI runs all tests on dist, and the long lane before anything is merged or released', async () => {
+  const jobs = async (file: string): Promise<Workflow['jobs']> => parse(await read(file)).jobs;
+  const commands = (job: Workflow['jobs'][string] | undefined) => job?.steps.map((step) => step.run ?? '');
+  const { ci, dist } = await jobs('.github/workflows/ci.yml');
+  expect(commands(dist)).toContain('npm run test:dist');
+  const { check } = await jobs('.github/workflows/release.yml');
+  for (const job of [ci, check]) expect(commands(job)?.join()).toContain('.ci/run');
+  expect(await read('.ci/run')).toContain('npm run test:long');
+});
+
 describe('a release', () => {
   it('is refused where something bears another version than its tag', async () => {
     const notes = run(process.execPath, ['scripts/release.ts', 'notes', 'v99.0.0'], folder('.'));
