@@ -6,6 +6,7 @@ export const LONG_LANE: readonly string[] = [
   'test/app/start.test.ts',
   'test/cli/command.test.ts',
   'test/cli/completion.test.ts',
+  'test/cli/conformance.test.ts',
   'test/cli/doctor.test.ts',
   'test/cli/events.test.ts',
   'test/cli/forward-letters.test.ts',

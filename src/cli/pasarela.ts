@@ -40,6 +40,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Comma
     summary: 'the graph as SDL, possible types, or a manifest of persisted documents',
     load: async () => (await import('./schema.ts')).schema,
   },
+  conformance: {
+    summary: 'hold a running gateway to the rules of PROTOCOL.md',
+    load: async () => (await import('./conformance/command.ts')).conformance,
+  },
   completion: {
     summary: 'a script that completes commands and options in bash, zsh or fish',
     load: async () => completion({ names: Object.keys(COMMANDS), load: (name) => loaded(name) }),
@@ -70,7 +74,7 @@ const HELP = `Usage: pasarela <command> [options]
        pasarela --version
 
 ${Object.entries(COMMANDS)
-  .map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`)
+  .map(([name, { summary }]) => `  ${name.padEnd(11)} ${summary}`)
   .join('\n')}
 
 pasarela <command> --help says more. Every command reads the variables of docs/configuration.md; secrets come from there

@@ -14,6 +14,7 @@ const COMMANDS = [
   'payments',
   'reconcile',
   'schema',
+  'conformance',
   'completion',
 ];
 
