@@ -3,17 +3,20 @@
 #   sh scripts/install-system.sh redis-server     sh scripts/install-system.sh chromium
 set -eu
 package=$1
-command -v "$package" >/dev/null 2>&1 && exit 0
+command=$package
+elsewhere=${package%-server}
+if [ "$package" = golang-go ]; then command=go elsewhere=golang; fi
+command -v "$command" >/dev/null 2>&1 && exit 0
 as_root=
 [ "$(id -u)" -eq 0 ] || as_root=sudo
 if command -v apt-get >/dev/null 2>&1; then
   $as_root apt-get update -qq
   DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "$package"
 elif command -v dnf >/dev/null 2>&1; then
-  $as_root dnf install -y "$(echo "$package" | sed 's/-server$//')"
+  $as_root dnf install -y "$elsewhere"
 elif command -v brew >/dev/null 2>&1; then
-  brew install "$(echo "$package" | sed 's/-server$//')"
+  brew install "$elsewhere"
 else
-  echo "No apt-get, dnf or brew here: install $package by hand, so that '$package' is on the PATH." >&2
+  echo "No apt-get, dnf or brew here: install $package by hand, so that '$command' is on the PATH." >&2
   exit 1
 fi

@@ -1,20 +1,25 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { readCases, TRANSPORTS } from '../../conformance/case.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readCases, TRANSPORTS, type Transport } from '../../conformance/case.ts';
 import { play } from '../../conformance/play.ts';
 import { readPage } from '../docs/pages.ts';
-import { folder } from '../helpers/packages.ts';
+import { folder, run } from '../helpers/packages.ts';
 
 const PYTHON = folder('conformance/clients/python.py');
+const JAVASCRIPT = folder('conformance/clients/javascript.ts');
+const built = await mkdtemp(join(tmpdir(), 'pasarela-conformance-'));
+const GO = join(built, 'client');
+beforeAll(async () => {
+  await run('go', ['build', '-o', GO, folder('conformance/clients/go.go')], built);
+}, 180_000);
+afterAll(() => rm(built, { recursive: true }));
+
 const CLIENTS = [
-  {
-    name: '@pasarela/client',
-    command: [process.execPath, folder('conformance/clients/javascript.ts')],
-    transports: TRANSPORTS,
-  },
+  { name: '@pasarela/client', command: [process.execPath, JAVASCRIPT], transports: TRANSPORTS },
   { name: 'the client in Python', command: ['python3', PYTHON], transports: ['sse'] },
+  { name: 'the client in Go', command: [GO], transports: ['sse'] },
 ] as const;
 /** Longer than the suite waits for a client. */
 const LONG = { timeout: 120_000 };
@@ -40,50 +45,209 @@ for (const { name, command, transports } of CLIENTS) {
   }
 }
 
-/** What breaks a rule in the client in Python, in which case that shows, and as what. */
-const MUTANTS = [
+interface Mutant {
+  readonly rule: string;
+  /** What is written in the place of what. */
+  readonly edits: readonly (readonly [from: string, to: string])[];
+  /** What a case of the rule says of it. */
+  readonly found: string;
+}
+
+const ENDED = 'The client has ended.';
+
+/** What breaks a rule in the client in Python, and as what that shows. */
+const MUTANTS: readonly Mutant[] = [
+  {
+    rule: 'C4',
+    edits: [['command.get("saved") or read_head()', 'command.get("saved")']],
+    found: 'the client sends subscribe after null',
+  },
+  {
+    rule: 'B3',
+    edits: [['say(event=cursor)', 'say(event=cursor); say(live=True)']],
+    found: 'the client says {"live":true}',
+  },
+  {
+    rule: 'B5',
+    edits: [['cursor = block["id"]', 'pass']],
+    found: 'the client sends subscribe after "b"',
+  },
   {
     rule: 'R1',
-    from: '{"after": cursor}',
-    to: '{"after": command.get("saved")}',
+    edits: [['{"after": cursor}', '{"after": command.get("saved")}']],
     found: 'the client sends subscribe after "start"',
   },
-  { rule: 'R5', from: 'say(gap=code)', to: 'pass', found: 'the client says {"event":"b"}' },
-  { rule: 'B5', from: 'cursor = block["id"]', to: 'pass', found: 'the client sends subscribe after "b"' },
-  { rule: 'T3', from: 'tokens.pop(0)', to: 'pass', found: 'the client shows the token first' },
+  {
+    rule: 'R2',
+    edits: [
+      ['tokens = command["tokens"]', 'tokens = command["tokens"]\nlast = {}'],
+      ['"Accept": accept}', '"Accept": accept, **last}'],
+      ['say(event=cursor)', 'say(event=cursor); last["Last-Event-ID"] = cursor'],
+    ],
+    found: 'the client sends subscribe after "a"',
+  },
+  {
+    rule: 'R3',
+    edits: [['cursor = extensions.get("oldest") or read_head()', 'pass']],
+    found: 'the client sends subscribe after "a"',
+  },
+  {
+    rule: 'R4',
+    edits: [['("EVENTS_GAP", "CURSOR_INVALID")', '("EVENTS_GAP",)']],
+    found: 'the client sends subscribe after "of another log"',
+  },
+  { rule: 'R5', edits: [['say(gap=code)', 'pass']], found: 'the client says {"event":"b"}' },
+  {
+    rule: 'T3',
+    edits: [['tokens.pop(0)', 'pass']],
+    found: 'the client shows the token first',
+  },
+  {
+    rule: 'T4',
+    edits: [
+      [
+        'least = max(least, asked)',
+        'cursor = "start" if code == "UNAUTHENTICATED" else cursor; least = max(least, asked)',
+      ],
+    ],
+    found: 'the client sends subscribe after "start"',
+  },
+  {
+    rule: 'E1',
+    edits: [['        pause(tries, least)\n        tries += 1\n\n\ndef pay', '        return\n\n\ndef pay']],
+    found: ENDED,
+  },
+  {
+    rule: 'E2',
+    edits: [['least = float(response.getheader("Retry-After") or 0)', 'return']],
+    found: ENDED,
+  },
+  {
+    rule: 'E3',
+    edits: [
+      ['FINAL |= {', 'FINAL |= {"STORE_UNAVAILABLE", '],
+      ['elif code in FINAL and not extensions.get("retryable"):', 'elif code in FINAL:'],
+    ],
+    found: ENDED,
+  },
+  {
+    rule: 'E4',
+    edits: [
+      [
+        'return say(refused=code)\n                elif block',
+        'say(refused=code)\n                elif block',
+      ],
+    ],
+    found: 'the client says {"sends":"subscribe after',
+  },
+  {
+    rule: 'E5',
+    edits: [
+      [
+        '                elif block.get("id") and',
+        '                elif block.get("event") == "complete":\n                    return\n                elif block.get("id") and',
+      ],
+    ],
+    found: ENDED,
+  },
+  { rule: 'E10', edits: [['least = max(least, asked)', 'pass']], found: 'the client comes back after' },
+  {
+    rule: 'S5',
+    edits: [['extensions = errors[0].get("extensions", {})', 'extensions = {}']],
+    found: 'the client comes back after',
+  },
+  {
+    rule: 'S6',
+    edits: [['say(event=cursor)', 'say(refused="PART") if result.get("errors") else say(event=cursor)']],
+    found: 'the client says {"refused":"PART"}',
+  },
+  { rule: 'P2', edits: [['key = str(uuid.uuid4())', 'key = "short"']], found: 'the key is short' },
   {
     rule: 'P3',
-    from: '"idempotencyKey": key',
-    to: '"idempotencyKey": str(uuid.uuid4())',
+    edits: [['"idempotencyKey": key', '"idempotencyKey": str(uuid.uuid4())']],
+    found: 'the client repeats with another key',
+  },
+  {
+    rule: 'P4',
+    edits: [
+      [
+        'except BROKEN:\n            unclear = True',
+        'except BROKEN:\n            unclear, key = True, str(uuid.uuid4())',
+      ],
+    ],
     found: 'the client repeats with another key',
   },
   {
     rule: 'P7',
-    from: 'say(unknown=True) if unclear else say(refused=code)',
-    to: 'say(refused=code)',
+    edits: [['say(unknown=True) if unclear else say(refused=code)', 'say(refused=code)']],
     found: 'the client says {"refused":"FORBIDDEN"}',
   },
+  {
+    rule: 'P9',
+    edits: [['return say(refused=result["code"])', 'say(refused=result["code"])']],
+    found: 'the client says {"sends":"mutation"}',
+  },
+  {
+    rule: 'P10',
+    edits: [
+      [
+        'if code in FINAL and not extensions.get("retryable"):\n                    return say(unknown',
+        'if code:\n                    return say(unknown',
+      ],
+    ],
+    found: ENDED,
+  },
 ];
+
+/** What a client does in all cases of a rule over a transport. */
+async function tried(rule: string, transport: Transport, command: readonly string[]): Promise<string> {
+  const told = [];
+  for (const one of cases.filter(
+    ({ rules, transports }) => rules.includes(rule) && transports.includes(transport),
+  ))
+    told.push(await play(one, transport, command));
+  return told.join('\n');
+}
 
 it.concurrent.for(MUTANTS)(
   'a client that breaks $rule is found out',
   LONG,
   async (mutant, { expect: be }) => {
-    const { rule, from, to, found } = mutant;
-    const text = await readFile(PYTHON, 'utf8');
-    be(text.split(from)).toHaveLength(2);
+    let text = await readFile(PYTHON, 'utf8');
+    for (const [from, to] of mutant.edits) {
+      be(text.split(from), from).toHaveLength(2);
+      text = text.replace(from, to);
+    }
     const work = await mkdtemp(join(tmpdir(), 'pasarela-conformance-'));
     try {
       const program = join(work, 'client.py');
-      await writeFile(program, text.replace(from, to));
-      const told = [];
-      for (const one of cases.filter(
-        ({ rules, transports }) => rules.includes(rule) && transports.includes('sse'),
-      ))
-        told.push(await play(one, 'sse', ['python3', program]));
-      be(told.join('\n')).toContain(found);
+      await writeFile(program, text);
+      be(await tried(mutant.rule, 'sse', ['python3', program])).toContain(mutant.found);
     } finally {
       await rm(work, { recursive: true });
     }
   },
 );
+
+/** Takes the bookmarks of any stream for those of its own. */
+const BREAKS_B1 = `const { send } = WebSocket.prototype;
+const { parse } = JSON;
+let own = '';
+WebSocket.prototype.send = function (text) {
+  own = /"id":"([^"]+)".*"query":"subscription/.exec(text)?.[1] ?? own;
+  return send.call(this, text);
+};
+JSON.parse = (text, reviver) => parse(String(text).replace('of nobody', own), reviver);`;
+
+it('a client that breaks B1 is found out', LONG, async () => {
+  const broken = [`--import=data:text/javascript,${encodeURIComponent(BREAKS_B1)}`, JAVASCRIPT];
+  expect(await tried('B1', 'websocket', [process.execPath, ...broken])).toContain(
+    'the client says {"live":true}',
+  );
+});
+
+it('for each rule that a case tries there is a client that breaks it', () => {
+  expect(new Set([...MUTANTS.map(({ rule }) => rule), 'B1'])).toEqual(
+    new Set(cases.flatMap(({ rules }) => rules)),
+  );
+});

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { WebSocket, WebSocketServer } from 'ws';
 
 /** A message of graphql-transport-ws. */
-export interface Message {
+interface Message {
   readonly type: string;
   readonly id?: string;
   // biome-ignore lint/suspicious/noExplicitAny: an alteration reads what its own case is about.
