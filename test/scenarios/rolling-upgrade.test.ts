@@ -7,6 +7,8 @@ import { control } from '../helpers/gateway.ts';
 import { folder, run } from '../helpers/packages.ts';
 import { randomFrom } from '../helpers/random.ts';
 import { startReaders } from '../helpers/reader.ts';
+import type { RedisServer } from '../helpers/redis.ts';
+import { startCluster } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 
 const READERS = 20;
@@ -59,66 +61,89 @@ async function wholeLog(member: Member): Promise<readonly string[]> {
   }
 }
 
+/** Where the log is, and the node of it that goes away. */
+interface Store extends AsyncDisposable {
+  readonly url: string;
+  readonly node: RedisServer;
+}
+
+const STORES: readonly (readonly [name: string, of: (fleet: Fleet) => Promise<Store>])[] = [
+  ['Redis', async ({ redis }) => ({ url: redis.url, node: redis, async [Symbol.asyncDispose]() {} })],
+  [
+    'a Cluster',
+    async ({ sandbox }) => {
+      const cluster = await startCluster();
+      const node = await cluster.nodeOf(sandbox.clientId);
+      return { url: cluster.url, node, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
+    },
+  ],
+];
+
 describe('from 0.1.0 and back, one process after another, under load', { timeout: 120_000 }, () => {
-  it('over Redis nobody misses or repeats an event, full spools are drained, and no order is sent twice', async () => {
-    await using fleet = await startFleet();
-    let [first, second] = await Promise.all([fleet.start({}, EARLIER), fleet.start({}, EARLIER)]);
-    let current = first;
-    const readers = startReaders(READERS, {
-      graphql: () => current.graphql,
-      token: fleet.sandbox.accessToken,
-      after: await headOf(first),
-      random: randomFrom(1),
-    });
-    const provider = startProvider(() => current, 2, 20);
-    const all = async () => {
-      const before = provider.answered.length;
-      await until(() => readers.every(({ seen }) => seen.length >= before + 10));
-    };
-    await all();
-    const paid = await pay(fleet, first, 'before the upgrade');
+  it.each(STORES)(
+    'over %s nobody misses or repeats an event, full spools are drained, and no order is sent twice',
+    async (_, storeOf) => {
+      await using fleet = await startFleet();
+      await using store = await storeOf(fleet);
+      const over = { REDIS_URL: store.url };
+      let [first, second] = await Promise.all([fleet.start(over, EARLIER), fleet.start(over, EARLIER)]);
+      let current = first;
+      const readers = startReaders(READERS, {
+        graphql: () => current.graphql,
+        token: fleet.sandbox.accessToken,
+        after: await headOf(first),
+        random: randomFrom(1),
+      });
+      const provider = startProvider(() => current, 2, 20);
+      const all = async () => {
+        const before = provider.answered.length;
+        await until(() => readers.every(({ seen }) => seen.length >= before + 10));
+      };
+      await all();
+      const paid = await pay(fleet, first, 'before the upgrade');
 
-    // Both spools hold events of 0.1.0 when the first process is exchanged.
-    await fleet.redis.kill();
-    for (const member of [first, second]) {
-      current = member;
-      await until(async () => (await spooledBy(member)) > 10);
-    }
-    await first.program.end('SIGTERM');
-    await fleet.redis.start();
-    first = await fleet.start();
-    current = first;
-    await second.program.end('SIGTERM');
-    second = await fleet.start();
-    await all();
-    expect(await pay(fleet, second, 'before the upgrade')).toBe(paid);
-    const later = await pay(fleet, first, 'after the upgrade');
+      // Both spools hold events of 0.1.0 when the first process is exchanged.
+      await store.node.kill();
+      for (const member of [first, second]) {
+        current = member;
+        await until(async () => (await spooledBy(member)) > 10);
+      }
+      await first.program.end('SIGTERM');
+      await store.node.start();
+      first = await fleet.start(over);
+      current = first;
+      await second.program.end('SIGTERM');
+      second = await fleet.start(over);
+      await all();
+      expect(await pay(fleet, second, 'before the upgrade')).toBe(paid);
+      const later = await pay(fleet, first, 'after the upgrade');
 
-    // Redis is away once more, now over the spools of this version; they are empty before the way back.
-    await fleet.redis.kill();
-    await until(async () => (await spooledBy(first)) > 10);
-    await fleet.redis.start();
-    await until(async () => (await spooledBy(first)) === 0 && (await spooledBy(second)) === 0);
-    await second.program.end('SIGTERM');
-    second = await fleet.start({}, EARLIER);
-    current = second;
-    await first.program.end('SIGTERM');
-    first = await fleet.start({}, EARLIER);
-    await all();
-    expect(await pay(fleet, first, 'before the upgrade')).toBe(paid);
-    expect(await pay(fleet, second, 'after the upgrade')).toBe(later);
+      // Redis is away once more, now over the spools of this version; they are empty before the way back.
+      await store.node.kill();
+      await until(async () => (await spooledBy(first)) > 10);
+      await store.node.start();
+      await until(async () => (await spooledBy(first)) === 0 && (await spooledBy(second)) === 0);
+      await second.program.end('SIGTERM');
+      second = await fleet.start(over, EARLIER);
+      current = second;
+      await first.program.end('SIGTERM');
+      first = await fleet.start(over, EARLIER);
+      await all();
+      expect(await pay(fleet, first, 'before the upgrade')).toBe(paid);
+      expect(await pay(fleet, second, 'after the upgrade')).toBe(later);
 
-    await provider.stop();
-    await until(() => readers.every(({ seen }) => seen.length >= provider.answered.length));
-    for (const { seen, told } of readers) {
-      // Nobody can be told more while Redis is away; what counts is that none is told of a gap.
-      expect(told.filter((code) => code !== 'STORE_UNAVAILABLE')).toEqual([]);
-      expect(seen).toEqual(readers[0]?.seen);
-      expect(new Set(seen)).toEqual(new Set(provider.answered));
-      expect(seen).toHaveLength(provider.answered.length);
-    }
-    await Promise.all(readers.map((reader) => reader.leave()));
-  });
+      await provider.stop();
+      await until(() => readers.every(({ seen }) => seen.length >= provider.answered.length));
+      for (const { seen, told } of readers) {
+        // Nobody can be told more while Redis is away; what counts is that none is told of a gap.
+        expect(told.filter((code) => code !== 'STORE_UNAVAILABLE')).toEqual([]);
+        expect(seen).toEqual(readers[0]?.seen);
+        expect(new Set(seen)).toEqual(new Set(provider.answered));
+        expect(seen).toHaveLength(provider.answered.length);
+      }
+      await Promise.all(readers.map((reader) => reader.leave()));
+    },
+  );
 
   it('over the embedded log readers go on from their cursors, and the log and the orders are whole on both ways', async () => {
     await using fleet = await startFleet();
