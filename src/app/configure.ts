@@ -11,6 +11,12 @@ const STREAMS_PER_SUBJECT = 1_000;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+/** By how much the clocks of the gateway and of the service may differ, with the way between them. */
+const CLOCKS_MS = 5_000;
+
+const reconcilingOf = ({ RECONCILE_EVERY: every }: Variables) =>
+  every === undefined ? undefined : { everyMs: every * 1_000, marginMs: CLOCKS_MS };
+
 /** What the gateway is made from when there is a REST service to stand in front of. */
 export function configure(variables: Variables, upstreamUrl: string): ServerConfig {
   const origins = variables.CORS_ORIGINS ?? [];
@@ -38,6 +44,7 @@ export function configure(variables: Variables, upstreamUrl: string): ServerConf
     eventsRetentionBytes: variables.EVENTS_RETENTION_BYTES,
     arePaymentsOff: variables.PAYMENTS === 'off',
     journalMs: variables.JOURNAL_RETENTION * DAY_MS,
+    reconciling: reconcilingOf(variables),
     pollsPerSecond: variables.UPSTREAM_POLLS_PER_SECOND,
     publicUrl: variables.PUBLIC_URL,
     webhookSecrets: variables.WEBHOOK_SECRET ?? [new Secret(entropy.bytes(32).toString('base64url'))],

@@ -16,6 +16,7 @@ import type { Base } from './base.ts';
 import { createListener } from './listener.ts';
 import { createOperations } from './operations.ts';
 import { createOwnAddresses } from './own-addresses.ts';
+import { serveComparisons } from './reconciling.ts';
 import { openRestService } from './rest-service.ts';
 import { createRoutes, GRAPHQL_PATH } from './routes.ts';
 import type { ServerConfig } from './server-config.ts';
@@ -112,6 +113,7 @@ async function startGateway(base: Base, open: typeof openMoney): Promise<Running
     throw error;
   }
   serveOpenPayments(base, stores);
+  serveComparisons(base, stores);
   return {
     url,
     stop() {

@@ -1,6 +1,7 @@
 import type { ServiceOptions } from '../auth/service.ts';
 import type { Secret } from '../common/secret.ts';
 import type { GraphConfig } from '../graphql/plugins.ts';
+import type { ReconcilingOptions } from '../money/reconciling/reconciler.ts';
 import type { StreamLimits } from '../transport/sockets/open-streams.ts';
 import type { BankFieldNames } from '../upstream/banks.ts';
 import type { WorkbenchOptions } from '../workbench/workbench.ts';
@@ -40,6 +41,8 @@ export interface ServerConfig extends GraphConfig {
   readonly arePaymentsOff?: boolean;
   /** How long lines of the journal of payments are kept. */
   readonly journalMs?: number | undefined;
+  /** How balances are compared with what has moved; undefined where they are not. In service mode alone. */
+  readonly reconciling?: ReconcilingOptions | undefined;
   /** How often in a second receipts are read again, at most, where no webhook has come. */
   readonly pollsPerSecond: number;
   /** How the provider reaches this gateway; `'self'` for the address it listens on. */

@@ -39,25 +39,7 @@ export function problemsBetween(
       `REDIS_URL: is not set, and REUSE_PORT is true; wants ${wants('REDIS_URL')}, as processes on one port share their events.`,
     );
   }
-  if (given['AUTH_MODE'] === 'service') {
-    for (const name of serviceNeeds(given).filter((name) => given[name] === undefined)) {
-      problems.set(name, `${name}: is not set, and AUTH_MODE is service; wants ${wants(name)}.`);
-    }
-    const single = ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_SECRET'].filter((name) => given[name] !== undefined);
-    if (given['UPSTREAM_CLIENTS'] !== undefined && single.length > 0) {
-      problems.set(
-        'UPSTREAM_CLIENTS',
-        `UPSTREAM_CLIENTS: set, and ${single.join(', ')} too; wants the credentials of all clients in the file.`,
-      );
-    }
-    if ((given['AUTH_JWKS_URL'] === undefined) === (given['AUTH_JWT_SECRET'] === undefined)) {
-      const both = given['AUTH_JWKS_URL'] !== undefined;
-      problems.set(
-        'AUTH_JWKS_URL',
-        `AUTH_JWKS_URL, AUTH_JWT_SECRET: ${both ? 'both are set' : 'neither is set, and AUTH_MODE is service'}; wants one: ${wants('AUTH_JWKS_URL')}, or ${wants('AUTH_JWT_SECRET')}.`,
-      );
-    }
-  }
+  for (const [name, problem] of serviceProblems(given)) problems.set(name, problem);
   if ((given['REDIS_TLS_CERT'] === undefined) !== (given['REDIS_TLS_KEY'] === undefined)) {
     problems.set(
       'REDIS_TLS_KEY',
@@ -71,6 +53,36 @@ export function problemsBetween(
     problems.set(
       'REDIS_TLS_CA',
       `${files.join(', ')}: set, and REDIS_URL uses no TLS; wants a REDIS_URL of the form rediss….`,
+    );
+  }
+  return problems;
+}
+
+/** What is wrong with those that only `AUTH_MODE=service` has. */
+function serviceProblems(given: Readonly<Record<string, string | undefined>>): ReadonlyMap<string, string> {
+  const problems = new Map<string, string>();
+  if (given['AUTH_MODE'] !== 'service') {
+    if (given['RECONCILE_EVERY'] === undefined) return problems;
+    return problems.set(
+      'RECONCILE_EVERY',
+      'RECONCILE_EVERY: is set, and AUTH_MODE is passthrough; wants AUTH_MODE=service, as the gateway reads balances under credentials of its own. `pasarela reconcile` compares them under a token.',
+    );
+  }
+  for (const name of serviceNeeds(given).filter((name) => given[name] === undefined)) {
+    problems.set(name, `${name}: is not set, and AUTH_MODE is service; wants ${wants(name)}.`);
+  }
+  const single = ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_SECRET'].filter((name) => given[name] !== undefined);
+  if (given['UPSTREAM_CLIENTS'] !== undefined && single.length > 0) {
+    problems.set(
+      'UPSTREAM_CLIENTS',
+      `UPSTREAM_CLIENTS: set, and ${single.join(', ')} too; wants the credentials of all clients in the file.`,
+    );
+  }
+  if ((given['AUTH_JWKS_URL'] === undefined) === (given['AUTH_JWT_SECRET'] === undefined)) {
+    const both = given['AUTH_JWKS_URL'] !== undefined;
+    problems.set(
+      'AUTH_JWKS_URL',
+      `AUTH_JWKS_URL, AUTH_JWT_SECRET: ${both ? 'both are set' : 'neither is set, and AUTH_MODE is service'}; wants one: ${wants('AUTH_JWKS_URL')}, or ${wants('AUTH_JWT_SECRET')}.`,
     );
   }
   return problems;

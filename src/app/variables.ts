@@ -85,6 +85,7 @@ export const variables = z.object({
   EVENTS_RETENTION_BYTES: integer(1, Number.MAX_SAFE_INTEGER).optional(),
   PAYMENTS: z.enum(['on', 'off']).describe('on or off').default('on'),
   JOURNAL_RETENTION: integer(31, 3_650).default(400),
+  RECONCILE_EVERY: integer(60, 86_400).optional(),
   PUBLIC_URL: baseUrl.optional(),
   WEBHOOK_SECRET: list(z.string().min(1))
     .pipe(z.tuple([z.string()]).or(z.tuple([z.string(), z.string()])))

@@ -1,8 +1,10 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
 import { readEnvironment } from '../app/config.ts';
 import { clock } from '../common/clock.ts';
+import type { Difference } from '../money/reconciling/compare.ts';
+import { signedPesos } from '../money/reconciling/movements.ts';
+import { firstReadings, nextReadings, type Readings, readReadings } from '../money/reconciling/readings.ts';
 import {
   type Command,
   CommandError,
@@ -14,7 +16,6 @@ import {
 } from './command.ts';
 import type { Graph } from './graph.ts';
 import { graphAt } from './graph-options.ts';
-import { reconcile as compare, type Difference } from './reconcile/compare.ts';
 import { gatherMovements, lookAtBalances } from './reconcile/gather.ts';
 
 const OPTIONS = {
@@ -24,19 +25,6 @@ const OPTIONS = {
   every: { type: 'string' },
   json: { type: 'boolean' },
 } as const;
-
-const Reading = z.object({
-  from: z.number(),
-  to: z.number(),
-  balances: z.record(z.string(), z.number()),
-});
-const State = z.object({
-  baseline: Reading,
-  previous: Reading.optional(),
-  /** Of the event log, when the two were read. */
-  cursors: z.tuple([z.string(), z.string()]),
-  open: z.array(z.string()),
-});
 
 /** Compares balances with what the gateway knows to have moved. */
 export const reconcile: Command = {
@@ -86,27 +74,19 @@ understood.`,
 
 /** One reading, compared with those that the file keeps. */
 async function reconcileOnce(graph: Graph, path: string, marginMs: number): Promise<readonly Difference[]> {
-  const state = readState(path);
-  if (state === undefined) {
-    const { cursor, reading } = await lookAtBalances(graph);
-    writeState(path, { baseline: reading, cursors: [cursor, cursor], open: [] });
+  const kept = readState(path);
+  const look = await lookAtBalances(graph);
+  if (kept === undefined) {
+    writeState(path, firstReadings(look));
     return [];
   }
-  const { baseline, previous, cursors } = state;
-  const { cursor, reading, accounts } = await lookAtBalances(graph);
-  const since = { cursor: cursors[0], from: baseline.from, open: state.open };
-  const { movements, open } = await gatherMovements(graph, accounts, since, marginMs);
-  const { kept, differences } = compare({ baseline, previous }, reading, movements, marginMs);
-  const [first, second] = cursors;
-  writeState(path, {
-    ...kept,
-    cursors: [kept.baseline === baseline ? first : second, cursor],
-    open: [...open],
-  });
+  const gathered = await gatherMovements(graph, look.accounts, kept, marginMs);
+  const { readings, differences } = nextReadings(kept, look, gathered, marginMs);
+  writeState(path, readings);
   return differences;
 }
 
-function readState(path: string): z.output<typeof State> | undefined {
+function readState(path: string): Readings | undefined {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -115,13 +95,13 @@ function readState(path: string): z.output<typeof State> | undefined {
     throw new CommandError(`${path} cannot be read: ${String(cause)}`, { cause });
   }
   try {
-    return State.parse(JSON.parse(text));
+    return readReadings(JSON.parse(text));
   } catch (cause) {
     throw new CommandError(`${path} holds no readings of this command. Delete it to begin anew.`, { cause });
   }
 }
 
-function writeState(path: string, state: z.input<typeof State>): void {
+function writeState(path: string, state: Readings): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(`${path}.next`, JSON.stringify(state), { mode: 0o600 });
@@ -136,7 +116,6 @@ function secondsOf(option: string, text: string): number {
   throw new UsageError(`${option} wants seconds, and got "${text}"`);
 }
 
-const amountOf = (cents: number): string => `${cents < 0 ? '-' : '+'}${(Math.abs(cents) / 100).toFixed(2)}`;
 const written = (ms: number): string => new Date(ms).toISOString();
 
 const textOf = ({ account, cents, from, to }: Difference): string => {
@@ -144,8 +123,14 @@ const textOf = ({ account, cents, from, to }: Difference): string => {
     cents > 0
       ? 'a credit whose webhook never came, or a payment that the other bank has sent back'
       : 'a payment or a refund that was made elsewhere, a fee, or a chargeback';
-  return `Account ${account}: ${amountOf(cents)} MXN between ${written(from)} and ${written(to)} that the gateway does not know. It would be explained by ${why}.`;
+  return `Account ${account}: ${signedPesos(cents)} MXN between ${written(from)} and ${written(to)} that the gateway does not know. It would be explained by ${why}.`;
 };
 
 const jsonOf = ({ account, cents, from, to }: Difference): string =>
-  JSON.stringify({ account, amount: amountOf(cents), currency: 'MXN', from: written(from), to: written(to) });
+  JSON.stringify({
+    account,
+    amount: signedPesos(cents),
+    currency: 'MXN',
+    from: written(from),
+    to: written(to),
+  });

@@ -5,6 +5,12 @@ import { follow } from './follow.ts';
 import { type MoneyMutation, recordName } from './intent.ts';
 import { createPayments, type Payments } from './payments.ts';
 import { createPersistence, type Persistence } from './persist.ts';
+import {
+  type ComparisonOutcome,
+  type ReconcilingCalls,
+  type ReconcilingOptions,
+  reconcileBalances,
+} from './reconciling/reconciler.ts';
 import type { Hold, MoneyRecords } from './record.ts';
 import { createSettler, type SettledBy, type Settler } from './settler.ts';
 import { failureName, outcomeName, type PaymentOutcome } from './told.ts';
@@ -29,6 +35,8 @@ export interface Money {
   readonly payments: Payments;
   /** Settles what is open of a client without its callers, from now on. */
   readonly serve: Settler['serve'];
+  /** Compares the balances of clients with what has moved, from now on. To be called once. */
+  reconcile(clients: ReadonlyMap<string, ReconcilingCalls>, options: ReconcilingOptions): void;
   /** How many calls of `execute` have not ended. */
   inFlight(): number;
   /** Whether the record could be kept now, so that an order would be sent. Never fails. */
@@ -52,11 +60,16 @@ interface MoneyParts {
   readonly onSettled?:
     | ((mutation: MoneyMutation, kind: 'done' | 'refused', by: SettledBy) => void)
     | undefined;
+  /** The balances of a client were compared. */
+  readonly onComparison?: ((outcome: ComparisonOutcome) => void) | undefined;
+  /** A balance has changed by what the gateway does not know: it shows more, or less. */
+  readonly onDifference?: ((direction: 'more' | 'less') => void) | undefined;
 }
 
 /** @param options.leaseMs how long after its process died an intent is taken up by the next call with its key. */
 export function createMoney(options: MoneyParts): Money {
   const { records, logger, ambient = systemAmbient, onSettled } = options;
+  const { onComparison = () => {}, onDifference = () => {} } = options;
   const served = new Set<string>();
   const payments = createPayments(records, served);
   const persistence = createPersistence(ambient, logger);
@@ -67,6 +80,7 @@ export function createMoney(options: MoneyParts): Money {
     running.add(tracked);
   };
   const execute = executing({ ...options, ambient }, { payments, persistence, settler, track });
+  const stopping = new AbortController();
   let inFlight = 0;
   return {
     execute: (order, limits) => {
@@ -82,10 +96,15 @@ export function createMoney(options: MoneyParts): Money {
       served.add(clientId);
       settler.serve(clientId, calls);
     },
+    reconcile(clients, times) {
+      const parts = { records, ambient, logger, onComparison, onDifference, ...times };
+      track(reconcileBalances(clients, parts, stopping.signal));
+    },
     inFlight: () => inFlight,
     isAvailable: () => records.isAvailable(),
     held: () => records.held().catch(() => undefined),
     stop: async () => {
+      stopping.abort();
       const settled = settler.stop();
       while (running.size > 0) await Promise.allSettled(running);
       await settled;

@@ -4,6 +4,7 @@ import { createMoney, type Money } from './execute.ts';
 import type { MoneyMutation } from './intent.ts';
 import { JOURNAL_RETENTION_MS } from './journal.ts';
 import { withPaymentsOff } from './payments-off.ts';
+import type { ComparisonOutcome } from './reconciling/reconciler.ts';
 import type { MoneyRecords } from './record.ts';
 import type { SettledBy } from './settler.ts';
 import { openSqliteRecords } from './sqlite-record.ts';
@@ -31,6 +32,10 @@ interface MoneyMetrics {
   payment(mutation: MoneyMutation, outcome: PaymentOutcome): void;
   /** A payment was settled without its caller. */
   settled(mutation: MoneyMutation, kind: 'done' | 'refused', by: SettledBy): void;
+  /** The balances of a client were compared. */
+  comparison(outcome: ComparisonOutcome): void;
+  /** A balance has changed by what the gateway does not know. */
+  difference(direction: 'more' | 'less'): void;
 }
 
 /** Money over the store that the options name. Its `stop` closes the store as well. */
@@ -39,12 +44,15 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   const { logger, metrics, isOff = false } = options;
   const records = isOff ? withPaymentsOff(opened) : opened;
   const { mismatch: onMismatch, payment: onPayment, settled: onSettled } = metrics ?? {};
-  const money = createMoney({ records, logger, onMismatch, onPayment, onSettled });
+  const { comparison: onComparison, difference: onDifference } = metrics ?? {};
+  const told = { onMismatch, onPayment, onSettled, onComparison, onDifference };
+  const money = createMoney({ records, logger, ...told });
   await tellOfHold(money, logger);
   return {
     execute: money.execute,
     payments: money.payments,
     serve: money.serve,
+    reconcile: money.reconcile,
     inFlight: money.inFlight,
     isAvailable: money.isAvailable,
     held: money.held,

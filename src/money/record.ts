@@ -2,6 +2,7 @@ import type { MoneyMutation, RecordName } from './intent.ts';
 import type { JournalStore } from './journal-store.ts';
 import type { Asked, Noted, Sent, StoredAnswer } from './kept.ts';
 import type { OpenRecords } from './open-records.ts';
+import type { ReadingStore } from './reconciling/reading-store.ts';
 
 export type { Asked, Sent, StoredAnswer } from './kept.ts';
 
@@ -179,6 +180,8 @@ export interface MoneyRecords extends OpenRecords {
   clients(): Promise<readonly string[]>;
   /** What happened, line by line. Each method above that changes a record adds its line in the same step. */
   readonly journal: JournalStore;
+  /** What was read of the balances of accounts, to be compared with what has moved. */
+  readonly readings: ReadingStore;
   /** 32 random bytes that this store keeps for a client, made when they are asked for first. */
   idKey(clientId: string): Promise<Buffer>;
   /**

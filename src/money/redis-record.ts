@@ -14,6 +14,7 @@ import { CLIENTS } from './redis-keys.ts';
 import { RedisMarks } from './redis-marks.ts';
 import { RedisOpen } from './redis-open.ts';
 import { RedisPayments } from './redis-payments.ts';
+import { RedisReadings } from './redis-readings.ts';
 import { held, type RedisParts, RedisSteps, reaching } from './redis-steps.ts';
 
 /** A step that has no reply by then has failed, in ms. */
@@ -106,10 +107,11 @@ function stepsOf(parts: RedisParts) {
   } satisfies Partial<MoneyRecords>;
 }
 
-/** What reads records and the journal. */
-function readsOf({ redis, clocks, marks }: RedisParts) {
+/** What reads records and the journal, and the readings of balances. */
+function readsOf({ redis, writes, clocks, marks }: RedisParts) {
   const payments = new RedisPayments(redis, clocks);
   const journal = new RedisJournal(redis);
+  const readings = new RedisReadings(redis, writes);
   const clients = async () => [...new Set([...(await redis.smembers(CLIENTS)), ...marks.clients])];
   return {
     read: (name) => reaching('read', payments.read(name)),
@@ -121,6 +123,11 @@ function readsOf({ redis, clocks, marks }: RedisParts) {
       head: (clientId) => reaching('journal', journal.head(clientId)),
       read: (clientId, after, limit) => reaching('journal', journal.read(clientId, after, limit)),
       lines: (clientId, ids) => reaching('journal', journal.lines(clientId, ids)),
+    },
+    readings: {
+      take: (clientId, owner, leaseMs) => reaching('readings', readings.take(clientId, owner, leaseMs)),
+      keep: (clientId, owner, text, dueMs) =>
+        reaching('readings', readings.keep(clientId, owner, text, dueMs)),
     },
     idKey: (clientId) => reaching('idKey', payments.idKey(clientId)),
   } satisfies Partial<MoneyRecords>;

@@ -11,6 +11,7 @@ import { SqliteJournal } from './sqlite-journal.ts';
 import { SqliteLedger } from './sqlite-ledger.ts';
 import { SqliteOpen } from './sqlite-open.ts';
 import { SqlitePayments } from './sqlite-payments.ts';
+import { SqliteReadings } from './sqlite-readings.ts';
 import { makeTables } from './sqlite-schema.ts';
 import { sending } from './sqlite-sending.ts';
 import { SqliteSteps } from './sqlite-steps.ts';
@@ -103,8 +104,17 @@ function openParts(
   const journal = new SqliteJournal(db, clocks.now, journalMs);
   const ledger = new SqliteLedger(db, path, clocks.now());
   const open = new SqliteOpen(db, rows);
+  const readings = new SqliteReadings(db, rows.now);
   const parts = { db, clock, clocks, journal };
-  return { journal, ledger, payments, open, claims: new SqliteClaims(parts), steps: new SqliteSteps(parts) };
+  return {
+    journal,
+    ledger,
+    payments,
+    open,
+    readings,
+    claims: new SqliteClaims(parts),
+    steps: new SqliteSteps(parts),
+  };
 }
 
 /** What changes a record. */
@@ -134,8 +144,8 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
   } satisfies Partial<MoneyRecords>;
 }
 
-/** What reads records and the journal. */
-function readsOf({ payments, journal }: Parts, step: Step) {
+/** What reads records and the journal, and the readings of balances. */
+function readsOf({ payments, journal, readings }: Parts, step: Step) {
   return {
     read: (name) => step('read', () => payments.read(name)),
     readByTransaction: (clientId, id) => step('read', () => payments.byTransaction(clientId, id)),
@@ -146,6 +156,11 @@ function readsOf({ payments, journal }: Parts, step: Step) {
       head: (clientId) => look('journal', () => journal.head(clientId)),
       read: (clientId, after, limit) => look('journal', () => journal.read(clientId, after, limit)),
       lines: (clientId, ids) => look('journal', () => journal.lines(clientId, ids)),
+    },
+    readings: {
+      take: (clientId, owner, leaseMs) => step('readings', () => readings.take(clientId, owner, leaseMs)),
+      keep: (clientId, owner, text, dueMs) =>
+        step('readings', () => readings.keep(clientId, owner, text, dueMs)),
     },
     idKey: (clientId) => step('idKey', () => payments.idKey(clientId)),
   } satisfies Partial<MoneyRecords>;

@@ -26,6 +26,10 @@ export interface PaymentMetrics {
   payment(operation: string, outcome: string): void;
   /** A payment was settled without its caller. */
   settled(operation: string, outcome: string, by: string): void;
+  /** The balances of a client were compared. */
+  comparison(outcome: string): void;
+  /** A balance has changed by what the gateway does not know: it shows more, or less. */
+  difference(direction: string): void;
   /** Whom to ask when the metrics are read. */
   watch(money: WatchedMoney): void;
 }
@@ -88,8 +92,30 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
     mismatch: (mutation) => mismatches.inc({ mutation }),
     payment: (operation, outcome) => payments.inc({ operation, outcome }),
     settled: (operation, outcome, by) => settled.inc({ operation, outcome, by }),
+    ...balanceMetrics(registers),
     watch: (money) => {
       watched = money;
     },
+  };
+}
+
+function balanceMetrics(registers: Registry[]): Pick<PaymentMetrics, 'comparison' | 'difference'> {
+  const comparisons = new Counter({
+    name: 'pasarela_balance_comparisons_total',
+    help: 'Comparisons of the balances of a client with what the gateway knows to have moved, by how they ended.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const differences = new Counter({
+    name: 'pasarela_balance_differences_total',
+    help: 'Changes of balances that the gateway does not know the reason of, by whether an account holds more or less than is known.',
+    labelNames: ['direction'],
+    registers,
+  });
+  for (const outcome of ['compared', 'first', 'failed']) comparisons.inc({ outcome }, 0);
+  for (const direction of ['more', 'less']) differences.inc({ direction }, 0);
+  return {
+    comparison: (outcome) => comparisons.inc({ outcome }),
+    difference: (direction) => differences.inc({ direction }),
   };
 }

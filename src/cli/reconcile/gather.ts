@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { clock } from '../../common/clock.ts';
+import {
+  type ComparedAccount,
+  centavos,
+  type KnownCredit,
+  type KnownPayment,
+  movementsOf,
+} from '../../money/reconciling/movements.ts';
+import type { Gathered, Look, Readings } from '../../money/reconciling/readings.ts';
 import { type Graph, query } from '../graph.ts';
-import type { Movement, Reading } from './compare.ts';
 
 /** Nodes of a list that are read at a time. */
 const PAGE = 100;
@@ -34,8 +41,6 @@ const PaymentNode = z.object({
   sentAt: Instant.nullable(),
   settledAt: Instant.nullable(),
 });
-type Account = z.output<typeof AccountNode>;
-type Credit = z.output<typeof CreditNode>;
 type Payment = z.output<typeof PaymentNode>;
 
 const PAYMENT =
@@ -58,13 +63,6 @@ const Refund = z.object({
     .nullable(),
 });
 
-/** What an account held now, and where the event log stood before that was read. */
-export interface Look {
-  readonly cursor: string;
-  readonly reading: Reading;
-  readonly accounts: readonly Account[];
-}
-
 /** Reads the balances of all accounts that the caller sees. */
 export async function lookAtBalances(graph: Graph): Promise<Look> {
   const { eventCursor } = z
@@ -76,28 +74,18 @@ export async function lookAtBalances(graph: Graph): Promise<Look> {
   return { cursor: eventCursor, reading: { from, to: clock.now(), balances }, accounts };
 }
 
-/** Where to look for what moved. */
-export interface Since {
-  /** Of the event log, at the baseline. */
-  readonly cursor: string;
-  /** When the baseline was read, in ms since the epoch. */
-  readonly from: number;
-  /** Payments that were open then, or have been since. */
-  readonly open: readonly string[];
-}
-
 /** What the gateway knows to have moved since the baseline, and which payments are open, or were when it was read. */
 export async function gatherMovements(
   graph: Graph,
-  accounts: readonly Account[],
-  since: Since,
+  accounts: readonly ComparedAccount[],
+  { baseline, cursors, open: earlier }: Readings,
   marginMs: number,
-): Promise<{ readonly movements: readonly Movement[]; readonly open: readonly string[] }> {
-  const from = new Date(since.from - DAY_MS).toISOString();
+): Promise<Gathered> {
+  const from = new Date(baseline.from - DAY_MS).toISOString();
   const recent = await wholeList(graph, PAYMENTS, PaymentNode, { from });
   const unsettled = await wholeList(graph, PAYMENTS, PaymentNode, { states: ['UNKNOWN', 'IN_FLIGHT'] });
   const known = new Map([...recent, ...unsettled].map((payment) => [payment.id, payment]));
-  for (const id of since.open) {
+  for (const id of earlier) {
     if (known.has(id)) continue;
     const { node } = z
       .object({ node: PaymentNode.nullable() })
@@ -106,74 +94,45 @@ export async function gatherMovements(
   }
   const payments = [...known.values()];
   // Credits are read last: of a payment whose webhook is there, the payment is known then.
-  const credits = await wholeList(graph, CREDITS, CreditNode, { after: since.cursor });
-  const byInstrument = new Map(accounts.map(({ id, instrumentId }) => [instrumentId, id]));
-  const byClabe = new Map(accounts.map(({ id, clabe }) => [clabe, id]));
-  const paid = (await Promise.all(payments.map((payment) => ofPayment(graph, payment, byInstrument)))).flat();
-  const received = credits.flatMap((credit) => ofCredit(credit, byClabe));
-  const open = payments.filter((payment) => isOpen(payment) || (payment.settledAt ?? 0) >= since.from);
+  const credits = await wholeList(graph, CREDITS, CreditNode, { after: cursors[0] });
+  const paid = await Promise.all(payments.map((payment) => knownPayment(graph, payment)));
+  const open = payments.filter((payment) => isOpen(payment) || (payment.settledAt ?? 0) >= baseline.from);
+  const left = paid.filter((payment) => payment !== undefined);
   return {
-    movements: [...paid, ...withoutTwins(received, paid, marginMs)],
+    movements: movementsOf(accounts, left, credits.map(knownCredit), marginMs),
     open: open.map(({ id }) => id),
   };
 }
 
 const isOpen = ({ state }: Payment): boolean => state === 'UNKNOWN' || state === 'IN_FLIGHT';
 
-async function ofPayment(
-  graph: Graph,
-  payment: Payment,
-  accounts: ReadonlyMap<string | null, string>,
-): Promise<Movement[]> {
+async function knownPayment(graph: Graph, payment: Payment): Promise<KnownPayment | undefined> {
   const { id, operation, state, amount, sentAt, settledAt } = payment;
-  if (state === 'REFUSED' || sentAt === null || amount === null) return [];
-  const isCertain = state === 'DONE';
-  const when = { from: sentAt, to: isCertain ? (settledAt ?? sentAt) : Number.POSITIVE_INFINITY, isCertain };
-  if (operation === 'REFUND') {
-    const { node } = Refund.parse(await query(graph, REFUNDED_FROM, { id }));
-    const source = accounts.get(node?.transaction?.source?.instrumentId ?? '');
-    // Of one whose account cannot be told, each may be it.
-    return source === undefined
-      ? [...accounts.values()].map((account) => ({ account, cents: -amount, ...when, isCertain: false }))
-      : [{ account: source, cents: -amount, ...when }];
-  }
-  const source = accounts.get(payment.sourceInstrumentId ?? '');
-  const destination = operation === 'INTERNAL_TRANSACTION' ? payment.destinationInstrumentId : null;
-  const target = accounts.get(destination ?? '');
-  return [
-    ...(source === undefined ? [] : [{ account: source, cents: -amount, ...when }]),
-    ...(target === undefined ? [] : [{ account: target, cents: amount, ...when }]),
-  ];
+  if (state === 'REFUSED' || sentAt === null || amount === null) return undefined;
+  const isRefund = operation === 'REFUND';
+  const source = isRefund ? await refundedFrom(graph, id) : payment.sourceInstrumentId;
+  return {
+    source,
+    destination: operation === 'INTERNAL_TRANSACTION' ? payment.destinationInstrumentId : null,
+    isFromAny: isRefund && source === null,
+    cents: amount,
+    sentAt,
+    doneAt: state === 'DONE' ? (settledAt ?? sentAt) : undefined,
+  };
 }
 
-/** A credit may show in the balance from its date on, and does at the latest once its webhook has been answered. */
-function ofCredit(credit: Credit, accounts: ReadonlyMap<string, string>): Movement[] {
-  const account = accounts.get(credit.beneficiary.account ?? '');
-  if (account === undefined) return [];
-  const at = credit.registeredAt ?? credit.transactionDate ?? credit.receivedAt;
-  const times = { from: Math.min(at, credit.receivedAt), to: Math.max(at, credit.receivedAt) };
-  return [{ account, cents: credit.amount, ...times, isCertain: credit.decision !== 'REJECTED' }];
+async function refundedFrom(graph: Graph, id: string): Promise<string | null> {
+  const { node } = Refund.parse(await query(graph, REFUNDED_FROM, { id }));
+  return node?.transaction?.source?.instrumentId ?? null;
 }
 
-/** Credits without those that are the other half of an internal transaction which the gateway has made itself. */
-function withoutTwins(
-  received: readonly Movement[],
-  paid: readonly Movement[],
-  marginMs: number,
-): readonly Movement[] {
-  const halves = paid.filter(({ cents }) => cents > 0);
-  return received.filter((credit) => {
-    const twin = halves.findIndex(
-      ({ account, cents, from, to }) =>
-        account === credit.account &&
-        cents === credit.cents &&
-        credit.from <= to + marginMs &&
-        credit.to >= from - marginMs,
-    );
-    if (twin !== -1) halves.splice(twin, 1);
-    return twin === -1;
-  });
-}
+const knownCredit = (credit: z.output<typeof CreditNode>): KnownCredit => ({
+  clabe: credit.beneficiary.account,
+  cents: credit.amount,
+  at: credit.registeredAt ?? credit.transactionDate,
+  receivedAt: credit.receivedAt,
+  isRejected: credit.decision === 'REJECTED',
+});
 
 async function wholeList<T>(
   graph: Graph,
@@ -198,9 +157,4 @@ async function wholeList<T>(
     if (!hasNextPage || endCursor === null) return found;
     given = { ...variables, after: endCursor };
   }
-}
-
-function centavos(amount: string): number {
-  const [, sign = '', pesos = '0', cents = ''] = /^(-?)(\d+)(?:\.(\d{1,2}))?$/.exec(amount) ?? [];
-  return (sign === '-' ? -1 : 1) * (Number(pesos) * 100 + Number(cents.padEnd(2, '0')));
 }

@@ -5,7 +5,7 @@ import {
   type Movement,
   type Reading,
   reconcile,
-} from '../../../src/cli/reconcile/compare.ts';
+} from '../../../src/money/reconciling/compare.ts';
 import { randomFrom } from '../../helpers/random.ts';
 
 const SECOND = 1_000;

@@ -1,0 +1,46 @@
+import { clock } from '../common/clock.ts';
+import { entropy } from '../common/entropy.ts';
+import type { Owner } from '../common/party.ts';
+import { leaverOf } from '../common/waiters.ts';
+import { createReconcilingCalls } from '../resolvers/reconciling.ts';
+import { createRest } from '../upstream/call/rest.ts';
+import type { Base } from './base.ts';
+import type { Stores } from './stores.ts';
+
+/** All that is read of the service for one comparison is read by then, in ms. */
+const MOST_MS = 4 * 60_000;
+
+const ownerOf = (clientId: string): Owner => ({
+  caller: 'gateway reconciling',
+  group: `gateway reconciling ${clientId}`,
+});
+
+/** Compares the balances of the clients that the gateway has credentials of, from now on, where that is asked for. */
+export function serveComparisons(base: Base, { events, money, auth }: Stores): void {
+  const { config, metrics, restService, turns } = base;
+  const { service, reconciling, upstreamUtcOffset: utcOffset, upstreamTimeoutMs: timeoutMs } = config;
+  if (service === undefined || reconciling === undefined) return;
+  const { marginMs } = reconciling;
+  const clients = service.clients.map(({ clientId }) => {
+    const owner = ownerOf(clientId);
+    const rest = (signal: AbortSignal) =>
+      createRest({
+        http: restService.http,
+        clientId,
+        owner,
+        authorize: auth.authorize('', clientId),
+        // Less pressing than what somebody waits for.
+        urgency: 'streams',
+        headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },
+        timeoutMs,
+        deadline: clock.now() + MOST_MS,
+        leaver: leaverOf(signal),
+        onCall: metrics.upstreamCall,
+      });
+    const turn = () => turns.turn('streams', owner.caller);
+    const now = () => clock.now();
+    const parts = { clientId, log: events, utcOffset, marginMs, rest, turn, now };
+    return [clientId, createReconcilingCalls(parts)] as const;
+  });
+  money.reconcile(new Map(clients), reconciling);
+}

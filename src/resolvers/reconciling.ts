@@ -1,0 +1,247 @@
+import { LRUCache } from 'lru-cache';
+import { toAmount } from '../common/amounts.ts';
+import { CursorInvalidError, EventsGapError } from '../events/errors.ts';
+import type { EventLog } from '../events/log.ts';
+import { MONEY_MUTATIONS } from '../money/intent.ts';
+import {
+  type ComparedAccount,
+  centavos,
+  type KnownCredit,
+  type KnownPayment,
+  movementsOf,
+} from '../money/reconciling/movements.ts';
+import type { Gathered, Readings } from '../money/reconciling/readings.ts';
+import {
+  BaselineLostError,
+  type ReconcilingBook,
+  type ReconcilingCalls,
+} from '../money/reconciling/reconciler.ts';
+import type { PaymentPlace, PaymentRecord, PaymentSearch } from '../money/record.ts';
+import { ACCOUNT_LIST, type Account } from '../upstream/accounts.ts';
+import { present } from '../upstream/call/json.ts';
+import type { Rest } from '../upstream/call/rest.ts';
+import { toRfc3339 } from '../upstream/call/timestamps.ts';
+import { readWholeList } from '../upstream/lists/reader.ts';
+import { isTransaction, readTransaction } from '../upstream/transactions.ts';
+import { decodeEvent } from './event.ts';
+import { parsed } from './evidence-match.ts';
+import { stateOf } from './payment-state.ts';
+
+const HOUR_MS = 60 * 60_000;
+/** Payments and events that are read at a time. */
+const PAGE = 200;
+/** What is read for one comparison at most. Where there is more, the time between two comparisons is too long for it. */
+const MOST_EVENTS = 200_000;
+const MOST_PAYMENTS = 100_000;
+/** Credits whose refunds are looked up for one comparison at most; the refunds of others may be of any account. */
+const MOST_CREDITS_READ = 100;
+
+interface ReconcilingCallsOptions {
+  readonly clientId: string;
+  readonly log: Pick<EventLog, 'head' | 'readAfter'>;
+  /** Offset of the service's timestamps that carry none. */
+  readonly utcOffset: string;
+  readonly marginMs: number;
+  /** REST calls that end when the signal aborts. */
+  readonly rest: (signal: AbortSignal) => Rest;
+  /** Lets what is more pressing go first; undefined where nothing is. */
+  readonly turn: () => Promise<void> | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** How the balances of a client are compared over REST, by the log of its events and by the record of its payments. */
+export function createReconcilingCalls(options: ReconcilingCallsOptions): ReconcilingCalls {
+  const { clientId, log, rest, now, marginMs } = options;
+  const credits = new RefundedCredits();
+  return {
+    async look(signal) {
+      const cursor = await log.head(clientId);
+      const from = now();
+      const list = await readWholeList(rest(signal), ACCOUNT_LIST);
+      const accounts = list.filter(isComparable);
+      const balances = Object.fromEntries(
+        accounts.map(({ id, availableBalance }) => [id, centavos(toAmount(availableBalance) ?? '')]),
+      );
+      return { cursor, reading: { from, to: now(), balances }, accounts: accounts.map(comparedAccount) };
+    },
+    async gather({ accounts }, kept, book, signal): Promise<Gathered> {
+      const records = await knownRecords(options, kept, book, signal);
+      const calls = rest(signal);
+      const payments: KnownPayment[] = [];
+      let reads = 0;
+      for (const record of records) {
+        const original = refundedBy(record);
+        if (original !== null && !credits.isKnown(original)) reads += 1;
+        const credit =
+          original === null || reads > MOST_CREDITS_READ ? null : await credits.read(original, calls);
+        const payment = knownPayment(record, credit);
+        if (payment !== null) payments.push(payment);
+      }
+      // Read last: of a payment whose event is there, the payment is known then.
+      const events = await knownCredits(options, kept.cursors[0], signal);
+      const open = records.filter(
+        (record) => isOpen(record) || (record.settledAt ?? 0) >= kept.baseline.from,
+      );
+      return {
+        movements: movementsOf(accounts, payments, events, marginMs),
+        open: open.map(({ hash }) => hash),
+      };
+    },
+  };
+}
+
+/** An account that cannot be read is in no reading, and is not compared. */
+const isComparable = (account: Account): boolean =>
+  typeof account.id === 'string' &&
+  typeof account.clabeNumber === 'string' &&
+  toAmount(account.availableBalance) !== undefined;
+
+const comparedAccount = ({ id, clabeNumber, instrumentId }: Account): ComparedAccount => ({
+  id,
+  clabe: clabeNumber,
+  instrumentId: present(instrumentId),
+});
+
+const isOpen = (record: PaymentRecord): boolean => {
+  const state = stateOf(record);
+  return state === 'UNKNOWN' || state === 'IN_FLIGHT';
+};
+
+/** The payments that may have moved since the baseline: those that were sent since, are open, or were open then. */
+async function knownRecords(
+  options: ReconcilingCallsOptions,
+  { baseline, open }: Readings,
+  book: ReconcilingBook,
+  signal: AbortSignal,
+): Promise<readonly PaymentRecord[]> {
+  const { clientId } = options;
+  const found = new Map<string, PaymentRecord>();
+  // What is open is read first: what is settled meanwhile is found among the others.
+  const searches: Pick<PaymentSearch, 'classes' | 'from'>[] = [
+    { classes: ['open'], from: undefined },
+    // A payment is sent soon after it was asked for.
+    { classes: ['done'], from: baseline.from - HOUR_MS },
+  ];
+  for (const search of searches) {
+    let beyond: PaymentPlace | undefined;
+    do {
+      await given(options, signal);
+      const page = await book.search({ ...EVERYTHING, clientId, ...search, beyond, limit: PAGE });
+      for (const record of page.records) found.set(record.hash, record);
+      if (found.size > MOST_PAYMENTS) throw new BaselineLostError('Too many payments since the baseline.');
+      beyond = page.next;
+    } while (beyond !== undefined);
+  }
+  for (const hash of open) {
+    if (found.has(hash)) continue;
+    await given(options, signal);
+    const record = await book.read({ clientId, hash });
+    if (record !== undefined) found.set(hash, record);
+  }
+  return [...found.values()];
+}
+
+const EVERYTHING = {
+  customerId: undefined,
+  operations: MONEY_MUTATIONS,
+  to: undefined,
+  isBack: false,
+} as const;
+
+/** Null for what has moved nothing. @param credit that it returns; null where that is not known */
+function knownPayment(record: PaymentRecord, credit: RefundedCredit | null): KnownPayment | null {
+  const { asked, sent, settledAt } = record;
+  const state = stateOf(record);
+  if (asked === null || sent === null || state === 'REFUSED') return null;
+  const isRefund = asked.operation === 'refundTransaction';
+  const amount = asked.amount ?? toAmount(answerOf(record)['amount']) ?? credit?.amount;
+  if (amount === undefined) return null;
+  const isInternal = asked.operation === 'createInternalTransaction';
+  return {
+    source: isRefund ? (credit?.instrumentId ?? null) : asked.source,
+    destination: isInternal ? asked.destination : null,
+    isFromAny: isRefund && credit === null,
+    cents: centavos(amount),
+    sentAt: sent.sentAt,
+    doneAt: state === 'DONE' ? (settledAt ?? sent.sentAt) : undefined,
+  };
+}
+
+const answerOf = ({ answer }: PaymentRecord): Record<string, unknown> => parsed(answer?.text ?? '');
+
+/** Id of the credit that a refund returns; null for any other payment, and where the record does not say. */
+function refundedBy(record: PaymentRecord): string | null {
+  if (record.asked?.operation !== 'refundTransaction') return null;
+  const told = answerOf(record)['originalTransactionId'];
+  return record.original ?? (typeof told === 'string' ? present(told) : null);
+}
+
+/** A credit that has been refunded, or may have been. */
+interface RefundedCredit {
+  /** Of the account that it had gone to; null where the service does not show it. */
+  readonly instrumentId: string | null;
+  readonly amount: string | undefined;
+}
+
+/** Credits as the service shows them. What of them is read here never changes, so that each is read once. */
+class RefundedCredits {
+  readonly #known = new LRUCache<string, { readonly credit: RefundedCredit | null }>({ max: 5_000 });
+
+  isKnown(id: string): boolean {
+    return this.#known.has(id);
+  }
+
+  /** Null where the service shows no such credit, or not to which account. */
+  async read(id: string, rest: Rest): Promise<RefundedCredit | null> {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known.credit;
+    const read = await readTransaction(rest, id);
+    const instrumentId = isTransaction(read) ? present(read.destinationInstrument?.id) : null;
+    const credit =
+      read === null || instrumentId === null ? null : { instrumentId, amount: toAmount(read.amount) };
+    this.#known.set(id, { credit });
+    return credit;
+  }
+}
+
+/** The credits of the log after a cursor. */
+async function knownCredits(
+  options: ReconcilingCallsOptions,
+  after: string,
+  signal: AbortSignal,
+): Promise<readonly KnownCredit[]> {
+  const { clientId, log, utcOffset } = options;
+  const found: KnownCredit[] = [];
+  let cursor = after;
+  for (let read = 0; ; ) {
+    await given(options, signal);
+    const { events, hasMore } = await log.readAfter(clientId, cursor, PAGE).catch((cause: unknown) => {
+      const isLost = cause instanceof EventsGapError || cause instanceof CursorInvalidError;
+      throw isLost ? new BaselineLostError('The log no longer holds the events.', { cause }) : cause;
+    });
+    for (const stored of events) {
+      const event = decodeEvent(stored);
+      const amount = event.type === 'MONEY_IN' ? toAmount(event.amount) : undefined;
+      if (event.type !== 'MONEY_IN' || amount === undefined) continue;
+      const told = toRfc3339(event.registeredAt, utcOffset) ?? toRfc3339(event.transactionDate, utcOffset);
+      found.push({
+        clabe: event.beneficiary.account,
+        cents: centavos(amount),
+        at: told == null ? null : Date.parse(told),
+        receivedAt: Date.parse(event.receivedAt),
+        isRejected: event.decision === 'REJECTED',
+      });
+    }
+    read += events.length;
+    cursor = events.at(-1)?.cursor ?? cursor;
+    if (!hasMore) return found;
+    if (read > MOST_EVENTS) throw new BaselineLostError('Too many events since the baseline.');
+  }
+}
+
+/** Before each page: somebody more pressing may go first, and an end is an end. */
+async function given({ turn }: ReconcilingCallsOptions, signal: AbortSignal): Promise<void> {
+  await turn();
+  signal.throwIfAborted();
+}

@@ -1,0 +1,142 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '#sandbox';
+import type { ServerConfig } from '../../src/app/server-config.ts';
+import { Secret } from '../../src/common/secret.ts';
+import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { startRedis } from '../helpers/redis.ts';
+import { callerToken, serviceFor } from '../helpers/service.ts';
+import { until } from '../helpers/until.ts';
+import { documentOf, MUTATIONS, payable } from './faults/payments.ts';
+
+const TIMES = { everyMs: 400, marginMs: 100 };
+const TOLD = 'a balance has changed by what the gateway does not know';
+
+let cleanup: AsyncDisposableStack;
+beforeEach(() => {
+  cleanup = new AsyncDisposableStack();
+});
+afterEach(() => cleanup.disposeAsync());
+
+async function aSandbox(seed = 1): Promise<Sandbox> {
+  const sandbox = await startSandbox({ port: 0, speed: 1, seed });
+  cleanup.defer(() => sandbox.stop());
+  return sandbox;
+}
+
+async function aGateway(
+  sandbox: Sandbox,
+  config: Partial<ServerConfig> = {},
+  webhooks = true,
+): Promise<RunningGateway> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconciling-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const service = serviceFor(sandbox);
+  const all = { dataDir, service, reconciling: TIMES, ...config };
+  const gateway = await startGateway({ sandbox, webhooks, config: all });
+  cleanup.defer(() => gateway.stop());
+  return gateway;
+}
+
+interface Told {
+  readonly clientId: string;
+  readonly account: string;
+  readonly amount: string;
+}
+const linesOf = ({ log }: RunningGateway): Record<string, unknown>[] => log.map((line) => JSON.parse(line));
+const toldBy = (...gateways: readonly RunningGateway[]): Told[] =>
+  gateways.flatMap((gateway) =>
+    linesOf(gateway)
+      .filter(({ message }) => message === TOLD)
+      .map((line) => ({
+        clientId: String(line['clientId']),
+        account: String(line['account']),
+        amount: String(line['amount']),
+      })),
+  );
+
+/** How many comparisons have ended in this way, by the metrics of all gateways. */
+async function counted(gateways: readonly RunningGateway[], series: string): Promise<number> {
+  const counts = await Promise.all(
+    gateways.map(async ({ url }) => {
+      const text = await (await fetch(`${url}/metrics`)).text();
+      const line = text.split('\n').find((one) => one.startsWith(series));
+      return Number(line?.split(' ').at(-1) ?? 0);
+    }),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+const COMPARED = 'pasarela_balance_comparisons_total{outcome="compared"}';
+/** Until balances were compared so many times more. */
+async function compared(times: number, ...gateways: readonly RunningGateway[]): Promise<void> {
+  const before = await counted(gateways, COMPARED);
+  await until(async () => (await counted(gateways, COMPARED)) >= before + times);
+}
+
+const credit = (sandbox: Sandbox, clabe: string, amount: string) =>
+  control(sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount });
+
+async function traffic(gateway: RunningGateway, tag: string): Promise<void> {
+  const { sandbox } = gateway;
+  const headers = { authorization: `Bearer ${await callerToken()}` };
+  const world = await control(sandbox, 'GET', '/sandbox');
+  await credit(sandbox, world.accounts[0].clabe, '250.00');
+  for (const mutation of MUTATIONS) {
+    const { input } = await payable(sandbox, mutation, `${tag} ${mutation}`);
+    const { data } = await gateway.query(documentOf(mutation), { input }, headers);
+    expect(data?.result?.__typename).toMatch(/Success$/);
+  }
+}
+
+const elsewhere = (sandbox: Sandbox, world: Record<string, never>, amount: string) =>
+  control(sandbox, 'POST', '/v1/transactions/money_out', {
+    client_id: sandbox.clientId,
+    source_instrument_id: world['centralizingInstrumentId'],
+    destination_instrument_id: world['cardInstrumentIds'][0],
+    transaction_request: { external_reference: '1', description: 'elsewhere', amount, currency: 'MXN' },
+  });
+
+it.each(['node:sqlite', 'Redis'])(
+  'two gateways beside each other tell once of a credit whose webhook was lost, a payment made elsewhere and a fee, and of nothing else, over %s',
+  { timeout: 120_000 },
+  async (kind) => {
+    const sandbox = await aSandbox();
+    const redis = kind === 'Redis' ? await startRedis() : undefined;
+    if (redis !== undefined) cleanup.defer(() => redis.stop());
+    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconciling-'));
+    cleanup.defer(() => rm(dataDir, { recursive: true, force: true }));
+    const config = redis === undefined ? { dataDir } : { redisUrl: new Secret(redis.url) };
+    const one = await aGateway(sandbox, config);
+    const both = [one, await aGateway(sandbox, config, false)];
+    const told = () => toldBy(...both);
+    const world = await control(sandbox, 'GET', '/sandbox');
+    const [{ clabe, id: account }] = world.accounts;
+
+    for (const tag of ['first', 'second', 'third']) {
+      await traffic(one, tag);
+      await compared(2, ...both);
+    }
+    expect(told()).toEqual([]);
+
+    await control(sandbox, 'POST', '/sandbox/lost-messages', { type: 'MONEY_IN', times: 1 });
+    await credit(sandbox, clabe, '77.70');
+    await until(() => told().length === 1);
+    await elsewhere(sandbox, world, '12.34');
+    await until(() => told().length === 2);
+    await elsewhere(sandbox, world, '1.16');
+    await until(() => told().length === 3);
+    await traffic(one, 'fourth');
+    await compared(4, ...both);
+    const { clientId } = sandbox;
+    expect(told()).toMatchObject([
+      { clientId, account, amount: '+77.70' },
+      { clientId, amount: '-12.34' },
+      { clientId, amount: '-1.16' },
+    ]);
+    expect(await counted(both, 'pasarela_balance_differences_total{direction="more"}')).toBe(1);
+    expect(await counted(both, 'pasarela_balance_differences_total{direction="less"}')).toBe(2);
+    expect(await counted(both, 'pasarela_balance_comparisons_total{outcome="failed"}')).toBe(0);
+  },
+);
