@@ -231,6 +231,7 @@ async function knownCredits(
         at: told == null ? null : Date.parse(told),
         receivedAt: Date.parse(event.receivedAt),
         isRejected: event.decision === 'REJECTED',
+        isFromOutside: event.subCategory === 'SPEI_CREDIT',
       });
     }
     read += events.length;

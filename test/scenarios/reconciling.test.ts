@@ -7,7 +7,7 @@ import type { ServerConfig } from '../../src/app/server-config.ts';
 import { Secret } from '../../src/common/secret.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startRedis } from '../helpers/redis.ts';
-import { callerToken, serviceFor } from '../helpers/service.ts';
+import { callerToken, serviceFor, serviceForAll } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';
 import { documentOf, MUTATIONS, payable } from './faults/payments.ts';
 
@@ -90,26 +90,29 @@ async function traffic(gateway: RunningGateway, tag: string): Promise<void> {
   }
 }
 
-const elsewhere = (sandbox: Sandbox, world: Record<string, never>, amount: string) =>
-  control(sandbox, 'POST', '/v1/transactions/money_out', {
+async function elsewhere(sandbox: Sandbox, amount: string): Promise<void> {
+  const { centralizingInstrumentId, cardInstrumentIds } = await control(sandbox, 'GET', '/sandbox');
+  await control(sandbox, 'POST', '/v1/transactions/money_out', {
     client_id: sandbox.clientId,
-    source_instrument_id: world['centralizingInstrumentId'],
-    destination_instrument_id: world['cardInstrumentIds'][0],
+    source_instrument_id: centralizingInstrumentId,
+    destination_instrument_id: cardInstrumentIds[0],
     transaction_request: { external_reference: '1', description: 'elsewhere', amount, currency: 'MXN' },
   });
+}
 
-it.each(['node:sqlite', 'Redis'])(
-  'two gateways beside each other tell once of a credit whose webhook was lost, a payment made elsewhere and a fee, and of nothing else, over %s',
+it.each([
+  ['a gateway tells', 'node:sqlite'],
+  ['two gateways beside each other tell', 'Redis'],
+])(
+  '%s once of a credit whose webhook was lost, a payment made elsewhere and a fee, and of nothing else, over %s',
   { timeout: 120_000 },
-  async (kind) => {
+  async (_who, kind) => {
     const sandbox = await aSandbox();
     const redis = kind === 'Redis' ? await startRedis() : undefined;
     if (redis !== undefined) cleanup.defer(() => redis.stop());
-    const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconciling-'));
-    cleanup.defer(() => rm(dataDir, { recursive: true, force: true }));
-    const config = redis === undefined ? { dataDir } : { redisUrl: new Secret(redis.url) };
+    const config = redis === undefined ? {} : { redisUrl: new Secret(redis.url) };
     const one = await aGateway(sandbox, config);
-    const both = [one, await aGateway(sandbox, config, false)];
+    const both = redis === undefined ? [one] : [one, await aGateway(sandbox, config, false)];
     const told = () => toldBy(...both);
     const world = await control(sandbox, 'GET', '/sandbox');
     const [{ clabe, id: account }] = world.accounts;
@@ -123,9 +126,9 @@ it.each(['node:sqlite', 'Redis'])(
     await control(sandbox, 'POST', '/sandbox/lost-messages', { type: 'MONEY_IN', times: 1 });
     await credit(sandbox, clabe, '77.70');
     await until(() => told().length === 1);
-    await elsewhere(sandbox, world, '12.34');
+    await elsewhere(sandbox, '12.34');
     await until(() => told().length === 2);
-    await elsewhere(sandbox, world, '1.16');
+    await elsewhere(sandbox, '1.16');
     await until(() => told().length === 3);
     await traffic(one, 'fourth');
     await compared(4, ...both);
@@ -140,3 +143,50 @@ it.each(['node:sqlite', 'Redis'])(
     expect(await counted(both, 'pasarela_balance_comparisons_total{outcome="failed"}')).toBe(0);
   },
 );
+
+it('each client of a gateway is compared by itself, also where the credentials of another are wrong, and while payments are off', {
+  timeout: 120_000,
+}, async () => {
+  const sandbox = await aSandbox();
+  const { otherClients, ...demo } = await control(sandbox, 'GET', '/sandbox');
+  const wrong = { ...otherClients[0], clientSecret: 'not the secret' };
+  const service = serviceForAll(demo, wrong);
+  const gateway = await aGateway(sandbox, { service, arePaymentsOff: true });
+  await compared(2, gateway);
+  await elsewhere(sandbox, '12.34');
+  await until(() => toldBy(gateway).length === 1);
+  expect(toldBy(gateway)).toMatchObject([{ clientId: sandbox.clientId, amount: '-12.34' }]);
+  const failed = 'pasarela_balance_comparisons_total{outcome="failed"}';
+  await until(async () => (await counted([gateway], failed)) > 0);
+  expect(gateway.log.join()).toContain('balances could not be compared');
+});
+
+it('a gateway that is started again goes on from the readings of the one before', {
+  timeout: 120_000,
+}, async () => {
+  const sandbox = await aSandbox();
+  const redis = await startRedis();
+  cleanup.defer(() => redis.stop());
+  const config = { redisUrl: new Secret(redis.url) };
+  const first = await aGateway(sandbox, config);
+  await compared(2, first);
+  await first.stop();
+  await elsewhere(sandbox, '12.34');
+  const second = await aGateway(sandbox, config, false);
+  await until(() => toldBy(second).length === 1);
+  await compared(3, second);
+  expect(toldBy(first, second)).toMatchObject([{ amount: '-12.34' }]);
+});
+
+it('begins anew, and says so, where the log no longer holds the events since', {
+  timeout: 120_000,
+}, async () => {
+  const sandbox = await aSandbox();
+  const gateway = await aGateway(sandbox, { eventsRetention: 1 });
+  const { accounts } = await control(sandbox, 'GET', '/sandbox');
+  await until(async () => {
+    for (const amount of ['1.00', '2.00', '3.00']) await credit(sandbox, accounts[0].clabe, amount);
+    return gateway.log.join().includes('the comparison of balances begins anew');
+  });
+  expect(toldBy(gateway)).toEqual([]);
+});

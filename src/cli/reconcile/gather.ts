@@ -132,6 +132,7 @@ const knownCredit = (credit: z.output<typeof CreditNode>): KnownCredit => ({
   at: credit.registeredAt ?? credit.transactionDate,
   receivedAt: credit.receivedAt,
   isRejected: credit.decision === 'REJECTED',
+  isFromOutside: credit.rawSubCategory === 'SPEI_CREDIT',
 });
 
 async function wholeList<T>(

@@ -30,6 +30,8 @@ export interface KnownCredit {
   readonly receivedAt: number;
   /** Whether the gateway has said no to it, so that the service returns it. */
   readonly isRejected: boolean;
+  /** Whether it came from another bank. Any other may be the other half of an internal transaction that the gateway has made. */
+  readonly isFromOutside: boolean;
 }
 
 /** What payments and credits have moved, account by account. */
@@ -44,8 +46,10 @@ export function movementsOf(
   );
   const byClabe = new Map(accounts.map(({ id, clabe }) => [clabe, id]));
   const paid = payments.flatMap((payment) => ofPayment(payment, byInstrument, accounts));
-  const received = credits.flatMap((credit) => ofCredit(credit, byClabe));
-  return [...paid, ...withoutTwins(received, paid, marginMs)];
+  const of = (some: readonly KnownCredit[]) => some.flatMap((credit) => ofCredit(credit, byClabe));
+  const outside = of(credits.filter(({ isFromOutside }) => isFromOutside));
+  const inside = of(credits.filter(({ isFromOutside }) => !isFromOutside));
+  return [...paid, ...outside, ...withoutTwins(inside, paid, marginMs)];
 }
 
 function ofPayment(
@@ -78,23 +82,31 @@ function ofCredit(
   return [{ account, cents, ...times, isCertain: !isRejected }];
 }
 
-/** Credits without those that are the other half of an internal transaction which the gateway has made itself. */
+/**
+ * Credits without those that are the other half of an internal transaction which the gateway has made itself. Of payments that are alike
+ * another may have been taken for the one that a credit belongs to, so that what is left of such credits may be a half as well.
+ */
 function withoutTwins(
   received: readonly Movement[],
   paid: readonly Movement[],
   marginMs: number,
 ): readonly Movement[] {
   const halves = paid.filter(({ cents }) => cents > 0);
-  return received.filter((credit) => {
+  const alike = new Set(halves.map(({ account, cents }) => `${account} ${cents}`));
+  return received.flatMap((credit) => {
+    const { account, cents } = credit;
     const twin = halves.findIndex(
-      ({ account, cents, from, to }) =>
-        account === credit.account &&
-        cents === credit.cents &&
-        credit.from <= to + marginMs &&
-        credit.to >= from - marginMs,
+      (half) =>
+        half.account === account &&
+        half.cents === cents &&
+        credit.from <= half.to + marginMs &&
+        credit.to >= half.from - marginMs,
     );
-    if (twin !== -1) halves.splice(twin, 1);
-    return twin === -1;
+    if (twin !== -1) {
+      halves.splice(twin, 1);
+      return [];
+    }
+    return [alike.has(`${account} ${cents}`) ? { ...credit, isCertain: false } : credit];
   });
 }
 
