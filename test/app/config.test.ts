@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, readVariables, serviceOf } from '../../src/app/config.ts';
 import { doubtsOf, misspellingsIn, weaknessesOf } from '../../src/app/config-hints.ts';
+import { configure } from '../../src/app/configure.ts';
 import { VARIABLE_NAMES } from '../../src/app/variables.ts';
 import { parseRedisUrl } from '../../src/redis/url.ts';
 
@@ -87,6 +88,18 @@ describe('the configuration', () => {
     expect(message).toContain('REDIS_URL');
     expect(message).toContain('WEBHOOK_SECRET');
     expect(message).not.toContain('hunter2');
+  });
+
+  it('refuses to compare balances without credentials of its own, and takes how often with them', () => {
+    expect(messageOf({ RECONCILE_EVERY: '3600' })).toContain(
+      'RECONCILE_EVERY: is set, and AUTH_MODE is passthrough; wants AUTH_MODE=service',
+    );
+    const service = { ...SERVICE, AUTH_JWT_SECRET: 'hunter2' };
+    const configOf = (every: object) =>
+      configure(readVariables({ ...service, ...every }), 'http://127.0.0.1');
+    expect(configOf({ RECONCILE_EVERY: '3600' }).reconciling).toMatchObject({ everyMs: 3_600_000 });
+    expect(configOf({}).reconciling).toBeUndefined();
+    expect(messageOf({ ...service, RECONCILE_EVERY: '5' })).toContain('RECONCILE_EVERY: got "5", wants');
   });
 
   it('says of each variable what it wants', () => {
