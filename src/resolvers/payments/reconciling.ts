@@ -1,29 +1,29 @@
 import { LRUCache } from 'lru-cache';
-import { toAmount } from '../common/amounts.ts';
-import { CursorInvalidError, EventsGapError } from '../events/errors.ts';
-import type { EventLog } from '../events/log.ts';
-import { MONEY_MUTATIONS } from '../money/intent.ts';
+import { toAmount } from '../../common/amounts.ts';
+import { CursorInvalidError, EventsGapError } from '../../events/errors.ts';
+import type { EventLog } from '../../events/log.ts';
+import { MONEY_MUTATIONS } from '../../money/intent.ts';
 import {
   type ComparedAccount,
   centavos,
   type KnownCredit,
   type KnownPayment,
   movementsOf,
-} from '../money/reconciling/movements.ts';
-import type { Gathered, Readings } from '../money/reconciling/readings.ts';
+} from '../../money/reconciling/movements.ts';
+import type { Gathered, Readings } from '../../money/reconciling/readings.ts';
 import {
   BaselineLostError,
   type ReconcilingBook,
   type ReconcilingCalls,
-} from '../money/reconciling/reconciler.ts';
-import type { PaymentPlace, PaymentRecord, PaymentSearch } from '../money/record.ts';
-import { ACCOUNT_LIST, type Account } from '../upstream/accounts.ts';
-import { present } from '../upstream/call/json.ts';
-import type { Rest } from '../upstream/call/rest.ts';
-import { toRfc3339 } from '../upstream/call/timestamps.ts';
-import { readWholeList } from '../upstream/lists/reader.ts';
-import { isTransaction, readTransaction } from '../upstream/transactions.ts';
-import { decodeEvent } from './event.ts';
+} from '../../money/reconciling/reconciler.ts';
+import type { PaymentPlace, PaymentRecord, PaymentSearch } from '../../money/record.ts';
+import { ACCOUNT_LIST, type Account } from '../../upstream/accounts.ts';
+import { present } from '../../upstream/call/json.ts';
+import type { Rest } from '../../upstream/call/rest.ts';
+import { toRfc3339 } from '../../upstream/call/timestamps.ts';
+import { readWholeList } from '../../upstream/lists/reader.ts';
+import { isTransaction, readTransaction } from '../../upstream/transactions.ts';
+import { decodeEvent } from '../events/event.ts';
 import { parsed } from './evidence-match.ts';
 import { stateOf } from './payment-state.ts';
 
