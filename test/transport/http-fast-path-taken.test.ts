@@ -5,14 +5,26 @@ import { createSchema, createYoga } from 'graphql-yoga';
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { Bodies } from '../../src/common/bodies.ts';
 import { createJsonPost } from '../../src/transport/http-fast-path.ts';
+import { until } from '../helpers/until.ts';
 
 /** How often Yoga's own transport was handed a request. */
 let byYoga = 0;
+/** How often anything was executed. */
+let executed = 0;
+/** What each request waits for. */
+let turn: (() => Promise<void>) | undefined;
 
 const yoga = createYoga<object>({
   schema: createSchema({
     typeDefs: 'type Query { word: String }',
-    resolvers: { Query: { word: () => 'sí' } },
+    resolvers: {
+      Query: {
+        word: () => {
+          executed += 1;
+          return 'sí';
+        },
+      },
+    },
   }),
   logging: false,
 });
@@ -27,7 +39,7 @@ const serve = createJsonPost(counted, {
   isOn: true,
   maxBodyBytes: 1_000,
   readBody: (request) => bodies.read(request, { key: 'one', isKnown: true, maxBytes: 1_000 }),
-  turn: () => undefined,
+  turn: () => turn?.(),
   allowsOrigin: () => false,
   stringify: JSON.stringify,
   documentOf: ({ query }) => query,
@@ -40,6 +52,8 @@ const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`
 afterAll(() => server.close());
 beforeEach(() => {
   byYoga = 0;
+  executed = 0;
+  turn = undefined;
 });
 
 const QUERY = JSON.stringify({ query: '{ word }' });
@@ -63,4 +77,28 @@ it.each([
   const response = await fetch(`${url}${search}`, init);
   expect(await response.text()).toContain('sí');
   expect(byYoga).toBe(1);
+});
+
+it.each([
+  ['an everyday POST', { method: 'POST', headers: JSON_CONTENT, body: QUERY }, ''],
+  ['a GET', { method: 'GET' }, `?query=${encodeURIComponent('{ word }')}`],
+])('%s whose client has left while it waited for its turn is not executed', async (_what, init, query) => {
+  const waiting = Promise.withResolvers<void>();
+  let isWaiting = false;
+  turn = () => {
+    isWaiting = true;
+    return waiting.promise;
+  };
+  const left = new AbortController();
+  const closed = new Promise((resolve) =>
+    server.once('request', (_request, response) => response.once('close', resolve)),
+  );
+  const asked = fetch(`${url}${query}`, { ...init, signal: left.signal }).catch(() => 'left');
+  await until(() => isWaiting);
+  left.abort();
+  expect(await asked).toBe('left');
+  await closed;
+  waiting.resolve();
+  await new Promise(setImmediate);
+  expect([executed, byYoga]).toEqual([0, 0]);
 });

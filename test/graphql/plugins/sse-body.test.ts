@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import type { ExecutionResult } from 'graphql';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { PushStream, type Sink } from '../../../src/common/push-stream.ts';
@@ -124,4 +125,5 @@ it('ends after the last result, and leaves nothing behind', async () => {
     'done',
   ]);
   expect([clock.isIdle, vi.getTimerCount()]).toEqual([true, 0]);
+  expect(getEventListeners(gone.signal, 'abort')).toEqual([]);
 });

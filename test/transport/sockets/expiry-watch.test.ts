@@ -124,4 +124,26 @@ describe('the credentials of sockets', () => {
     watch.leave(other, 'one');
     expect(isAsleep()).toBe(false);
   });
+
+  it('tell their end to each socket that has them, also to one that comes later', async () => {
+    const { watch, asked } = start(() => 2_000_000);
+    const [one, later] = [new Socket(), new Socket()];
+    watch.watch(one, 'one');
+    await until(() => one.expiresAt === 2_000_000);
+    watch.watch(later, 'one');
+    expect([later.expiresAt, asked.get('one')]).toEqual([2_000_000, 1]);
+    watch.end('one');
+    watch.end('one');
+    expect([one.closed, later.closed]).toEqual([1, 1]);
+  });
+
+  it('that are found out once their sockets are gone are waited for no more', async () => {
+    const { watch, asked, isAsleep } = start(() => 2_000_000);
+    const socket = new Socket();
+    watch.watch(socket, 'one');
+    watch.leave(socket, 'one');
+    await until(() => asked.get('one') === 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([isAsleep(), socket.expiresAt]).toEqual([false, undefined]);
+  });
 });

@@ -89,6 +89,28 @@ describe('subscriptions that are the same', () => {
     await until(() => sharing === 0);
   });
 
+  it.each(['read alone', 'could not read'])(
+    'end the stream with the last that leaves, also where one of them %s',
+    async (how) => {
+      const [one] = await clients(1);
+      const [group] = opened;
+      if (one === undefined || group === undefined) throw new Error('there is one');
+      group.working = true;
+      const late = new Client(fanOut);
+      const alone = async () => {
+        if (how === 'could not read') throw new Error('no');
+        return new Source();
+      };
+      const subscribed = late.subscribe('key', open, alone, false);
+      if (how === 'could not read') await expect(subscribed).rejects.toThrow('no');
+      else await subscribed;
+      await late.leave();
+      expect(group.ended).toBe(false);
+      await one.leave();
+      expect([group.ended, opened.length]).toEqual([true, 1]);
+    },
+  );
+
   it('send nothing to one whose credential has ended, whatever a timer has still to say', async () => {
     const [one, other] = await clients(2);
     if (one === undefined || other === undefined) throw new Error('there are two');
