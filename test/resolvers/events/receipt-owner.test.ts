@@ -99,6 +99,19 @@ it('one that the service refuses is not asked for again at once', async () => {
 const refusal = (status: number) =>
   errorOfAnswer({ kind: 'answered', status, body: {}, text: '{}', retryAfterMs: undefined });
 
+it('one whose reading all have given up, as it took too long, is read anew', async () => {
+  let reads = 0;
+  const find: FindOwner = () => {
+    reads += 1;
+    return reads === 1 ? new Promise(() => {}) : Promise.resolve(OWNER);
+  };
+  const ownerOf = createReceiptOwner({ known: () => undefined, find }, 200, () => {});
+  const receipt = receiptOf(randomUUID());
+  const both = [ownerOf(CLIENT, receipt, readerOf()), ownerOf(CLIENT, receipt, readerOf())];
+  expect(await Promise.all(both)).toEqual([OWNER, OWNER]);
+  expect(reads).toBeGreaterThan(1);
+});
+
 it('one that is refused for one client is asked for by another', async () => {
   const other = randomUUID();
   const { ownerOf } = start(async (_party, client) => {

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../../../src/events/log.ts';
+import type { Context } from '../../../src/operation/context.ts';
 import { type CepUpdate, Receipt } from '../../../src/resolvers/events/receipt.ts';
+import { ReceiptSource, TransactionSource } from '../../../src/resolvers/events/status-source.ts';
 import {
   TransactionStates,
   type TransactionUpdate,
 } from '../../../src/resolvers/events/transaction-states.ts';
+import { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import type { Transaction } from '../../../src/upstream/transactions.ts';
 import { type Reading, type Shared, settled, share, startWatch } from './watching.ts';
 
@@ -113,5 +116,78 @@ describe('a caller whose credential has ended', () => {
     await all.time.ring();
     await refused;
     expect(await other.next()).toBe('CHANGE LIQUIDATED');
+  });
+});
+
+describe('one who leaves', () => {
+  it('while the feed is being attached is told of nothing, and has nothing read', async () => {
+    const watch = onReceipt(transaction('LIQUIDATED'));
+    const next = watch.next();
+    await watch.leave();
+    expect(await next).toBe('completed');
+    await settled();
+    expect([watch.ended, watch.reads]).toEqual([true, 0]);
+  });
+
+  it('while a transaction just made is waited for keeps nobody awake', async () => {
+    const all = share();
+    const watch = onTransaction(all, null);
+    const next = watch.next();
+    await settled();
+    expect([watch.reads, all.time.isAsleep]).toEqual([1, true]);
+    await watch.leave();
+    expect(await next).toBe('completed');
+    await settled();
+    expect([watch.ended, all.time.isAsleep]).toEqual([true, false]);
+  });
+});
+
+it('a reading that fails after another has been shown is told to the operator, and the watch goes on', async () => {
+  const all = share();
+  // The feed does not remember what came meanwhile: it is read again.
+  const watch = startWatch(
+    all,
+    {
+      states: new Receipt(ID),
+      name: ({ kind, cep }: CepUpdate) => `${kind} ${cep.status}`,
+      transactionId: ID,
+      remembers: false,
+    },
+    transaction('LIQUIDATED'),
+    new UpstreamError('UPSTREAM_UNAVAILABLE', 'The service cannot be reached.'),
+    transaction('LIQUIDATED', 'DELAYED'),
+  );
+  expect(await watch.next()).toBe('SNAPSHOT PENDING');
+  const next = watch.next();
+  await settled();
+  expect(watch.failures).toMatchObject([{ code: 'UPSTREAM_UNAVAILABLE' }]);
+  await watch.ring();
+  expect(await next).toBe('CHANGE DELAYED');
+  await watch.leave();
+});
+
+describe('readings', () => {
+  const [client, other] = ['a client', 'another'];
+  const of = (clientId: string, customerId: string | undefined, group: string): Context =>
+    // What tells whose readings they are needs no more of an operation.
+    ({ identity: { caller: { clientId, customerId }, owner: { caller: 'a token', group } } }) as Context;
+
+  it('of a receipt are shared by those who may see the same, and by no others', () => {
+    const keys = [
+      of(client, undefined, ''),
+      of(client, 'one', ''),
+      of(client, 'two', ''),
+      of(other, 'one', ''),
+    ].map((context) => new ReceiptSource(ID, context).pollKey);
+    expect(new Set(keys).size).toBe(keys.length);
+    const again = new ReceiptSource(ID.toUpperCase(), of(client, 'one', ''));
+    expect(again.pollKey).toBe(keys[1]);
+    expect(new ReceiptSource(ID, of(client, 'one', '')).pollKey).not.toBe(
+      new TransactionSource(ID, of(client, 'one', '')).pollKey,
+    );
+  });
+
+  it('have one share for all tokens that stand for one client', () => {
+    expect(new TransactionSource(ID, of(client, undefined, 'the group')).pollOwner).toBe('the group');
   });
 });
