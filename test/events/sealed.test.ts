@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest';
+import { EventsGapError } from '../../src/events/errors.ts';
+import type { StoredEvent } from '../../src/events/log.ts';
+import { silentMetrics } from '../../src/events/metrics.ts';
+import { LogReader } from '../../src/events/reader.ts';
+import { sealedReads } from '../../src/events/sealed-reads.ts';
+
+import { createEventTopics, idTopic } from '../../src/resolvers/events/topics.ts';
+import { until } from '../helpers/until.ts';
+import { MemorySource } from './memory-source.ts';
+
+const CLIENT = '0f0e0d0c-0b0a-4908-8706-050403020100';
+const CUSTOMER = 'aaaaaaaa-0000-4000-8000-000000000000';
+const TRANSACTION = 'bbbbbbbb-0000-4000-8000-000000000000';
+
+function start() {
+  const source = new MemorySource();
+  const log = new LogReader(
+    source,
+    silentMetrics,
+    createEventTopics(async () => CUSTOMER),
+  );
+  const append = (carried: 'once' | 'lost' = 'once') =>
+    source.append(CLIENT, 'MONEY_IN', { body: { id: TRANSACTION, owner_id: CUSTOMER } }, carried);
+  return { source, log, append, reads: sealedReads(log, CUSTOMER) };
+}
+
+it('two bookmarks of one place are not alike to a caller who is narrowed, and each leads there', async () => {
+  const { log, append, reads } = start();
+  append();
+  const stream = await reads.follow(CLIENT);
+  stream.connect({ take: () => undefined, finish: () => undefined });
+  const [one = '', other = ''] = [stream.bookmark(), stream.bookmark()];
+  expect(one).not.toBe(other);
+  expect([one, other]).not.toContain(await log.head(CLIENT));
+  append();
+  for (const after of [one, other]) {
+    const again = await reads.follow(CLIENT, { after });
+    expect((await again.next()).value?.id).toBe('event-2');
+    await again.return();
+  }
+  await stream.return();
+});
+
+it('a sealed stream that is left is left in the log', async () => {
+  const { source, reads } = start();
+  const stream = await reads.follow(CLIENT);
+  expect(source.isFollowed).toBe(true);
+  await stream.return();
+  expect(source.isFollowed).toBe(false);
+});
+
+it('one who watches is shown no cursor of the log itself: of no event, nor of a gap', async () => {
+  const { source, log, append, reads } = start();
+  const told: (StoredEvent | Error)[] = [];
+  const watch = await reads.watch(CLIENT, [], {
+    event: (event) => void told.push(event),
+    end: (error) => void told.push(error),
+  });
+  const plain = append().event.cursor;
+  const [missed] = watch.add([idTopic('MONEY_IN', TRANSACTION)]) ?? [];
+  expect(missed).toMatchObject({ id: 'event-1' });
+  expect(missed?.cursor).not.toBe(plain);
+  const heard = append().event.cursor;
+  expect(told).toMatchObject([{ id: 'event-2' }]);
+  expect(told[0]).not.toMatchObject({ cursor: heard });
+  for (let lost = 0; lost < 10; lost += 1) append('lost');
+  source.trim(5);
+  source.resync();
+  const gap = await until(() => told[1]);
+  expect(gap).toBeInstanceOf(EventsGapError);
+  const { oldest, head } = await log.bounds(CLIENT);
+  expect(gap).not.toMatchObject({ oldest });
+  expect(gap).not.toMatchObject({ head });
+});
