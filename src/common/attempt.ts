@@ -11,7 +11,7 @@ export interface Answered extends UpstreamAnswer {
   readonly kind: 'answered';
   /** From the header `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** The gateway answered instead of the service (upstream/scoped-changes.ts). It sent nothing. */
+  /** The gateway answered instead of the service (upstream/session/scoped-changes.ts). It sent nothing. */
   readonly synthesized?: true;
 }
 

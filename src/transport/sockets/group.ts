@@ -77,7 +77,7 @@ export class Group implements Sink<ExecutionResult> {
     return this.#ended ? undefined : this.#stream?.bookmark();
   }
 
-  /** A stream that fails says so in its last result (plugins/error-masking.ts). */
+  /** A stream that fails says so in its last result (graphql/plugins/error-masking.ts). */
   take(result: ExecutionResult): void {
     if (fellBehind(result)) for (const member of this.#members) member.drop();
     const payload = Buffer.from(JSON.stringify(result));

@@ -50,7 +50,7 @@ export interface CallRecord {
   readonly cached: boolean;
 }
 
-/** What changes something in the REST service. Reads go through the session, which narrows them (session/session.ts). */
+/** What changes something in the REST service. Reads go through the session, which narrows them (upstream/session/session.ts). */
 export type RestChanges = Pick<Rest, 'clientId' | 'send'>;
 
 /** The REST service as one caller reaches it, within one operation. Nouns are built on this alone. */
