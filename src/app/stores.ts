@@ -17,7 +17,7 @@ import type { Base } from './base.ts';
 
 /** How long what was found of the stores answers `/readyz` (docs/operations.md), in milliseconds. */
 const LOOKED_AT_MS = 1_000;
-/** How long `/readyz` waits for a look that is under way, in milliseconds: whoever asks wants an answer within a second. */
+/** How long `/readyz` waits for a look that is under way, in milliseconds: a probe wants an answer within a second. */
 const WAIT_FOR_LOOK_MS = 300;
 
 /** What is opened before anything is served: the event log, the record of payments, and what knows callers. */

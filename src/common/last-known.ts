@@ -10,7 +10,7 @@ export interface Known<T> {
 export interface LastKnownOptions {
   /** How long what was found serves from when it was asked for, in milliseconds. */
   readonly freshMs: number;
-  /** How long whoever asks waits for a look that is under way, in milliseconds. */
+  /** How long a caller waits for a look that is under way, in milliseconds. */
   readonly waitMs: number;
 }
 

@@ -5,7 +5,7 @@ export const ROUND_MS = 48_000;
 /** Members are called in so many parts, one after the other: thousands at once would hold up everything else. */
 const PARTS = 40;
 
-/** Whoever is called once in each round. */
+/** Called once in each round. */
 export interface RoundMember {
   remind(): void;
 }

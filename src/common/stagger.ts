@@ -1,8 +1,8 @@
 import { clock } from './clock.ts';
 
 /**
- * In milliseconds. Whoever is sent elsewhere costs the process that it goes to about 6 ms of CPU: a socket with its
- * credential, its subscription and what it has missed.
+ * In milliseconds. Each client that reconnects costs its new process about 6 ms of CPU, for the socket, the credential, the
+ * subscription and the events that it has missed.
  */
 const APART_MS = 10;
 

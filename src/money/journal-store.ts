@@ -24,8 +24,8 @@ export interface JournalHead {
  * client has one, and each line bears a digest over itself and the digest of the line before, so that a line which is changed
  * or taken out later is found.
  *
- * Somebody who can write the store can also write the whole chain anew. That is found by whoever has kept the digest of an
- * earlier line elsewhere.
+ * An attacker who can write to the store can also rewrite the whole chain. The digest of an earlier line, kept elsewhere, reveals
+ * that.
  *
  * Every method rejects with `RecordsUnavailableError` when the store cannot be reached.
  */

@@ -5,8 +5,8 @@ import type { MoneyRecords, PaymentPlace, PaymentRecord, PaymentSearch } from '.
 /** A record and the name that it has for people. */
 export interface RecordedPayment extends PaymentRecord {
   /**
-   * The same for as long as the record is kept. It follows from the hash of the record under a key that the store keeps: whoever
-   * could guess a caller's key would find it by the hash itself.
+   * The same for as long as the record is kept. It is the hash of the record under a key that the store keeps: a
+   * plain hash would let an attacker test guesses of a caller's key.
    */
   readonly id: string;
 }

@@ -22,8 +22,7 @@ const tokenOf = (authorization: string | undefined): string | undefined =>
  * Credentials that were verified, and whose they are. A stranger can make up as many credentials as it likes: one that nobody has
  * verified counts for the address that it came from.
  *
- * The first noted goes first: that costs less than to note each use, and one that is still in use is noted again by its next
- * operation.
+ * FIFO eviction: to note each use would cost more. A key that is still in use is noted again by its next operation.
  */
 export class CallerKeys {
   readonly #known = new LRUCache<string, KnownKeys>({ max: MAX_KNOWN });

@@ -138,7 +138,7 @@ export class DurableWrites {
   ): Promise<unknown> {
     const [key = ''] = keys;
     let route = await this.#routes.route(redis, key);
-    // A script that runs again, in front of WAIT, finds what it wrote itself: its first reply is the one that tells.
+    // A rerun sees its own write as a duplicate, so the first reply counts.
     let first: Answer | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const wait = this.#waitOn(route.server);

@@ -1,8 +1,8 @@
 import { clock, type Timer } from '../common/clock.ts';
 
 /**
- * An answer of Redis, if it comes in time. ioredis limits a command's time from when a connection has it; a client of a Cluster
- * may hold one back before that, while it looks for who owns the slot, and whoever waits without end recovers from nothing.
+ * An answer of Redis, if it comes in time. ioredis limits a command's time only from when a connection has it. A client of a
+ * Cluster may hold the command back before that, while it looks for the owner of the slot.
  *
  * @throws {Error} after so many milliseconds without
  */

@@ -84,7 +84,7 @@ function hasBareSign(url: string): boolean {
   return /[/?#@]/.test(address.slice(0, Math.max(0, address.lastIndexOf('@'))));
 }
 
-/** Adds to a `REDIS_URL` which files TLS is to use, so that whoever connects by it uses them. */
+/** Adds to a `REDIS_URL` which files TLS is to use, so that every connection made by it uses them. */
 export function withTlsFiles(url: string, { ca, cert, key }: TlsFiles): string {
   const given = Object.entries({ tlsCa: ca, tlsCert: cert, tlsKey: key }).flatMap(([name, path]) =>
     path === undefined ? [] : [`${name}=${encodeURIComponent(path)}`],

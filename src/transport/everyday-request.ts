@@ -38,8 +38,8 @@ export function everydayAnswer({ headers }: IncomingMessage): MediaType | undefi
 }
 
 /**
- * What is plainly a query or a mutation; undefined for what is none, which Yoga knows how to put, and for what is a stream or
- * may be one: a document that is named instead of written.
+ * A query or a mutation whose document is written in the body. Otherwise undefined: Yoga then reports the error, or serves the
+ * subscription or the document that is given by its id.
  */
 export function parseOperation(text: string): Operation | undefined {
   try {

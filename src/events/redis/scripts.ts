@@ -24,8 +24,9 @@ export const APPEND = durableScript(`
   ${NOTE_GONE}
   local reply = {epoch, 0}
   local added = 0
-  for number = 6, #KEYS do
-    local first = 7 + (number - 6) * 5
+  local firstKey, firstArgument, argumentsEach = 6, 7, 5
+  for number = firstKey, #KEYS do
+    local first = firstArgument + (number - firstKey) * argumentsEach
     local contents, event, answer = ARGV[first], ARGV[first + 1], ARGV[first + 2]
     local seen = redis.call('HMGET', KEYS[number], 'id', 'contents', 'answer')
     if seen[1] then

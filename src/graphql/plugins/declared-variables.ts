@@ -35,7 +35,7 @@ export function useDeclaredVariables(): Plugin<RequestContext> {
     readonly contextValue: RequestContext;
   }): void => {
     const { variableValues, contextValue } = args;
-    // Whoever calls the executor has checked that they are an object, where there are any.
+    // The transports have checked that they are an object, where there are any.
     dropUndeclared(preparedOperation(args), variableValues as Readonly<Record<string, unknown>> | undefined);
     if (contextValue.params !== undefined) Object.assign(contextValue.params, { extensions: undefined });
   };

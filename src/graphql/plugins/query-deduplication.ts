@@ -24,8 +24,8 @@ export interface QueryDeduplication {
   /** Shows each query under way to those who ask the same. Must stand behind the plugin that makes the context. */
   readonly plugin: Plugin<SharingContext>;
   /**
-   * Lets a query join one that is under way. Must stand behind the plugin that admits operations, so that whoever joins takes no
-   * place: what it waits for has one.
+   * Lets a query join one that is under way. Must stand behind the plugin that admits operations, so that a query that joins
+   * takes no place: the query that it joins has one.
    */
   readonly joining: Plugin<SharingContext>;
   /** What a caller asks from now on is read afresh: it has changed something, or has been told of a change. */

@@ -42,8 +42,7 @@ export interface Paid {
 }
 
 /**
- * An attempt as the rules of payments see it: what the gateway cannot find now says nothing about the request that left
- * before, when it did find it.
+ * An attempt as the rules of payments see it. A 404 on a repeat does not mean that the first request failed.
  *
  * @param number 1 for the first under its key, more for a repeat.
  */

@@ -47,8 +47,8 @@ const QUEUE = { results: 256, bytes: 1024 * 1024 } as const;
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /**
- * One who reads a stream of its own, or with a group, or the one until it stands where the other does. It stays with its own
- * where the group has ended: that one knows by itself how it goes on, or why it does not.
+ * Reads its own stream until it reaches the place of its group, then joins the group. Where the group has ended, it keeps its own
+ * stream, which either goes on or says why it ends.
  */
 export class Reader
   implements

@@ -18,8 +18,8 @@ const left = (): UpstreamError =>
   });
 
 /**
- * Work that several wait for. It goes on while one of them is there, for as long as the last of them waits, and as pressing as the
- * most pressing of them; whoever leaves, or has no time left, ends nobody else's.
+ * Work that several callers wait for. It goes on until the last of them leaves or has no time left, and is as urgent as the most
+ * urgent of them. A caller that leaves does not end it for the others.
  */
 export class SharedWork<T> {
   readonly #party = new Party();
