@@ -24,8 +24,8 @@ The record of payments keeps one key from paying twice. Where the gateway notice
 (a backup, a Redis that was flushed, a folder that was moved), it holds all payments: a key of the time between would pay again.
 
   status   whether payments are held, since when, and how many at least are missing from the record
-  stop     holds all payments until resume: no payment is sent, and none sent again. Every process refuses at once those of clients that
-           have paid before, and within ten seconds those of others. PAYMENTS=off does the same for a process from its start
+  stop     holds all payments until resume: every process refuses at once to send any, and to send any again. PAYMENTS=off does the
+           same for a process from its start
   resume   lets payments go on. Where the record was put back, compare the transactions of that time with what callers hold before
 
   list     prints payments that were sent, the newest first, 50 unless --limit says otherwise. A line holds when it was asked for, the

@@ -18,7 +18,7 @@ export const ledgerOf = (clientId: string): string => `pasarela:money:{${clientI
  * Looks whether Redis has been put back, or an operator has stopped payments, and keeps all processes from paying until an operator says go on.
  *
  * That payments are stopped stands in the ledger of each client that has paid, so that no payment of theirs is sent from then on; and
- * in a place of its own, where processes see it within their next look.
+ * in a place of its own, which a process asks before it sends the first payment of a client.
  */
 export class RedisHolds {
   readonly #redis: RedisClient;

@@ -42,8 +42,10 @@ export interface RedisParts {
 /** The steps of a record in Redis, one script each. As `MoneyRecords` has them. */
 export class RedisSteps {
   readonly #parts: RedisParts;
-  /** The clients that this process has noted. */
+  /** The clients that a stop finds, as far as this process knows. */
   readonly #known = new Set<string>();
+  /** Those that are being noted, so that it does. */
+  readonly #noting = new Map<string, Promise<unknown>>();
 
   constructor(parts: RedisParts) {
     this.#parts = parts;
@@ -52,7 +54,7 @@ export class RedisSteps {
   async claim(name: RecordName, wanted: Claim): Promise<Claimed> {
     const { owner, inputHash, leaseMs, keyOwner, twin, isCustomers, asked, requestId = '' } = wanted;
     const { clocks, journalMs } = this.#parts;
-    this.#note(name.clientId);
+    void this.#note(name.clientId).catch(() => undefined);
     const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
     const line = askedLine(asked, inputHash, name, requestId);
     const whose = [keyOwner, name.hash, isCustomers ? 1 : 0];
@@ -63,8 +65,12 @@ export class RedisSteps {
   async markSent(name: RecordName, owner: string, body: string, noted?: Noted): Promise<boolean> {
     const { clientId } = name;
     const { holds, marks, clocks } = this.#parts;
-    const hold = holds.isHeld ? await held(holds) : undefined;
+    const isNew = !this.#known.has(clientId);
+    if (isNew) await reaching('sent', this.#note(clientId));
+    // Asked after it is noted: a stop that came sooner shows here, and one that comes later finds the client.
+    const hold = isNew || holds.isHeld ? await held(holds) : undefined;
     if (hold !== undefined) throw new PaymentsHeldError(hold.why);
+    this.#known.add(clientId);
     const { epoch, sent } = marks.of(clientId);
     const { wall, bootId, bootMs } = stampOf(clocks);
     const keys = [keyOf(name), ledgerOf(clientId)];
@@ -107,11 +113,17 @@ export class RedisSteps {
     await this.#write('release', RELEASE, [keyOf(name)], [owner, ...partsOf(nothingMovedLine)]);
   }
 
-  /** Notes that there is such a client. Its payments do not wait for that, and the next one tries again where it fails. */
-  #note(clientId: string): void {
+  /** Notes that there is such a client. Begun with a claim, so that its first payment need not wait for it. */
+  async #note(clientId: string): Promise<void> {
     if (this.#known.has(clientId)) return;
-    this.#known.add(clientId);
-    this.#parts.redis.sadd(CLIENTS, clientId).catch(() => this.#known.delete(clientId));
+    const noting = this.#noting.get(clientId) ?? this.#parts.redis.sadd(CLIENTS, clientId);
+    this.#noting.set(clientId, noting);
+    try {
+      await noting;
+    } catch (error) {
+      this.#noting.delete(clientId);
+      throw error;
+    }
   }
 
   #run(step: string, what: Script, keys: string[], args: Arguments): Promise<unknown> {

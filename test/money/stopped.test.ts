@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '#sandbox';
 import { Secret } from '../../src/common/secret.ts';
+import { recordName } from '../../src/money/intent.ts';
 import { pasarela } from '../cli/run.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startRedis } from '../helpers/redis.ts';
@@ -17,6 +18,8 @@ import {
   payable,
   requestsOf,
 } from '../scenarios/faults/payments.ts';
+import { NOBODYS } from './orders.ts';
+import { STORES } from './stores.ts';
 
 let cleanup: AsyncDisposableStack;
 let sandbox: Sandbox;
@@ -115,3 +118,30 @@ it('sends nothing from the start where PAYMENTS is off, and goes on where it is 
   expect(await pay(on, payment)).toBe(done(payment));
   await on.stop();
 });
+
+it.each(STORES)(
+  'a stop reaches clients who have never paid at once, and once more after they may pay, over %s',
+  async (_kind, makeStore) => {
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const [operator, gateway] = [await store.open(), await store.open()];
+    for (const records of [operator, gateway]) cleanup.defer(() => records.stop());
+    const send = async (clientId: string, key: string) => {
+      const name = recordName({ clientId, customerId: undefined, key });
+      await gateway.claim(name, { ...NOBODYS, owner: key, inputHash: key, leaseMs: 0, twin: key });
+      return gateway.markSent(name, key, '{}');
+    };
+    for (const [first, second] of [
+      ['one', 'two'],
+      ['three', 'four'],
+    ] as const) {
+      await operator.holdPayments();
+      await expect(send(first, 'a first key')).rejects.toMatchObject({ why: 'stopped' });
+      await operator.resume();
+      expect(await send(second, 'a first key')).toBe(true);
+      await operator.holdPayments();
+      await expect(send(second, 'another key')).rejects.toMatchObject({ why: 'stopped' });
+      await operator.resume();
+    }
+  },
+);
