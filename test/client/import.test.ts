@@ -72,3 +72,24 @@ watch(gateway.connect(), typed('subscription { cepStatus { id } }'), {});
 console.log(JSON.stringify(seen));`);
   expect(seen).toEqual(['one']);
 });
+
+it('a socket is made where there is no WebSocket, and says so where it is used', async () => {
+  const seen = await runWithout(`
+const { follow, typed } = await import(${source('packages/client/src/index.ts')});
+const { createSocket } = await import(${source('packages/client/src/graphql-ws.ts')});
+const socket = createSocket({ url: 'http://127.0.0.1:9/graphql', token: () => 'none' });
+const told = ({ name, code, message }) => ({ name, code, message });
+const asked = await socket.query('{ __typename }', {}).catch(told);
+const feed = follow(socket, typed('subscription { events { id } }'));
+const followed = await feed[Symbol.asyncIterator]().next().catch(told);
+socket.check();
+socket.close();
+console.log(JSON.stringify([asked, followed]));`);
+  const refused = {
+    name: 'Refused',
+    code: 'BAD_USER_INPUT',
+    message:
+      'There is no WebSocket here: pass one as `webSocketImpl`, such as that of ws, or use createFetch.',
+  };
+  expect(seen).toEqual([refused, refused]);
+});

@@ -2,7 +2,7 @@ import { type Client, type ClientOptions, createClient, type FormattedExecutionR
 import { ambient, type Timer } from './ambient.ts';
 import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
-import { type Answer, type Source, within } from './source.ts';
+import { type Answer, type Problem, Refused, type Source, within } from './source.ts';
 
 export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 
@@ -23,6 +23,7 @@ export interface SocketOptions {
 
 /** One WebSocket for everything: subscriptions, queries, mutations. It is open while it has something to do. */
 export interface Socket extends Source {
+  /** The client of graphql-ws, made when it is first needed. Throws {@link Refused} where there is no `WebSocket`. */
   readonly client: Client;
   close(): void;
 }
@@ -57,6 +58,11 @@ const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
     },
   });
 
+const NO_WEB_SOCKET: Problem = {
+  message: 'There is no WebSocket here: pass one as `webSocketImpl`, such as that of ws, or use createFetch.',
+  extensions: { code: 'BAD_USER_INPUT' },
+};
+
 /** An error with a message, of what graphql-ws hands on: the event of a close, or of an error that a browser does not explain. */
 function lostBy(cause: unknown): unknown {
   if (cause instanceof Error || typeof cause !== 'object' || cause === null) return cause;
@@ -84,7 +90,7 @@ interface Watchdog {
   heard(): void;
 }
 
-/** A source over `graphql-transport-ws`, with the client of graphql-ws. */
+/** A source over `graphql-transport-ws`, with the client of graphql-ws. Making one needs no `WebSocket`: a server may import the app's own. */
 export function createSocket(options: SocketOptions): Socket {
   const { heartbeat = HEARTBEAT, answerMs = 35_000 } = options;
   const state: State = { socket: undefined, lastId: 0, bookmarks: new Map() };
@@ -93,22 +99,31 @@ export function createSocket(options: SocketOptions): Socket {
   const watchdog: Watchdog = {
     expect(withinMs = heartbeat.withinMs) {
       heard();
-      overdue = ambient.setTimeout(() => client.terminate(), withinMs);
+      overdue = ambient.setTimeout(() => made?.terminate(), withinMs);
     },
     heard,
   };
-  const client = createClient(clientOptions(options, state, watchdog));
+  let made: Client | undefined;
+  const client = (): Client => {
+    if (options.webSocketImpl === undefined && globalThis.WebSocket === undefined) {
+      throw new Refused(NO_WEB_SOCKET);
+    }
+    made ??= createClient(clientOptions(options, state, watchdog));
+    return made;
+  };
   const subscribe = subscribing(client, state);
   return {
-    client,
+    get client() {
+      return client();
+    },
     subscribe,
     query: querying(subscribe, answerMs),
     check() {
-      if (state.socket === undefined) return client.terminate();
+      if (state.socket === undefined) return made?.terminate();
       watchdog.expect(CHECK_MS);
       state.socket.send('{"type":"ping"}');
     },
-    close: () => void client.dispose(),
+    close: () => void made?.dispose(),
   };
 }
 
@@ -171,8 +186,9 @@ function clientOptions(options: SocketOptions, state: State, { expect, heard }: 
 }
 
 const subscribing =
-  (client: Client, state: State): Source['subscribe'] =>
+  (clientOf: () => Client, state: State): Source['subscribe'] =>
   (document, variables, sink, details) => {
+    const client = clientOf();
     // An idle socket that was closed on a dead network waits for an answer that never comes, and graphql-ws waits with it.
     if (state.socket !== undefined && state.socket.readyState !== OPEN) client.terminate();
     const { catching, ...payload } = requestOf(document, variables, details);
