@@ -1,16 +1,20 @@
 import { ApolloClient, InMemoryCache } from '@apollo/client';
 import { Client, cacheExchange } from '@urql/core';
-import { createElement } from 'react';
+import { createElement, type ReactElement } from 'react';
 import { act, create } from 'react-test-renderer';
 import { Environment, RecordSource, Store as RelayStore } from 'relay-runtime';
+import { WebSocket } from 'ws';
 import { apolloSource, cacheOptions, createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
 import { createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { type Feed, follow, type Source, type Store, typed } from '../../packages/client/src/index.ts';
-import { useFeed } from '../../packages/client/src/react.ts';
+import { type UseFeedOptions, useFeed } from '../../packages/client/src/react.ts';
+import { nativePresence } from '../../packages/client/src/react-native.ts';
 import { createNetwork, relaySource } from '../../packages/client/src/relay.ts';
+import { feedStore, type Readable } from '../../packages/client/src/svelte.ts';
 import { sourceExchange, urqlSource } from '../../packages/client/src/urql.ts';
+import type { Phone } from './phone.ts';
 
 /** What an event is here; `payload` is as large as a test wants it. */
 export interface Numbered {
@@ -18,7 +22,7 @@ export interface Numbered {
   readonly cursor: string;
 }
 
-interface Reported {
+export interface Reported {
   readonly status: string;
   readonly problem: unknown;
 }
@@ -30,6 +34,7 @@ export interface Place {
   readonly store: Store<Numbered>;
   /** relay-compiler's own form of {@link EVENTS}. */
   readonly compiled: object;
+  readonly phone: Phone;
   report(state: Reported): void;
 }
 
@@ -47,15 +52,21 @@ export const EVENTS = `subscription outagesEventsSubscription($after: Cursor) {
 const DOCUMENT = typed<{ readonly events: Numbered }, { readonly after: string | null }>(EVENTS);
 
 // Quicker than an app's: a test has less time to find out that a network is gone.
-const socketTo = ({ url, token }: Place) =>
-  createSocket({ url, token, heartbeat: { everyMs: 1_000, withinMs: 1_000 } });
-const streamsTo = ({ url, token }: Place) => createFetch({ url, token, silentForMs: 2_000 });
+const HEARTBEAT = { everyMs: 1_000, withinMs: 1_000 };
+type Address = Pick<Place, 'url' | 'token'>;
+export const socketTo = ({ url, token }: Address): Source =>
+  createSocket({ url, token, heartbeat: HEARTBEAT });
+export const streamsTo = ({ url, token }: Address): Source => createFetch({ url, token, silentForMs: 2_000 });
+export const graphqlSseTo = ({ url, token }: Address): Source =>
+  createEventStreams({ url, token, silentForMs: 2_000 });
 
 /** Each binding of the package, as an app makes it. */
 const SOURCES: Readonly<Record<string, (place: Place) => Source>> = {
   'graphql-ws': socketTo,
   fetch: streamsTo,
-  'graphql-sse': ({ url, token }) => createEventStreams({ url, token, silentForMs: 2_000 }),
+  'graphql-sse': graphqlSseTo,
+  // What Node 20 needs.
+  ws: ({ url, token }) => createSocket({ url, token, heartbeat: HEARTBEAT, webSocketImpl: WebSocket }),
   apollo: (place) =>
     apolloSource(
       new ApolloClient({ cache: new InMemoryCache(cacheOptions), link: createLink(socketTo(place)) }),
@@ -77,14 +88,28 @@ const SOURCES: Readonly<Record<string, (place: Place) => Source>> = {
     ),
 };
 
-const REACT = 'react';
+/** Each framework's, as its page has it. */
+const SCREENS: Readonly<Record<string, (place: Place) => void>> = {
+  react: (place) => showInReact(place, socketTo(place)),
+  // What a server has rendered is shown first.
+  next: (place) => showInReact(place, streamsTo(place), { initialItems: [{ id: '0', cursor: '' }] }),
+  expo: (place) =>
+    showInReact({ ...place, store: slowly(place.store) }, socketTo(place), {
+      presence: nativePresence(place.phone.appState, place.phone.network),
+    }),
+  svelte: (place) =>
+    void storeOf(place).subscribe(({ status, problem }) => place.report({ status, problem })),
+  vue: (place) => void showInVue(place),
+};
 
-export const BINDINGS: readonly string[] = [...Object.keys(SOURCES), REACT];
+/** A program for each way in which the pages say that the log is followed. */
+export const BINDINGS: readonly string[] = [...Object.keys(SOURCES), ...Object.keys(SCREENS)];
 
 /** Follows by a binding until the process ends. */
 export function followBy(name: string, place: Place): void {
-  if (name === REACT) {
-    followInReact(place);
+  const show = SCREENS[name];
+  if (show !== undefined) {
+    show(place);
     return;
   }
   const source = SOURCES[name]?.(place);
@@ -102,16 +127,56 @@ async function drain(feed: Feed<Numbered>, { report }: Place): Promise<void> {
   throw new Error('a feed that nobody closes does not end');
 }
 
-function followInReact(place: Place): void {
+type ScreenOptions = Pick<UseFeedOptions<Numbered, object>, 'initialItems' | 'presence'>;
+
+function showInReact(place: Place, source: Source, options: ScreenOptions = {}): void {
+  renderInReact(createElement(Screen, { place, source, options }));
+}
+
+/** Shows an element until the process ends. */
+export function renderInReact(element: ReactElement): void {
   Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
   act(() => {
-    create(createElement(Screen, { place, source: socketTo(place) }));
+    create(element);
   });
   Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: false });
 }
 
-function Screen({ place, source }: { readonly place: Place; readonly source: Source }) {
-  const { status, problem } = useFeed(source, DOCUMENT, { store: place.store });
+interface ScreenProps {
+  readonly place: Place;
+  readonly source: Source;
+  readonly options: ScreenOptions;
+}
+
+function Screen({ place, source, options }: ScreenProps) {
+  const { status, problem } = useFeed(source, DOCUMENT, { ...options, store: place.store });
   place.report({ status, problem });
   return null;
 }
+
+const storeOf = (place: Place) => feedStore(socketTo(place), DOCUMENT, { store: place.store });
+
+/** Vue is installed beside the other libraries of test/clients alone. */
+async function showInVue(place: Place): Promise<void> {
+  const module = new URL('../clients/show-in-vue.js', import.meta.url).href;
+  const { showInVue: show } = (await import(module)) as {
+    showInVue(store: Readable<Reported>, report: Place['report']): void;
+  };
+  show(storeOf(place), place.report);
+}
+
+/** A store as AsyncStorage is one: neither reading nor writing is done at once. */
+function slowly(store: Store<Numbered>): Store<Numbered> {
+  return {
+    async load() {
+      await turn();
+      return store.load();
+    },
+    async save(item, cursor) {
+      await turn();
+      await store.save(item, cursor);
+    },
+  };
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));

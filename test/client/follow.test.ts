@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BINDINGS } from './bindings.ts';
 import { prepareCompiled } from './compiled.ts';
 import { goThroughOutages, judge } from './outages.ts';
 
@@ -10,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => rm(prepared.work, { recursive: true, force: true }));
 
 // `npm run soak:clients` goes through a thousand.
-describe.concurrent('every binding, through every kind of outage,', () => {
+describe.concurrent('every program, through every kind of outage,', () => {
   it.for([
     ['a gateway with its own log', false],
     ['two gateways behind a Redis', true],
@@ -19,12 +20,12 @@ describe.concurrent('every binding, through every kind of outage,', () => {
     const { compiled } = prepared;
     const options = { redis, disconnects: 50, seed: 7, work, compiled, lifetimeSeconds: 420 };
     const { kept, outages, events } = await goThroughOutages(options);
-    expect(Object.keys(outages)).toHaveLength(12);
+    expect(Object.keys(outages)).toHaveLength(13);
     expect(events).toBeGreaterThan(1_000);
     for (const [name, verdict] of Object.entries(kept)) {
       expect(verdict, name).toMatchObject({ lost: 0, repeated: 0, complete: true });
-      // Each feed was told of the events that its gateways had dropped.
-      expect(verdict.gaps, name).toBeGreaterThan(0);
+      // Each feed was told of the events that its gateways had dropped; one that keeps nothing may have begun after them.
+      if (BINDINGS.includes(name)) expect(verdict.gaps, name).toBeGreaterThan(0);
     }
   });
 });

@@ -10,19 +10,20 @@ import { endWithThisProcess } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import type { AppOptions, Death, Line, Told } from './app.ts';
 import { BINDINGS } from './bindings.ts';
+import type { Compiled } from './compiled.ts';
 import { type Gateways, startGateways } from './gateways.ts';
 import { type Network, startNetwork } from './network.ts';
+import { UNREAD_PROGRAMS } from './unread.ts';
 
 export interface OutageOptions {
   /** Two gateways behind a Redis, or one with its own log. */
   readonly redis: boolean;
-  /** How many lost connections to go through, counted over all bindings. */
+  /** How many lost connections to go through, counted over all programs. */
   readonly disconnects: number;
   readonly seed: number;
   /** A folder for the app's files. */
   readonly work: string;
-  /** relay-compiler's module of the subscription. */
-  readonly compiled: string;
+  readonly compiled: Compiled;
   readonly lifetimeSeconds: number;
 }
 
@@ -34,7 +35,7 @@ export interface OutageReport {
   readonly disconnects: number;
   readonly appKills: number;
   readonly events: number;
-  /** What each binding has kept. */
+  /** What each program has kept. */
   readonly kept: Readonly<Record<string, Verdict>>;
   /** From a cut network's return to the feed being live, where the app has to find out by itself, and where it is told. */
   readonly backLive: { readonly untold: readonly Back[]; readonly told: readonly Back[] };
@@ -58,6 +59,10 @@ export interface Verdict {
 /** Events that the gateways hold: fewer than come in the outage that makes a gap. */
 const RETENTION = 300;
 const GAP = 700;
+/** Events that come while an app is in the background. */
+const AWAY = 20;
+/** Events that come at the end, once each program is live: one that keeps nothing may have begun behind the others. */
+const LAST = 10;
 /** What it takes to fill every buffer between a gateway and an app that does not read. */
 const LARGE = 200;
 const FILLING = 'x'.repeat(60_000);
@@ -68,7 +73,7 @@ const EVERY_MS = 10;
 const HANGS_MS = 120_000;
 const TOLD = 'cut, until the app is told that it is over';
 
-/** Follows by every binding at once, breaks what can break, and compares what was kept with what was delivered. */
+/** Follows by every program at once, breaks what can break, and compares what was kept with what was delivered. */
 export async function goThroughOutages(options: OutageOptions): Promise<OutageReport> {
   await using gateways = await startGateways({
     redis: options.redis,
@@ -131,7 +136,7 @@ class Run {
   }
 
   async begin(): Promise<void> {
-    for (const name of BINDINGS) {
+    for (const name of [...BINDINGS, ...UNREAD_PROGRAMS]) {
       const file = join(this.#options.work, `${name}.jsonl`);
       const network = await startNetwork();
       this.#follows.push({
@@ -146,8 +151,12 @@ class Run {
     }
     this.#connect();
     this.#startApp();
-    await this.#allLive();
+    // The documented programs see every event; the others take part once they have seen one.
+    await this.#until(() =>
+      this.#follows.every(({ name, status }) => !BINDINGS.includes(name) || status === 'live'),
+    );
     this.#provider = this.#provide();
+    await this.#allLive();
   }
 
   /** Leads every network to a gateway that runs. */
@@ -225,7 +234,9 @@ class Run {
     });
     if (this.#failure !== undefined) throw new Error(this.#failure);
     if (isSo) return;
-    const states = this.#follows.map(({ name, status }) => `${name} ${status}`).join(', ');
+    const state = async ({ name, status, losses, file }: Follow) =>
+      `${name}: ${status}, ${losses} losses, at ${await lastIdOf(file)}`;
+    const states = (await Promise.all(this.#follows.map(state))).join('; ');
     throw new Error(`It hangs in ${this.#outage}: ${states}; ${this.#delivered} events delivered.`);
   }
 
@@ -250,7 +261,7 @@ class Run {
   }
 
   get #disconnects(): number {
-    return this.#follows.reduce((sum, { losses }) => sum + losses, 0) + this.#appKills * BINDINGS.length;
+    return this.#follows.reduce((sum, { losses }) => sum + losses, 0) + this.#appKills * this.#follows.length;
   }
 
   readonly #kinds: Readonly<Record<string, () => Promise<void>>> = {
@@ -317,6 +328,15 @@ class Run {
       this.#held = false;
       this.#connect();
     },
+    'app in the background': async () => {
+      await this.#allCaughtUp();
+      const inBackground = () =>
+        this.#follows.some(({ name, status }) => name === 'expo' && status === 'offline');
+      this.#tell('background');
+      await this.#until(inBackground);
+      await this.#delivers(AWAY);
+      this.#tell('active');
+    },
     'app kill -9': () => this.#killApp(),
     'app dies before it has saved': () => this.#killApp('before save'),
     'app dies after it has saved': () => this.#killApp('after save'),
@@ -370,6 +390,7 @@ class Run {
 
   async conclude(): Promise<OutageReport> {
     await this.#allLive();
+    await this.#delivers(LAST);
     this.#providing = false;
     await this.#provider;
     const kept = new Map<string, Verdict>();
@@ -422,11 +443,9 @@ export function judge(lines: readonly Line[], delivered: number): Verdict {
   let repeated = 0;
   let gaps = 0;
   let mayJump = false;
-  for (const { id, gap } of lines) {
-    if (gap !== undefined) {
-      gaps += 1;
-      mayJump = true;
-    }
+  for (const { id, gap, isFresh } of lines) {
+    if (gap !== undefined) gaps += 1;
+    mayJump ||= gap !== undefined || isFresh === true;
     if (id === undefined) continue;
     const number = Number(id);
     if (number <= last) repeated += 1;

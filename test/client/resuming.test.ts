@@ -32,7 +32,7 @@ beforeAll(async () => {
   network = await startNetwork();
   network.route(Number(new URL(gateway.url).port));
   const prepared = await prepareCompiled();
-  compiled = ((await import(prepared.compiled)) as { default: GraphQLTaggedNode }).default;
+  compiled = ((await import(prepared.compiled.documented)) as { default: GraphQLTaggedNode }).default;
   await rm(prepared.work, { recursive: true });
 }, 120_000);
 afterAll(async () => {

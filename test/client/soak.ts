@@ -6,7 +6,7 @@ import { payOnBadNetworks } from './paying.ts';
 
 const USAGE = `npm run soak:clients -- [--disconnects 1000] [--payments 500] [--seed 1]
 
-Follows events by every binding of packages/client at once, from one gateway with its own log and then from two behind a
+Follows events by every binding of packages/client at once, and by what a user of each library writes without reading, from one gateway with its own log and then from two behind a
 Redis, while connections are cut or left half-open, gateways and the app are killed, tokens expire and the log is lost. Then
 pays with answers lost on both sides of the gateway, and app and gateway killed. Ends with 1 where an event is lost or
 repeated, or missing without a gap that says so, and where money moves twice or the app was told something else than the
@@ -52,7 +52,7 @@ try {
     say(`live after a cut network was back, found out by itself: ${times(backLive.untold)}`);
     say(`live after a cut network was back, told so: ${times(backLive.told)}`);
     for (const [name, { lost, repeated, gaps, complete }] of Object.entries(kept)) {
-      say(`${name.padEnd(12)} lost ${lost}, repeated ${repeated}, gaps told ${gaps}, complete ${complete}`);
+      say(`${name.padEnd(20)} lost ${lost}, repeated ${repeated}, gaps told ${gaps}, complete ${complete}`);
       isGood &&= lost === 0 && repeated === 0 && complete;
     }
   }
