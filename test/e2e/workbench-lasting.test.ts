@@ -6,7 +6,7 @@ import { demoAddresses, type Program, startProgram } from '../helpers/program.ts
 import { freePort } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
 import { openReceiver } from '../sandbox/harness.ts';
-import { deed, openTab, play, result, tabWritten, type Visit, visit } from './workbench-page.ts';
+import { deed, openTab, play, result, type Visit, visit } from './workbench-page.ts';
 
 let program: Program;
 let addresses: Awaited<ReturnType<typeof demoAddresses>>;
@@ -41,7 +41,6 @@ async function watchMoneyIn(page: Page): Promise<void> {
   await openTab(page, 'WatchMoneyIn');
   await play(page);
   await page.locator('.wb-status.wb-live').waitFor();
-  await tabWritten(page, 'WatchMoneyIn');
 }
 
 const says = (page: Page) => page.locator('.wb-says').allInnerTexts();
@@ -77,6 +76,28 @@ describe('a stream', () => {
       expect(new Set(cursors).size).toBe(heard.length);
     },
   );
+
+  it('comes back after a reload at once, in its tab, with what was typed last', async () => {
+    await using one = await open();
+    const { page } = one;
+    for (const round of [1, 2]) {
+      await openTab(page, round === 1 ? 'WatchMoneyIn' : 'Instruments');
+      await openTab(page, 'WatchMoneyIn');
+      if (round === 1) await play(page);
+      await page.locator('.wb-status.wb-live').waitFor();
+      await page.reload();
+      await page.locator('.wb-status.wb-live').waitFor();
+      expect(await page.locator('.wb-tab[data-active="true"]').innerText()).toContain('WatchMoneyIn');
+      await page.getByText('The page was loaded again.').first().waitFor();
+      expect(await page.locator('.wb-tab').count()).toBe(4);
+    }
+    await openTab(page, 'Instruments');
+    await page.locator('.wb-operation .view-lines').click();
+    await page.keyboard.press('ControlOrMeta+Home');
+    await page.keyboard.type('# typed last');
+    await page.reload();
+    await page.locator('.wb-operation .view-line', { hasText: '# typed last' }).waitFor();
+  });
 
   it('says that nothing was missed where it is known, and never under a gap', async () => {
     await using one = await open();

@@ -1,5 +1,4 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { until } from '../helpers/until.ts';
 
 /** The page at /graphql, as somebody sees it who has never been there. */
 export interface Visit extends AsyncDisposable {
@@ -42,18 +41,6 @@ export async function visit(
 
 export const openTab = (page: Page, title: string): Promise<void> =>
   page.getByRole('tab', { name: new RegExp(`^${title}`) }).click();
-
-/**
- * Waits until it is written down that a tab is open. GraphiQL does so half a second later: a page that is left sooner comes back with
- * the tabs before.
- */
-export async function tabWritten(page: Page, title: string): Promise<void> {
-  await until(async () => {
-    const written = await page.evaluate(() => localStorage.getItem('pasarela:graphiql:tabState') ?? '{}');
-    const { tabs = [], activeTabIndex } = JSON.parse(written);
-    return tabs[activeTabIndex]?.title === title;
-  });
-}
 
 export const play = (page: Page): Promise<void> =>
   page.getByRole('button', { name: /^Execute query/ }).click();

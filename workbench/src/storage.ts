@@ -1,3 +1,4 @@
+import type { TabsState } from '@graphiql/react';
 import { withNewKeys } from './story.ts';
 
 const PREFIX = 'pasarela:';
@@ -8,7 +9,9 @@ export const storage = {
     return ownKeys().length;
   },
   getItem: (key: string): string | null => localStorage.getItem(PREFIX + key),
-  setItem: (key: string, value: string): void => localStorage.setItem(PREFIX + key, value),
+  setItem: (key: string, value: string): void => {
+    if (key !== TABS || !areForgotten) localStorage.setItem(PREFIX + key, value);
+  },
   removeItem: (key: string): void => localStorage.removeItem(PREFIX + key),
   clear: (): void => {
     for (const key of ownKeys()) localStorage.removeItem(key);
@@ -20,6 +23,19 @@ const ownKeys = (): string[] => Object.keys(localStorage).filter((key) => key.st
 /** Where GraphiQL keeps its tabs, and apart from them what the open one holds. */
 const TABS = 'graphiql:tabState';
 const OPEN_TAB = ['query', 'variables'] as const;
+/** GraphiQL keeps these to itself, and so does what is written here. */
+const NOT_KEPT = ['hash', 'response', 'headers'];
+
+/** Whether this page begins anew: it writes no tabs then as it is left. */
+let areForgotten = false;
+
+/** Writes the tabs down in GraphiQL's own form. */
+export function writeTabs(state: TabsState): void {
+  storage.setItem(
+    TABS,
+    JSON.stringify(state, (key, value) => (NOT_KEPT.includes(key) ? null : value)),
+  );
+}
 
 /**
  * Called before GraphiQL reads its tabs. It writes the tabs and what the open one holds at different moments: a page that is left
@@ -41,5 +57,6 @@ export function renewKeys(): void {
 
 /** The next page begins with the story. */
 export function forgetTabs(): void {
+  areForgotten = true;
   for (const key of [TABS, ...OPEN_TAB.map((name) => `graphiql:${name}`)]) storage.removeItem(key);
 }

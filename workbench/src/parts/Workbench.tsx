@@ -10,6 +10,7 @@ import { t } from '../words.ts';
 import { useAccessiblePane } from './accessible-pane.ts';
 import { Editors } from './Editors.tsx';
 import { Header } from './Header.tsx';
+import { useKeptTabs } from './kept-tabs.ts';
 import { Notices } from './Notices.tsx';
 import { PaymentDialog } from './PaymentDialog.tsx';
 import { Rail } from './Rail.tsx';
@@ -36,6 +37,7 @@ export function Workbench({ onSchema }: Props) {
   });
   const title = tab?.title ?? '';
   useEffect(() => setActiveTab(tab?.id ?? ''), [tab?.id]);
+  useKeptTabs();
   useLinkedTab();
   usePlayKey();
   const { open, watch } = useSteps();
