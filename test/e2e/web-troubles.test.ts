@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeClabe } from '../../packages/sandbox/src/clabe.ts';
@@ -10,6 +11,8 @@ import { serveFolder } from '../helpers/static-server.ts';
 
 const EXAMPLE = 'examples/web';
 const INSTRUMENTS = 130;
+/** With the client's own that the sandbox begins with, more than a page. */
+const ACCOUNTS = 120;
 
 let site: Awaited<ReturnType<typeof serveFolder>>;
 let gateway: RestartableGateway;
@@ -22,6 +25,7 @@ beforeAll(async () => {
   site = await serveFolder(folder(`${EXAMPLE}/dist`));
   gateway = await startRestartable({ CORS_ORIGINS: site.origin });
   await registerMany(INSTRUMENTS);
+  await openMany(ACCOUNTS);
   browser = await startBrowser();
 }, 180_000);
 afterAll(async () => {
@@ -61,6 +65,20 @@ async function registerMany(count: number): Promise<void> {
   }
 }
 
+/** Accounts of the client's own, beyond the first page of the list. */
+async function openMany(count: number): Promise<void> {
+  const { clientId, bankIds } = await control(gateway.sandbox, 'GET', '/sandbox');
+  for (let opened = 0; opened < count; opened += 1) {
+    await control(gateway.sandbox, 'POST', `/v1/clients/${clientId}/private_accounts`, {
+      bank_id: bankIds[0],
+      owner_id: clientId,
+      client_bank_adapter_id: randomUUID(),
+      client_id: clientId,
+      account_id: randomUUID(),
+    });
+  }
+}
+
 const fault = (path: string, what: unknown, times?: number) =>
   control(gateway.sandbox, 'POST', '/sandbox/faults', {
     match: { path },
@@ -90,6 +108,17 @@ describe('a verification', () => {
   it('finds a receiver beyond the first hundred', async () => {
     await page.getByLabel('Buscar por nombre o CLABE').fill(`proveedor ${INSTRUMENTS}`);
     await page.getByRole('radio', { name: new RegExp(`Proveedor ${INSTRUMENTS}`) }).waitFor();
+  });
+
+  it('can be paid for by each account of one’s own, also beyond the first hundred', async () => {
+    const payers = page.getByLabel('Pagar desde').locator('option');
+    const before = await payers.count();
+    await page
+      .getByText(/^100 de \d+ cuentas leídas/)
+      .getByRole('button', { name: 'Leer más' })
+      .click();
+    await page.getByText(/cuentas leídas/).waitFor({ state: 'detached' });
+    expect(await payers.count()).toBeGreaterThan(before);
   });
 
   it('of which nobody knows the end is still told of after a reload, and can be asked about', async () => {

@@ -5,9 +5,9 @@ import { useSpeech } from '../ui/i18n.tsx';
 import { Button, Failure, Loading, Notice } from '../ui/parts.tsx';
 import { contains } from '../ui/search.ts';
 import { useStyles } from '../ui/theme.ts';
-import type { Receiver } from './documents.ts';
+import type { PayingAccount, Receiver } from './documents.ts';
 import type { Verification } from './payments.ts';
-import { type PayingAccount, type Receivers, useReceivers } from './use-receivers.ts';
+import { type Receivers, useReceivers } from './use-receivers.ts';
 
 interface ChooseProps {
   readonly source: Source;
@@ -38,7 +38,7 @@ function ChooseForm({ found, more, sending, problem, onForget, onSend }: ChooseF
   const { t } = useSpeech();
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<string>();
-  const { receivers, payer, read, total } = found;
+  const { receivers, payer, isLooking, read, total } = found;
   const matching = receivers.filter((receiver) => contains(wordsOf(receiver), search));
   const isSearching = search.trim() !== '' && matching.length < SHOWN;
   useEffect(() => {
@@ -90,7 +90,7 @@ function ChooseForm({ found, more, sending, problem, onForget, onSend }: ChooseF
       <View style={styles.footer}>
         {problem !== undefined && <Notice bad>{problem}</Notice>}
         {onForget !== undefined && <Button title={t.unknown.forget} onPress={onForget} />}
-        <Payer payer={payer} />
+        {!isLooking && <Payer payer={payer} />}
         <Button
           primary
           title={sending ? t.choose.sending : t.choose.submit}

@@ -1,8 +1,10 @@
-import type { ReceiverFragment, ReceiversFragment } from '../gql/graphql.ts';
+import type { PayingAccountsFragment, ReceiverFragment, ReceiversFragment } from '../gql/graphql.ts';
 import { graphql } from '../gql/index.ts';
 
 export type Receiver = ReceiverFragment;
 export type ReceiverPage = ReceiversFragment;
+export type AccountPage = PayingAccountsFragment;
+export type PayingAccount = NonNullable<AccountPage['nodes'][number]>;
 
 graphql(`
   fragment Receivers on InstrumentConnection {
@@ -37,6 +39,28 @@ graphql(`
   }
 `);
 
+graphql(`
+  fragment PayingAccounts on AccountConnection {
+    totalCount
+    pageInfo {
+      hasNextPage
+      endCursor
+    }
+    nodes {
+      id
+      ownerId
+      instrument {
+        id
+        alias
+      }
+      availableBalance {
+        amount
+        currency
+      }
+    }
+  }
+`);
+
 export const ACCOUNTS_TO_VERIFY = graphql(`
   query AccountsToVerify {
     client {
@@ -45,18 +69,7 @@ export const ACCOUNTS_TO_VERIFY = graphql(`
         ...Receivers
       }
       accounts(first: 100) {
-        nodes {
-          id
-          ownerId
-          instrument {
-            id
-            alias
-          }
-          availableBalance {
-            amount
-            currency
-          }
-        }
+        ...PayingAccounts
       }
     }
   }
@@ -68,6 +81,17 @@ export const MORE_RECEIVERS = graphql(`
       id
       instruments(first: 100, after: $after) {
         ...Receivers
+      }
+    }
+  }
+`);
+
+export const MORE_ACCOUNTS = graphql(`
+  query MoreAccounts($after: Cursor!) {
+    client {
+      id
+      accounts(first: 100, after: $after) {
+        ...PayingAccounts
       }
     }
   }

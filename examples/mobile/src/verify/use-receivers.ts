@@ -1,17 +1,24 @@
-import { Refused, type Source } from '@pasarela/client';
-import { useCallback, useEffect, useState } from 'react';
-import type { AccountsToVerifyQuery } from '../gql/graphql.ts';
+import { type Answer, Refused, type Source } from '@pasarela/client';
+import { useCallback, useEffect } from 'react';
+import { usePages } from '../graph/use-pages.ts';
 import { useQuery } from '../graph/use-query.ts';
-import { ACCOUNTS_TO_VERIFY, MORE_RECEIVERS, type Receiver, type ReceiverPage } from './documents.ts';
-
-type Client = AccountsToVerifyQuery['client'];
-export type PayingAccount = NonNullable<NonNullable<Client['accounts']>['nodes'][number]>;
+import {
+  ACCOUNTS_TO_VERIFY,
+  type AccountPage,
+  MORE_ACCOUNTS,
+  MORE_RECEIVERS,
+  type PayingAccount,
+  type Receiver,
+  type ReceiverPage,
+} from './documents.ts';
 
 export interface Receivers {
   /** What was read so far of those that can be verified: CLABE accounts at other banks. */
   readonly receivers: readonly Receiver[];
   /** The account that pays: the client's own first one. */
   readonly payer: PayingAccount | undefined;
+  /** Whether it is still looked for. */
+  readonly isLooking: boolean;
   /** How many instruments there are in all, and how many of them were read. */
   readonly total: number;
   readonly read: number;
@@ -21,61 +28,73 @@ export interface ReceiversState {
   readonly found: Receivers | undefined;
   readonly problem: unknown;
   readonly again: () => void;
-  /** Reads the next page. Undefined once all were read, and while one is being read. */
+  /** Reads the next page of instruments. Undefined once all were read, and while one is being read. */
   readonly more: (() => void) | undefined;
 }
 
 const NOTHING = {};
 
-/** The accounts that can be verified, a page after another: a merchant may have thousands. */
+/** The accounts that can be verified, and the one that pays for it. */
 export function useReceivers(source: Source): ReceiversState {
   const { data, problem: unread, again: first } = useQuery(source, ACCOUNTS_TO_VERIFY, NOTHING);
-  const [pages, setPages] = useState<readonly ReceiverPage[]>([]);
-  const [reading, setReading] = useState(false);
-  const [problem, setProblem] = useState<unknown>();
-  const head = data?.client.instruments ?? undefined;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another first page makes the others stale.
-  useEffect(() => setPages([]), [head]);
-
-  const next = (pages.at(-1) ?? head)?.pageInfo;
-  const read = useCallback(async () => {
-    if (!next?.hasNextPage || !next.endCursor) return;
-    setReading(true);
-    try {
-      const answer = await source.query(MORE_RECEIVERS, { after: next.endCursor });
-      const page = answer.data?.client.instruments;
-      if (!page) throw new Refused(answer.errors?.[0] ?? { message: 'the list could not be read' });
-      setPages((before) => [...before, page]);
-    } catch (cause) {
-      setProblem(cause);
-    }
-    setReading(false);
-  }, [source, next]);
+  const readReceivers = useCallback(
+    async (after: string) => {
+      const answer = await source.query(MORE_RECEIVERS, { after });
+      return pageOf(answer.data?.client.instruments, answer);
+    },
+    [source],
+  );
+  const readAccounts = useCallback(
+    async (after: string) => {
+      const answer = await source.query(MORE_ACCOUNTS, { after });
+      return pageOf(answer.data?.client.accounts, answer);
+    },
+    [source],
+  );
+  const receivers = usePages<ReceiverPage>(data?.client.instruments ?? undefined, readReceivers);
+  const accounts = usePages<AccountPage>(data?.client.accounts ?? undefined, readAccounts);
+  const payer = accounts.pages
+    .flatMap(({ nodes }) => nodes)
+    .find(
+      (account): account is PayingAccount =>
+        account !== null && account.ownerId === data?.client.id && account.instrument !== null,
+    );
+  const { more: moreAccounts } = accounts;
+  const isLooking = payer === undefined && accounts.pages.at(-1)?.pageInfo.hasNextPage === true;
+  // The accounts of customers may come first, by the hundred.
+  useEffect(() => {
+    if (isLooking) moreAccounts?.();
+  }, [isLooking, moreAccounts]);
 
   const again = () => {
-    setProblem(undefined);
+    receivers.again();
+    accounts.again();
     first();
   };
+  const [firstReceivers] = receivers.pages;
   // What could not be read is an error, not an empty list.
-  if (data === undefined || head === undefined || !data.client.accounts) {
+  if (firstReceivers === undefined || accounts.pages.length === 0) {
     return { found: undefined, problem: unread, again, more: undefined };
   }
-  const { id, accounts } = data.client;
-  const nodes = [head, ...pages].flatMap((page) => page.nodes);
+  const nodes = receivers.pages.flatMap((page) => page.nodes);
   return {
     found: {
       receivers: nodes.filter((node): node is Receiver => node !== null && isReceiver(node)),
-      payer: accounts.nodes.find(
-        (account): account is PayingAccount =>
-          account !== null && account.ownerId === id && account.instrument !== null,
-      ),
-      total: head.totalCount,
+      payer,
+      isLooking,
+      total: firstReceivers.totalCount,
       read: nodes.length,
     },
-    problem,
+    problem: receivers.problem ?? accounts.problem,
     again,
-    more: next?.hasNextPage && !reading && problem === undefined ? () => void read() : undefined,
+    more: receivers.more,
   };
+}
+
+/** @throws Refused where the gateway could not give the page. */
+function pageOf<Page>(page: Page | null | undefined, { errors }: Answer<unknown>): Page {
+  if (page) return page;
+  throw new Refused(errors?.[0] ?? { message: 'The list could not be read.' });
 }
 
 const isReceiver = ({ account, detail }: Receiver): boolean =>

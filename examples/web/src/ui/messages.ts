@@ -53,6 +53,7 @@ const es = {
     submit: 'Verificar por $0.01',
     sending: 'Enviando…',
     read: (read: number, total: number) => `${read} de ${total} instrumentos leídos`,
+    readAccounts: (read: number, total: number) => `${read} de ${total} cuentas leídas`,
     more: 'Leer más',
   },
 
@@ -187,6 +188,7 @@ const en: Messages = {
     submit: 'Verify for $0.01',
     sending: 'Sending…',
     read: (read, total) => `${read} of ${total} instruments read`,
+    readAccounts: (read, total) => `${read} of ${total} accounts read`,
     more: 'Read more',
   },
 

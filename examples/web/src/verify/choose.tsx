@@ -3,9 +3,9 @@ import type { Graph } from '../graph/graph.ts';
 import { Failure, Loading } from '../ui/feedback.tsx';
 import { useSpeech } from '../ui/i18n.tsx';
 import { contains } from '../ui/search.ts';
-import type { Receiver } from './documents.ts';
+import type { PayingAccount, Receiver } from './documents.ts';
 import { type Payments, usePayments } from './payments.ts';
-import { type Receivers, useReceivers } from './use-receivers.ts';
+import { type Listed, type Receivers, useReceivers } from './use-receivers.ts';
 
 interface ChooseProps {
   readonly graph: Graph;
@@ -13,11 +13,11 @@ interface ChooseProps {
 }
 
 export function Choose({ graph, clientId }: ChooseProps) {
-  const { found, error, again, more } = useReceivers();
+  const { found, error, again } = useReceivers();
   const payments = usePayments(graph.source, clientId);
   if (error !== undefined) return <Failure error={error} onRetry={again} />;
   if (found === undefined) return <Loading />;
-  return <ChooseForm found={found} more={more} payments={payments} />;
+  return <ChooseForm found={found} payments={payments} />;
 }
 
 /** So many matches are enough to look at: with fewer, the search goes on reading. */
@@ -25,17 +25,16 @@ const ENOUGH = 20;
 
 interface ChooseFormProps {
   readonly found: Receivers;
-  readonly more: (() => void) | undefined;
   readonly payments: Payments;
 }
 
-function ChooseForm({ found, more, payments }: ChooseFormProps) {
-  const { t, money } = useSpeech();
+function ChooseForm({ found: { receivers, accounts }, payments }: ChooseFormProps) {
+  const { t } = useSpeech();
   const [search, setSearch] = useState('');
   const [chosen, setChosen] = useState<string>();
   const { send, sending, problem } = payments;
-  const { receivers, accounts } = found;
-  const matching = receivers.filter((receiver) => contains(wordsOf(receiver), search));
+  const { more } = receivers;
+  const matching = receivers.items.filter((receiver) => contains(wordsOf(receiver), search));
   const isSearching = search.trim() !== '' && matching.length < ENOUGH;
   useEffect(() => {
     if (isSearching) more?.();
@@ -52,7 +51,7 @@ function ChooseForm({ found, more, payments }: ChooseFormProps) {
     <form className="narrow" onSubmit={submit}>
       <h1>{t.choose.title}</h1>
       <p className="lead">{t.choose.lead}</p>
-      <OpenPayments payments={payments} receivers={receivers} />
+      <OpenPayments payments={payments} receivers={receivers.items} />
       <fieldset className="card receivers">
         <legend>{t.choose.instruments}</legend>
         <input
@@ -72,40 +71,60 @@ function ChooseForm({ found, more, payments }: ChooseFormProps) {
             />
           ))}
           {matching.length === 0 && (
-            <p className="note empty">{receivers.length === 0 ? t.choose.empty : t.choose.none}</p>
+            <p className="note empty">{receivers.items.length === 0 ? t.choose.empty : t.choose.none}</p>
           )}
         </div>
-        {found.read < found.total && (
-          <p className="more note" role="status">
-            {t.choose.read(found.read, found.total)}
-            <button type="button" className="quiet" onClick={more} disabled={more === undefined}>
-              {t.choose.more}
-            </button>
-          </p>
-        )}
+        <More list={receivers} says={t.choose.read} />
       </fieldset>
       {problem !== undefined && (
         <p role="alert" className="notice bad">
           {problem}
         </p>
       )}
+      <More list={accounts} says={t.choose.readAccounts} />
       <div className="pay">
-        <label>
-          {t.choose.source}
-          <select name="source">
-            {accounts.map(({ instrument, availableBalance }) => (
-              <option key={instrument?.id} value={instrument?.id}>
-                {instrument?.alias} —{' '}
-                {t.choose.available(money(availableBalance.amount, availableBalance.currency))}
-              </option>
-            ))}
-          </select>
-        </label>
+        <PayingAccounts accounts={accounts.items} />
         <button type="submit" className="primary" disabled={chosen === undefined || sending}>
           {sending ? t.choose.sending : t.choose.submit}
         </button>
       </div>
     </form>
+  );
+}
+
+function PayingAccounts({ accounts }: { readonly accounts: readonly PayingAccount[] }) {
+  const { t, money } = useSpeech();
+  return (
+    <label>
+      {t.choose.source}
+      <select name="source">
+        {accounts.map(({ instrument, availableBalance }) => (
+          <option key={instrument?.id} value={instrument?.id}>
+            {instrument?.alias} —{' '}
+            {t.choose.available(money(availableBalance.amount, availableBalance.currency))}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface MoreProps {
+  readonly list: Listed<unknown>;
+  readonly says: (read: number, total: number) => string;
+}
+
+/** How much of a list was read, and the button that reads more of it. */
+function More({ list: { read, total, more }, says }: MoreProps) {
+  const { t } = useSpeech();
+  if (read >= total) return null;
+  return (
+    <p className="more note" role="status">
+      {says(read, total)}
+      <button type="button" className="quiet" onClick={more} disabled={more === undefined}>
+        {t.choose.more}
+      </button>
+    </p>
   );
 }
 

@@ -1,75 +1,100 @@
-import { useCallback, useEffect, useState } from 'react';
-import { useClient, useQuery } from 'urql';
-import type { AccountsToVerifyQuery } from '../gql/graphql.ts';
-import { ACCOUNTS_TO_VERIFY, MORE_RECEIVERS, type Receiver, type ReceiverPage } from './documents.ts';
+import { useCallback } from 'react';
+import { type CombinedError, useClient, useQuery } from 'urql';
+import { usePages } from '../graph/use-pages.ts';
+import {
+  ACCOUNTS_TO_VERIFY,
+  type AccountPage,
+  MORE_ACCOUNTS,
+  MORE_RECEIVERS,
+  type PayingAccount,
+  type Receiver,
+  type ReceiverPage,
+} from './documents.ts';
 
-type Client = AccountsToVerifyQuery['client'];
-export type PayingAccount = NonNullable<NonNullable<Client['accounts']>['nodes'][number]>;
-
-export interface Receivers {
-  /** What was read so far of those that can be verified: CLABE accounts at other banks. */
-  readonly receivers: readonly Receiver[];
-  readonly accounts: readonly PayingAccount[];
-  readonly client: Client;
-  /** How many instruments there are in all, and how many of them were read. */
+/** A list, as far as it was read. */
+export interface Listed<Item> {
+  readonly items: readonly Item[];
+  /** How many there are in all, and how many of them were read. */
   readonly total: number;
   readonly read: number;
+  /** Reads the next page. Undefined once all were read, and while one is being read. */
+  readonly more: (() => void) | undefined;
+}
+
+export interface Receivers {
+  /** Those that can be verified: CLABE accounts at other banks. */
+  readonly receivers: Listed<Receiver>;
+  /** The client's own accounts, which can pay. */
+  readonly accounts: Listed<PayingAccount>;
 }
 
 export interface ReceiversState {
   readonly found: Receivers | undefined;
   readonly error: unknown;
   readonly again: () => void;
-  /** Reads the next page. Undefined once all were read, and while one is being read. */
-  readonly more: (() => void) | undefined;
 }
 
-/** The accounts that can be verified, a page after another: a merchant may have thousands. */
+/** The accounts that can be verified, and those that can pay for it. */
 export function useReceivers(): ReceiversState {
   const urql = useClient();
   const [{ data, error }, first] = useQuery({ query: ACCOUNTS_TO_VERIFY });
-  const [pages, setPages] = useState<readonly ReceiverPage[]>([]);
-  const [reading, setReading] = useState(false);
-  const [problem, setProblem] = useState<unknown>();
-  const head = data?.client.instruments ?? undefined;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another first page makes the others stale.
-  useEffect(() => setPages([]), [head]);
-
-  const next = (pages.at(-1) ?? head)?.pageInfo;
-  const read = useCallback(async () => {
-    if (!next?.hasNextPage || !next.endCursor) return;
-    setReading(true);
-    const result = await urql.query(MORE_RECEIVERS, { after: next.endCursor });
-    const page = result.data?.client.instruments;
-    if (page) setPages((before) => [...before, page]);
-    else setProblem(result.error);
-    setReading(false);
-  }, [urql, next]);
+  const readReceivers = useCallback(
+    async (after: string) => {
+      const result = await urql.query(MORE_RECEIVERS, { after });
+      return pageOf(result.data?.client.instruments, result.error);
+    },
+    [urql],
+  );
+  const readAccounts = useCallback(
+    async (after: string) => {
+      const result = await urql.query(MORE_ACCOUNTS, { after });
+      return pageOf(result.data?.client.accounts, result.error);
+    },
+    [urql],
+  );
+  const receivers = usePages<ReceiverPage>(data?.client.instruments ?? undefined, readReceivers);
+  const accounts = usePages<AccountPage>(data?.client.accounts ?? undefined, readAccounts);
 
   const again = () => {
-    setProblem(undefined);
+    receivers.again();
+    accounts.again();
     first({ requestPolicy: 'network-only' });
   };
+  const [firstReceivers] = receivers.pages;
+  const [firstAccounts] = accounts.pages;
   // What could not be read is an error, not an empty list.
-  if (data === undefined || head === undefined || !data.client.accounts) {
-    return { found: undefined, error, again, more: undefined };
+  if (data === undefined || firstReceivers === undefined || firstAccounts === undefined) {
+    return { found: undefined, error, again };
   }
-  const nodes = [head, ...pages].flatMap((page) => page.nodes);
+  const instruments = receivers.pages.flatMap(({ nodes }) => nodes);
+  const allAccounts = accounts.pages.flatMap(({ nodes }) => nodes);
   return {
     found: {
-      client: data.client,
-      receivers: nodes.filter((node): node is Receiver => node !== null && isReceiver(node)),
-      accounts: data.client.accounts.nodes.filter(
-        (account): account is PayingAccount =>
-          account !== null && account.ownerId === data.client.id && account.instrument !== null,
-      ),
-      total: head.totalCount,
-      read: nodes.length,
+      receivers: {
+        items: instruments.filter((node): node is Receiver => node !== null && isReceiver(node)),
+        total: firstReceivers.totalCount,
+        read: instruments.length,
+        more: receivers.more,
+      },
+      accounts: {
+        items: allAccounts.filter(
+          (account): account is PayingAccount =>
+            account !== null && account.ownerId === data.client.id && account.instrument !== null,
+        ),
+        total: firstAccounts.totalCount,
+        read: allAccounts.length,
+        more: accounts.more,
+      },
     },
-    error: problem,
+    error: receivers.problem ?? accounts.problem,
     again,
-    more: next?.hasNextPage && !reading && problem === undefined ? () => void read() : undefined,
   };
+}
+
+/** @throws what kept the page from being read. */
+function pageOf<Of>(page: Of | null | undefined, error: CombinedError | undefined): Of {
+  if (page) return page;
+  throw error ?? new Error('The list could not be read.');
 }
 
 const isReceiver = ({ account, detail }: Receiver): boolean =>
