@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import { createSocket, type Socket } from '../../packages/client/src/graphql-ws.ts';
+import { typed } from '../../packages/client/src/index.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { until } from '../helpers/until.ts';
 import { type Network, startNetwork } from './network.ts';
@@ -73,3 +74,48 @@ it('gives up a connection that nobody answers, also where it was checked while t
   network.cut();
   silent.close();
 });
+
+it('gives up a connection that has died between a ping and its answer, also where an event came in between', async () => {
+  const server = new WebSocketServer({
+    port: 0,
+    host: '127.0.0.1',
+    handleProtocols: () => 'graphql-transport-ws',
+  });
+  await once(server, 'listening');
+  server.on('connection', (connection) => {
+    let id: unknown;
+    connection.on('message', (data) => {
+      const message = JSON.parse(String(data)) as { type: string; id?: string };
+      if (message.type === 'connection_init') connection.send('{"type":"connection_ack"}');
+      if (message.type === 'subscribe') id = message.id;
+      // The last that arrives of it.
+      if (message.type === 'ping')
+        connection.send(JSON.stringify({ type: 'next', id, payload: { data: {} } }));
+    });
+  });
+  const { port } = server.address() as AddressInfo;
+  const socket = createSocket({
+    url: `ws://127.0.0.1:${port}`,
+    token: () => 'any',
+    heartbeat: { everyMs: 50, withinMs: 100 },
+  });
+  let events = 0;
+  const cause = await new Promise((resolve) => {
+    socket.subscribe(
+      typed('subscription { cepStatus { kind } }'),
+      {},
+      {
+        opened() {},
+        next() {
+          events += 1;
+        },
+        bookmark() {},
+        ended: resolve,
+      },
+    );
+  });
+  expect(events).toBe(1);
+  expect(cause).toMatchObject({ code: 4499 });
+  socket.close();
+  server.close();
+}, 10_000);

@@ -87,7 +87,10 @@ interface State {
 /** Ends a connection whose answer is overdue: a peer that is gone without a word answers nothing. */
 interface Watchdog {
   expect(withinMs?: number): void;
+  /** The answer is here. */
   heard(): void;
+  /** Something else is here: an answer that is expected has its whole time again. */
+  lives(): void;
 }
 
 /** A source over `graphql-transport-ws`, with the client of graphql-ws. Making one needs no `WebSocket`: a server may import the app's own. */
@@ -95,13 +98,19 @@ export function createSocket(options: SocketOptions): Socket {
   const { heartbeat = HEARTBEAT, answerMs = 35_000 } = options;
   const state: State = { socket: undefined, lastId: 0, bookmarks: new Map() };
   let overdue: Timer | undefined;
-  const heard = () => ambient.clearTimeout(overdue);
+  let isAsked = false;
+  const heard = () => {
+    isAsked = false;
+    ambient.clearTimeout(overdue);
+  };
   const watchdog: Watchdog = {
     expect(withinMs = heartbeat.withinMs) {
       heard();
+      isAsked = true;
       overdue = ambient.setTimeout(() => made?.terminate(), withinMs);
     },
     heard,
+    lives: () => isAsked && watchdog.expect(),
   };
   let made: Client | undefined;
   const client = (): Client => {
@@ -127,7 +136,11 @@ export function createSocket(options: SocketOptions): Socket {
   };
 }
 
-function clientOptions(options: SocketOptions, state: State, { expect, heard }: Watchdog): ClientOptions {
+function clientOptions(
+  options: SocketOptions,
+  state: State,
+  { expect, heard, lives }: Watchdog,
+): ClientOptions {
   const { url, token, heartbeat = HEARTBEAT, webSocketImpl, onConnection } = options;
   /** Whether the last connection was closed because of its token. */
   let refused = false;
@@ -172,7 +185,9 @@ function clientOptions(options: SocketOptions, state: State, { expect, heard }: 
         for (const [id, cursor] of Object.entries(bookmarks)) state.bookmarks.get(id)?.(cursor);
       },
       // What a socket still gives that was left says nothing of the one that is being connected.
-      message: () => state.socket !== undefined && heard(),
+      // Whatever else arrives first, a ping stays unanswered: graphql-ws sends no other one until its answer is here.
+      message: () => state.socket !== undefined && lives(),
+      pong: (received) => received && state.socket !== undefined && heard(),
       closed(event) {
         heard();
         state.socket = undefined;
