@@ -15,7 +15,7 @@ const CLIENTS = ['graphql-ws', 'apollo', 'urql', 'relay', 'server-sent-events'] 
 /** What the others import; they follow nothing themselves. */
 const SHARED = ['app', 'store'];
 /** What a program of this test's own runs: components, a store, and a function. */
-const RUN_BY = ['react', 'next', 'svelte', 'pay'];
+const RUN_BY = ['react', 'next', 'svelte', 'vue', 'pay'];
 /** What an app writes, besides its GraphQL. */
 const LINES = 10;
 /** Long enough to connect with, and short enough to be outlived. */
@@ -245,10 +245,28 @@ credits.subscribe(({ items, status }) => {
   if (isTold && items.length >= 2) { console.log(items.slice(0, 2).map((item) => item.paymentConcept).join()); process.exit(); }
 });`;
 
+/** Shows a composable in a component, and tells the same. */
+const composes = (name: string) => `import { h } from 'vue';
+import { mount } from '../show-in-vue.js';
+import { useCredits } from './${name}.js';
+const root = mount({
+  setup() {
+    const state = useCredits();
+    return () => h('ul', { status: state.value.status }, state.value.items.map(({ paymentConcept }) => h('li', paymentConcept)));
+  },
+});
+let isTold = false;
+setInterval(() => {
+  const [{ props, children }] = root.children;
+  if (props.status === 'live' && !isTold) isTold = console.log('live') ?? true;
+  if (isTold && children.length >= 2) { console.log(children.slice(0, 2).map(({ text }) => text).join()); process.exit(); }
+}, 20);`;
+
 it.each([
   ['react', shows],
   ['next', shows],
   ['svelte', subscribes],
+  ['vue', composes],
 ])('what the page of %s makes shows what comes in', async (name, program) => {
   let isOver = false;
   const over = runBeside(name, program(name)).finally(() => {

@@ -1,30 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seriousFindings } from '../helpers/axe.ts';
-import { startBrowser } from '../helpers/browser.ts';
 import { folder } from '../helpers/packages.ts';
-import { demoAddresses, type Program, startProgram } from '../helpers/program.ts';
-import { freePort } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
-import { deed, openTab, play, result, type Visit, visit } from './workbench-page.ts';
+import { type Demo, startDemo } from './workbench-demo.ts';
+import { deed, openTab, play, result } from './workbench-page.ts';
 
-let program: Program;
-let address: string;
-let browser: Browser;
+let demo: Demo;
+
 beforeAll(async () => {
-  const ports = { PORT: String(await freePort()), SANDBOX_PORT: String(await freePort()) };
-  program = startProgram('src/start.js', ports);
-  address = `${(await demoAddresses(program)).gateway}/graphql`;
-  browser = await startBrowser();
+  demo = await startDemo();
 });
-afterAll(async () => {
-  await browser?.close();
-  await program?.end('SIGKILL');
-});
-
-const open = (options: Parameters<typeof visit>[2] = {}): Promise<Visit> => visit(browser, address, options);
+afterAll(() => demo?.[Symbol.asyncDispose]());
 
 const focused = (page: Page) =>
   page.evaluate(() => document.activeElement?.textContent ?? document.activeElement?.tagName ?? '');
@@ -33,7 +22,7 @@ describe.each(['light', 'dark'] as const)('axe, in %s', (colorScheme) => {
   it('has no serious finding: the result, the stream, each pane, a payment', {
     timeout: 300_000,
   }, async () => {
-    await using one = await open({ colorScheme });
+    await using one = await demo.open({ colorScheme });
     const { page } = one;
     const clean = async (where: string) => expect(await seriousFindings(page), where).toEqual([]);
     await clean('the start');
@@ -59,7 +48,7 @@ describe.each(['light', 'dark'] as const)('axe, in %s', (colorScheme) => {
 
 describe('the keyboard', () => {
   it('plays from anywhere, goes through the tabs, and closes one', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     await page.getByLabel('Amount in pesos').focus();
     await page.keyboard.press('Control+Enter');
@@ -81,7 +70,7 @@ describe('the keyboard', () => {
   });
 
   it('moves the borders between the parts of the page, which stay so', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     const width = async () => (await page.locator('.wb-left').boundingBox())?.width ?? 0;
     const height = async () => (await page.locator('.wb-operation').boundingBox())?.height ?? 0;
@@ -99,7 +88,7 @@ describe('the keyboard', () => {
   });
 
   it('chooses fields in the explorer', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     await page.locator('.wb-rail').getByRole('button', { name: 'Explorer', exact: true }).click();
     const pane = page.locator('.wb-pane');
@@ -122,7 +111,7 @@ describe('what came of play', () => {
     ['a telephone', { width: 390, height: 844 }],
     ['a window at 200 %', { width: 640, height: 400 }],
   ])('is in view on %s', async (_name, viewport) => {
-    await using one = await open({ viewport });
+    await using one = await demo.open({ viewport });
     const { page } = one;
     for (const title of ['Instruments', 'WatchMoneyIn']) {
       await page.evaluate(() => window.scrollTo(0, 0));
@@ -141,7 +130,7 @@ describe('what came of play', () => {
   it('takes the four REST calls that the README names, and a round trip is explained', async () => {
     const readme = await readFile(folder('README.md'), 'utf8');
     expect(readme).toContain('25 instruments with bank, owner, customer and account take four REST calls');
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     for (const _again of [1, 2]) {
       await play(page);
@@ -160,7 +149,7 @@ describe('what came of play', () => {
 
 describe('in Spanish', () => {
   it('everything that the page itself says is Spanish, and can be English again', async () => {
-    await using one = await open({ locale: 'es-MX' });
+    await using one = await demo.open({ locale: 'es-MX' });
     const { page } = one;
     expect(await page.evaluate(() => document.documentElement.lang)).toBe('es-MX');
     await page.getByRole('button', { name: 'Ejecutar (Ctrl-Enter)' }).click();

@@ -1,47 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBrowser } from '../helpers/browser.ts';
-import { demoAddresses, type Program, startProgram } from '../helpers/program.ts';
-import { freePort } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
 import { openReceiver } from '../sandbox/harness.ts';
-import { deed, openTab, play, result, type Visit, visit } from './workbench-page.ts';
+import { type Demo, startDemo } from './workbench-demo.ts';
+import { deed, openTab, play, result, watchMoneyIn } from './workbench-page.ts';
 
-let program: Program;
-let addresses: Awaited<ReturnType<typeof demoAddresses>>;
-let browser: Browser;
+let demo: Demo;
+
 beforeAll(async () => {
-  const ports = { PORT: String(await freePort()), SANDBOX_PORT: String(await freePort()) };
-  program = startProgram('src/start.js', { ...ports, SANDBOX_SPEED: '100' });
-  addresses = await demoAddresses(program);
-  browser = await startBrowser();
+  demo = await startDemo({ SANDBOX_SPEED: '100' });
 });
-afterAll(async () => {
-  await browser?.close();
-  await program?.end('SIGKILL');
-});
-
-const open = (options: Parameters<typeof visit>[2] = {}, query = ''): Promise<Visit> =>
-  visit(browser, `${addresses.gateway}/graphql${query}`, options);
-
-async function creditFromOutside(payerName: string): Promise<void> {
-  const { accounts } = (await (await fetch(`${addresses.sandbox}/sandbox`)).json()) as {
-    accounts: [{ clabe: string }];
-  };
-  const answer = await fetch(`${addresses.sandbox}/sandbox/spei-credits`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ clabe: accounts[0].clabe, amount: '10.00', payerName }),
-  });
-  expect(answer.status).toBe(201);
-}
-
-async function watchMoneyIn(page: Page): Promise<void> {
-  await openTab(page, 'WatchMoneyIn');
-  await play(page);
-  await page.locator('.wb-status.wb-live').waitFor();
-}
+afterAll(() => demo?.[Symbol.asyncDispose]());
 
 const says = (page: Page) => page.locator('.wb-says').allInnerTexts();
 const from = (...names: string[]) => names.map((name) => `10.00 MXN from ${name}`);
@@ -50,10 +20,10 @@ describe('a stream', () => {
   it.each(['SSE', 'WS'])(
     'over %s comes back after a reload with its events, and resumes without gap or repeat, each time',
     async (transport) => {
-      await using one = await open({}, transport === 'WS' ? '?subscriptions=WS' : '');
+      await using one = await demo.open({}, transport === 'WS' ? '?subscriptions=WS' : '');
       const { page } = one;
       await watchMoneyIn(page);
-      await creditFromOutside('Uno');
+      await demo.credit('Uno');
       await page.getByText('1 event', { exact: true }).waitFor();
       const heard = ['Uno'];
       for (const [missed, live] of [
@@ -62,11 +32,11 @@ describe('a stream', () => {
       ] as const) {
         // Away from the page while something happens.
         await page.goto('about:blank');
-        await creditFromOutside(missed);
+        await demo.credit(missed);
         await page.goBack();
         await page.locator('.wb-status.wb-live').waitFor();
         await page.getByText('1 caught up: the gap is closed.').first().waitFor();
-        await creditFromOutside(live);
+        await demo.credit(live);
         heard.unshift(missed);
         heard.unshift(live);
         await until(async () => (await says(page)).length === heard.length);
@@ -78,7 +48,7 @@ describe('a stream', () => {
   );
 
   it('comes back after a reload at once, in its tab, with what was typed last', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     for (const round of [1, 2]) {
       await openTab(page, round === 1 ? 'WatchMoneyIn' : 'Instruments');
@@ -100,7 +70,7 @@ describe('a stream', () => {
   });
 
   it('says that nothing was missed where it is known, and never under a gap', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     await watchMoneyIn(page);
     await deed(page, 'Cut');
@@ -122,16 +92,16 @@ describe('a stream', () => {
     await page.reload();
     await page.getByText(/There is a gap/).waitFor();
     await page.locator('.wb-status.wb-live').waitFor();
-    await creditFromOutside('Después');
+    await demo.credit('Después');
     await page.locator('.wb-says', { hasText: 'Después' }).waitFor();
     expect(await page.getByText('Caught up').count()).toBe(0);
   });
 
   it('is narrowed by type, text and payment', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     await watchMoneyIn(page);
-    for (const name of ['Berta', 'Carla', 'Dora']) await creditFromOutside(name);
+    for (const name of ['Berta', 'Carla', 'Dora']) await demo.credit(name);
     await page.getByText('3 events', { exact: true }).waitFor();
     await page.getByLabel('Text or payment id').fill('carla');
     expect(await says(page)).toEqual(from('Carla'));
@@ -150,7 +120,7 @@ describe('a stream', () => {
 describe('a payment', () => {
   it('opens to its REST calls, webhooks and receipt on one axis, and its webhook goes to a handler of one’s own', async () => {
     await using handler = await openReceiver({ status: 202 });
-    await using one = await open();
+    await using one = await demo.open();
     const { page, context } = one;
     await openTab(page, 'StartPennyValidation');
     await play(page);
@@ -177,12 +147,12 @@ describe('a payment', () => {
 
 describe('a session', () => {
   it('is handed over as a link, and as a file that the page opens without any gateway', async () => {
-    await using one = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    await using one = await demo.open({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { page } = one;
     await play(page);
     await result(page, /"totalCount": \d+/);
     await watchMoneyIn(page);
-    await creditFromOutside('Guardada');
+    await demo.credit('Guardada');
     await page.getByText('1 event', { exact: true }).waitFor();
     await page.getByText('Session', { exact: true }).click();
     await page.getByRole('button', { name: 'Copy a link to it' }).click();
@@ -194,7 +164,7 @@ describe('a session', () => {
     ]);
     const file = await download.path();
     const written = await readFile(file, 'utf8');
-    expect(written).not.toContain(addresses.token);
+    expect(written).not.toContain(demo.addresses.token);
 
     const looksRight = async (other: Page) => {
       await other.getByText('1 request, 4 REST calls').waitFor();
@@ -202,7 +172,7 @@ describe('a session', () => {
       await other.getByRole('tab', { name: 'WatchMoneyIn' }).click();
       await other.locator('.wb-says', { hasText: 'Guardada' }).waitFor();
     };
-    const context = await browser.newContext();
+    const context = await demo.browser.newContext();
     const other = await context.newPage();
     // The page's own files alone: no session, no sandbox, no graph.
     await context.route(
@@ -230,7 +200,7 @@ describe('a session', () => {
 
 describe('the story', () => {
   it('asks for step 2 before step 3, and gives a lost answer another try by a new key', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     await openTab(page, 'WatchCep');
     for (const _twice of [1, 2]) {
@@ -262,7 +232,7 @@ describe('the story', () => {
   });
 
   it('tells the sandbox’s own reason for an amount that it refuses', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     await one.page.getByLabel('Amount in pesos').fill('0.00');
     expect(await deed(one.page, 'Simulate a credit')).toMatch(/body\.amount: a string above zero/);
     await one.page.getByLabel('Amount in pesos').fill('ten');

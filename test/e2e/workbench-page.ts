@@ -45,6 +45,15 @@ export const openTab = (page: Page, title: string): Promise<void> =>
 export const play = (page: Page): Promise<void> =>
   page.getByRole('button', { name: /^Execute query/ }).click();
 
+export async function watchMoneyIn(page: Page): Promise<void> {
+  await openTab(page, 'WatchMoneyIn');
+  await play(page);
+  await page.locator('.wb-status.wb-live').waitFor();
+}
+
+/** The events of the stream that is shown. */
+export const rows = (page: Page) => page.locator('.wb-event summary');
+
 /** The text of an editor. Monaco draws spaces as non-breaking ones, and only the lines that are seen. */
 export const textOf = async (page: Page, editor: string): Promise<string> =>
   (await page.locator(`${editor} .view-lines`).innerText()).replaceAll('\u00a0', ' ');

@@ -110,3 +110,15 @@ it('what is checked in is what the sources of the page build', { timeout: 300_00
   });
   expect(stderr).toBe('');
 });
+
+it('the page on a telephone shows the form before all else, and says the same in Spanish', async () => {
+  await using gateway = await startInFront({ GRAPHIQL: 'true' });
+  const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, locale: 'es-MX' };
+  await using one = await visit(browser, `${gateway.url}/graphql`, phone);
+  const { page } = one;
+  const box = await page.getByRole('button', { name: 'Entrar' }).boundingBox();
+  expect((box?.y ?? Number.POSITIVE_INFINITY) + (box?.height ?? 0)).toBeLessThan(phone.viewport.height);
+  expect((await page.locator('.wb-notice').innerText()).replace(/\s+/g, ' ').trim()).toMatch(
+    /Inicia el gateway con INTROSPECTION=true o abre schema\.graphql de esta versión, que imprime npx pasarela schema\.$/,
+  );
+});

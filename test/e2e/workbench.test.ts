@@ -1,59 +1,24 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startBrowser } from '../helpers/browser.ts';
-import { demoAddresses, type Program, startProgram } from '../helpers/program.ts';
-import { freePort } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
-import { deed, openTab, play, result, textOf, type Visit, visit } from './workbench-page.ts';
+import { type Demo, startDemo } from './workbench-demo.ts';
+import { deed, openTab, play, result, rows, textOf, visit, watchMoneyIn } from './workbench-page.ts';
 
-let ports: { readonly PORT: string; readonly SANDBOX_PORT: string };
-let program: Program;
-let addresses: Awaited<ReturnType<typeof demoAddresses>>;
-let browser: Browser;
+let demo: Demo;
 
 beforeAll(async () => {
-  ports = { PORT: String(await freePort()), SANDBOX_PORT: String(await freePort()) };
-  program = startProgram('src/start.js', ports);
-  addresses = await demoAddresses(program);
-  browser = await startBrowser();
+  demo = await startDemo();
 });
-afterAll(async () => {
-  await browser?.close();
-  await program?.end('SIGKILL');
-});
-
-const open = (options: Parameters<typeof visit>[2] = {}, query = ''): Promise<Visit> =>
-  visit(browser, `${addresses.gateway}/graphql${query}`, options);
-
-/** Lets a credit arrive as somebody else would, from outside the page. */
-async function creditFromOutside(payerName: string): Promise<void> {
-  const { accounts } = (await (await fetch(`${addresses.sandbox}/sandbox`)).json()) as {
-    accounts: [{ clabe: string }];
-  };
-  const answer = await fetch(`${addresses.sandbox}/sandbox/spei-credits`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ clabe: accounts[0].clabe, amount: '10.00', payerName }),
-  });
-  expect(answer.status).toBe(201);
-}
-
-async function watchMoneyIn(page: Page): Promise<void> {
-  await openTab(page, 'WatchMoneyIn');
-  await play(page);
-  await page.locator('.wb-status.wb-live').waitFor();
-}
+afterAll(() => demo?.[Symbol.asyncDispose]());
 
 /** After so long without a byte, in milliseconds, the page has what it wants. */
 const QUIET_MS = 1_000;
 
-const rows = (page: Page) => page.locator('.wb-event summary');
-
 describe('the first load', () => {
   it('takes at most 3 MB over the wire, compressed, and asks nobody but the gateway', async () => {
-    await using context = await browser.newContext();
+    await using context = await demo.browser.newContext();
     const page = await context.newPage();
     const session = await context.newCDPSession(page);
     await session.send('Network.enable');
@@ -71,20 +36,20 @@ describe('the first load', () => {
         encodings.set(response.url(), response.headers()['content-encoding']);
       }
     });
-    await page.goto(`${addresses.gateway}/graphql`);
+    await page.goto(`${demo.addresses.gateway}/graphql`);
     await page.locator('.wb-operation .view-line').first().waitFor();
     // Not the browser's own idleness: it may wait without end for a worker's request, of whose end it is not told.
     await until(() => performance.now() - heardAt > QUIET_MS);
     expect(bytes).toBeLessThanOrEqual(3_000_000);
     expect(new Set(encodings.values())).toEqual(new Set(['br']));
     const foreign = addressesAsked.filter(
-      (address) => /^https?:/.test(address) && !address.startsWith(`${addresses.gateway}/graphql`),
+      (address) => /^https?:/.test(address) && !address.startsWith(`${demo.addresses.gateway}/graphql`),
     );
     expect(foreign).toEqual([]);
   });
 
   it('has a policy that lets no script of the page’s own text run', async () => {
-    const page = await fetch(`${addresses.gateway}/graphql`, { headers: { accept: 'text/html' } });
+    const page = await fetch(`${demo.addresses.gateway}/graphql`, { headers: { accept: 'text/html' } });
     const policy = page.headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'");
     expect(/script-src ([^;]*)/.exec(policy)?.[1]).toBe("'self'");
@@ -94,7 +59,7 @@ describe('the first load', () => {
 
 describe('the story', () => {
   it('is told by play alone: the join, the validation, its receipt, and money in', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page, context } = one;
     expect(await page.locator('.wb-tab').allInnerTexts()).toEqual([
       'Instruments',
@@ -144,7 +109,7 @@ describe('the story', () => {
   });
 
   it('shows a credit after three clicks, and offers to watch a validation', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     await openTab(page, 'WatchMoneyIn');
     await play(page);
@@ -166,8 +131,8 @@ describe('the story', () => {
       expect(text).toContain('"replayed": false');
       return /"id": "([0-9a-f-]{36})"/.exec(text)?.[1];
     };
-    await using first = await open();
-    await using second = await open();
+    await using first = await demo.open();
+    await using second = await demo.open();
     const ids = [await started(first.page), await started(second.page)];
     // As a page leaves it that is reloaded between two writes of GraphiQL's.
     await first.page.evaluate(() => localStorage.setItem('pasarela:graphiql:variables', '{}'));
@@ -179,13 +144,23 @@ describe('the story', () => {
   });
 
   it('fits a telephone, and is told there too', async () => {
-    await using one = await open({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+    await using one = await demo.open({
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+    });
     const { page } = one;
     const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     expect(await overflow()).toBe(0);
     await play(page);
     await result(page, /"totalCount": \d+/);
     expect(await overflow()).toBe(0);
+    // No path of a REST call is cut.
+    const calls = page.locator('.wb-waterfall .wb-call');
+    await calls.first().waitFor();
+    expect(
+      await calls.evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth).length),
+    ).toBe(0);
     await watchMoneyIn(page);
     await deed(page, 'Simulate a credit');
     await rows(page).first().waitFor();
@@ -193,156 +168,9 @@ describe('the story', () => {
   });
 });
 
-describe('a stream', () => {
-  it('goes on while another tab is used, and its tab says so', async () => {
-    await using one = await open();
-    const { page } = one;
-    await watchMoneyIn(page);
-    await openTab(page, 'Instruments');
-    await creditFromOutside('Fuera Uno');
-    const tab = page.locator('.wb-tab', { hasText: 'WatchMoneyIn' });
-    await tab.locator('.wb-dot').waitFor();
-    await tab.locator('.wb-count', { hasText: /^1$/ }).waitFor();
-    await play(page);
-    await result(page, /"totalCount": \d+/);
-    await creditFromOutside('Fuera Dos');
-    await tab.locator('.wb-count', { hasText: /^2$/ }).waitFor();
-    await openTab(page, 'WatchMoneyIn');
-    expect(await page.locator('.wb-says').allInnerTexts()).toEqual([
-      '10.00 MXN from Fuera Dos',
-      '10.00 MXN from Fuera Uno',
-    ]);
-  });
-
-  it('lists the last 200 events, newest first, which can be opened, paused, and cleared', async () => {
-    await using one = await open();
-    const { page } = one;
-    await watchMoneyIn(page);
-    for (let count = 1; count <= 205; count += 1) await creditFromOutside(`Pagador ${count}`);
-    await page.getByText('205 events', { exact: true }).waitFor();
-    expect(await rows(page).count()).toBe(200);
-    expect(await page.locator('.wb-says').first().innerText()).toContain('Pagador 205');
-    await rows(page).nth(3).click();
-    expect(await page.locator('.wb-event').nth(3).locator('pre').innerText()).toContain('"Pagador 202"');
-
-    await page.getByRole('button', { name: 'Pause' }).click();
-    await creditFromOutside('Pagador 206');
-    await page.getByText('1 waiting').waitFor();
-    expect(await page.locator('.wb-says').first().innerText()).toContain('Pagador 205');
-    await page.getByRole('button', { name: 'Go on' }).click();
-    expect(await page.locator('.wb-says').first().innerText()).toContain('Pagador 206');
-
-    await page.getByRole('button', { name: 'Clear' }).click();
-    await page.getByText('Listening. Nothing has happened yet.').waitFor();
-  });
-
-  it.each(['SSE', 'WS'])(
-    'that is cut over %s resumes where it was, and says how many it caught up',
-    async (transport) => {
-      await using one = await open({}, transport === 'WS' ? '?subscriptions=WS' : '');
-      const { page } = one;
-      await watchMoneyIn(page);
-      await creditFromOutside('Antes');
-      await rows(page).first().waitFor();
-      expect(await deed(page, 'Cut')).toContain('One stream is cut');
-      await page.locator('.wb-status.wb-cut').waitFor();
-      for (const name of ['Uno', 'Dos', 'Tres']) await creditFromOutside(name);
-      await page.getByText(/Reconnected, resumed from cursor/).waitFor();
-      await page.getByText('3 caught up: the gap is closed.').waitFor();
-      expect(await page.locator('.wb-says').allInnerTexts()).toEqual(
-        ['Tres', 'Dos', 'Uno', 'Antes'].map((name) => `10.00 MXN from ${name}`),
-      );
-    },
-  );
-
-  it('and the page go on after the gateway was started again, without a reload', async () => {
-    await using one = await open();
-    const { page } = one;
-    await watchMoneyIn(page);
-    await creditFromOutside('Antes');
-    await rows(page).first().waitFor();
-    await program.end('SIGKILL');
-    await page.getByText('The gateway does not answer.').waitFor();
-    program = startProgram('src/start.js', ports);
-    addresses = await demoAddresses(program);
-    await page.getByText('The gateway was started again.').waitFor();
-    await page.locator('.wb-status.wb-live').waitFor();
-    await creditFromOutside('Después');
-    await page.locator('.wb-says', { hasText: 'Después' }).waitFor();
-    await openTab(page, 'Instruments');
-    await play(page);
-    await result(page, /"totalCount": \d+/);
-  });
-});
-
-describe('the page', () => {
-  it('says that the device is offline, and that it is connected again', async () => {
-    await using one = await open();
-    const { page, context } = one;
-    await context.setOffline(true);
-    await page.getByText('This device is offline.').waitFor();
-    await page.locator('.wb-chip', { hasText: 'No gateway' }).waitFor();
-    await play(page);
-    await result(page, /This device is offline/);
-    await context.setOffline(false);
-    await page.locator('.wb-chip', { hasText: 'Connected' }).waitFor();
-    await play(page);
-    await result(page, /"totalCount": \d+/);
-  });
-
-  it('gets another token from the sandbox when its own is no longer good', async () => {
-    await using one = await open();
-    const { page } = one;
-    await watchMoneyIn(page);
-    await program.end('SIGKILL');
-    // Another seed: another key, and other clients.
-    program = startProgram('src/start.js', { ...ports, SANDBOX_SEED: '2' });
-    addresses = await demoAddresses(program);
-    await page.locator('.wb-status.wb-live').waitFor();
-    await openTab(page, 'Instruments');
-    await play(page);
-    await result(page, /"totalCount": \d+/);
-  });
-});
-
-describe('the sandbox bar', () => {
-  it('tells what each of its buttons did, and they do it', async () => {
-    await using one = await open();
-    const { page } = one;
-    await watchMoneyIn(page);
-    expect(await deed(page, 'Simulate a credit')).toMatch(
-      /^1250\.00 MXN from .+ arrived at .+: LIQUIDATED\.$/,
-    );
-    await rows(page).first().waitFor();
-    expect(await deed(page, 'Refund it')).toContain('1250.00 MXN');
-    expect(await deed(page, '+5 minutes')).toContain('Five minutes have passed');
-
-    expect(await deed(page, 'Delay')).toContain('1.5 s');
-    await openTab(page, 'Instruments');
-    await play(page);
-    await page
-      .locator('.wb-waterfall li .wb-time', { hasText: /^1[5-9]\d\d ms|^[2-9]\d{3} ms/ })
-      .first()
-      .waitFor();
-
-    expect(await deed(page, 'Fail')).toContain('503');
-    const failed = page.waitForResponse((response) => response.request().method() === 'POST');
-    await play(page);
-    await failed;
-    await page.locator('.wb-waterfall .wb-bad', { hasText: '503' }).waitFor();
-    expect(await deed(page, 'Heal')).toContain('healthy');
-
-    expect(await deed(page, 'Lose answer')).toContain('its answer lost');
-    await openTab(page, 'StartPennyValidation');
-    await play(page);
-    await result(page, /"message"/);
-    expect(await deed(page, 'Heal')).toContain('healthy');
-  });
-});
-
 describe('beneath a result', () => {
   it('stand the REST calls of extensions.upstream, with when they began and how long they took', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     const [response] = await Promise.all([
       page.waitForResponse((answer) => answer.request().postData()?.includes('query Instruments') === true),
@@ -370,13 +198,13 @@ describe('beneath a result', () => {
 
 describe('out of the page', () => {
   it('an operation goes as code for six clients, and the shell’s line runs as it stands', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     const { page } = one;
     await page.getByRole('button', { name: 'Code', exact: true }).click();
     const code = page.locator('.wb-code-text pre');
     const shell = await code.innerText();
     const { stdout } = await promisify(execFile)('sh', ['-c', shell], {
-      env: { PATH: process.env['PATH'], TOKEN: addresses.token },
+      env: { PATH: process.env['PATH'], TOKEN: demo.addresses.token },
     });
     expect(JSON.parse(stdout)).toMatchObject({
       data: { client: { instruments: { totalCount: expect.any(Number) } } },
@@ -395,20 +223,20 @@ describe('out of the page', () => {
   });
 
   it('a link brings the document and its variables to somebody else', async () => {
-    await using one = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    await using one = await demo.open({ permissions: ['clipboard-read', 'clipboard-write'] });
     await openTab(one.page, 'StartPennyValidation');
     await one.page.locator('.wb-variables .view-lines', { hasText: 'idempotencyKey' }).waitFor();
     await one.page.getByRole('button', { name: 'Copy a link to this operation' }).click();
     await one.page.getByText('Link copied').waitFor();
     const link = await one.page.evaluate(() => navigator.clipboard.readText());
-    await using other = await visit(browser, link);
+    await using other = await visit(demo.browser, link);
     await other.page.locator('.wb-tab[data-active="true"]', { hasText: 'StartPennyValidation' }).waitFor();
     await other.page.locator('.wb-variables .view-lines', { hasText: 'idempotencyKey' }).waitFor();
     expect(await other.page.locator('.wb-tab').count()).toBe(5);
   });
 
   it('what was played is in the history', async () => {
-    await using one = await open();
+    await using one = await demo.open();
     await play(one.page);
     await result(one.page, /"totalCount": \d+/);
     await one.page.getByRole('button', { name: 'History', exact: true }).click();

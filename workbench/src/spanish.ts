@@ -1,7 +1,7 @@
 /** What the page says in Spanish, by what it says in English. */
 export const SPANISH: Readonly<Record<string, string>> = {
   '+5 minutes': '+5 minutos',
-  ', or': 'o',
+  ', or': ' o',
   '0.01 MXN is sent there, and its receipt (CEP) will name the holder. The key names this one intent: sent again, it pays nothing.':
     'Se envían 0.01 MXN y el comprobante (CEP) dirá quién es el titular. La clave identifica esta única intención: si se reenvía, no paga otra vez.',
   '1 request': '1 petición',
@@ -223,7 +223,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'of this version, which': 'de esta versión, que imprime',
   'on the sandbox: no real money moves': 'en el sandbox: no se mueve dinero real',
   'open schema.graphql': 'abre schema.graphql',
-  'prints.': '.',
+  ' prints.': '.',
   shared: 'compartida',
   system: 'del sistema',
   to: 'a',

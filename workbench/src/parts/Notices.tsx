@@ -77,7 +77,8 @@ function NoIntrospection({ onSchema }: Props) {
           onChange={(event) => void open(event)}
         />
       </label>{' '}
-      {t('of this version, which')} <code>npx pasarela schema</code> {t('prints.')} {complaint}
+      {t('of this version, which')} <code>npx pasarela schema</code>
+      {t(' prints.')} {complaint}
     </p>
   );
 }

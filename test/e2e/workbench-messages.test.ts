@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Demo, startDemo } from './workbench-demo.ts';
+import { deed, openTab, play, result, rows, watchMoneyIn } from './workbench-page.ts';
+
+let demo: Demo;
+
+beforeAll(async () => {
+  demo = await startDemo();
+});
+afterAll(() => demo?.[Symbol.asyncDispose]());
+
+describe('the page', () => {
+  it('says that the device is offline, and that it is connected again', async () => {
+    await using one = await demo.open();
+    const { page, context } = one;
+    await context.setOffline(true);
+    await page.getByText('This device is offline.').waitFor();
+    await page.locator('.wb-chip', { hasText: 'No gateway' }).waitFor();
+    await play(page);
+    await result(page, /This device is offline/);
+    await context.setOffline(false);
+    await page.locator('.wb-chip', { hasText: 'Connected' }).waitFor();
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+  });
+
+  it('gets another token from the sandbox when its own is no longer good', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    await demo.kill();
+    // Another seed: another key, and other clients.
+    await demo.start({ SANDBOX_SEED: '2' });
+    await page.locator('.wb-status.wb-live').waitFor();
+    await openTab(page, 'Instruments');
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+  });
+});
+
+describe('the sandbox bar', () => {
+  it('tells what each of its buttons did, and they do it', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    expect(await deed(page, 'Simulate a credit')).toMatch(
+      /^1250\.00 MXN from .+ arrived at .+: LIQUIDATED\.$/,
+    );
+    await rows(page).first().waitFor();
+    expect(await deed(page, 'Refund it')).toContain('1250.00 MXN');
+    expect(await deed(page, '+5 minutes')).toContain('Five minutes have passed');
+
+    expect(await deed(page, 'Delay')).toContain('1.5 s');
+    await openTab(page, 'Instruments');
+    await play(page);
+    await page
+      .locator('.wb-waterfall li .wb-time', { hasText: /^1[5-9]\d\d ms|^[2-9]\d{3} ms/ })
+      .first()
+      .waitFor();
+
+    expect(await deed(page, 'Fail')).toContain('503');
+    const failed = page.waitForResponse((response) => response.request().method() === 'POST');
+    await play(page);
+    await failed;
+    await page.locator('.wb-waterfall .wb-bad', { hasText: '503' }).waitFor();
+    expect(await deed(page, 'Heal')).toContain('healthy');
+
+    expect(await deed(page, 'Lose answer')).toContain('its answer lost');
+    await openTab(page, 'StartPennyValidation');
+    await play(page);
+    await result(page, /"message"/);
+    expect(await deed(page, 'Heal')).toContain('healthy');
+  });
+});
+
+describe('a message that is over goes away:', () => {
+  it('what a button did after a while, and what went wrong with the next deed', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await page.clock.install();
+    const said = page.locator('.wb-said');
+    expect(await deed(page, 'Simulate a credit')).toContain('1250.00 MXN');
+    await page.clock.fastForward(9_000);
+    expect(await said.innerText()).toContain('1250.00 MXN');
+    await page.clock.fastForward(2_000);
+    await page.waitForFunction(() => document.querySelector('.wb-said')?.textContent === '');
+
+    await page.route(
+      (url) => url.pathname.endsWith('/spei-credits'),
+      (route) => route.abort(),
+    );
+    await deed(page, 'Simulate a credit');
+    await page.clock.fastForward(60_000);
+    expect(await said.getAttribute('class')).toContain('wb-is-bad');
+    expect(await said.innerText()).not.toBe('');
+    await deed(page, '+5 minutes');
+    expect(await said.getAttribute('class')).not.toContain('wb-is-bad');
+  });
+
+  it('that the gateway was started again, once it could be read, or by a button', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const notice = page.getByText('The gateway was started again.');
+    const again = async () => {
+      await demo.kill();
+      await page.getByText('The gateway does not answer.').waitFor();
+      await demo.start();
+      await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
+      await notice.waitFor();
+    };
+    await again();
+    await page.getByRole('button', { name: 'Dismiss' }).click();
+    await notice.waitFor({ state: 'detached' });
+    await page.clock.install();
+    await again();
+    await page.clock.fastForward(16_000);
+    await notice.waitFor({ state: 'detached' });
+  });
+});

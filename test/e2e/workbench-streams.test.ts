@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Demo, startDemo } from './workbench-demo.ts';
+import { deed, openTab, play, result, rows, watchMoneyIn } from './workbench-page.ts';
+
+let demo: Demo;
+
+beforeAll(async () => {
+  demo = await startDemo();
+});
+afterAll(() => demo?.[Symbol.asyncDispose]());
+
+describe('a stream', () => {
+  it('goes on while another tab is used, and its tab says so', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    await openTab(page, 'Instruments');
+    await demo.credit('Fuera Uno');
+    const tab = page.locator('.wb-tab', { hasText: 'WatchMoneyIn' });
+    await tab.locator('.wb-dot').waitFor();
+    await tab.locator('.wb-count', { hasText: /^1$/ }).waitFor();
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+    await demo.credit('Fuera Dos');
+    await tab.locator('.wb-count', { hasText: /^2$/ }).waitFor();
+    await openTab(page, 'WatchMoneyIn');
+    expect(await page.locator('.wb-says').allInnerTexts()).toEqual([
+      '10.00 MXN from Fuera Dos',
+      '10.00 MXN from Fuera Uno',
+    ]);
+  });
+
+  it('lists the last 200 events, newest first, which can be opened, paused, and cleared', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    for (let count = 1; count <= 205; count += 1) await demo.credit(`Pagador ${count}`);
+    await page.getByText('205 events', { exact: true }).waitFor();
+    expect(await rows(page).count()).toBe(200);
+    expect(await page.locator('.wb-says').first().innerText()).toContain('Pagador 205');
+    await rows(page).nth(3).click();
+    expect(await page.locator('.wb-event').nth(3).locator('pre').innerText()).toContain('"Pagador 202"');
+
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await demo.credit('Pagador 206');
+    await page.getByText('1 waiting').waitFor();
+    expect(await page.locator('.wb-says').first().innerText()).toContain('Pagador 205');
+    await page.getByRole('button', { name: 'Go on' }).click();
+    expect(await page.locator('.wb-says').first().innerText()).toContain('Pagador 206');
+
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByText('Listening. Nothing has happened yet.').waitFor();
+  });
+
+  it.each(['SSE', 'WS'])(
+    'that is cut over %s resumes where it was, and says how many it caught up',
+    async (transport) => {
+      await using one = await demo.open({}, transport === 'WS' ? '?subscriptions=WS' : '');
+      const { page } = one;
+      await watchMoneyIn(page);
+      await demo.credit('Antes');
+      await rows(page).first().waitFor();
+      expect(await deed(page, 'Cut')).toContain('One stream is cut');
+      await page.locator('.wb-status.wb-cut').waitFor();
+      for (const name of ['Uno', 'Dos', 'Tres']) await demo.credit(name);
+      await page.getByText(/Reconnected, resumed from cursor/).waitFor();
+      await page.getByText('3 caught up: the gap is closed.').waitFor();
+      expect(await page.locator('.wb-says').allInnerTexts()).toEqual(
+        ['Tres', 'Dos', 'Uno', 'Antes'].map((name) => `10.00 MXN from ${name}`),
+      );
+    },
+  );
+
+  it('and the page go on after the gateway was started again, without a reload', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    await demo.credit('Antes');
+    await rows(page).first().waitFor();
+    await demo.kill();
+    await page.getByText('The gateway does not answer.').waitFor();
+    await demo.start();
+    await page.getByText('The gateway was started again.').waitFor();
+    await page.locator('.wb-status.wb-live').waitFor();
+    await demo.credit('Después');
+    await page.locator('.wb-says', { hasText: 'Después' }).waitFor();
+    await openTab(page, 'Instruments');
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+  });
+});
