@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import { ApolloClient, InMemoryCache } from '@apollo/client';
 import { Client, cacheExchange } from '@urql/core';
 import { createElement, type ReactElement } from 'react';
@@ -14,6 +15,7 @@ import { nativePresence } from '../../packages/client/src/react-native.ts';
 import { createNetwork, relaySource } from '../../packages/client/src/relay.ts';
 import { feedStore, type Readable } from '../../packages/client/src/svelte.ts';
 import { sourceExchange, urqlSource } from '../../packages/client/src/urql.ts';
+import { folder } from '../helpers/packages.ts';
 import type { Phone } from './phone.ts';
 
 /** What an event is here; `payload` is as large as a test wants it. */
@@ -158,8 +160,8 @@ const storeOf = (place: Place) => feedStore(socketTo(place), DOCUMENT, { store: 
 
 /** Vue is installed beside the other libraries of test/clients alone. */
 async function showInVue(place: Place): Promise<void> {
-  const module = new URL('../clients/show-in-vue.js', import.meta.url).href;
-  const { showInVue: show } = (await import(module)) as {
+  const module = pathToFileURL(folder('test/clients/show-in-vue.js'));
+  const { showInVue: show } = (await import(module.href)) as {
     showInVue(store: Readable<Reported>, report: Place['report']): void;
   };
   show(storeOf(place), place.report);

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BINDINGS } from './bindings.ts';
 import { prepareCompiled } from './compiled.ts';
-import { goThroughOutages, judge } from './outages.ts';
+import { judge } from './kept.ts';
+import { goThroughOutages } from './outages.ts';
 
 let prepared: Awaited<ReturnType<typeof prepareCompiled>>;
 beforeAll(async () => {

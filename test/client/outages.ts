@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,10 +8,11 @@ import { fileURLToPath } from 'node:url';
 import { randomFrom } from '../helpers/random.ts';
 import { endWithThisProcess } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
-import type { AppOptions, Death, Line, Told } from './app.ts';
+import type { AppOptions, Death, Told } from './app.ts';
 import { BINDINGS } from './bindings.ts';
 import type { Compiled } from './compiled.ts';
 import { type Gateways, startGateways } from './gateways.ts';
+import { judge, lastIdOf, linesOf, type Verdict } from './kept.ts';
 import { type Network, startNetwork } from './network.ts';
 import { UNREAD_PROGRAMS } from './unread.ts';
 
@@ -47,13 +48,6 @@ export interface Back {
   readonly ms: number;
   /** What it went through on the way, and when. */
   readonly way: string;
-}
-
-export interface Verdict {
-  readonly lost: number;
-  readonly repeated: number;
-  readonly gaps: number;
-  readonly complete: boolean;
 }
 
 /** Events that the gateways hold: fewer than come in the outage that makes a gap. */
@@ -416,42 +410,4 @@ class Run {
     this.#app?.kill('SIGKILL');
     await Promise.all(this.#follows.map(({ network }) => network[Symbol.asyncDispose]()));
   }
-}
-
-/** The number of the last event in a file, from its last lines. */
-async function lastIdOf(path: string): Promise<number> {
-  await using file = await open(path);
-  const { size } = await file.stat();
-  const tail = new Uint8Array(Math.min(size, 4_096));
-  await file.read(tail, 0, tail.length, size - tail.length);
-  const ids = [...new TextDecoder().decode(tail).matchAll(/"id":"(\d+)"/g)];
-  return Number(ids.at(-1)?.[1] ?? 0);
-}
-
-async function linesOf(file: string): Promise<readonly Line[]> {
-  const text = await readFile(file, 'utf8').catch(() => '');
-  return text
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as Line);
-}
-
-/** Compares what was kept with the numbers that were delivered: each once, in order, or a gap where some are missing. */
-export function judge(lines: readonly Line[], delivered: number): Verdict {
-  let last = 0;
-  let lost = 0;
-  let repeated = 0;
-  let gaps = 0;
-  let mayJump = false;
-  for (const { id, gap, isFresh } of lines) {
-    if (gap !== undefined) gaps += 1;
-    mayJump ||= gap !== undefined || isFresh === true;
-    if (id === undefined) continue;
-    const number = Number(id);
-    if (number <= last) repeated += 1;
-    else if (!mayJump) lost += number - last - 1;
-    last = Math.max(last, number);
-    mayJump = false;
-  }
-  return { lost, repeated, gaps, complete: last === delivered };
 }

@@ -58,13 +58,15 @@ export async function startRestartable(
 
   await start();
   for (const type of ['CEP', 'MONEY_IN']) {
-    const { data } = await sendQuery(
+    const { data, errors } = await sendQuery(
       graphql,
       `mutation ($type: WebhookTypeInput!) { createWebhook(input: { type: $type }) { __typename } }`,
       { type },
-      { authorization: `Bearer ${sandbox.accessToken}` },
+      // A gateway may take longer to start than the token of the sandbox's own start lives.
+      { authorization: `Bearer ${(await control(sandbox, 'GET', '/sandbox')).accessToken}` },
     );
-    if (data?.createWebhook?.__typename !== 'CreateWebhookSuccess') throw new Error(JSON.stringify(data));
+    if (data?.createWebhook?.__typename !== 'CreateWebhookSuccess')
+      throw new Error(JSON.stringify({ data, errors }));
   }
   return {
     graphql,
