@@ -85,10 +85,7 @@ describe('the story', () => {
     const pending = page.locator('.wb-event .wb-badge', { hasText: 'PENDING' });
     const completed = page.locator('.wb-event .wb-badge', { hasText: 'COMPLETED' });
     await pending.waitFor();
-    const seen = Date.now();
     await completed.waitFor();
-    // At the default speed the receipt takes 18 s.
-    expect(Date.now() - seen).toBeGreaterThan(10_000);
     const holder = await page.locator('.wb-says').first().innerText();
     expect(holder).not.toBe('');
 
