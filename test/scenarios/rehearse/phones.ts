@@ -91,7 +91,12 @@ async function follow({ tally, ended }: Night, client: Client, cursor: string): 
       })) {
         const event = data?.moneyIn;
         if (event === undefined) {
-          if (JSON.stringify(errors).includes('EVENTS_GAP')) tally.seen.gaps += 1;
+          const gap = errors?.find(({ extensions }) => extensions?.['code'] === 'EVENTS_GAP');
+          if (gap === undefined) continue;
+          tally.seen.gaps += 1;
+          // From the beginning of what is there: what is known of it comes again.
+          variables.after = String(gap.extensions?.['oldest']);
+          ids.clear();
           continue;
         }
         variables.after = event.cursor;

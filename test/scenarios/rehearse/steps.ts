@@ -3,31 +3,15 @@ import { control } from '../../helpers/gateway.ts';
 import { inStep } from '../../helpers/redis-topologies.ts';
 import { until } from '../../helpers/until.ts';
 import { inject } from '../faults/payments.ts';
-import { rejoin, rolesOf, type Stage } from './stage.ts';
-
-/** One thing that happens in the night. */
-export interface Step {
-  readonly name: string;
-  /** What is done, in a sentence for the report. */
-  readonly done: string;
-  run(stage: Stage): Promise<void>;
-}
-
-/** How long a trouble lasts, in milliseconds. */
-const LASTS_MS = 8_000;
-
-async function restartAll({ members }: Stage): Promise<void> {
-  for (const member of members) {
-    await member.end('SIGTERM');
-    await member.start();
-  }
-}
-
-const passwordOf = ({ environment }: Stage): string =>
-  /gateway:(\w+)@/.exec(environment['REDIS_URL'] ?? '')?.[1] ?? '';
+import { FULL_DISK } from './full-disk.ts';
+import { PUT_BACK } from './put-back.ts';
+import { rejoin, rolesOf } from './stage.ts';
+import { LASTS_MS, passwordOf, restartAll, type Step } from './step.ts';
+import { UPGRADE } from './upgrade.ts';
 
 export const STEPS: readonly Step[] = [
   { name: 'quiet', done: 'Nothing happens.', run: () => pause(LASTS_MS) },
+  UPGRADE,
   {
     name: 'rolling restart',
     done: 'SIGTERM to one gateway, then to the other; each is started again before.',
@@ -104,4 +88,6 @@ export const STEPS: readonly Step[] = [
       await first.start();
     },
   },
+  FULL_DISK,
+  PUT_BACK,
 ];

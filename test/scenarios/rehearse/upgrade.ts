@@ -1,0 +1,23 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { folder as folderOf, run } from '../../helpers/packages.ts';
+import { LASTS_MS, restartAll, type Step } from './step.ts';
+
+/** Version 0.1.0, as test/scenarios/rolling-upgrade.test.ts has it. */
+const EARLIER = 'test/fixtures/pasarela-0.1.0.tgz';
+
+export const UPGRADE: Step = {
+  name: 'back to 0.1.0, and upgrade',
+  done: 'Both gateways are replaced by version 0.1.0, one after the other, and then by this one.',
+  async run(stage) {
+    const unpacked = join(stage.folder, 'earlier');
+    await mkdir(unpacked);
+    await run('tar', ['xzf', folderOf(EARLIER), '-C', unpacked], folderOf('.'));
+    for (const program of [join(unpacked, 'start.js'), 'src/start.js']) {
+      for (const member of stage.members) member.program = program;
+      await restartAll(stage);
+      await pause(LASTS_MS);
+    }
+  },
+};

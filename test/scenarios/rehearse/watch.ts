@@ -1,0 +1,172 @@
+import { execFile, fork } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parse, stringify } from 'yaml';
+import { endWithThisProcess, freePort } from '../../helpers/redis.ts';
+import { until } from '../../helpers/until.ts';
+import type { Look } from './look.ts';
+import { listens, startProxy } from './proxies.ts';
+import type { Stage } from './stage.ts';
+
+/** Rules wait this many times shorter than in production, and gateways are scraped each second instead of every 15 s. */
+export const FASTER = 15;
+const LOOK = fileURLToPath(new URL('look.ts', import.meta.url));
+const RULES = fileURLToPath(new URL('../../../deploy/prometheus/alerts.yaml', import.meta.url));
+/** How long after the beginning of a step the doctor is asked, in milliseconds: in the middle of its trouble. */
+const DOCTOR_AFTER_MS = 3_000;
+
+/** What those who watch have said since they were asked last. */
+export interface Watch {
+  /** For the report: `/readyz` of each gateway, with the longest time that it took. */
+  takeLooks(): string;
+  /** Names of the alerts that fired, each with the seconds after which it began to. */
+  takeAlerts(): string;
+  /** What the doctor finds wrong in a moment, by the names of its checks. */
+  askDoctor(): Promise<string>;
+  stop(): void;
+}
+
+/** Watches the night as an operator does: `/readyz`, Prometheus with the rules of the project, and the doctor. */
+export async function startWatch(stage: Stage, lifetimeSeconds: number): Promise<Watch> {
+  const looks = watchReadiness(stage, lifetimeSeconds);
+  const alerts = await startPrometheus(stage, lifetimeSeconds);
+  return {
+    takeLooks: looks.take,
+    takeAlerts: alerts.take,
+    askDoctor: () => askDoctor(stage),
+    stop() {
+      looks.stop();
+      alerts.stop();
+    },
+  };
+}
+
+function watchReadiness({ members }: Stage, lifetimeSeconds: number) {
+  const child = fork(
+    LOOK,
+    members.map(({ url }) => url),
+  );
+  endWithThisProcess(child, lifetimeSeconds);
+  const seen = new Map(members.map(({ url, name }) => [url, { name, longestMs: 0, states: [] as string[] }]));
+  // look.ts sends nothing else.
+  child.on('message', (message) => {
+    const { url, milliseconds = 0, state } = message as Look;
+    const one = seen.get(url);
+    if (one === undefined) return;
+    one.longestMs = Math.max(one.longestMs, milliseconds);
+    if (!one.states.includes(state)) one.states.push(state);
+  });
+  return {
+    take() {
+      const texts = [...seen.values()].map((one) => {
+        const text = `${one.name}: ${one.states.join(' → ')}, ${Math.round(one.longestMs)} ms`;
+        one.longestMs = 0;
+        one.states = one.states.slice(-1);
+        return text;
+      });
+      return texts.join('; ');
+    },
+    stop: () => void child.kill(),
+  };
+}
+
+interface Rules {
+  groups: { rules: { alert: string; for?: string }[] }[];
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+
+/** `2m` as `8s`. */
+function shortened(time: string): string {
+  const [, count = '0', unit = 's'] = /^(\d+)([smh])$/.exec(time) ?? [];
+  return `${Math.ceil((Number(count) * (UNITS[unit] ?? 1)) / FASTER)}s`;
+}
+
+async function startPrometheus({ folder, members }: Stage, lifetimeSeconds: number) {
+  // The file is the project's own; Prometheus reads what is wrong with it.
+  const rules = parse(await readFile(RULES, 'utf8')) as Rules;
+  for (const { rules: list } of rules.groups)
+    for (const rule of list) if (rule.for !== undefined) rule.for = shortened(rule.for);
+  await writeFile(join(folder, 'alerts.yaml'), stringify(rules));
+  const config = {
+    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+    rule_files: [join(folder, 'alerts.yaml')],
+    scrape_configs: [
+      {
+        job_name: 'pasarela',
+        static_configs: [{ targets: members.map(({ url }) => new URL(url).host) }],
+      },
+    ],
+  };
+  await writeFile(join(folder, 'prometheus.yaml'), stringify(config));
+  const port = await freePort();
+  const prometheus = startProxy(
+    'prometheus',
+    [
+      `--config.file=${join(folder, 'prometheus.yaml')}`,
+      `--storage.tsdb.path=${join(folder, 'prometheus')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ],
+    lifetimeSeconds,
+  );
+  await until(() => listens(port));
+  let since = performance.now();
+  const fired = new Map<string, number>();
+  let isRunning = true;
+  const poll = async (): Promise<void> => {
+    while (isRunning) {
+      for (const name of await firing(port)) {
+        if (!fired.has(name)) fired.set(name, Math.round((performance.now() - since) / 1_000));
+      }
+      await pause(1_000);
+    }
+  };
+  void poll();
+  return {
+    take() {
+      const text = [...fired].map(([name, seconds]) => `${name} ${seconds} s`).join(', ');
+      fired.clear();
+      since = performance.now();
+      return text || 'none';
+    },
+    stop() {
+      isRunning = false;
+      prometheus.kill();
+    },
+  };
+}
+
+async function firing(port: number): Promise<readonly string[]> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1/alerts`);
+    // Prometheus, HTTP API, "Alerts".
+    const { data } = (await response.json()) as {
+      data: { alerts: { state: string; labels: { alertname: string } }[] };
+    };
+    return data.alerts
+      .filter(({ state }) => state === 'firing')
+      .map(({ labels }) => labels.alertname.replace('Pasarela', ''));
+  } catch {
+    // It has not begun to serve.
+    return [];
+  }
+}
+
+async function askDoctor({ environment, members: [, { url, dataDir }] }: Stage): Promise<string> {
+  await pause(DOCTOR_AFTER_MS);
+  const { PATH = '', HOME = '' } = process.env;
+  const own = { PATH, HOME, ...environment, PORT: new URL(url).port, DATA_DIR: dataDir };
+  const stdout = await new Promise<string>((resolve) => {
+    // It ends with 1 where it finds something wrong.
+    const options = { env: own, timeout: 120_000 };
+    execFile(process.execPath, ['src/cli/pasarela.ts', 'doctor', '--json'], options, (_error, text) =>
+      resolve(text),
+    );
+  });
+  if (stdout === '') return 'no answer';
+  const { findings }: { findings: { check: string; status: string }[] } = JSON.parse(stdout);
+  const failed = findings.filter(({ status }) => status === 'failure').map(({ check }) => check);
+  return [...new Set(failed)].join(', ') || 'nothing';
+}
