@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { chart } from './lib/chart.ts';
 import { goalsTable, report, sectionText } from './lib/report.ts';
 import type { Section } from './lib/section.ts';
+import { w18 } from './workloads/capacity.ts';
 import { w12 } from './workloads/come-back.ts';
 import { w10 } from './workloads/credits.ts';
 import { w15 } from './workloads/fairness.ts';
@@ -45,6 +46,7 @@ const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
   ['W15', w15],
   ['W16', w16],
   ['W17', w17],
+  ['W18', w18],
 ]);
 
 /** Those that start a Redis; found missing at once, not after minutes. */

@@ -6,8 +6,16 @@ import { freePort, type RedisServer, startRedis } from './redis.ts';
 
 const run = promisify(execFile);
 
+/** Paths of what was made, in PEM. */
+export interface Certificates {
+  readonly authority: string;
+  /** Signed by it for 127.0.0.1, and its key. */
+  readonly certificate: string;
+  readonly key: string;
+}
+
 /** Makes an authority that nobody trusts, and a certificate of its own for 127.0.0.1, in a folder. */
-async function makeCertificates(dir: string) {
+export async function makeCertificates(dir: string): Promise<Certificates> {
   const at = (name: string) => join(dir, name);
   const openssl = (...args: string[]) => run('openssl', args);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
