@@ -11,7 +11,7 @@ import { listens, startProxy } from './proxies.ts';
 import type { Stage } from './stage.ts';
 
 /** Rules wait this many times shorter than in production, and gateways are scraped each second instead of every 15 s. */
-export const FASTER = 15;
+const FASTER = 15;
 const LOOK = fileURLToPath(new URL('look.ts', import.meta.url));
 const RULES = fileURLToPath(new URL('../../../deploy/prometheus/alerts.yaml', import.meta.url));
 /** How long after the beginning of a step the doctor is asked, in milliseconds: in the middle of its trouble. */
