@@ -10,6 +10,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     faults: { type: 'string' },
     long: { type: 'boolean', default: false },
+    'until-broken': { type: 'boolean', default: false },
   },
 });
 
@@ -63,6 +64,7 @@ for (let index = 0; index < runs; index += 1) {
   if (report.problems.length === 0) continue;
   failed += 1;
   show(report, 'FAILED');
+  if (values['until-broken']) break;
   if (values.faults === undefined) show(await smallest(report), 'With as few faults as possible');
   write(
     `Again: npm run simulate -- --seed ${report.seed} --hours ${hours}${only === undefined ? '' : ` --only ${only}`}`,
