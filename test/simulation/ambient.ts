@@ -6,7 +6,7 @@ import { useAmbient as useSandboxAmbient } from '../../packages/sandbox/src/ambi
 import { type Clock, type Timer, useClock } from '../../src/common/clock.ts';
 import { useDisk } from '../../src/common/disk.ts';
 import { useEntropy } from '../../src/common/entropy.ts';
-import { type Alarm, currentProcess, type Process, type Simulation } from './core.ts';
+import { type Alarm, beside, currentProcess, type Process, type Simulation } from './core.ts';
 
 /** A timer as Node's code expects it. */
 class SimulatedTimer implements Timer {
@@ -113,6 +113,7 @@ export function installAmbient(sim: Simulation): () => void {
       },
     }),
     installGlobals(clock),
+    installCryptography(),
   ];
   return () => {
     for (const put of undo.reverse()) put();
@@ -150,10 +151,39 @@ function installGlobals(clock: Clock): () => void {
   Object.assign(globalThis, simulated);
   performance.now = () => (isSimulated() ? clock.monotonic() : monotonic());
   Date.now = () => (isSimulated() ? clock.now() : now());
+  const RealDate = Date;
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, given: ConstructorParameters<typeof Date>, newTarget) =>
+      Reflect.construct(
+        target,
+        isSimulated() && Reflect.get(given, 0) === undefined ? [clock.now()] : given,
+        newTarget,
+      ),
+  });
   return () => {
     Object.assign(globalThis, real);
+    globalThis.Date = RealDate;
     // The method of the prototype is there again.
     Reflect.deleteProperty(performance, 'now');
     Date.now = now;
+  };
+}
+
+/** Tokens are verified beside the thread: the simulation waits for that. */
+function installCryptography(): () => void {
+  const { subtle } = globalThis.crypto;
+  const real = { importKey: subtle.importKey.bind(subtle), verify: subtle.verify.bind(subtle) };
+  const isSimulated = (): boolean => currentProcess() !== undefined;
+  const waited =
+    (work: (...given: never[]) => Promise<unknown>) =>
+    (...given: never[]) =>
+      isSimulated() ? beside(() => work(...given)) : work(...given);
+  Object.defineProperties(subtle, {
+    importKey: { value: waited(real.importKey), configurable: true },
+    verify: { value: waited(real.verify), configurable: true },
+  });
+  return () => {
+    Reflect.deleteProperty(subtle, 'importKey');
+    Reflect.deleteProperty(subtle, 'verify');
   };
 }

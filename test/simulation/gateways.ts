@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { readVariables } from '../../src/app/config.ts';
 import { configure } from '../../src/app/configure.ts';
 import { buildServer, type Gateway } from '../../src/app/gateway.ts';
-import { Process, type Simulation } from './core.ts';
+import { Broken, Process, type Simulation } from './core.ts';
 
 const SECRET = 'a-secret-of-the-simulation';
 
@@ -41,6 +41,11 @@ export class GatewayPlace {
     this.#skewMs = skewMs;
   }
 
+  /** Names the process that runs here now. */
+  get processName(): string {
+    return `${this.#name}, start ${this.#starts}`;
+  }
+
   get name(): string {
     return this.#name;
   }
@@ -54,8 +59,12 @@ export class GatewayPlace {
       if (this.process === process) this.isUp = false;
     });
     const at = (level: string) => (fields: object, message: string) => {
-      if (process.isAlive)
-        this.#sim.say(`${this.#name} ${level}: ${message} ${JSON.stringify(fields).slice(0, 200)}`);
+      if (!process.isAlive) return;
+      const text = JSON.stringify(fields, (_, value: unknown) =>
+        value instanceof Error ? value.stack : value,
+      );
+      this.#sim.say(`${this.#name} ${level}: ${message} ${text.slice(0, 200)}`);
+      if (message.includes('unexpectedly')) this.#sim.fail(new Broken(`${this.#name}: ${message} ${text}`));
     };
     const logger = { debug() {}, info: at('info'), warn: at('warn'), error: at('error') };
     process.run(() => {

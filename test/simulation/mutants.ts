@@ -74,7 +74,9 @@ try {
     const seed = /FAILED: seed (\d+)/.exec(text)?.[1];
     const found = /BROKEN: (.*)/.exec(text)?.[1] ?? text.trim().split('\n').slice(-8).join('\n');
     if (!isFound) missed += 1;
-    write(`${isFound ? `found in ${Number(seed) - Number(values.seed) + 1} seeds` : 'NOT FOUND'}: ${name}. ${what}`);
+    write(
+      `${isFound ? `found in ${Number(seed) - Number(values.seed) + 1} seeds` : 'NOT FOUND'}: ${name}. ${what}`,
+    );
     if (isFound) write(`    ${found.slice(0, 400)}`);
   }
 } finally {

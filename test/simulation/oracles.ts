@@ -1,5 +1,9 @@
-import type { Kept, Order, Reader } from './apps.ts';
+import type { Kept, Reader } from './apps.ts';
+import type { Caller } from './callers.ts';
 import { Broken } from './core.ts';
+import { historyOf, type Logged } from './history.ts';
+import type { Order } from './payers.ts';
+import type { Stream } from './streams.ts';
 import type { World } from './world.ts';
 
 /** Watches over the rules, at each step that could break one; what is broken ends the run. */
@@ -17,6 +21,13 @@ export function watchOver(world: World): void {
         sim.fail(new Broken(`${reader.name} has been given event ${item.id} twice without a gap between`));
       segment.add(item.id);
       sim.say(`${reader.name} has ${item.id.slice(0, 8)}`);
+    };
+  }
+  for (const payer of world.rawPayers) {
+    payer.movedBy = (order) => movedBy(world, order);
+    payer.onTold = (order) => {
+      sim.say(`${payer.name} is told of ${order.tag}: ${order.told.at(-1)?.status}`);
+      checkOrder(world, order);
     };
   }
   for (const payer of world.payers) {
@@ -43,44 +54,27 @@ function checkOrder(world: World, order: Order): void {
   const { sim } = world;
   const moved = movedBy(world, order);
   if (moved > 1) sim.fail(new Broken(`${order.tag} has moved money ${moved} times`));
-  const finals = new Set(order.told.filter(({ status }) => status !== 'unknown').map(({ status }) => status));
-  if (finals.size > 1) sim.fail(new Broken(`${order.tag} was told to be done, and to be refused`));
+  const finals = new Set(order.told.map(({ status }) => status));
+  if (finals.has('done') && finals.has('refused'))
+    sim.fail(new Broken(`${order.tag} was told to be done, and to be refused`));
   if (finals.has('done') && moved === 0)
     sim.fail(new Broken(`${order.tag} was told to be done, and the ledger has nothing of it`));
   if (finals.has('refused') && moved > 0)
     sim.fail(new Broken(`${order.tag} was told to be refused, and has moved money`));
 }
 
-interface Logged {
-  readonly position: string;
-  readonly id: string;
-  readonly type: string;
-}
-
-/** The log as it stands in the store. */
-function logOf(world: World): readonly Logged[] {
-  const rows = world.redis.primary.keyspace.run('XRANGE', [`{${world.demo.clientId}}:log`, '-', '+']);
-  // XRANGE lists ids, each with its fields.
-  return (rows as readonly [string, readonly string[]][]).map(([position, fields]) => {
-    const event = JSON.parse(fields[fields.indexOf('event') + 1] ?? '{}') as Logged;
-    return { position, id: event.id, type: event.type };
-  });
-}
-
 /** Everything that has to hold once nothing has gone wrong for a minute. */
 export async function checkEnd(world: World): Promise<readonly string[]> {
   const problems: string[] = [];
-  const log = logOf(world);
-  const places = new Map<string, number>();
-  for (const [place, { id }] of log.entries()) {
-    if (places.has(id)) problems.push(`event ${id} is in the log twice`);
-    places.set(id, place);
+  for (const { clientId } of world.clients) problems.push(...problemsOfLog(world, clientId));
+  for (const reader of world.readers) {
+    const history = historyOf(world, reader.caller.client.clientId);
+    problems.push(...problemsOfReader(reader, history));
   }
-  for (const { idMsg, type, at } of world.service.acknowledged) {
-    if (!places.has(idMsg))
-      problems.push(`${type} ${idMsg} was answered 201 after ${at / 1000} s, and is not in the log`);
+  for (const { streams } of world.rawReaders) {
+    for (const stream of streams)
+      problems.push(...problemsOfStream(stream, historyOf(world, stream.caller.client.clientId)));
   }
-  for (const reader of world.readers) problems.push(...problemsOf(reader, log));
   for (const payer of world.payers) {
     for (const order of payer.orders) {
       checkOrder(world, order);
@@ -90,9 +84,46 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
         );
     }
   }
+  for (const { orders } of world.rawPayers) {
+    for (const order of orders) {
+      checkOrder(world, order);
+      const isTold = order.told.length > 0 && order.told.every(({ status }) => status === 'nothing');
+      if (isTold && movedBy(world, order) > 0)
+        problems.push(`${order.tag} was told each time to have moved nothing, and has`);
+    }
+  }
   problems.push(...(await problemsOfGateways(world)));
   const { balanced } = world.service.made.world.ledger.check();
   if (!balanced) problems.push('the ledger is not balanced');
+  return problems;
+}
+
+/** What was answered 201 is in the log, once, and what one gateway was given later is not before it. */
+function problemsOfLog(world: World, clientId: string): readonly string[] {
+  const problems: string[] = [];
+  const places = new Map<string, number>();
+  for (const [place, { id }] of historyOf(world, clientId).entries()) {
+    if (places.has(id)) problems.push(`event ${id} is in the log twice`);
+    places.set(id, place);
+  }
+  /** Of each process of a gateway: when its last message was answered, and the furthest that it is in the log. */
+  const furthest = new Map<string, { readonly at: number; readonly place: number; readonly idMsg: string }>();
+  for (const { idMsg, type, at, sentAt, to, clientId: whose } of world.service.acknowledged) {
+    if (whose !== clientId || world.isExcused(clientId, at)) continue;
+    const place = places.get(idMsg);
+    if (place === undefined) {
+      problems.push(`${type} ${idMsg} was answered 201 after ${at / 1000} s, and is not in the log`);
+      continue;
+    }
+    // Another gateway may have kept the same message before this one could.
+    if (world.service.sent.get(idMsg) !== 1) continue;
+    const before = furthest.get(to);
+    if (before !== undefined && before.at < sentAt && before.place > place)
+      problems.push(
+        `${type} ${idMsg} came to ${to} after ${before.idMsg} was answered, and is before it in the log`,
+      );
+    if (before === undefined || place > before.place) furthest.set(to, { at, place, idMsg });
+  }
   return problems;
 }
 
@@ -100,10 +131,54 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
 const positionOf = (cursor: string): string =>
   Buffer.from(cursor, 'base64url').toString().split('|')[3] ?? '';
 
+/** How a caller names a place in the log: a narrowed one cannot read its cursors. */
+const nameOf = ({ customerId }: Caller, id: string, position: () => string): string =>
+  customerId === undefined ? `${position()} ${id}` : id;
+
+const isOf =
+  (kind: 'events' | 'moneyIn', { customerId }: Caller) =>
+  ({ type, ownerId }: Logged): boolean =>
+    (kind === 'events' || type === 'MONEY_IN') && (customerId === undefined || ownerId === customerId);
+
+/** What one stream has brought, against the log: in order, and nothing between left out. */
+function problemsOfStream(stream: Stream, log: readonly Logged[]): readonly string[] {
+  const { caller, kind, reader } = stream;
+  // Which receipts are a customer's is for the service to say.
+  if (caller.customerId !== undefined && kind === 'events') return [];
+  const places = new Map(log.map(({ position, id }, place) => [nameOf(caller, id, () => position), place]));
+  const byPosition = new Map(log.map(({ position }, place) => [position, place]));
+  const isMine = isOf(kind, caller);
+  const between = (from: number, to: number) => log.slice(from + 1, to).find(isMine);
+  const placeOfCursor = (cursor: string) =>
+    caller.customerId === undefined ? byPosition.get(positionOf(cursor)) : undefined;
+  let stands = stream.after === undefined ? undefined : placeOfCursor(stream.after);
+  for (const item of stream.items) {
+    const place =
+      'mark' in item
+        ? placeOfCursor(item.mark)
+        : places.get(nameOf(caller, item.id, () => positionOf(item.cursor)));
+    // What a failover has lost ends what can be said.
+    if (place === undefined) {
+      if ('mark' in item) continue;
+      return [];
+    }
+    if (stands !== undefined && !('mark' in item) && place <= stands)
+      return [
+        `${reader} was sent event ${place} of the log where it had been told that it stands at ${stands}`,
+      ];
+    const left = stands === undefined ? undefined : between(stands, 'mark' in item ? place + 1 : place);
+    if (left !== undefined)
+      return [`${reader} was brought from ${stands} to ${place} of the log over ${left.id} in one stream`];
+    stands = Math.max(place, stands ?? place);
+  }
+  return [];
+}
+
 /** What a reader has kept, against the log: in order, nothing left out, up to the head. */
-function problemsOf(reader: Reader, log: readonly Logged[]): readonly string[] {
-  const places = new Map(log.map(({ position, id }, place) => [`${position} ${id}`, place]));
-  const isMine = ({ type }: Logged): boolean => reader.kind === 'events' || type === 'MONEY_IN';
+function problemsOfReader(reader: Reader, log: readonly Logged[]): readonly string[] {
+  const { caller } = reader;
+  const places = new Map(log.map(({ position, id }, place) => [nameOf(caller, id, () => position), place]));
+  const isMine = isOf(reader.kind, caller);
   const nextOf = (place: number): number => log.findIndex((entry, at) => at > place && isMine(entry));
   const problems: string[] = [];
   /** Where it stands in the log; undefined where it may stand anywhere, null where it was given what the log lost. */
@@ -114,7 +189,7 @@ function problemsOf(reader: Reader, log: readonly Logged[]): readonly string[] {
       continue;
     }
     // What a failover has lost stood elsewhere, also where the message was delivered again.
-    const place = places.get(`${positionOf(item.cursor)} ${item.id}`);
+    const place = places.get(nameOf(caller, item.id, () => positionOf(item.cursor)));
     if (stands === null && place !== undefined)
       problems.push(
         `${reader.name} was given ${item.id} after an event that the log lost, and told of no gap`,
@@ -142,7 +217,10 @@ async function problemsOfGateways(world: World): Promise<readonly string[]> {
     // A gateway that nobody asks anything cannot know that the service is back.
     const query = {
       method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${world.demo.accessToken}` },
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${world.callers.whole[0]?.token()}`,
+      },
       body: JSON.stringify({ query: '{ banks { id } }' }),
     };
     world.service.process.run(() =>

@@ -1,3 +1,4 @@
+import { SWITCHED_LAYERS } from '../../src/graphql/layers.ts';
 import type { Chance } from './chance.ts';
 import type { Simulation } from './core.ts';
 import type { Fault, Nemesis } from './faults.ts';
@@ -29,9 +30,18 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
   const size: Size = {
     gateways: 2,
     replicas: chance.pick([0, 1, 1, 2]),
-    readers: only === 'money' ? 1 : 2 + chance.below(5),
-    payers: only === 'events' ? 0 : 2,
+    readers: only === 'money' ? 1 : 1 + chance.below(4),
+    rawReaders: only === 'money' ? 0 : 2 + chance.below(3),
+    payers: only === 'events' ? 0 : 1 + chance.below(2),
+    rawPayers: only === 'events' ? 0 : 1,
+    askers: only === 'events' || only === 'money' ? 0 : 1 + chance.below(3),
     skewMs: draw(0.3, 10, 5_000),
+    mode: chance.pick(['passthrough', 'service']),
+    tokenSeconds: chance.pick([30, 120, 3_600]),
+    environment: {
+      ...(chance.happens(0.25) && { EVENTS_RETENTION: String(chance.pick([5, 20, 60])) }),
+      ...(chance.happens(0.3) && { LAYERS_OFF: layersOff(chance) }),
+    },
   };
   const calls: CallFaults = {
     ...NO_CALL_FAULTS,
@@ -45,6 +55,7 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
     error: draw(0.3, 0.02, 0.4),
     truncated: draw(0.15, 0.02, 0.2),
     wrongShape: draw(0.15, 0.02, 0.2),
+    stranger: draw(0.25, 0.05, 0.4),
   };
   const webhooks = {
     lost: draw(0.3, 0.02, 0.3),
@@ -72,7 +83,7 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
       .filter(([, value]) => value > 0)
       .map(([name, value]) => `${name} ${value.toFixed(2)}`);
   const words = [
-    `${size.gateways} gateways, ${size.replicas} replicas, ${size.readers} readers, ${size.payers} payers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
+    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${size.replicas} replicas, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
     `a fault every ${(everyMs / 1000).toFixed(1)} s: ${chosen(Object.fromEntries(weights)).join(', ') || 'none'}`,
     `calls: ${chosen({ ...calls }).join(', ') || 'well'}`,
     `webhooks: ${chosen(webhooks).join(', ') || 'well'}`,
@@ -88,7 +99,10 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
       service.mayFail = (kind, where) => nemesis.strikes(kind, where);
       service.calls = calls;
       service.webhooks = webhooks;
-      const faults = faultsOf(world).map((fault) => ({ ...fault, weight: weightOf(fault.kind) }));
+      const faults = faultsOf(world).map((fault) => ({
+        ...fault,
+        weight: weightOf(fault.kind) * (fault.kind === 'log deleted' ? 0.2 : 1),
+      }));
       nemesis.begin(
         faults.filter(({ weight }) => weight > 0),
         everyMs,
@@ -100,11 +114,15 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
       world.network.weather.latency = [0.5, 20];
       world.redis.mend();
       for (const place of world.gateways) place.start();
-      for (const app of [...world.readers, ...world.payers]) app.start();
+      for (const app of world.apps) app.start();
+      world.calmSince = world.sim.elapsed;
       for (const reader of world.readers) reader.slowness = 0;
     },
   };
 }
+
+/** Some of the layers that may be left out. */
+const layersOff = (chance: Chance): string => SWITCHED_LAYERS.filter(() => chance.happens(0.3)).join(',');
 
 const KINDS = [
   'gateway killed',
@@ -119,11 +137,12 @@ const KINDS = [
   'failover',
   'gateway cut off from Redis',
   'service away',
+  'log deleted',
 ] as const;
 
 function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
   const { network, redis, service, gateways, sim } = world;
-  const apps = [...world.readers, ...world.payers];
+  const { apps } = world;
   const cut = (name: string, ms: number) => {
     network.weather.cut.add(name);
     return { words: name, ms, end: () => network.mend(name) };
@@ -197,6 +216,12 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       const { name } = chance.pick(gateways);
       redis.cut.add(name);
       return { words: name, ms: seconds(chance, 0.5, 20), end: () => redis.cut.delete(name) };
+    },
+    'log deleted': (chance) => {
+      const { name, clientId } = chance.pick(world.clients);
+      if (!redis.primary.isUp) return undefined;
+      world.deleteLog(clientId);
+      return { words: `of ${name}`, ms: 0, end: () => {} };
     },
     'service away': (chance) => {
       const { calls } = service;

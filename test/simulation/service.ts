@@ -26,6 +26,8 @@ export interface CallFaults {
   readonly truncated: number;
   /** The answer is JSON, and something else than documented. */
   readonly wrongShape: number;
+  /** Somebody on the way answers a change with a 4xx of its own, before or after the service has done what was asked. */
+  readonly stranger: number;
 }
 
 export const NO_CALL_FAULTS: CallFaults = {
@@ -39,6 +41,7 @@ export const NO_CALL_FAULTS: CallFaults = {
   error: 0,
   truncated: 0,
   wrongShape: 0,
+  stranger: 0,
 };
 
 /** What may become of a webhook. */
@@ -51,7 +54,11 @@ export interface WebhookFaults {
 
 /** A webhook that the gateway answered with 201. */
 export interface Acknowledged {
+  readonly clientId: string;
   readonly idMsg: string;
+  /** When it left, and to which process. */
+  readonly sentAt: number;
+  readonly to: string;
   readonly type: string;
   readonly at: number;
 }
@@ -75,6 +82,13 @@ export class Service {
   mayFail: (kind: string, where: string) => boolean = () => false;
   readonly acknowledged: Acknowledged[] = [];
   served = 0;
+  #strange: { status: number; headers: Record<string, string>; text: string } | undefined;
+  /** How long an answer takes beside the network, in milliseconds. */
+  slownessMs = 0;
+  /** Names the process that answers at an address. */
+  processAt: (url: string) => string = (url) => url;
+  /** How often each message has left. */
+  readonly sent = new Map<string, number>();
 
   private constructor(sim: Simulation, network: Network, made: Made, process: Process) {
     this.#sim = sim;
@@ -165,7 +179,7 @@ export class Service {
           const slow = this.#draws(calls.lateAnswer, 'late answer', where)
             ? this.#chance.between(1_000, 20_000)
             : 0;
-          tell(slow + this.#latency(), () => {
+          tell(slow + this.slownessMs + this.#latency(), () => {
             isOver = true;
             handler.onResponseStart?.(controller as never, answer.status, answer.headers, '');
             handler.onResponseData?.(controller as never, Buffer.from(answer.text));
@@ -187,7 +201,10 @@ export class Service {
     const isKeyed =
       options.method === 'GET' ||
       Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key');
+    const strange = options.method === 'GET' ? undefined : this.#strangeAnswer(where);
+    if (strange !== undefined && this.#chance.happens(0.5)) return strange;
     const answer = await this.#ask(options);
+    if (strange !== undefined) return strange;
     if (isKeyed && this.#draws(calls.twice, 'twice', where)) await this.#ask(options);
     if (this.#draws(calls.error / 2, 'error after the work', where)) return this.#failure();
     if (this.#draws(calls.truncated, 'truncated answer', where))
@@ -195,6 +212,25 @@ export class Service {
     if (this.#draws(calls.wrongShape, 'wrong shape', where))
       return { ...answer, text: this.#chance.pick(['{}', '[]', 'null', '{"data":null}', '"ok"']) };
     return answer;
+  }
+
+  /** What proxies say who know nothing of the service. What one has said, it mostly says again. */
+  #strangeAnswer(where: string) {
+    const isAgain = this.#strange !== undefined && this.#chance.happens(0.6);
+    if (!isAgain && !this.#draws(this.calls.stranger, 'answer of a stranger', where)) return undefined;
+    if (isAgain && !this.mayFail('answer of a stranger', where)) return undefined;
+    if (!isAgain) {
+      const status = this.#chance.pick([400, 403, 404, 405, 409, 413, 422]);
+      const text = this.#chance.pick([
+        '<html>not here</html>',
+        `{"error":"refused","status":${status}}`,
+        `{"code":${status},"message":"No.","details":[{"reason":"blocked","domain":"edge"}]}`,
+      ]);
+      this.#strange = { status, headers: { 'content-type': 'text/plain' }, text };
+    }
+    const said = this.#strange;
+    if (isAgain && this.#chance.happens(0.5)) this.#strange = undefined;
+    return said;
   }
 
   #failure() {
@@ -222,26 +258,31 @@ export class Service {
   async #deliver({ path, headers, body, signal }: WebhookRequest, gateway: () => string) {
     const [, type = ''] = /\/(MONEY_IN|STATUS_UPDATE|CEP)/i.exec(path) ?? [];
     const { webhooks } = this;
-    const fetching = () => this.#network.fetch(gateway() + path, { method: 'POST', headers, body, signal });
+    const send = () => {
+      const url = gateway();
+      const fetched = this.#network.fetch(url + path, { method: 'POST', headers, body, signal });
+      return this.#note(fetched, body, type, path, this.processAt(url));
+    };
     if (this.#draws(webhooks.lost, 'lost webhook', type)) throw new Error('ECONNRESET');
     if (this.#draws(webhooks.late, 'late webhook', type))
       await new Promise<void>((resolve) =>
         this.#sim.after(this.#chance.between(100, 9_000), this.process, resolve),
       );
-    if (this.#draws(webhooks.twice, 'webhook twice', type))
-      void this.#note(fetching(), body, type).catch(() => {});
-    const reply = await this.#note(fetching(), body, type);
+    if (this.#draws(webhooks.twice, 'webhook twice', type)) void send().catch(() => {});
+    const reply = await send();
     if (this.#draws(webhooks.lostAnswer, 'lost webhook answer', type)) throw new Error('ECONNRESET');
     return { statusCode: reply.status, body: [Buffer.from(reply.text)] };
   }
 
-  async #note(fetched: Promise<Response>, body: string, type: string) {
+  async #note(fetched: Promise<Response>, body: string, type: string, path: string, to: string) {
+    const sentAt = this.#sim.elapsed;
+    const { id_msg: idMsg } = JSON.parse(body) as { readonly id_msg?: string };
+    if (idMsg !== undefined) this.sent.set(idMsg, (this.sent.get(idMsg) ?? 0) + 1);
     const response = await fetched;
     const text = await response.text();
-    if (response.status === 201) {
-      const { id_msg: idMsg } = JSON.parse(body) as { readonly id_msg?: string };
-      if (typeof idMsg === 'string') this.acknowledged.push({ idMsg, type, at: this.#sim.elapsed });
-    }
+    const clientId = /[0-9a-f-]{36}/.exec(path)?.[0] ?? '';
+    if (response.status === 201 && typeof idMsg === 'string')
+      this.acknowledged.push({ clientId, idMsg, type, at: this.#sim.elapsed, sentAt, to });
     return { status: response.status, text };
   }
 }

@@ -1,5 +1,6 @@
 import { useRedis } from '../../src/redis/connection.ts';
 import type { Process, Simulation } from './core.ts';
+import { Appends } from './history.ts';
 import { SimulatedRedis } from './redis/client.ts';
 import { RedisServer } from './redis/server.ts';
 
@@ -14,6 +15,8 @@ export class RedisGroup {
   /** Processes that no byte of this group reaches. */
   readonly cut = new Set<string>();
   readonly #goneSince = new Map<RedisServer, number>();
+  /** All that was ever appended to any of them. */
+  readonly appends = new Appends();
 
   constructor(sim: Simulation, replicas: number) {
     this.#sim = sim;
@@ -23,7 +26,10 @@ export class RedisGroup {
       primary,
       ...Array.from({ length: replicas }, (_, index) => new RedisServer(sim, `redis-${index + 1}`, false)),
     ];
-    for (const server of this.servers) if (server !== primary) server.follow(primary);
+    for (const server of this.servers) {
+      server.onAppend = (key, position, fields) => this.appends.note(key, position, fields);
+      if (server !== primary) server.follow(primary);
+    }
   }
 
   get primary(): RedisServer {

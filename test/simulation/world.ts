@@ -4,22 +4,40 @@ import { EVENT_TYPES } from '../../src/events/log.ts';
 import { useListening } from '../../src/transport/listen.ts';
 import { usePools } from '../../src/upstream/call/pool.ts';
 import { installAmbient } from './ambient.ts';
-import { type AppWorld, type Order, Payer, Reader } from './apps.ts';
+import { type AppWorld, Reader } from './apps.ts';
+import { Asker } from './askers.ts';
+import { type Caller, Callers, type Mode } from './callers.ts';
 import type { Chance } from './chance.ts';
 import type { Simulation } from './core.ts';
 import { GatewayPlace } from './gateways.ts';
+import type { Appends } from './history.ts';
 import { Network } from './network.ts';
+import { type Order, Payer } from './payers.ts';
+import { RawPayer } from './raw-payers.ts';
 import { Service } from './service.ts';
 import { RedisGroup } from './stores.ts';
+import { type Known, RawReader } from './streams.ts';
+import { Truth } from './truth.ts';
 
 /** How much there is of what. */
 export interface Size {
   readonly gateways: number;
   readonly replicas: number;
   readonly readers: number;
+  readonly rawReaders: number;
   readonly payers: number;
+  readonly rawPayers: number;
+  readonly askers: number;
   readonly skewMs: number;
+  readonly mode: Mode;
+  /** How long the callers' tokens hold in service mode, in seconds. */
+  readonly tokenSeconds: number;
+  /** What the gateways are started with besides. */
+  readonly environment: Readonly<Record<string, string>>;
 }
+
+/** How long it takes until nothing is left of what went wrong, in milliseconds: deadlines, and pauses of clients. */
+const CALM_AFTER_MS = 60_000;
 
 /** Gateways, their stores, the REST service and apps, on one simulation. */
 export class World {
@@ -28,9 +46,17 @@ export class World {
   readonly service: Service;
   readonly redis: RedisGroup;
   readonly gateways: readonly GatewayPlace[];
-  readonly readers: readonly Reader[];
-  readonly payers: readonly Payer[];
-  readonly demo: ClientView;
+  readonly clients: readonly ClientView[];
+  readonly callers: Callers;
+  readonly readers: readonly Reader[] = [];
+  readonly rawReaders: readonly RawReader[] = [];
+  readonly payers: readonly Payer[] = [];
+  readonly rawPayers: readonly RawPayer[] = [];
+  readonly askers: readonly Asker[] = [];
+  /** When things have stopped going wrong; undefined while they do. */
+  calmSince: number | undefined;
+  /** Up to when the log of a client was deleted by an operator. */
+  readonly #deleted = new Map<string, number>();
   readonly #undo: readonly (() => void)[];
   readonly #work: string;
   readonly #chance: Chance;
@@ -38,7 +64,7 @@ export class World {
   credits = 0;
 
   private constructor(
-    parts: Pick<World, 'sim' | 'network' | 'service' | 'redis' | 'gateways' | 'readers' | 'payers' | 'demo'>,
+    parts: Pick<World, 'sim' | 'network' | 'service' | 'redis' | 'gateways' | 'clients' | 'callers'>,
     undo: readonly (() => void)[],
     work: string,
   ) {
@@ -47,9 +73,8 @@ export class World {
     this.service = parts.service;
     this.redis = parts.redis;
     this.gateways = parts.gateways;
-    this.readers = parts.readers;
-    this.payers = parts.payers;
-    this.demo = parts.demo;
+    this.clients = parts.clients;
+    this.callers = parts.callers;
     this.#undo = undo;
     this.#work = work;
     this.#chance = parts.sim.chance('world');
@@ -65,6 +90,7 @@ export class World {
       return chance.pick(up.length > 0 && chance.happens(0.9) ? up : places).url;
     };
     const service = await Service.start(sim, network, anyGateway);
+    service.processAt = (url) => places.find((place) => place.url === url)?.processName ?? url;
     const redis = new RedisGroup(sim, size.replicas);
     undo.push(
       redis.install(),
@@ -74,28 +100,86 @@ export class World {
         return host;
       }),
     );
+    const clients = await service.process.run(() => service.made.control.clients());
+    const callers = new Callers(sim, size.mode, clients, work, size.tokenSeconds);
+    const environment = { ...callers.environment, ...size.environment };
     for (let number = 0; number < size.gateways; number += 1) {
       const skewMs = chance.between(-size.skewMs, size.skewMs);
-      places.push(new GatewayPlace(sim, work, number, {}, skewMs));
+      places.push(new GatewayPlace(sim, work, number, environment, skewMs));
     }
-    const [demo] = await service.process.run(() => service.made.control.clients());
+    const world = new World({ sim, network, service, redis, gateways: places, clients, callers }, undo, work);
+    world.#populate(size, { sim, network, url: anyGateway });
+    return world;
+  }
+
+  get demo(): ClientView {
+    const [demo] = this.clients;
     if (demo === undefined) throw new Error('the sandbox has no client');
-    const apps: AppWorld = { sim, network, token: demo.accessToken, url: anyGateway };
-    const readers = Array.from(
-      { length: size.readers },
-      (_, index) =>
-        new Reader(
-          apps,
-          `reader ${index}`,
-          index % 3 === 2 ? 'fetch' : 'socket',
-          index % 4 === 3 ? 'moneyIn' : 'events',
-        ),
-    );
-    const payers = Array.from(
-      { length: size.payers },
-      (_, index) => new Payer(apps, `payer ${index}`, index % 2 === 1 ? 'fetch' : 'socket'),
-    );
-    return new World({ sim, network, service, redis, gateways: places, readers, payers, demo }, undo, work);
+    return demo;
+  }
+
+  get appends(): Appends {
+    return this.redis.appends;
+  }
+
+  get apps() {
+    return [...this.readers, ...this.rawReaders, ...this.payers, ...this.rawPayers, ...this.askers];
+  }
+
+  /** Whether nothing has gone wrong for so long that every question has its answer. */
+  readonly isCalm = (): boolean =>
+    this.calmSince !== undefined && this.sim.elapsed - this.calmSince > CALM_AFTER_MS;
+
+  /** Whether what was kept by then may be gone: an operator has deleted the log. */
+  isExcused(clientId: string, at: number): boolean {
+    return at <= (this.#deleted.get(clientId) ?? -1);
+  }
+
+  /** An operator deletes the log of a client, and all that belongs to it. */
+  deleteLog(clientId: string): void {
+    const { primary } = this.redis;
+    const keys = primary.keyspace
+      .keys()
+      .filter((key) => key.startsWith(`{${clientId}}:`) && /:(log|meta|seen|index|names)/.test(key));
+    for (const key of keys) primary.run('DEL', [key]);
+    this.#deleted.set(clientId, this.sim.elapsed + 5_000);
+  }
+
+  #populate(size: Size, apps: AppWorld): void {
+    const { callers, service } = this;
+    const truth = new Truth(service);
+    const chance = this.sim.chance('callers');
+    const [demo] = callers.whole;
+    if (demo === undefined) throw new Error('nobody calls');
+    const some = (): Caller => (chance.happens(0.6) ? demo : chance.pick(callers.all));
+    const known: Known = new Map();
+    const processOf = (url: string) => this.gateways.find((place) => place.url === url)?.process;
+    const made = <Made>(count: number, make: (index: number) => Made): Made[] =>
+      Array.from({ length: count }, (_, index) => make(index));
+    const parts: Partial<World> = {
+      readers: made(size.readers, (index) => {
+        const caller = some();
+        const kind = index % 4 === 3 || caller.customerId !== undefined ? 'moneyIn' : 'events';
+        return new Reader(apps, `reader ${index}`, caller, {
+          transport: index % 3 === 2 ? 'fetch' : 'socket',
+          kind,
+        });
+      }),
+      rawReaders: made(
+        size.rawReaders,
+        (index) => new RawReader(apps, `raw reader ${index}`, some(), known, processOf),
+      ),
+      payers: made(
+        size.payers,
+        (index) => new Payer(apps, `payer ${index}`, demo, index % 2 === 1 ? 'fetch' : 'socket'),
+      ),
+      rawPayers: made(size.rawPayers, (index) => new RawPayer(apps, `raw payer ${index}`, demo, this.isCalm)),
+      askers: made(
+        size.askers,
+        (index) => new Asker(apps, `asker ${index}`, chance.pick(callers.all), truth, callers, this.isCalm),
+      ),
+    };
+    Object.assign(this, parts);
   }
 
   /** Starts everything, and lets the gateways register where webhooks are sent. */
@@ -105,12 +189,21 @@ export class World {
     const [first] = this.gateways;
     const { gateway } = first ?? {};
     if (gateway === undefined) throw new Error('no gateway came up');
-    const { clientId, accessToken } = this.demo;
+    for (const client of this.clients) await this.#register(client, gateway.ingress);
+    for (const app of this.apps) app.start();
+    await this.sim.runUntil(this.sim.elapsed + 2_000);
+  }
+
+  /** Registers where the webhooks of a client are sent. */
+  async #register(
+    { clientId, accessToken }: ClientView,
+    ingress: NonNullable<GatewayPlace['gateway']>['ingress'],
+  ): Promise<void> {
     for (const type of EVENT_TYPES) {
       const body = {
         client_id: clientId,
-        url: gateway.ingress.url(clientId, type),
-        token: gateway.ingress.token(clientId, type),
+        url: ingress.url(clientId, type),
+        token: ingress.token(clientId, type),
         webhook_type: type,
         auth_type: 'AUTH',
       };
@@ -126,8 +219,6 @@ export class World {
       const answer = await this.service.process.run(() => this.service.made.app.fetch(request));
       if (answer.status >= 300) throw new Error(`the webhook was refused: ${await answer.text()}`);
     }
-    for (const app of [...this.readers, ...this.payers]) app.start();
-    await this.sim.runUntil(this.sim.elapsed + 2_000);
   }
 
   /** Lets credits arrive and people pay, until `isOver`. */
@@ -144,7 +235,8 @@ export class World {
   }
 
   credit(): void {
-    const account = this.#chance.pick(this.demo.accounts.filter(({ status }) => status === 'ACTIVE'));
+    const client = this.#chance.happens(0.8) ? this.demo : this.#chance.pick(this.clients);
+    const account = this.#chance.pick(client.accounts.filter(({ status }) => status === 'ACTIVE'));
     const amount = `${1 + this.#chance.below(999)}.00`;
     this.credits += 1;
     const { service } = this;
@@ -181,7 +273,7 @@ export class World {
 
   /** Ends everything at once, as nobody looks any more. */
   end(): void {
-    for (const app of [...this.readers, ...this.payers]) app.kill();
+    for (const app of this.apps) app.kill();
     for (const place of this.gateways) place.kill();
     this.service.process.kill();
     for (const put of [...this.#undo].reverse()) put();

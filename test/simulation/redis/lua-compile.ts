@@ -199,8 +199,14 @@ class Compiler {
       return assigned(first, one(value));
     this.#temporary += 1;
     const all = `all${this.#temporary}`;
-    const each = targets.map((target, index) => assigned(target, `${all}[${index}]`)).join(' ');
-    return `{ const ${all} = ${listOf(values)}; ${each} }`;
+    // Lua knows all places before it puts anything into one of them.
+    const places = targets.map((target) => `[${placeOf(target) ?? ''}]`).join(', ');
+    const each = targets.map((target, index) =>
+      placeOf(target) === undefined
+        ? `${target.code} = ${all}[${index}];`
+        : `L.put(...${all}Places[${index}], ${all}[${index}]);`,
+    );
+    return `{ const ${all}Places = [${places}], ${all} = ${listOf(values)}; ${each.join(' ')} }`;
   }
 
   #expressions(): Expression[] {
@@ -316,9 +322,13 @@ function listOf(values: readonly Expression[]): string {
   return `[${parts.join(', ')}]`;
 }
 
-function assigned({ code }: Expression, value: string): string {
-  if (!code.startsWith('L.at(')) return `${code} = ${value};`;
-  return `L.put(${code.slice('L.at('.length, -1)}, ${value});`;
+/** The table and the key that an expression names; undefined for a variable. */
+const placeOf = ({ code }: Expression): string | undefined =>
+  code.startsWith('L.at(') ? code.slice('L.at('.length, -1) : undefined;
+
+function assigned(target: Expression, value: string): string {
+  const place = placeOf(target);
+  return place === undefined ? `${target.code} = ${value};` : `L.put(${place}, ${value});`;
 }
 
 function binary(sign: string, left: string, right: string): string {

@@ -52,6 +52,8 @@ export class RedisServer {
   #known = new Set<string>();
   #frozenUntil = 0;
   readonly #waiting = new Set<() => void>();
+  /** Told of each entry that is appended to a stream here. */
+  onAppend: (key: string, position: string, fields: readonly string[]) => void = () => {};
 
   constructor(sim: Simulation, name: string, isPrimary: boolean) {
     this.name = name;
@@ -187,6 +189,11 @@ export class RedisServer {
   #listen(): void {
     this.#keyspace.onEffect = (effect) => {
       this.offset += 1;
+      const [command, key = '', ...rest] = effect;
+      if (command === 'XADD') {
+        const [position = '', ...fields] = rest.slice(rest[0] === 'MAXLEN' ? 3 : 0);
+        this.onAppend(key, position, fields);
+      }
       for (const link of this.#links.values()) this.#send(link, effect, this.offset);
     };
   }

@@ -1,0 +1,118 @@
+import { App, type AppWorld } from './apps.ts';
+import type { Caller, Callers } from './callers.ts';
+import type { Chance } from './chance.ts';
+import { Broken, type Process } from './core.ts';
+import { type Question, questionFor } from './questions.ts';
+import { ask, codesOf, type Told, WAYS } from './raw.ts';
+import type { Truth } from './truth.ts';
+
+/** What may be wrong with a read for a while, and is no fault of who asks. */
+const EXCUSES = new Set([
+  'UPSTREAM_UNAVAILABLE',
+  'UPSTREAM_TIMEOUT',
+  'UPSTREAM_INVALID',
+  'UPSTREAM_RATE_LIMITED',
+  'RATE_LIMITED',
+  'STORE_UNAVAILABLE',
+  'DRAINING',
+]);
+/** No operation takes longer than its deadline. */
+const PATIENCE_MS = 40_000;
+
+/** Asks what is known, in every way, often twice at once, and sometimes leaves; and never believes an answer. */
+export class Asker extends App {
+  readonly #chance: Chance;
+  readonly #truth: Truth;
+  readonly #callers: Callers;
+  /** Whether nothing has gone wrong for long enough that every question has to be answered. */
+  readonly #isCalm: () => boolean;
+  answered = 0;
+
+  constructor(
+    world: AppWorld,
+    name: string,
+    caller: Caller,
+    truth: Truth,
+    callers: Callers,
+    isCalm: () => boolean,
+  ) {
+    super(world, name, caller);
+    this.#chance = world.sim.chance(name);
+    this.#truth = truth;
+    this.#callers = callers;
+    this.#isCalm = isCalm;
+  }
+
+  protected live(process: Process): void {
+    const next = (): void => {
+      this.world.sim.after(this.#chance.between(500, 12_000), process, () => {
+        next();
+        if (this.#chance.happens(0.1)) this.#asStranger();
+        else this.#askSome();
+      });
+    };
+    next();
+  }
+
+  /** The same question, once or several times at once, as several fields of a page ask it. */
+  #askSome(): void {
+    const question = questionFor(this.caller, this.#chance, this.#truth, this.#callers);
+    const url = this.world.url();
+    const token = this.caller.token();
+    for (let copies = this.#chance.pick([1, 1, 2, 3]); copies > 0; copies -= 1) {
+      const leaving = new AbortController();
+      const isLeaving = this.#chance.happens(0.15);
+      const wasCalm = this.#isCalm();
+      this.world.sim.after(isLeaving ? this.#chance.between(0, 200) : PATIENCE_MS, this.process, () =>
+        leaving.abort(),
+      );
+      ask(this.world, url, token, question, { way: this.#chance.pick(WAYS), signal: leaving.signal }).then(
+        (told) => this.#hear(question, told, wasCalm),
+        (error: unknown) => {
+          if (wasCalm && !leaving.signal.aborted)
+            this.#broken(`got no answer to ${question.query}: ${String(error)}`);
+          else if (wasCalm && !isLeaving) this.#broken(`waits for an answer to ${question.query}`);
+        },
+      );
+    }
+  }
+
+  #hear(question: Question, told: Told, wasCalm: boolean): void {
+    this.answered += 1;
+    const leak = this.#truth.leakIn(this.caller, question, told);
+    if (leak !== undefined) this.#broken(`is shown ${leak} by ${question.query}`);
+    const { data, errors = [] } = told;
+    const codes = codesOf(told);
+    const odd = codes.find((code) => !EXCUSES.has(code));
+    if (odd !== undefined || (wasCalm && codes.length > 0))
+      this.#broken(`is told ${codes.join(', ')} (${errors[0]?.message}) of ${question.query}`);
+    if (errors.length > 0) return;
+    const wrong = data == null ? 'no data' : question.wrong(data);
+    if (wrong !== undefined)
+      this.#broken(
+        `is told by ${question.query} of ${JSON.stringify(question.variables)}: ${JSON.stringify(data).slice(0, 300)}, ${wrong}`,
+      );
+  }
+
+  #asStranger(): void {
+    const { token, what } = this.#callers.stranger();
+    const way = this.#chance.pick(WAYS);
+    ask(
+      this.world,
+      this.world.url(),
+      token,
+      { query: '{ client { id } }' },
+      { way, signal: AbortSignal.any([]) },
+    ).then(
+      (told) => {
+        if (told.data != null && 'client' in told.data && told.data['client'] !== null)
+          this.#broken(`is answered under a token ${what}`);
+      },
+      () => undefined,
+    );
+  }
+
+  #broken(what: string): void {
+    this.world.sim.fail(new Broken(`${this.name} (${this.caller.name}) ${what}`));
+  }
+}

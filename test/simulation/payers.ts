@@ -1,0 +1,100 @@
+import { intentStore, type KeyValues, pay, typed, unsettled } from '../../packages/client/src/index.ts';
+import { App, type AppWorld } from './apps.ts';
+import type { Caller } from './callers.ts';
+import type { Chance } from './chance.ts';
+
+/** A payment that a person wants. */
+export interface Order {
+  readonly tag: string;
+  readonly mutation: 'createMoneyOut' | 'createInternalTransaction';
+  readonly input: Readonly<Record<string, unknown>>;
+  /** What the person was told, in order. */
+  readonly told: {
+    /** `nothing`: this call has moved nothing. */
+    readonly status: 'done' | 'refused' | 'unknown' | 'nothing';
+    readonly safeToRetry: boolean;
+    readonly at: number;
+  }[];
+  /** Whether the app asks no more. */
+  isOver: boolean;
+}
+
+interface PaymentAnswer {
+  readonly result: { readonly __typename: string } & Record<string, unknown>;
+}
+
+const documentOf = (mutation: Order['mutation']) => {
+  const type = `${mutation[0]?.toUpperCase()}${mutation.slice(1)}`;
+  return typed<
+    PaymentAnswer,
+    { readonly input: Record<string, unknown> & { readonly idempotencyKey: string } }
+  >(
+    `mutation ($input: ${type}Input!) { result: ${mutation}(input: $input) { __typename
+      ... on UserError { code field message } ... on OutcomeUnknown { reason safeToRetry retryUntil message }
+      ... on ${type}Success { replayed transaction { id status } } } }`,
+  );
+};
+const DOCUMENTS = {
+  createMoneyOut: documentOf('createMoneyOut'),
+  createInternalTransaction: documentOf('createInternalTransaction'),
+};
+
+/** Pays by the real client, on a device that keeps its intents. */
+export class Payer extends App {
+  readonly orders: Order[] = [];
+  readonly #transport: 'socket' | 'fetch';
+  readonly #values = new Map<string, string>();
+  readonly #chance: Chance;
+  onTold: (payer: Payer, order: Order) => void = () => {};
+
+  constructor(world: AppWorld, name: string, caller: Caller, transport: 'socket' | 'fetch') {
+    super(world, name, caller);
+    this.#transport = transport;
+    this.#chance = world.sim.chance(name);
+  }
+
+  order(order: Order): void {
+    this.orders.push(order);
+    this.process?.run(() => this.#press(order));
+  }
+
+  protected live(): void {
+    for (const order of this.orders) if (!order.isOver) this.#press(order);
+  }
+
+  /** The person presses the button, and does so again as long as it is safe and unclear. */
+  #press(order: Order): void {
+    const { process } = this;
+    const work = async (): Promise<void> => {
+      const source = this.source(this.#transport);
+      const values: KeyValues = {
+        getItem: async (key) => {
+          await this.disk(() => {});
+          return this.#values.get(key) ?? null;
+        },
+        setItem: (key, value) => this.disk(() => void this.#values.set(key, value)),
+      };
+      const store = intentStore(values, order.tag);
+      const newKey = () => `${order.tag}-${Math.floor(this.#chance.number() * 2 ** 40)}`;
+      for (;;) {
+        const outcome = await pay(source, DOCUMENTS[order.mutation], order.input, { store, newKey });
+        const safeToRetry = outcome.status === 'unknown' && outcome.safeToRetry;
+        order.told.push({ status: outcome.status, safeToRetry, at: this.world.sim.elapsed });
+        this.onTold(this, order);
+        if (!safeToRetry) {
+          order.isOver = true;
+          await outcome.acknowledge();
+          await unsettled(store);
+          return;
+        }
+        await new Promise<void>((resolve) =>
+          this.world.sim.after(this.#chance.between(500, 5_000), process, resolve),
+        );
+      }
+    };
+    work().catch((error: unknown) => {
+      if (process?.isAlive === true)
+        this.world.sim.fail(new Error(`${this.name}, ${order.tag}: ${String(error)}`, { cause: error }));
+    });
+  }
+}

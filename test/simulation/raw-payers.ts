@@ -1,0 +1,142 @@
+import { App, type AppWorld } from './apps.ts';
+import type { Caller } from './callers.ts';
+import type { Chance } from './chance.ts';
+import { Broken, type Process } from './core.ts';
+import type { Order } from './payers.ts';
+import { ask, codesOf, type Told, WAYS } from './raw.ts';
+
+const fields = (type: string): string => `{ __typename
+  ... on UserError { code message } ... on OutcomeUnknown { reason safeToRetry }
+  ... on ${type}Success { replayed transaction { id } } }`;
+const BOTH = `mutation ($out: CreateMoneyOutInput!, $in: CreateInternalTransactionInput!) {
+  out: createMoneyOut(input: $out) ${fields('CreateMoneyOut')}
+  in: createInternalTransaction(input: $in) ${fields('CreateInternalTransaction')} }`;
+const STATE = 'query ($key: String!) { payment(idempotencyKey: $key) { id state code transactionId } }';
+const MUTATIONS = { out: 'createMoneyOut', in: 'createInternalTransaction' } as const;
+
+type Result = { readonly __typename: string; readonly code?: string; readonly safeToRetry?: boolean };
+
+/** The payments of one document. */
+type Pair = Readonly<Record<'out' | 'in', Order>>;
+
+/** Sends two payments in one document by plain requests, repeats them under their keys, and asks what became of them. */
+export class RawPayer extends App {
+  readonly orders: Order[] = [];
+  readonly #chance: Chance;
+  readonly #isCalm: () => boolean;
+  onTold: (order: Order) => void = () => {};
+  /** How often money has moved for an order. */
+  movedBy: (order: Order) => number = () => 0;
+
+  constructor(world: AppWorld, name: string, caller: Caller, isCalm: () => boolean) {
+    super(world, name, caller);
+    this.#chance = world.sim.chance(name);
+    this.#isCalm = isCalm;
+  }
+
+  protected live(process: Process): void {
+    const next = (): void => {
+      this.world.sim.after(this.#chance.between(4_000, 40_000), process, () => {
+        next();
+        if (!this.#isCalm()) void this.#pay(process);
+      });
+    };
+    next();
+  }
+
+  async #pay(process: Process): Promise<void> {
+    const tag = `${this.name} pays ${this.orders.length}`;
+    const { client } = this.caller;
+    const input = (mutation: Order['mutation'], name: string, to: readonly string[]): Order => ({
+      tag: `${tag} ${name}`,
+      mutation,
+      input: {
+        idempotencyKey: `${tag} ${name} ${this.#chance.below(2 ** 30)}`,
+        sourceInstrumentId: client.centralizingInstrumentId,
+        destinationInstrumentId: this.#chance.pick(to),
+        amount: this.#chance.happens(0.1) ? '999999999999.00' : '1.00',
+        description: `${tag} ${name}`,
+        externalReference: '1',
+      },
+      told: [],
+      isOver: true,
+    });
+    const orders = {
+      out: input('createMoneyOut', 'out', client.cardInstrumentIds),
+      in: input('createInternalTransaction', 'in', client.internalInstrumentIds.slice(1)),
+    };
+    this.orders.push(orders.out, orders.in);
+    for (let times = 1 + this.#chance.below(4); times > 0; times -= 1) {
+      await this.#send(orders);
+      await this.#lookAt(orders);
+      await new Promise<void>((resolve) =>
+        this.world.sim.after(this.#chance.pick([50, 2_000, 30_000]), process, resolve),
+      );
+    }
+  }
+
+  #ask(query: string, variables: Readonly<Record<string, unknown>>): Promise<Told | undefined> {
+    const late = new AbortController();
+    this.world.sim.after(40_000, this.process, () => late.abort());
+    const how = { way: this.#chance.pick(WAYS), signal: late.signal };
+    return ask(this.world, this.world.url(), this.caller.token(), { query, variables }, how).catch(
+      () => undefined,
+    );
+  }
+
+  async #send(orders: Pair): Promise<void> {
+    const told = await this.#ask(BOTH, { out: orders.out.input, in: orders.in.input });
+    if (told === undefined) {
+      for (const order of Object.values(orders)) this.#note(order, 'unknown', false);
+      return;
+    }
+    if (codesOf(told).includes('INTERNAL')) this.#broken(`is told INTERNAL: ${told.errors?.[0]?.message}`);
+    if (told.data == null) {
+      const moved = Object.values(orders).find((order) => this.movedBy(order) > 0);
+      if (moved !== undefined) this.#broken(`is given no data, though ${moved.tag} has moved money`);
+      return;
+    }
+    for (const name of ['out', 'in'] as const) {
+      const result = told.data[name] as Result | null;
+      this.#note(orders[name], statusOf(result), result?.safeToRetry === true);
+    }
+  }
+
+  #note(order: Order, status: Order['told'][number]['status'], safeToRetry: boolean): void {
+    order.told.push({ status, safeToRetry, at: this.world.sim.elapsed });
+    this.onTold(order);
+  }
+
+  /** What the record says of a payment, against what was told before and what the ledger has. */
+  async #lookAt(orders: Pair): Promise<void> {
+    for (const name of ['out', 'in'] as const) {
+      const order = orders[name];
+      const before = order.told.map(({ status }) => status);
+      const told = await this.#ask(STATE, { key: order.input['idempotencyKey'] });
+      if (told?.data == null || (told.errors ?? []).length > 0) continue;
+      const payment = told.data['payment'] as { readonly state: string } | null;
+      const state = payment?.state;
+      if (before.includes('done') && state !== 'DONE')
+        this.#broken(`was told that ${order.tag} is done, and then ${state}`);
+      if (before.includes('refused') && state === 'DONE')
+        this.#broken(`was told that ${order.tag} is refused, and then ${state}`);
+      if (state === 'REFUSED' && this.movedBy(order) > 0)
+        this.#broken(`is told that ${order.tag}, a ${MUTATIONS[name]}, is refused, and it has moved money`);
+      if (state === 'DONE' && this.movedBy(order) === 0)
+        this.#broken(`is told that ${order.tag} is done, and the ledger has nothing of it`);
+    }
+  }
+
+  #broken(what: string): void {
+    this.world.sim.fail(new Broken(`${this.name} ${what}`));
+  }
+}
+
+function statusOf(result: Result | null): Order['told'][number]['status'] {
+  if (result === null) return 'nothing';
+  const { __typename: name, code } = result;
+  if (name.endsWith('Success')) return 'done';
+  if (name === 'OutcomeUnknown') return 'unknown';
+  // An earlier call with the key is at it.
+  return code === 'IDEMPOTENCY_IN_PROGRESS' ? 'unknown' : 'refused';
+}

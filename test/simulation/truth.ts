@@ -1,0 +1,82 @@
+import type { Caller } from './callers.ts';
+import type { Asked, Told } from './raw.ts';
+import type { Service } from './service.ts';
+
+/** UUIDs, and CLABEs. */
+const WORDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b\d{18}\b/gi;
+
+/** What belongs to whom, by the state of the service itself. */
+export class Truth {
+  readonly #service: Service;
+
+  constructor(service: Service) {
+    this.#service = service;
+  }
+
+  get #state() {
+    return this.#service.made.world.state;
+  }
+
+  /** Whether an id or a CLABE is of something that a caller may not know of. */
+  isOthers({ client, customerId }: Caller, word: string): boolean {
+    const id = word.toLowerCase();
+    const state = this.#state;
+    const customer = state.customers.get(id);
+    const account = state.accounts.get(id) ?? state.accountByClabe(id);
+    if (customer !== undefined)
+      return (
+        customer.clientId !== client.clientId || (customerId !== undefined && customerId !== customer.id)
+      );
+    if (account !== undefined)
+      return (
+        account.clientId !== client.clientId || (customerId !== undefined && customerId !== account.ownerId)
+      );
+    const other = state.instruments.get(id) ?? state.transactions.get(id);
+    return other !== undefined && other.clientId !== client.clientId;
+  }
+
+  /** What of an answer its caller may not know; undefined where all is well. */
+  leakIn(caller: Caller, asked: Asked, told: Told): string | undefined {
+    const { upstream } = told.extensions ?? {};
+    if (caller.customerId !== undefined && upstream !== undefined)
+      return 'the report of REST calls, though it is narrowed to a customer';
+    const named = new Set(JSON.stringify(asked.variables ?? {}).match(WORDS) ?? []);
+    const words = new Set(JSON.stringify(told).match(WORDS) ?? []);
+    for (const word of words) if (!named.has(word) && this.isOthers(caller, word)) return word;
+    return undefined;
+  }
+
+  /** The customers of a caller's client, as they are. */
+  customers({ client, customerId }: Caller) {
+    return [...this.#state.customers.values()].filter(
+      ({ id, clientId }) => clientId === client.clientId && (customerId === undefined || customerId === id),
+    );
+  }
+
+  accounts({ client, customerId }: Caller) {
+    return [...this.#state.accounts.values()].filter(
+      ({ clientId, ownerId }) =>
+        clientId === client.clientId && (customerId === undefined || customerId === ownerId),
+    );
+  }
+
+  /** What a caller is to be shown of one thing by its id. */
+  customer(caller: Caller, id: string) {
+    const found = this.customers(caller).find((customer) => customer.id === id);
+    return found === undefined ? null : { id, name: found.name };
+  }
+
+  account(caller: Caller, id: string) {
+    const found = this.accounts(caller).find((account) => account.id === id);
+    return found === undefined ? null : { id, clabe: found.clabeNumber };
+  }
+
+  transaction({ client }: Caller, id: string) {
+    const found = this.#state.transactions.get(id);
+    return found?.clientId === client.clientId ? { id } : null;
+  }
+
+  banks() {
+    return [...this.#state.banks.keys()];
+  }
+}
