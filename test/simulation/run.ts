@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Broken, Simulation } from './core.ts';
+import { crowd } from './crowd.ts';
 import { Nemesis } from './faults.ts';
 import { checkEnd, watchOver } from './oracles.ts';
 import { type Only, planOf } from './plan.ts';
@@ -36,6 +37,8 @@ export interface Report {
 
 /** How long nothing goes wrong before everything has to be well, in milliseconds: a minute, and what a client waits for at most. */
 const CALM_MS = 100_000;
+/** How long a crowd and what it asked for take, in milliseconds. */
+const CROWD_MS = 30_000;
 /** A folder in memory: nothing of it has to outlive the run. */
 const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
@@ -83,6 +86,10 @@ async function runOnce(options: RunOptions): Promise<Report> {
     plan.calm(world);
     sim.say('Nothing goes wrong any more.');
     await sim.runUntil(sim.elapsed + CALM_MS);
+    if (plan.size.environment['LAYERS_OFF'] === undefined) {
+      crowd(world);
+      await sim.runUntil(sim.elapsed + CROWD_MS);
+    }
     if (sim.failure === undefined) problems.push(...(await checkEnd(world)));
     if (sim.failure !== undefined) problems.unshift(wordsOf(sim.failure));
     lines = [...sim.lines];

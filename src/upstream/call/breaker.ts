@@ -5,6 +5,8 @@ import type { Connections } from './exchange.ts';
 const FAILURES_TO_OPEN = 20;
 /** Milliseconds that it stays open before one call may try. */
 const OPEN_MS = 2_000;
+/** How long it is told of after the last failure where nobody has called since, in milliseconds. Then nothing is known. */
+const TOLD_MS = 30_000;
 /** Failures of this many callers suspend the calls of everybody. */
 const CALLERS_TO_OPEN = 3;
 /** Callers whose failures are counted one by one. */
@@ -39,7 +41,7 @@ export interface CircuitBreaker {
    * @param caller whose call it is: all that stand for one client are one caller.
    */
   admit(kind: Connections, caller: string): Permit | undefined;
-  /** Whether anybody's calls are suspended. */
+  /** Whether anybody's calls are suspended, or the next one would be a try; no longer so half a minute after the last failure. */
   isOpen(): boolean;
 }
 
@@ -52,6 +54,11 @@ class Circuit {
 
   get isOpen(): boolean {
     return this.#failures >= FAILURES_TO_OPEN;
+  }
+
+  /** Whether it is open, as far as that is still known. */
+  isTold(now: number): boolean {
+    return this.isOpen && now - this.#openedAt < TOLD_MS;
   }
 
   admits(now: number, permit: Permit): boolean {
@@ -93,7 +100,8 @@ class Circuits {
   }
 
   get isOpen(): boolean {
-    return this.#everybody.isOpen || this.#own.values().some((circuit) => circuit.isOpen);
+    const now = this.#now();
+    return this.#everybody.isTold(now) || this.#own.values().some((circuit) => circuit.isTold(now));
   }
 
   admit(caller: string): Permit | undefined {

@@ -46,6 +46,19 @@ describe('the circuit breaker', () => {
     expect(admits('one')).toBe(true);
   });
 
+  it('is told of for half a minute after the last failure, where nobody calls, and again after the next', () => {
+    const { breaker, pass, ...calls } = startBreaker();
+    calls.fail('one');
+    for (let round = 0; round < 2; round += 1) {
+      pass(29_999);
+      expect(breaker.isOpen()).toBe(true);
+      pass(1);
+      expect(breaker.isOpen()).toBe(false);
+      calls.call('one', 'failed');
+      expect(breaker.isOpen()).toBe(true);
+    }
+  });
+
   it('forgets failures at the first success', () => {
     const { admits, call, ...calls } = startBreaker();
     for (let round = 0; round < 5; round += 1) {
