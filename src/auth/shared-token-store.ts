@@ -46,6 +46,8 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
     commandTimeout: COMMAND_TIMEOUT_MS,
+    // As for payments: a peer that is gone without a word is left.
+    socketTimeout: COMMAND_TIMEOUT_MS,
     connectTimeout: COMMAND_TIMEOUT_MS,
     connectionName: 'pasarela-token',
   });

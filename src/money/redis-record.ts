@@ -48,6 +48,8 @@ export async function openRedisRecords(
     // What was cut off in mid-air is sent once more on the next connection: steps may be repeated.
     maxRetriesPerRequest: 1,
     commandTimeout: COMMAND_TIMEOUT_MS,
+    // A connection whose other end is gone without a word would stand for as long as the system sends again: a quarter of an hour.
+    socketTimeout: COMMAND_TIMEOUT_MS,
     connectTimeout: COMMAND_TIMEOUT_MS,
     connectionName: 'pasarela-money',
   });

@@ -73,6 +73,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
     this.#server = undefined;
     this.#number += 1;
     this.#quiet?.cancel();
+    this.#quiet = undefined;
   }
 
   #connect(): void {
@@ -94,7 +95,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
       this.status = 'ready';
       this.emit('connect');
       this.emit('ready');
-      for (const { words, settle } of this.#again.splice(0)) this.#send(words, settle);
+      for (const sent of this.#again.splice(0)) this.#transmit(sent);
     });
   }
 
@@ -112,8 +113,8 @@ export class SimulatedRedis extends EventEmitter implements Served {
     this.#attempts += 1;
     if (this.listenerCount('error') > 0) this.emit('error', new Error(reason));
     const retries = this.#given.maxRetriesPerRequest ?? 20;
+    // What is sent again has no more time than it had.
     const sent = this.#sent.splice(0);
-    for (const { overdue } of sent) overdue?.cancel();
     if (this.#given.autoResendUnfulfilledCommands === false || this.#attempts > retries) {
       this.#fail([...sent, ...this.#again.splice(0)], 'Reached the max retries per request limit');
     } else this.#again.push(...sent);
@@ -143,29 +144,33 @@ export class SimulatedRedis extends EventEmitter implements Served {
     const number = this.#number;
     this.#repliesAt = Math.max(this.#repliesAt, this.#sim.now + this.#chance.between(0.1, 1.5));
     this.#sim.after(this.#repliesAt - this.#sim.now, this.process, () => {
-      if (number === this.#number && !this.#place.isCut(this.process)) work();
+      if (number !== this.#number || this.#place.isCut(this.process)) return;
+      work();
+      this.#heardOf();
     });
   }
 
   #send(words: readonly string[], settle: Settle): void {
-    if (this.status !== 'ready' && this.#isWanted && this.#given.enableOfflineQueue !== false) {
-      this.#again.push({ words, settle, overdue: undefined });
-      return;
-    }
-    if (this.status !== 'ready') {
+    const isQueued = this.#isWanted && this.#given.enableOfflineQueue !== false;
+    if (this.status !== 'ready' && !isQueued) {
       settle(new Error("Stream isn't writeable and enableOfflineQueue options is false"), undefined);
       return;
     }
     const sent: Sent = { words, settle, overdue: undefined };
     const { commandTimeout } = this.#given;
-    const isMine = (): boolean => this.#sent.includes(sent);
     if (commandTimeout !== undefined) {
-      sent.overdue = this.#sim.after(
-        commandTimeout,
-        this.process,
-        () => isMine() && this.#answer(sent, new Error('Command timed out'), undefined),
-      );
+      sent.overdue = this.#sim.after(commandTimeout, this.process, () => {
+        this.#again = this.#again.filter((other) => other !== sent);
+        this.#sent = this.#sent.filter((other) => other !== sent);
+        settle(new Error('Command timed out'), undefined);
+      });
     }
+    if (this.status === 'ready') this.#transmit(sent);
+    else this.#again.push(sent);
+  }
+
+  /** Puts a command on the connection that stands. */
+  #transmit(sent: Sent): void {
     this.#sent.push(sent);
     this.#watch();
     const number = this.#number;
@@ -234,7 +239,6 @@ export class SimulatedRedis extends EventEmitter implements Served {
     // A server that was demoted says so before it runs anything: ioredis connects again, and sends that once more.
     if (error?.message.startsWith('READONLY') === true && this.#sent.includes(sent)) {
       this.#sent = this.#sent.filter((other) => other !== sent);
-      sent.overdue?.cancel();
       this.#again.push(sent);
       this.#lost('READONLY');
       return;
@@ -246,20 +250,24 @@ export class SimulatedRedis extends EventEmitter implements Served {
     if (!this.#sent.includes(sent)) return;
     this.#sent = this.#sent.filter((other) => other !== sent);
     sent.overdue?.cancel();
-    this.#watch();
     sent.settle(error, reply);
   }
 
-  /** A server that says nothing for too long, while it is waited for, is left. */
+  /** A server that says nothing for too long once it was sent something is left, whether or not that is still waited for. */
   #watch(): void {
     const { socketTimeout } = this.#given;
-    if (socketTimeout === undefined) return;
-    this.#quiet?.cancel();
-    if (this.#sent.length === 0) return;
+    if (socketTimeout === undefined || this.#quiet !== undefined) return;
     const number = this.#number;
     this.#quiet = this.#sim.after(socketTimeout, this.process, () => {
+      this.#quiet = undefined;
       if (number === this.#number) this.#lost('Socket timeout');
     });
+  }
+
+  #heardOf(): void {
+    this.#quiet?.cancel();
+    this.#quiet = undefined;
+    if (this.#sent.length > 0) this.#watch();
   }
 
   #run(...words: readonly (string | number)[]): Promise<unknown> {
