@@ -10,6 +10,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     faults: { type: 'string' },
     long: { type: 'boolean', default: false },
+    minutes: { type: 'string' },
     'until-broken': { type: 'boolean', default: false },
   },
 });
@@ -52,7 +53,11 @@ const total = {
   cpuMs: 0,
 };
 let failed = 0;
-for (let index = 0; index < runs; index += 1) {
+let done = 0;
+const minutes = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
+const until = performance.now() + minutes * 60_000;
+for (let index = 0; index < runs && performance.now() < until; index += 1) {
+  done += 1;
   const faults = values.faults === undefined ? {} : { faults: Number(values.faults) };
   const report = await run({ seed: first + index, hours, only, isLong: values.long, ...faults });
   if (values.long) for (const line of report.lines) write(line.slice(0, 400));
@@ -70,9 +75,9 @@ for (let index = 0; index < runs; index += 1) {
     `Again: npm run simulate -- --seed ${report.seed} --hours ${hours}${only === undefined ? '' : ` --only ${only}`}`,
   );
 }
-const simulated = runs * hours;
+const simulated = done * hours;
 write(
-  `${runs} runs of ${hours} h, ${failed} failed; ${total.struck} faults, ${total.payments} payments, ${total.events} events answered 201, ` +
+  `${done} runs of ${hours} h, ${failed} failed; ${total.struck} faults, ${total.payments} payments, ${total.events} events answered 201, ` +
     `${total.deliveries} given to readers, ${total.connections} connections, ${total.steps} steps; ` +
     `${(total.cpuMs / 1000 / simulated).toFixed(2)} s of CPU for each simulated hour`,
 );
