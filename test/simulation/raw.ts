@@ -8,7 +8,7 @@ export interface Told {
   readonly extensions?: Readonly<Record<string, unknown>>;
 }
 
-export interface ToldError {
+interface ToldError {
   readonly message: string;
   readonly path?: readonly unknown[];
   readonly extensions?: Readonly<Record<string, unknown>>;

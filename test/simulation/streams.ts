@@ -5,7 +5,7 @@ import { Broken, type Process } from './core.ts';
 import { codesOf, open, type RawStream, type Told } from './raw.ts';
 
 /** What came over one connection, in order; a mark says that all up to its cursor has come. */
-export type Item = { readonly id: string; readonly cursor: string } | { readonly mark: string };
+type Item = { readonly id: string; readonly cursor: string } | { readonly mark: string };
 
 /** One stream of a raw reader, from its first message to its end. */
 export interface Stream {
