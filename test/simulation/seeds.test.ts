@@ -4,15 +4,6 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { run } from './run.ts';
 
-/** Seeds that once failed, each with what it found; and how long they have to run for it. */
-const FOUND = [
-  {
-    seed: 2002,
-    hours: 0.012,
-    what: 'a connection to a Redis that was gone without a word was kept, and no payment could be recorded',
-  },
-] as const;
-
 it('a seed is replayed to the letter', async () => {
   const main = fileURLToPath(new URL('main.ts', import.meta.url));
   const again = async () =>
@@ -28,9 +19,3 @@ it('whatever goes wrong within one seed is another one’s luck', async () => {
   ];
   expect(one.digest).not.toBe(other.digest);
 }, 120_000);
-
-for (const { seed, hours, what } of FOUND) {
-  it(`seed ${seed} holds, which found: ${what}`, async () => {
-    expect((await run({ seed, hours, only: undefined })).problems).toEqual([]);
-  }, 240_000);
-}
