@@ -91,6 +91,8 @@ export class SimulatedRedis extends EventEmitter implements Served {
       this.#server = server;
       server.accept(this);
       this.#blocked = Promise.resolve();
+      // WAIT speaks of the writes of its own connection.
+      this.#wrote = 0;
       this.#attempts = 0;
       this.status = 'ready';
       this.emit('connect');
