@@ -18,6 +18,8 @@ type Settle = (error: Error | null, reply: unknown) => void;
 interface Sent {
   readonly words: readonly string[];
   readonly settle: Settle;
+  /** Its place in a pipeline; undefined for a command of its own. */
+  readonly index: number | undefined;
   overdue: Alarm | undefined;
 }
 
@@ -116,7 +118,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
     if (this.listenerCount('error') > 0) this.emit('error', new Error(reason));
     const retries = this.#given.maxRetriesPerRequest ?? 20;
     // What is sent again has no more time than it had.
-    const sent = this.#sent.splice(0);
+    const sent = this.#abortIncompletePipelines(this.#sent.splice(0));
     if (this.#given.autoResendUnfulfilledCommands === false || this.#attempts > retries) {
       this.#fail([...sent, ...this.#again.splice(0)], 'Reached the max retries per request limit');
     } else this.#again.push(...sent);
@@ -128,6 +130,17 @@ export class SimulatedRedis extends EventEmitter implements Served {
       this.process,
       () => this.#isWanted && this.#connect(),
     );
+  }
+
+  /** The rest of a pipeline whose beginning was answered would speak of another connection: ioredis rejects it. */
+  #abortIncompletePipelines(sent: readonly Sent[]): readonly Sent[] {
+    let expected = 0;
+    const aborted = sent.filter(({ index }) => {
+      if (index === undefined || index === 0) expected = 0;
+      return index !== undefined && index !== expected++;
+    });
+    this.#fail(aborted, 'Command aborted due to connection close');
+    return sent.filter((one) => !aborted.includes(one));
   }
 
   #fail(sent: readonly Sent[], reason: string): void {
@@ -152,13 +165,13 @@ export class SimulatedRedis extends EventEmitter implements Served {
     });
   }
 
-  #send(words: readonly string[], settle: Settle): void {
+  #send(words: readonly string[], index: number | undefined, settle: Settle): void {
     const isQueued = this.#isWanted && this.#given.enableOfflineQueue !== false;
     if (this.status !== 'ready' && !isQueued) {
       settle(new Error("Stream isn't writeable and enableOfflineQueue options is false"), undefined);
       return;
     }
-    const sent: Sent = { words, settle, overdue: undefined };
+    const sent: Sent = { words, settle, index, overdue: undefined };
     const { commandTimeout } = this.#given;
     if (commandTimeout !== undefined) {
       sent.overdue = this.#sim.after(commandTimeout, this.process, () => {
@@ -273,8 +286,14 @@ export class SimulatedRedis extends EventEmitter implements Served {
   }
 
   #run(...words: readonly (string | number)[]): Promise<unknown> {
+    return this.#runAt(undefined, words);
+  }
+
+  #runAt(index: number | undefined, words: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#send(words.map(String), (error, reply) => (error === null ? resolve(reply) : reject(error)));
+      this.#send(words.map(String), index, (error, reply) =>
+        error === null ? resolve(reply) : reject(error),
+      );
     });
   }
 
@@ -309,8 +328,8 @@ export class SimulatedRedis extends EventEmitter implements Served {
       wait: add('WAIT'),
       exec: () =>
         Promise.all(
-          commands.map((words) =>
-            this.#run(...words).then(
+          commands.map((words, index) =>
+            this.#runAt(index, words).then(
               (reply) => [null, reply],
               (error: unknown) => [error, undefined],
             ),
