@@ -1,3 +1,10 @@
+/** What an operation fails with when nobody waits for it any more. Nobody is told. */
+export class CallerGoneError extends Error {
+  constructor() {
+    super('The caller is gone.');
+  }
+}
+
 /** Who may leave before what it waits for has come. */
 export interface Leaver {
   readonly isGone: boolean;
@@ -22,7 +29,7 @@ export class Waiters implements Leaver {
   get signal(): AbortSignal {
     if (this.#gone === undefined) {
       this.#gone = new AbortController();
-      if (this.isGone) this.#gone.abort(left());
+      if (this.isGone) this.#gone.abort(new CallerGoneError());
     }
     return this.#gone.signal;
   }
@@ -49,7 +56,7 @@ export class Waiters implements Leaver {
   remove(): void {
     this.#waiting -= 1;
     if (!this.isGone) return;
-    this.#gone?.abort(left());
+    this.#gone?.abort(new CallerGoneError());
     for (const callback of this.#callbacks ?? []) callback();
     this.#callbacks = undefined;
   }
@@ -67,5 +74,4 @@ export const leaverOf = (signal: AbortSignal): Leaver => ({
   },
 });
 
-const left = (): Error => new Error('The caller is gone.');
 const ignore = (): void => undefined;

@@ -1,5 +1,6 @@
 import type { Logger } from '../common/logger.ts';
 import type { Rounds } from '../common/rounds.ts';
+import { CallerGoneError } from '../common/waiters.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Tracing } from '../observability/tracing.ts';
 import type { ContextFactory } from '../operation/context.ts';
@@ -108,8 +109,10 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
       translate: toPublicError,
       translateInvalid: toDocumentError,
       placesOf,
-      onMasked: (error, requestId) =>
-        logger.error({ err: error, requestId }, 'An operation failed unexpectedly'),
+      onMasked(error, requestId) {
+        if (error instanceof CallerGoneError) return;
+        logger.error({ err: error, requestId }, 'An operation failed unexpectedly');
+      },
     }),
     limits: useLimits(config.limits),
     drain: drain.plugin,
