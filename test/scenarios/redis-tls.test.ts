@@ -26,7 +26,7 @@ const TOPOLOGIES: readonly Topology[] = [
   {
     name: 'Sentinel, which promotes the replica',
     start: startSecureSentinel,
-    async fail([first, second]) {
+    async fail([first, second, sentinel]) {
       const isPrimary = async (server = first) =>
         server !== undefined && (await server.admin.info('replication')).includes('role:master');
       const primary = (await isPrimary(first)) ? first : second;
@@ -35,6 +35,13 @@ const TOPOLOGIES: readonly Topology[] = [
       await until(() => isPrimary(replica));
       await primary?.start();
       await until(async () => (await primary?.admin.info('replication'))?.includes('master_link_status:up'));
+      // It hears every few seconds who follows, and promotes nobody whom it takes to be away.
+      await until(async () => {
+        const rows: unknown = await sentinel?.admin.call('SENTINEL', 'REPLICAS', 'events');
+        return (
+          Array.isArray(rows) && rows.some((row) => /,flags,slave,.*master-link-status,ok/.test(String(row)))
+        );
+      });
     },
   },
   {
