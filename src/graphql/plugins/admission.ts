@@ -130,7 +130,8 @@ class Admission {
   #refuse({ queue, context }: Admitted) {
     const { owner, endsWithSocket } = context.identity;
     this.#options.onRefused();
-    const turns = Math.ceil((queue.waitingOf(owner) + 1) / this.#options.perCaller);
+    const atOnce = queue === this.#mutations ? MUTATIONS_PER_CALLER : this.#options.perCaller;
+    const turns = Math.ceil((queue.waitingOf(owner) + 1) / atOnce);
     const retryAfterMs = Math.round(
       Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, turns * this.#meanMs)),
     );

@@ -1,8 +1,8 @@
 import type { Plugin } from 'graphql-yoga';
 
 /**
- * Gives every operation the context made for it, and nothing else: the server's own is what it is made from. Must be the
- * first plugin.
+ * Gives every operation the context made for it, and nothing else: the server's own is what it is made from. Must stand before all
+ * plugins that read the context (`layers.ts` has the order).
  *
  * @param create makes the context of an operation, or of a stream of them.
  * @param release called with the context once a query or mutation has its result, or a subscription has begun.

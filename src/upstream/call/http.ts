@@ -106,7 +106,7 @@ export interface HttpOptions {
   readonly connectTimeoutMs: number;
   /** The longest answer that is read; a longer one is `UPSTREAM_INVALID`. */
   readonly maxAnswerBytes: number;
-  /** How many calls of one caller may be under way at once. All that stand for one client have half of the connections at most. */
+  /** How many calls of one caller may be under way at once. All of one group have half of the connections at most, or as many as one caller where that is more. */
   readonly callsPerCaller: number;
   /** Told of how many calls wait for their turn, when that changes. */
   readonly onWaiting?: ((count: number) => void) | undefined;

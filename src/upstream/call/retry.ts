@@ -7,8 +7,8 @@ const BASE_DELAY_MS = 100;
 
 /**
  * Milliseconds to wait before a GET is tried again, or undefined when it must not be: the answer is final, the tries are
- * used up, or the wait does not fit in the time left. Repeats are for no answer, 502, 503, 504, and a 429 that says
- * when. Full jitter: a random part of a delay that doubles.
+ * used up, or the wait does not fit in the time left. Repeats are for a connection that could not be made or broke off,
+ * 502, 503, 504, and a 429 that says when; not for an answer that did not come in time. Full jitter: a random part of a delay that doubles.
  *
  * @param tries how often the call has been made by now.
  * @param timeLeftMs until the operation's deadline.
