@@ -164,7 +164,8 @@ async function keep(settling: Settling, remembered: Remembered): Promise<void> {
       if (stopping.aborted) return;
       try {
         const result = await settle(settling, name, calls);
-        if (result === 'settled' && (await isSettled(records, name))) remembered.forget(name);
+        if ((result === 'settled' || result === 'not-taken') && (await isSettled(records, name)))
+          remembered.forget(name);
       } catch (err) {
         logger.debug({ err }, 'open payments could not be looked at; they are later');
       }
@@ -176,9 +177,10 @@ async function settle(
   { parts, owner }: Settling,
   name: RecordName,
   calls: SettlingCalls,
-): Promise<SettlingResult> {
+): Promise<SettlingResult | 'not-taken'> {
   const payment = await parts.records.takeOpen(name, owner, SETTLING_LEASE_MS);
-  return payment === undefined ? 'settled' : settleOpen(payment, owner, calls, parts);
+  // It is over, another process has it, or nothing may be sent: to look again at once would find the same.
+  return payment === undefined ? 'not-taken' : settleOpen(payment, owner, calls, parts);
 }
 
 async function isSettled(records: MoneyRecords, name: RecordName): Promise<boolean> {
