@@ -118,7 +118,7 @@ export class RawPayer extends App {
       const payment = told.data['payment'] as { readonly state: string } | null;
       const state = payment?.state;
       // An answer is told also while its record cannot be reached; the record gets it as soon as it can.
-      const isLate = state === 'IN_FLIGHT' && !this.#isCalm();
+      const isLate = (state === 'IN_FLIGHT' || state === 'UNKNOWN') && !this.#isCalm();
       if (before.includes('done') && state !== 'DONE' && !isLate)
         this.#broken(`was told that ${order.tag} is done, and then ${state}`);
       if (before.includes('refused') && state === 'DONE')
