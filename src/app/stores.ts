@@ -67,10 +67,16 @@ export async function openStores(base: Base, open: typeof openMoney): Promise<St
   const tokenRest = (clientId: string, authorize: Authorize) =>
     restService.rest(clientId, authorize, 'money');
   const auth = await createAuthenticator(config, tokenRest, logger, metrics.serving.tokens);
-  const look = lastKnown(() => Promise.all([events.health(), money.isAvailable(), money.held()]), {
-    freshMs: LOOKED_AT_MS,
-    waitMs: WAIT_FOR_LOOK_MS,
-  });
+  const find = async () => {
+    try {
+      return await Promise.all([events.health(), money.isAvailable(), money.held()]);
+    } catch (err) {
+      // None of them fails where a store is away.
+      logger.error({ err }, 'The stores could not be looked at');
+      throw err;
+    }
+  };
+  const look = lastKnown(find, { freshMs: LOOKED_AT_MS, waitMs: WAIT_FOR_LOOK_MS });
   return {
     events,
     money,

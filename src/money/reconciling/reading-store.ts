@@ -10,7 +10,7 @@ export interface TakenReadings {
  * Guaranteed: of all who take those of a client, in all processes, one gets them, and nobody else until they are due again: once
  * its lease has ended, or when `keep` says. What is kept by one from whom another has taken them counts for nothing.
  *
- * Every method rejects with `StoreUnavailableError`, and with nothing else, when the store cannot be reached or written.
+ * Every method rejects with `RecordsUnavailableError`, and with nothing else, when the store cannot be reached or written.
  */
 export interface ReadingStore {
   /** Takes those of a client, for so many ms; undefined where they are not due, or another has them. */

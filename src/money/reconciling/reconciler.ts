@@ -114,7 +114,7 @@ async function compareWhenDue(
   if (taken === undefined) return;
   const over = AbortSignal.any([stopping, clock.timeoutSignal(MOST_MS)]);
   try {
-    const kept = keptIn(taken.text);
+    const kept = keptIn(taken.text, clientId, logger);
     const { next, outcome } = await compared(clientId, calls, kept, parts, over);
     const dueMs = Math.max(0, everyMs - (ambient.now() - takenAt));
     const { untold } = next;
@@ -163,11 +163,16 @@ async function compared(
   return { next: { readings, untold: [...untold, ...differences] }, outcome };
 }
 
-/** @throws for a text that another version has left and this one cannot read */
-function keptIn(text: string | undefined): Kept | undefined {
+/** Undefined where nothing is kept, and where it is of a form that this version does not read: another one has left it. */
+function keptIn(text: string | undefined, clientId: string, logger: Logger): Kept | undefined {
   if (text === undefined) return undefined;
-  const { readings, untold } = Object(JSON.parse(text));
-  return { readings: readReadings(readings), untold: Untold.parse(untold) };
+  try {
+    const { readings, untold } = Object(JSON.parse(text));
+    return { readings: readReadings(readings), untold: Untold.parse(untold) };
+  } catch (err) {
+    logger.warn({ err, clientId }, 'the comparison of balances begins anew: what was kept cannot be read');
+    return undefined;
+  }
 }
 
 /** One line for each, with what a person needs to look it up, and nothing of whom it is about. */

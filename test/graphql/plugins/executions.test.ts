@@ -110,6 +110,25 @@ describe('operations of one caller beyond its share', () => {
     expect(open).toHaveLength(3);
   });
 
+  it('say when to come back by how many of their own kind go on at once', async () => {
+    using time = stillTime();
+    const { ask, open } = start(1);
+    const hintOf = async (document: typeof QUERY): Promise<unknown> =>
+      (await ask({ document })).errors?.[0]?.extensions['retryAfterMs'];
+    // Operations take long, so that the hints are not the shortest that there is.
+    for (let count = 0; count < 100; count += 1) {
+      const asked = ask();
+      await time.pass(10_000);
+      open.at(-1)?.resolve({ data: {} });
+      await asked;
+    }
+    for (let count = 0; count < 2; count += 1) void ask();
+    for (let count = 0; count < 65; count += 1) void ask({ document: MUTATION });
+    const [ofQuery, ofMutation] = [await hintOf(QUERY), await hintOf(MUTATION)];
+    // One waits before it in both cases: a query has two turns of one before it, a mutation one turn of 64.
+    expect([ofQuery, ofMutation]).toEqual([19_882, 9_941]);
+  });
+
   it('give their places back where they fail', async () => {
     const { ask, open } = start();
     const [first, second] = [ask(), ask()];
