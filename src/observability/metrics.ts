@@ -61,7 +61,7 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
   });
   const callsWaiting = new Gauge({
     name: 'pasarela_upstream_calls_waiting',
-    help: 'REST calls that wait for their turn, as their callers have others under way.',
+    help: 'REST calls that wait for a place, as their caller, its client or customer, or all callers together have as many under way as they may.',
     registers,
   });
   return {

@@ -20,7 +20,7 @@ export function createOperationMetrics(registry: Registry): OperationMetrics {
   const registers = [registry];
   const operationsWaiting = new Gauge({
     name: 'pasarela_operations_waiting',
-    help: 'Operations that wait for their turn, as their callers have others under way.',
+    help: 'Operations that wait for a place, as their caller, its client or customer, or all callers together have as many under way as they may.',
     registers,
   });
   const operationsRefused = counter(
