@@ -1,18 +1,26 @@
-// Adds up vitest's JSON reports and prints the sum as the last line; fails when a test failed, was skipped, or none ran.
+// Adds up vitest's JSON reports, names each test that failed, and prints the sum as the last line; fails when a test failed,
+// was skipped, or none ran.
 import { readFileSync } from 'node:fs';
 
 let passed = 0;
 let failed = 0;
 let skipped = 0;
+
+/** Prints one failure once more, so that the end of a long log tells which test it was. */
+function tell(file, name, message) {
+  failed += 1;
+  console.log(`failed: ${file} > ${name}\n${(message ?? '').split('\n').slice(0, 12).join('\n')}\n`);
+}
+
 for (const file of process.argv.slice(2)) {
   const report = JSON.parse(readFileSync(file, 'utf8'));
   passed += report.numPassedTests;
-  failed +=
-    report.numFailedTests +
-    report.testResults.filter(
-      ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
-    ).length;
   skipped += report.numPendingTests + report.numTodoTests;
+  for (const { name, status, message, assertionResults } of report.testResults) {
+    const failures = assertionResults.filter((test) => test.status === 'failed');
+    for (const { fullName, failureMessages } of failures) tell(name, fullName, failureMessages[0]);
+    if (status === 'failed' && failures.length === 0) tell(name, '(the file itself)', message);
+  }
 }
 if (skipped > 0) console.log(`${skipped} tests were skipped.`);
 console.log(`tests: ${passed} passed, ${failed} failed`);
