@@ -81,7 +81,7 @@ function incoming(
     response.once('close', () => place.leave());
     const claimed = place.claim(owner);
     if (claimed !== 'claimed') return claimed;
-    return place.keep(response, kept) ? undefined : 'kept-full';
+    return place.keep(response, kept);
   });
 }
 

@@ -25,7 +25,13 @@ export interface Kept {
 }
 
 /** Why a stream may not begin. */
-export type StreamRefusal = 'full' | 'address-full' | 'caller-full' | 'client-full' | 'kept-full';
+export type StreamRefusal =
+  | 'full'
+  | 'address-full'
+  | 'caller-full'
+  | 'client-full'
+  | 'kept-full'
+  | 'all-kept-full';
 
 /** The refusals for people: each says whose streams are too many. */
 export const STREAM_REFUSALS: Readonly<Record<StreamRefusal, string>> = {
@@ -35,4 +41,6 @@ export const STREAM_REFUSALS: Readonly<Record<StreamRefusal, string>> = {
   'client-full': 'Too many streams are open of all callers of this client. Try again later.',
   'kept-full':
     'The open operations of this caller keep too many bytes of variables and documents. Close one, or send less.',
+  'all-kept-full':
+    'The open operations of all callers keep too many bytes of variables and documents. Try again later.',
 };

@@ -61,7 +61,7 @@ export function acceptUpgrades(
       refuse(socket, status, 'Retry-After: 10\r\n');
       return;
     }
-    socket.once('close', () => place.leave());
+    leaveWith(socket, place);
     const address = addressOf(request);
     const enter = (): void => {
       if (isStopping) refuse(socket, '503 Service Unavailable');
@@ -76,6 +76,11 @@ export function acceptUpgrades(
     isStopping = true;
     server.off('upgrade', onUpgrade);
   };
+}
+
+/** The place is given back as its connection ends. Apart, so that what is held until then knows nothing of the upgrade's request. */
+function leaveWith(socket: Duplex, place: StreamPlace): void {
+  socket.once('close', () => place.leave());
 }
 
 /**

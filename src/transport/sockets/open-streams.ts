@@ -16,11 +16,11 @@ export interface StreamPlace {
   /** Counts it as this caller's too; else says whose places are taken. */
   claim(owner: StreamOwner): 'claimed' | 'caller-full' | 'client-full';
   /**
-   * Counts what an operation keeps; false where its caller, or all callers, would keep too much.
+   * Counts what an operation keeps; else says whether its caller, or all callers together, would keep too much.
    *
    * @param operation what it can be let go of by.
    */
-  keep(operation: object, kept: Kept): boolean;
+  keep(operation: object, kept: Kept): 'kept-full' | 'all-kept-full' | undefined;
   /** An operation has ended. */
   letGo(operation: object): void;
   /** Gives the place back, and lets go of all that is kept. Later calls do nothing. */
@@ -39,11 +39,42 @@ const KEPT = 128 * 1024 * 1024;
 /** Counts the streams that are open, and what they keep. What it remembers is bounded by their number. */
 export const createOpenStreams = (limits: StreamLimits): OpenStreams => new Counts(limits);
 
-/** What one caller keeps. */
-interface Keeping {
-  bytes: number;
-  /** How many of its operations have a document, and what that was counted for. */
-  readonly documents: Map<object, { operations: number; readonly bytes: number }>;
+/** What operations keep together: those of one caller, or those of all. */
+class Keeping {
+  readonly #limit: number;
+  /** How many operations have a document, and what that was counted for. */
+  readonly #documents = new Map<object, { operations: number; readonly bytes: number }>();
+  #bytes = 0;
+
+  /** @param limit in bytes. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get isEmpty(): boolean {
+    return this.#documents.size === 0;
+  }
+
+  fits({ bytes, document, documentBytes }: Kept): boolean {
+    return this.#bytes + bytes + (this.#documents.has(document) ? 0 : documentBytes) <= this.#limit;
+  }
+
+  add({ bytes, document, documentBytes }: Kept): void {
+    const known = this.#documents.get(document);
+    this.#bytes += bytes + (known === undefined ? documentBytes : 0);
+    if (known === undefined) this.#documents.set(document, { operations: 1, bytes: documentBytes });
+    else known.operations += 1;
+  }
+
+  remove({ bytes, document }: Kept): void {
+    const known = this.#documents.get(document);
+    if (known === undefined) return;
+    known.operations -= 1;
+    this.#bytes -= bytes;
+    if (known.operations > 0) return;
+    this.#documents.delete(document);
+    this.#bytes -= known.bytes;
+  }
 }
 
 class Counts implements OpenStreams {
@@ -52,7 +83,8 @@ class Counts implements OpenStreams {
   readonly callers = new Map<string, number>();
   readonly clients = new Map<string, number>();
   readonly #keepings = new Map<string, Keeping>();
-  #kept = 0;
+  /** Callers share the documents that they have in common, so that in all they count once too. */
+  readonly #all = new Keeping(KEPT);
   open = 0;
 
   constructor(limits: StreamLimits) {
@@ -67,32 +99,29 @@ class Counts implements OpenStreams {
     return new Place(this, address);
   }
 
-  keep(caller: string, { bytes, document, documentBytes }: Kept): boolean {
-    const keeping = this.#keepings.get(caller) ?? { bytes: 0, documents: new Map() };
-    const { documents } = keeping;
-    const known = documents.get(document);
-    const added = bytes + (known === undefined ? documentBytes : 0);
-    if (keeping.bytes + added > KEPT_PER_CALLER || this.#kept + added > KEPT) return false;
+  keep(caller: string, kept: Kept): 'kept-full' | 'all-kept-full' | undefined {
+    const keeping = this.#keepings.get(caller) ?? new Keeping(KEPT_PER_CALLER);
+    if (!keeping.fits(kept)) return 'kept-full';
+    if (!this.#all.fits(kept)) return 'all-kept-full';
     this.#keepings.set(caller, keeping);
-    if (known === undefined) documents.set(document, { operations: 1, bytes: documentBytes });
-    else known.operations += 1;
-    keeping.bytes += added;
-    this.#kept += added;
-    return true;
+    keeping.add(kept);
+    this.#all.add(kept);
+    return undefined;
   }
 
-  letGo(caller: string, { bytes, document }: Kept): void {
+  letGo(caller: string, kept: Kept): void {
     const keeping = this.#keepings.get(caller);
-    const known = keeping?.documents.get(document);
-    if (keeping === undefined || known === undefined) return;
-    known.operations -= 1;
-    const isLast = known.operations === 0;
-    if (isLast) keeping.documents.delete(document);
-    const freed = bytes + (isLast ? known.bytes : 0);
-    keeping.bytes -= freed;
-    this.#kept -= freed;
-    if (keeping.documents.size === 0) this.#keepings.delete(caller);
+    if (keeping === undefined) return;
+    keeping.remove(kept);
+    this.#all.remove(kept);
+    if (keeping.isEmpty) this.#keepings.delete(caller);
   }
+}
+
+/** An operation, and what it keeps. */
+interface KeptBy {
+  readonly operation: object;
+  readonly kept: Kept;
 }
 
 /** A class, and nothing made before it is needed: there are thousands. */
@@ -100,7 +129,8 @@ class Place implements StreamPlace {
   readonly #counts: Counts;
   readonly #address: string | undefined;
   #owner: StreamOwner | undefined;
-  #kept: Map<object, Kept> | undefined;
+  /** A table of twenty at most: a map would take four times the memory for the one that a phone has. */
+  #kept: KeptBy[] | undefined;
   #left = false;
 
   constructor(counts: Counts, address: string | undefined) {
@@ -120,19 +150,21 @@ class Place implements StreamPlace {
     return 'claimed';
   }
 
-  keep(operation: object, kept: Kept): boolean {
-    if (this.#left || this.#owner === undefined) return false;
-    if (!this.#counts.keep(this.#owner.caller, kept)) return false;
-    this.#kept ??= new Map();
-    this.#kept.set(operation, kept);
-    return true;
+  keep(operation: object, kept: Kept): 'kept-full' | 'all-kept-full' | undefined {
+    if (this.#left || this.#owner === undefined) return 'kept-full';
+    const refusal = this.#counts.keep(this.#owner.caller, kept);
+    if (refusal !== undefined) return refusal;
+    const entry = { operation, kept };
+    if (this.#kept === undefined) this.#kept = [entry];
+    else this.#kept.push(entry);
+    return undefined;
   }
 
   letGo(operation: object): void {
-    const kept = this.#kept?.get(operation);
-    if (kept === undefined || this.#owner === undefined) return;
-    this.#kept?.delete(operation);
-    this.#counts.letGo(this.#owner.caller, kept);
+    const index = this.#kept?.findIndex((entry) => entry.operation === operation) ?? -1;
+    const [entry] = index < 0 ? [] : (this.#kept?.splice(index, 1) ?? []);
+    if (entry === undefined || this.#owner === undefined) return;
+    this.#counts.letGo(this.#owner.caller, entry.kept);
   }
 
   leave(): void {
@@ -141,7 +173,8 @@ class Place implements StreamPlace {
     this.#counts.open -= 1;
     if (this.#address !== undefined) give(this.#counts.addresses, this.#address);
     if (this.#owner === undefined) return;
-    for (const operation of this.#kept?.keys() ?? []) this.letGo(operation);
+    for (const { kept } of this.#kept ?? []) this.#counts.letGo(this.#owner.caller, kept);
+    this.#kept = undefined;
     give(this.#counts.callers, this.#owner.caller);
     give(this.#counts.clients, this.#owner.clientId);
   }

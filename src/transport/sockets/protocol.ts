@@ -169,8 +169,8 @@ async function prepare(
   // The message is kept as long as the operation runs: what was read of it need not be.
   Object.assign(message, { query: '', variables: undefined, extensions: undefined });
   const kept = keptOf(args);
-  const isCounted = peer.place.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
-  if (!isCounted) return refused([refusedStream('kept-full')]);
+  const refusal = peer.place.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
+  if (refusal !== undefined) return refused([refusedStream(refusal)]);
   const contextValue = await enveloped.contextFactory();
   if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
     return running(args, () => enveloped.execute({ ...args, contextValue }));

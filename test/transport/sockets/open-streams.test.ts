@@ -62,7 +62,7 @@ describe('places of streams', () => {
     expect([
       place.claim(ownerOf('one')),
       place.keep({}, { bytes: 1, document: {}, documentBytes: 1 }),
-    ]).toEqual(['caller-full', false]);
+    ]).toEqual(['caller-full', 'kept-full']);
     const [first, second] = [enter(), enter()];
     expect([first.claim(ownerOf('one')), second.claim(ownerOf('one'))]).toEqual(['claimed', 'claimed']);
   });
@@ -84,21 +84,21 @@ describe('what operations keep', () => {
     const { enter } = start();
     const [first, second, other] = [claimed(enter), claimed(enter), claimed(enter, 'two')];
     const operation = {};
-    expect(first.keep(operation, keptOf(10 * MEBIBYTE))).toBe(true);
-    expect(second.keep({}, keptOf(10 * MEBIBYTE))).toBe(false);
-    expect(other.keep({}, keptOf(10 * MEBIBYTE))).toBe(true);
+    expect(first.keep(operation, keptOf(10 * MEBIBYTE))).toBeUndefined();
+    expect(second.keep({}, keptOf(10 * MEBIBYTE))).toBe('kept-full');
+    expect(other.keep({}, keptOf(10 * MEBIBYTE))).toBeUndefined();
     first.letGo(operation);
     first.letGo(operation);
-    expect(second.keep({}, keptOf(16 * MEBIBYTE))).toBe(true);
-    expect(first.keep({}, keptOf(1))).toBe(false);
+    expect(second.keep({}, keptOf(16 * MEBIBYTE))).toBeUndefined();
+    expect(first.keep({}, keptOf(1))).toBe('kept-full');
   });
 
   it('is let go of with its socket', () => {
     const { enter } = start();
     const first = claimed(enter);
-    for (let count = 0; count < 4; count += 1) expect(first.keep({}, keptOf(4 * MEBIBYTE))).toBe(true);
+    for (let count = 0; count < 4; count += 1) expect(first.keep({}, keptOf(4 * MEBIBYTE))).toBeUndefined();
     first.leave();
-    expect(claimed(enter).keep({}, keptOf(16 * MEBIBYTE))).toBe(true);
+    expect(claimed(enter).keep({}, keptOf(16 * MEBIBYTE))).toBeUndefined();
   });
 
   it('counts a document once, as long as one operation of the caller has it', () => {
@@ -107,28 +107,39 @@ describe('what operations keep', () => {
     const document = {};
     const operations = [{}, {}, {}];
     const kept = keptOf(1, document, 10 * MEBIBYTE);
-    expect(operations.map((one, at) => (at === 1 ? second : first).keep(one, kept))).toEqual([
-      true,
-      true,
-      true,
-    ]);
+    for (const [at, one] of operations.entries())
+      expect((at === 1 ? second : first).keep(one, kept)).toBeUndefined();
     const other = {};
-    expect(second.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBe(false);
+    expect(second.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBe('kept-full');
     for (const one of operations.slice(0, 1)) first.letGo(one);
     second.leave();
-    expect(first.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBe(false);
+    expect(first.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBe('kept-full');
     first.letGo(operations[2] ?? {});
-    expect(first.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBe(true);
+    expect(first.keep(other, keptOf(0, {}, 10 * MEBIBYTE))).toBeUndefined();
   });
 
   it('is bounded in all', () => {
     const { enter } = start({ total: 20, perAddress: 20, perCaller: 20, perClient: 20 });
     const places = Array.from({ length: 9 }, (_, index) => claimed(enter, `caller ${index}`));
     expect(places.map((place) => place.keep({}, keptOf(15 * MEBIBYTE)))).toEqual([
-      ...Array(8).fill(true),
-      false,
+      ...Array(8).fill(undefined),
+      'all-kept-full',
     ]);
     places[0]?.leave();
-    expect(places[8]?.keep({}, keptOf(15 * MEBIBYTE))).toBe(true);
+    expect(places[8]?.keep({}, keptOf(15 * MEBIBYTE))).toBeUndefined();
+  });
+
+  it('counts a document that callers have in common once in all, as long as one of them has it', () => {
+    const { enter } = start({ total: 40, perAddress: 40, perCaller: 40, perClient: 40 });
+    const document = {};
+    const places = Array.from({ length: 30 }, (_, index) => claimed(enter, `caller ${index}`));
+    for (const place of places) expect(place.keep({}, keptOf(1, document, 15 * MEBIBYTE))).toBeUndefined();
+    const others = Array.from({ length: 8 }, (_, index) => claimed(enter, `other ${index}`));
+    const kept = () => others.map((place) => place.keep({}, keptOf(0, {}, 15 * MEBIBYTE)));
+    expect(kept()).toEqual([...Array(7).fill(undefined), 'all-kept-full']);
+    for (const place of places.slice(1)) place.leave();
+    expect(others[7]?.keep({}, keptOf(0, {}, 15 * MEBIBYTE))).toBe('all-kept-full');
+    places[0]?.leave();
+    expect(others[7]?.keep({}, keptOf(0, {}, 15 * MEBIBYTE))).toBeUndefined();
   });
 });

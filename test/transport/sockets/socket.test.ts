@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { IncomingMessage } from 'node:http';
+import { queryObjects } from 'node:v8';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { Clock } from '../../../src/auth/credential-expiry.ts';
@@ -96,4 +98,28 @@ it('nothing waits for the end of a credential whose sockets are gone', async () 
   await until(() => sleepers.size === 1);
   for (const socket of sockets) await socket.close();
   await until(() => sleepers.size === 0);
+});
+
+it('a socket keeps nothing of the request that it came with', async () => {
+  await using gateway = await startGateway({ webhooks: false });
+  const requests = () => queryObjects(IncomingMessage, { format: 'count' });
+  // Node's own WebSocket, which makes no such object on its side.
+  const sockets = Array.from(
+    { length: 20 },
+    () => new globalThis.WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws'),
+  );
+  let acknowledged = 0;
+  for (const socket of sockets) {
+    socket.addEventListener('message', () => {
+      acknowledged += 1;
+    });
+    socket.addEventListener('open', () => {
+      const payload = { authorization: `Bearer ${gateway.sandbox.accessToken}` };
+      socket.send(JSON.stringify({ type: 'connection_init', payload }));
+    });
+  }
+  await until(() => acknowledged === sockets.length);
+  // The tests before may hold some for a moment.
+  await until(() => requests() < sockets.length / 2);
+  for (const socket of sockets) socket.close();
 });
