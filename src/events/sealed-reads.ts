@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import { PushStream, type Sink } from '../common/push-stream.ts';
 import { CursorInvalidError, EventsGapError, type LogBounds } from './errors.ts';
 import type { EventLog, EventPage, EventStream, StoredEvent } from './log.ts';
@@ -16,8 +17,8 @@ export interface EventReads
 
 /** Reads of a log by its own cursors: to seal one takes longer than to read the event. */
 export interface LogScan extends Pick<EventLog, 'readAfter' | 'readBefore'> {
-  /** The log's own cursor in one of the caller's. @throws {CursorInvalidError} */
-  open(cursor: string): string;
+  /** The log's own cursor in one of the caller's. @throws {CursorInvalidError} with the bounds of the log, where those can be read */
+  open(cursor: string): MaybePromise<string>;
   /** The caller's cursor of an event that it is shown. */
   seal(cursor: string): string;
 }
@@ -138,7 +139,7 @@ async function beginScan(
   return {
     readAfter: (...how) => translated(log.readAfter(...how)),
     readBefore: (...how) => translated(log.readBefore(...how)),
-    open: (cursor) => openCursor(holder, cursor),
+    open: (cursor) => sealing.open(holder, cursor),
     seal: (cursor) => sealCursor(holder, cursor, 'stable'),
   };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { EventsGapError } from '../../src/events/errors.ts';
+import { CursorInvalidError, EventsGapError } from '../../src/events/errors.ts';
 import type { StoredEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
@@ -48,6 +48,17 @@ it('a sealed stream that is left is left in the log', async () => {
   expect(source.isFollowed).toBe(true);
   await stream.return();
   expect(source.isFollowed).toBe(false);
+});
+
+it('a scan that begins at a cursor of nobody says from where it could, by sealed cursors', async () => {
+  const { log, append, reads } = start();
+  append();
+  const scan = await reads.scan?.(CLIENT);
+  const error = await (async () => scan?.open('nonsense'))().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(CursorInvalidError);
+  const { oldest = '', head = '' } = (error as CursorInvalidError).bounds ?? {};
+  expect(await scan?.open(oldest)).toBe((await log.bounds(CLIENT)).oldest);
+  expect(await scan?.open(head)).toBe((await log.bounds(CLIENT)).head);
 });
 
 it('one who watches is shown no cursor of the log itself: of no event, nor of a gap', async () => {

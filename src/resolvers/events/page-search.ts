@@ -72,7 +72,7 @@ export class PageSearch {
       throw new LogReadingError('too many of its fields read the whole event log');
     }
     const scan: LogScan = (await events.scan?.(caller.clientId)) ?? { ...unsealed(events) };
-    this.#position = from === null ? null : scan.open(from);
+    this.#position = from === null ? null : await scan.open(from);
     for (;;) {
       const page = await this.#readBatch(scan);
       if (page === undefined) return this.#stopped(scan);
