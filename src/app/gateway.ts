@@ -50,7 +50,7 @@ export function buildServer(
   open = openMoney,
   clock: Clock = systemClock,
 ): Gateway {
-  const metrics = createMetrics(undocumentedValues);
+  const metrics = createMetrics(undocumentedValues, logger);
   const turns = new Turns(() => time.monotonic());
   const addresses = createOwnAddresses(config);
   const restService = openRestService(config, metrics, turns);

@@ -10,6 +10,20 @@ export interface LogBounds {
 }
 
 /**
+ * Why events are missing: `trimmed`, more came than are retained; `begun-anew`, the log was lost, and another has begun; `lost`, the
+ * log goes on without what it had, as a failover has lost its end, or an earlier copy was put back.
+ */
+export type GapReason = 'trimmed' | 'begun-anew' | 'lost';
+
+export const GAP_REASONS: readonly GapReason[] = ['trimmed', 'begun-anew', 'lost'];
+
+/** What an operator is told of a gap. */
+export interface Gap {
+  readonly clientId: string;
+  readonly reason: GapReason;
+}
+
+/**
  * Events after the cursor are missing from the log: trimmed, flushed, or lost in a failover. Start again from `oldest`
  * (all that is retained) or `head` (only what comes).
  */
@@ -19,11 +33,13 @@ export class EventsGapError extends Error {
   readonly retryable = false;
   readonly oldest: string;
   readonly head: string;
+  readonly gap: Gap;
 
-  constructor(bounds: LogBounds) {
+  constructor(bounds: LogBounds, gap: Gap) {
     super('Events after the given cursor are no longer in the log. Start again from `oldest` or `head`.');
     this.oldest = bounds.oldest;
     this.head = bounds.head;
+    this.gap = gap;
   }
 }
 

@@ -34,8 +34,6 @@ export interface EventMetrics {
   unreadableSpools(count: number): void;
   /** A delivery was put aside. */
   quarantined(reason: string): void;
-  /** A follower or reader was told EVENTS_GAP. */
-  gap(): void;
   /** Of an event it could not be found out whose it is, so that callers narrowed to a customer are not shown it. */
   unattributed(reason: UnattributedReason): void;
   /** A message on a channel could not be read. */
@@ -55,7 +53,6 @@ export const silentMetrics: EventMetrics = {
   waiting: () => {},
   unreadableSpools: () => {},
   quarantined: () => {},
-  gap: () => {},
   unattributed: () => {},
   channelDecodeError: () => {},
   subscribers: () => {},

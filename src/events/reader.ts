@@ -5,7 +5,7 @@ import { isUnbroken } from './chain.ts';
 import { decodeCursor, encodeCursor, type Place } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { CursorInvalidError, type LogBounds } from './errors.ts';
-import { gapError } from './live/feed.ts';
+import { gapError, readWhole } from './gap.ts';
 import { Hub } from './live/hub.ts';
 import type {
   EventLog,
@@ -33,7 +33,6 @@ export class LogReader
     >
 {
   readonly #source: Source;
-  readonly #metrics: EventMetrics;
   readonly #hub: Hub;
   /** By client: its index is being completed. */
   readonly #indexing = new SingleFlight<void>();
@@ -41,7 +40,6 @@ export class LogReader
 
   constructor(source: Source, metrics: EventMetrics, topics: EventTopics = typeTopics) {
     this.#source = source;
-    this.#metrics = metrics;
     this.#hub = new Hub(source, metrics, topics);
   }
 
@@ -56,10 +54,12 @@ export class LogReader
       const found = await this.#find(clientId, after, 'on', limit, search);
       if (found !== undefined) return found;
     }
-    const slice = await this.#source.read(clientId, after?.position ?? null, limit);
-    if (!this.#isOfThisLife(after, slice) || !isUnbroken(after?.position ?? null, slice)) {
-      throw await this.#gap(clientId);
-    }
+    const slice = await this.#readWhole(
+      clientId,
+      after,
+      () => this.#source.read(clientId, after?.position ?? null, limit),
+      (read) => isUnbroken(after?.position ?? null, read),
+    );
     return page(slice.entries, slice.hasMore);
   }
 
@@ -76,14 +76,13 @@ export class LogReader
     }
     // The event at the cursor is read as well: it proves that the one before it is the one before it.
     const extra = before === undefined ? 0 : 1;
-    const slice = await this.#source.readBack(clientId, before?.position ?? null, limit + extra);
-    if (!this.#isOfThisLife(before, slice)) throw await this.#gap(clientId);
+    const slice = await this.#readWhole(
+      clientId,
+      before,
+      () => this.#source.readBack(clientId, before?.position ?? null, limit + extra),
+      (read) => endsAt(before, read),
+    );
     if (before?.position === slice.epoch) return page([], false);
-    const end = slice.entries.at(-1)?.position;
-    const chained = isUnbroken(null, { ...slice, hasMore: true });
-    if (!chained || (before === undefined ? (end ?? slice.epoch) !== slice.head : end !== before.position)) {
-      throw await this.#gap(clientId);
-    }
     return page(slice.entries.slice(0, slice.entries.length - extra), slice.hasMore);
   }
 
@@ -132,7 +131,7 @@ export class LogReader
     while (!this.#stopped && !(await this.#source.catchUp(clientId)));
   }
 
-  /** By the index; undefined where it does not hold all events, so that the log has to be read. */
+  /** By the index; undefined where it does not hold all events, or not the place, so that the log has to be read. */
   async #find(
     clientId: string,
     place: Place | undefined,
@@ -146,9 +145,8 @@ export class LogReader
       await Promise.race([this.completeIndex(clientId), clock.sleep(PATIENCE_MS, { ref: false })]);
       found = await this.#source.find(clientId, from, search);
     }
-    if (found === undefined) return undefined;
-    if (!found.isHeld || (place !== undefined && place.epoch !== found.epoch))
-      throw await this.#gap(clientId);
+    // Where the place is not there, the log itself tells: of it there is a second look.
+    if (found?.isHeld !== true || (place !== undefined && place.epoch !== found.epoch)) return undefined;
     return page(found.entries, found.hasMore);
   }
 
@@ -164,15 +162,28 @@ export class LogReader
     }
   }
 
-  /** A cursor of another life than the one that was just read names events that were lost with that life. */
-  #isOfThisLife(place: Place | undefined, slice: Slice): boolean {
-    return place === undefined || place.epoch === slice.epoch;
+  /** @throws {EventsGapError} where the log has not what the reader asks for */
+  async #readWhole(
+    clientId: string,
+    place: Place | undefined,
+    read: () => Promise<Slice>,
+    isWhole: (slice: Slice) => boolean,
+  ): Promise<Slice> {
+    // A cursor of another life than the one that was just read names events that were lost with that life.
+    const isOfThisLife = ({ epoch }: Slice): boolean => place === undefined || place.epoch === epoch;
+    const both = (slice: Slice): boolean => isOfThisLife(slice) && isWhole(slice);
+    const slice = await readWhole(this.#source, clientId, read, both);
+    if (slice !== undefined) return slice;
+    throw gapError(this.#source, clientId, place, await this.#source.bounds(clientId));
   }
+}
 
-  async #gap(clientId: string): Promise<Error> {
-    this.#metrics.gap();
-    return gapError(clientId, await this.#source.bounds(clientId));
-  }
+/** Whether a slice that was read back is whole, and ends with the event at a place, or with the newest. */
+function endsAt(place: Place | undefined, slice: Slice): boolean {
+  if (place?.position === slice.epoch) return true;
+  const end = slice.entries.at(-1)?.position;
+  if (!isUnbroken(null, { ...slice, hasMore: true })) return false;
+  return place === undefined ? (end ?? slice.epoch) === slice.head : end === place.position;
 }
 
 function page(entries: readonly Entry[], hasMore: boolean): EventPage {

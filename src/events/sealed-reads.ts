@@ -118,7 +118,7 @@ class Sealing {
   /** The same error, with what it says of the log sealed. */
   async error<E>(clientId: string, error: E): Promise<E | EventsGapError> {
     return error instanceof EventsGapError
-      ? new EventsGapError(sealedBounds(await this.holderFor(clientId), error))
+      ? new EventsGapError(sealedBounds(await this.holderFor(clientId), error), error.gap)
       : error;
   }
 }

@@ -16,6 +16,16 @@ export interface Source {
   /** Whether the text can be an event's position here. */
   isPosition(text: string): boolean;
 
+  /** Whether an event's position comes before another event's. */
+  isBefore(position: string, other: string): boolean;
+
+  /**
+   * Makes certain that what is read from now on is the log as it is, and not what a server has whose place another has taken.
+   *
+   * @throws {StoreUnavailableError} where that is not certain
+   */
+  confirm(clientId: string): Promise<void>;
+
   /**
    * Up to `limit` entries after a position, unchecked, or from the oldest retained one for null.
    *

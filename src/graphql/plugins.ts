@@ -11,6 +11,7 @@ import type { KeptDocuments } from './documents/kept-documents.ts';
 import { preparedOperation } from './documents/prepared-operation.ts';
 import { withOneExecutionHook } from './execution-hook.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
+import { countGap } from './gaps.ts';
 import { inPluginOrder, type SwitchedLayer } from './layers.ts';
 import { useAdmission } from './plugins/admission.ts';
 import { useCredentialExpiry } from './plugins/credential-expiry.ts';
@@ -113,6 +114,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
         if (error instanceof CallerGoneError) return;
         logger.error({ err: error, requestId }, 'An operation failed unexpectedly');
       },
+      onFailed: (result) => countGap(metrics.fanOut, result, 1),
     }),
     limits: useLimits(config.limits),
     drain: drain.plugin,

@@ -11,6 +11,7 @@ import { publicMessage, withoutValues } from '../observability/redact.ts';
 import { PublicError } from '../resolvers/errors.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { MalformedIdError } from '../upstream/call/path.ts';
+import { withGap } from './gaps.ts';
 
 /**
  * The public form of an error that reached the top of a result: `extensions.code` is one of docs/graph.md's, and the message
@@ -67,8 +68,8 @@ function describe(cause: Error): Description | undefined {
   }
   if (cause instanceof UpstreamError) return ofUpstream(cause);
   if (cause instanceof EventsGapError) {
-    const { code, oldest, head } = cause;
-    return { message: cause.message, extensions: { code, oldest, head } };
+    const { code, oldest, head, gap } = cause;
+    return { message: cause.message, extensions: withGap({ code, oldest, head }, gap) };
   }
   if (cause instanceof CursorInvalidError) {
     return { message: cause.message, extensions: { code: cause.code, ...cause.bounds } };

@@ -1,4 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import { Gauge, Histogram, type Registry } from 'prom-client';
+import { clock } from '../common/clock.ts';
+import type { Logger } from '../common/logger.ts';
+import { GAP_REASONS, type Gap } from '../events/errors.ts';
 import { EVENT_TYPES } from '../events/log.ts';
 import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
 import type { QuarantineReason } from '../events/quarantine.ts';
@@ -15,6 +19,8 @@ export interface DeliveryMetrics {
   delivered(type: string, readers: number): void;
   /** How long after its webhook had arrived an event was sent. Not told of what had arrived before its subscribers. */
   lag(milliseconds: number): void;
+  /** So many readers were told `EVENTS_GAP`. */
+  gap(gap: Gap, readers: number): void;
 }
 
 /** What sockets that share a stream are counted by. */
@@ -55,7 +61,10 @@ class Subscribers {
 }
 
 /** What is counted of events, as they arrive and as they are delivered. */
-export function createEventMetrics(registry: Registry): {
+export function createEventMetrics(
+  registry: Registry,
+  logger: Logger,
+): {
   readonly events: EventMetrics;
   readonly fanOut: FanOutMetrics;
 } {
@@ -74,6 +83,7 @@ export function createEventMetrics(registry: Registry): {
     },
     fanOut: {
       ...deliveries(registry),
+      gap: createGaps(registry, logger),
       sharing: (change) => subscribers.share(change),
       slowConsumerDisconnect,
     },
@@ -122,7 +132,7 @@ function arrivals(registry: Registry) {
 }
 
 /** Events that are sent to subscribers. */
-function deliveries(registry: Registry): DeliveryMetrics {
+function deliveries(registry: Registry): Omit<DeliveryMetrics, 'gap'> {
   const counter = countersOf(registry);
   const registers = [registry];
   const delivered = counter('pasarela_events_delivered_total', 'Events handed to subscribers.', ['type']);
@@ -139,10 +149,32 @@ function deliveries(registry: Registry): DeliveryMetrics {
   };
 }
 
+/** Between two log lines on the gaps of one client that have one reason, in milliseconds: thousands of readers may be told at once. */
+const GAP_LINE_EVERY_MS = 60_000;
+/** More clients than may have gaps within that time. */
+const MOST_GAPS = 1000;
+
+/** Counts the readers that were told of gaps, and logs why. */
+function createGaps(registry: Registry, logger: Logger): DeliveryMetrics['gap'] {
+  const told = countersOf(registry)('pasarela_events_gaps_total', 'Readers told that events are missing.', [
+    'reason',
+  ]);
+  for (const reason of GAP_REASONS) told.inc({ reason }, 0);
+  /** By client and reason: when it was logged last. */
+  const loggedAt = new LRUCache<string, number>({ max: MOST_GAPS });
+  return ({ clientId, reason }, readers) => {
+    told.inc({ reason }, readers);
+    const key = `${clientId} ${reason}`;
+    const now = clock.monotonic();
+    if (now - (loggedAt.get(key) ?? Number.NEGATIVE_INFINITY) < GAP_LINE_EVERY_MS) return;
+    loggedAt.set(key, now);
+    logger.warn({ clientId, reason, readers }, 'readers are told that events are missing');
+  };
+}
+
 /** What readers of the log meet. */
 function reading(registry: Registry) {
   const counter = countersOf(registry);
-  const gaps = counter('pasarela_events_gaps_total', 'Readers told that events are missing.');
   const unattributed = counter(
     'pasarela_events_unattributed_total',
     'Events that no caller narrowed to a customer is shown, as it could not be told whose they are.',
@@ -154,7 +186,6 @@ function reading(registry: Registry) {
   );
   for (const reason of UNATTRIBUTED_REASONS) unattributed.inc({ reason }, 0);
   return {
-    gap: () => gaps.inc(),
     unattributed: (reason: string) => unattributed.inc({ reason }),
     channelDecodeError: () => channelDecodeError.inc(),
   };

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import packageOfGateway from '../../package.json' with { type: 'json' };
+import type { Logger } from '../common/logger.ts';
 import type { EventMetrics } from '../events/metrics.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
 import { createEventMetrics, type FanOutMetrics } from './event-metrics.ts';
@@ -25,8 +26,12 @@ export interface Metrics extends OperationMetrics {
  * Makes a registry with the process' own metrics and all of `pasarela_*`.
  *
  * @param undocumentedValues how often each open enum has met a value that it does not know, by the enum's name.
+ * @param logger is told why readers are told of gaps.
  */
-export function createMetrics(undocumentedValues: () => ReadonlyMap<string, number>): Metrics {
+export function createMetrics(
+  undocumentedValues: () => ReadonlyMap<string, number>,
+  logger: Logger,
+): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -43,7 +48,7 @@ export function createMetrics(undocumentedValues: () => ReadonlyMap<string, numb
   return {
     registry,
     ...createOperationMetrics(registry),
-    ...createEventMetrics(registry),
+    ...createEventMetrics(registry, logger),
     ...upstreamMetrics(registry),
     money: createPaymentMetrics(registers),
     serving: createServingMetrics(registry, VERSION),

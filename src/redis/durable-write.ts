@@ -111,6 +111,23 @@ export class DurableWrites {
     }
   }
 
+  /**
+   * Whether the server that a client reads a key from is the primary as far as can be told: those who watch name it, or as many
+   * replicas follow it as should. One whose place another has taken may not know that yet.
+   *
+   * Rejects where it does not answer.
+   */
+  async isCurrent(redis: RedisClient, key: string): Promise<boolean> {
+    const { server } = await this.#routes.route(redis, key);
+    const info = await server.info('replication');
+    if (!/^role:master/m.test(info)) return false;
+    const word = await this.#watchers?.ask(server);
+    if (word !== undefined) return true;
+    const primary = primaryIn(`${info}${await server.info('stats')}`);
+    this.#observe(server, primary);
+    return primary.replicas >= this.#replication.required(primary.replid);
+  }
+
   /** Looks at every primary. Rejects when one of them does not answer; what the others say counts all the same. */
   look(redis: RedisClient): Promise<void> {
     this.#looking ??= this.#look(redis)

@@ -4,12 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { createMetrics } from '../../src/observability/metrics.ts';
 import { undocumentedValues } from '../../src/resolvers/open-enum.ts';
+import { recordingLogger } from '../helpers/events.ts';
 
 const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8');
 
 /** Series that a scrape of the gateway yields, and what Prometheus adds of its own. */
 async function series(): Promise<ReadonlySet<string>> {
-  const metrics = await createMetrics(undocumentedValues).registry.getMetricsAsJSON();
+  const metrics = await createMetrics(undocumentedValues, recordingLogger()).registry.getMetricsAsJSON();
   const names = metrics.flatMap(({ name, type }) =>
     String(type) === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
   );
@@ -88,7 +89,7 @@ describe('the alerting rules', () => {
   });
 
   it('can fire at the first time that something happens', async () => {
-    const text = await createMetrics(undocumentedValues).registry.metrics();
+    const text = await createMetrics(undocumentedValues, recordingLogger()).registry.metrics();
     expect(text).toContain('pasarela_events_duplicates_total{type="MONEY_IN",conflict="true"} 0');
     expect(text).toContain('pasarela_events_quarantined_total{reason="undecided"} 0');
     expect(text).toContain('pasarela_events_spooled_total{type="MONEY_IN"} 0');
@@ -127,7 +128,7 @@ describe('the Grafana dashboard', () => {
     const shown = (await panels()).flatMap(({ targets = [] }) =>
       targets.flatMap(({ expr }) => metricsOf(expr)),
     );
-    const metrics = await createMetrics(undocumentedValues).registry.getMetricsAsJSON();
+    const metrics = await createMetrics(undocumentedValues, recordingLogger()).registry.getMetricsAsJSON();
     for (const { name } of metrics.filter((metric) => metric.name.startsWith('pasarela_'))) {
       expect(
         shown.some((used) => used === name || used.startsWith(`${name}_`)),
@@ -139,7 +140,7 @@ describe('the Grafana dashboard', () => {
 
 it('docs/operations.md explains every metric of the gateway’s own, and no other', async () => {
   const page = await read('docs/operations.md');
-  const metrics = await createMetrics(undocumentedValues).registry.getMetricsAsJSON();
+  const metrics = await createMetrics(undocumentedValues, recordingLogger()).registry.getMetricsAsJSON();
   const own = metrics.map(({ name }) => name).filter((name) => name.startsWith('pasarela_'));
   const explained = [...page.matchAll(/^\| `(pasarela_\w+)` \|/gm)].map(([, name]) => name);
   expect(explained.sort()).toEqual(own.sort());

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Slice } from '../../src/events/entry.ts';
 import { DrainingError, EventsGapError, StoreUnavailableError } from '../../src/events/errors.ts';
 import type { StoredEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
@@ -29,16 +30,30 @@ class FlakySource extends MemorySource {
   }
 }
 
-function start() {
-  const source = new FlakySource();
-  const counted = { followers: 0, gaps: 0 };
+/** A log in memory that is read from a server which lacks the newest events, until it is found out. */
+class StaleSource extends FlakySource {
+  /** How many of the newest it lacks. */
+  lacks = 0;
+  isReplaced = true;
+
+  override async confirm(): Promise<void> {
+    if (this.isReplaced) throw new StoreUnavailableError('It has been replaced.');
+    this.lacks = 0;
+  }
+
+  override async read(clientId: string, after: string | null, limit: number): Promise<Slice> {
+    const slice = await super.read(clientId, after, limit);
+    const entries = slice.entries.slice(0, Math.max(slice.entries.length - this.lacks, 0));
+    return this.lacks === 0 ? slice : { ...slice, entries, head: String(this.entries.length - this.lacks) };
+  }
+}
+
+function start<S extends FlakySource = FlakySource>(source = new FlakySource() as S) {
+  const counted = { followers: 0 };
   const log = new LogReader(source, {
     ...silentMetrics,
     subscribers(count) {
       counted.followers = count;
-    },
-    gap() {
-      counted.gaps += 1;
     },
   });
   const append = (times = 1, carried: 'once' | 'lost' = 'once') => {
@@ -57,7 +72,7 @@ function watcher() {
 }
 
 /** So much is lost that what a reader has seen last is no longer held. */
-function breakOff({ source, append }: ReturnType<typeof start>): void {
+function breakOff({ source, append }: ReturnType<typeof start<FlakySource>>): void {
   append(10, 'lost');
   source.trim(5);
   source.resync();
@@ -118,7 +133,28 @@ describe('one who cannot be told of events', () => {
 });
 
 describe('a gap', () => {
-  it('is told to each who watches and who follows, counted for each, and ends them', async () => {
+  it('is told to nobody for a read of a server that has been replaced', async () => {
+    const { source, log, append } = start(new StaleSource());
+    append();
+    const live = await log.follow(CLIENT);
+    const past = await log.follow(CLIENT, { after: source.origin(CLIENT) });
+    append();
+    const second = source.entries[1]?.event.cursor ?? '';
+    for (const stream of [live, past]) await until(async () => (await stream.next()).value?.id === 'event-2');
+    // The channel brings what the server that is read does not have.
+    source.lacks = 1;
+    source.resync();
+    await expect(log.readAfter(CLIENT, second, 10)).rejects.toBeInstanceOf(StoreUnavailableError);
+    source.isReplaced = false;
+    expect(await log.readAfter(CLIENT, second, 10)).toEqual({ events: [], hasMore: false });
+    source.lacks = 1;
+    await vi.advanceTimersByTimeAsync(1_000);
+    append(1, 'lost');
+    source.resync();
+    for (const stream of [live, past]) expect((await stream.next()).value?.id).toBe('event-3');
+  });
+
+  it('is told to each who watches and who follows, with its reason, and ends them', async () => {
     const started = start();
     const { log, counted, append } = started;
     const watching = watcher();
@@ -126,11 +162,14 @@ describe('a gap', () => {
     const stream = await log.follow(CLIENT);
     append();
     expect((await stream.next()).value?.id).toBe('event-1');
-    const ended = expect(stream.next()).rejects.toBeInstanceOf(EventsGapError);
+    const ended = expect(stream.next()).rejects.toMatchObject({
+      code: 'EVENTS_GAP',
+      gap: { clientId: CLIENT, reason: 'trimmed' },
+    });
     breakOff(started);
     await ended;
     expect(watching.told).toEqual(['event-1', expect.any(EventsGapError)]);
-    expect(counted).toEqual({ followers: 0, gaps: 2 });
+    expect(counted.followers).toBe(0);
     append();
     expect(watching.told).toHaveLength(2);
   });

@@ -57,6 +57,12 @@ export class MemorySource implements Source {
     return /^[1-9]\d*$/.test(text);
   }
 
+  isBefore(position: string, other: string): boolean {
+    return Number(position) < Number(other);
+  }
+
+  async confirm(): Promise<void> {}
+
   async read(_clientId: string, after: string | null, limit: number): Promise<Slice> {
     if (this.isAway) {
       this.failures += 1;

@@ -3,7 +3,8 @@ import { SingleFlight } from '../../common/single-flight.ts';
 import { isUnbroken } from '../chain.ts';
 import { encodeCursor, type Place } from '../cursor.ts';
 import type { Entry, Slice } from '../entry.ts';
-import { EventsGapError, StoreUnavailableError } from '../errors.ts';
+import { type EventsGapError, StoreUnavailableError } from '../errors.ts';
+import { gapError, readWhole } from '../gap.ts';
 import type { Listener, Source } from '../source.ts';
 import type { EventTopics, TopicAsker } from '../topics.ts';
 import { Lane } from './lane.ts';
@@ -35,7 +36,7 @@ export class Feed implements Listener {
   readonly #lane: Lane<Member>;
   readonly #members = new Set<Member>();
   readonly #recent = new Ring();
-  readonly #reads = new SingleFlight<Slice>();
+  readonly #reads = new SingleFlight<Slice | undefined>();
   #tail: Place | undefined;
   #attached: Promise<void> | undefined;
   #reading: Promise<void> | undefined;
@@ -86,6 +87,7 @@ export class Feed implements Listener {
 
   /** Resolves with the tail as the log has it now. Throws `StoreUnavailableError`. */
   async lookAgain(): Promise<Place> {
+    await this.#source.confirm(this.clientId);
     this.#readAgain = true;
     await this.reachHead();
     return this.#knownTail();
@@ -156,8 +158,8 @@ export class Feed implements Listener {
 
   /** A checked page of history. Followers that resume from the same place share one read. */
   async history(position: string): Promise<Slice> {
-    const slice = await this.#reads.run(position, () => this.#source.read(this.clientId, position, PAGE));
-    if (!isUnbroken(position, slice)) throw await this.gap();
+    const slice = await this.#reads.run(position, () => this.#read(position));
+    if (slice === undefined) throw await this.gap(this.#tail && { ...this.#tail, position });
     return slice;
   }
 
@@ -204,8 +206,8 @@ export class Feed implements Listener {
   }
 
   async #catchUp(tail: Place): Promise<void> {
-    const slice = await this.#source.read(this.clientId, tail.position, PAGE);
-    if (!isUnbroken(tail.position, slice)) return this.#startOver();
+    const slice = await this.#read(tail.position);
+    if (slice === undefined) return this.#startOver(tail);
     const full = this.#makeRoom(slice.entries, tail.position);
     for (const entry of slice.entries) this.#accept(entry);
     // Before, they would have been live again at once, and pushed what they have no room for.
@@ -266,9 +268,19 @@ export class Feed implements Listener {
     return this.#tail && encodeCursor(this.clientId, { epoch: this.#tail.epoch, position });
   }
 
-  async #startOver(): Promise<void> {
+  /** A page of the log after a position; undefined where the log has not what follows it. */
+  #read(position: string): Promise<Slice | undefined> {
+    return readWhole(
+      this.#source,
+      this.clientId,
+      () => this.#source.read(this.clientId, position, PAGE),
+      (slice) => isUnbroken(position, slice),
+    );
+  }
+
+  async #startOver(tail: Place): Promise<void> {
     const bounds = await this.#source.bounds(this.clientId);
-    const error = gapError(this.clientId, bounds);
+    const error = gapError(this.#source, this.clientId, tail, bounds);
     for (const member of [...this.#live.members]) member.fail(error);
     this.#live.clear();
     this.#lane.fail(error);
@@ -276,15 +288,7 @@ export class Feed implements Listener {
     this.#tail = bounds.head;
   }
 
-  async gap(): Promise<EventsGapError> {
-    return gapError(this.clientId, await this.#source.bounds(this.clientId));
+  async gap(place: Place | undefined): Promise<EventsGapError> {
+    return gapError(this.#source, this.clientId, place, await this.#source.bounds(this.clientId));
   }
-}
-
-/** What a reader is told when the log cannot go on from where it stands. */
-export function gapError(clientId: string, bounds: { oldest: Place; head: Place }): EventsGapError {
-  return new EventsGapError({
-    oldest: encodeCursor(clientId, bounds.oldest),
-    head: encodeCursor(clientId, bounds.head),
-  });
 }

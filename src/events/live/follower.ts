@@ -2,7 +2,7 @@ import { clock } from '../../common/clock.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
 import type { Place } from '../cursor.ts';
 import type { Entry } from '../entry.ts';
-import { EventsGapError, SlowConsumerError, StoreUnavailableError } from '../errors.ts';
+import { SlowConsumerError, StoreUnavailableError } from '../errors.ts';
 import type { FollowOptions, StoredEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { TopicAsker } from '../topics.ts';
@@ -54,7 +54,7 @@ export class Follower extends PushStream<StoredEvent> implements Member {
       const isOfAnotherLife = (): boolean => after !== undefined && after.epoch !== tail.epoch;
       // The log may have started over, and only the process that made the cursor has noticed.
       if (isOfAnotherLife()) tail = await this.#feed.lookAgain();
-      if (isOfAnotherLife()) throw await this.#feed.gap();
+      if (isOfAnotherLife()) throw await this.#feed.gap(after);
       this.#position = after?.position ?? tail.position;
       if (!this.#closed) await this.#advance();
     } catch (error) {
@@ -209,7 +209,6 @@ export class Follower extends PushStream<StoredEvent> implements Member {
   }
 
   #close(error?: unknown): unknown {
-    if (error instanceof EventsGapError) this.#metrics.gap();
     if (this.#closed) return error;
     this.#closed = true;
     this.#drop();

@@ -39,7 +39,7 @@ export class Hub {
   /** Resolves once attached. Throws what `EventLog.watch` throws. */
   async watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<Watch> {
     if (this.#stopped) throw new DrainingError();
-    const watch = new Watch(this.#feed(clientId), this.#metrics, topics, watcher);
+    const watch = new Watch(this.#feed(clientId), topics, watcher);
     await watch.open();
     return watch;
   }

@@ -1,22 +1,18 @@
 import type { Entry } from '../entry.ts';
-import { EventsGapError } from '../errors.ts';
 import type { EventWatch, StoredEvent, Watcher } from '../log.ts';
-import type { EventMetrics } from '../metrics.ts';
 import type { Feed } from './feed.ts';
 import type { Member } from './topic-router.ts';
 
 /** One who is told of a few events as they come, and of nothing before. It has no queue: its watcher takes each at once. */
 export class Watch implements Member, EventWatch {
   readonly #feed: Feed;
-  readonly #metrics: EventMetrics;
   readonly #watcher: Watcher;
   #topics: readonly string[];
   #since = '';
   #ended = false;
 
-  constructor(feed: Feed, metrics: EventMetrics, topics: readonly string[], watcher: Watcher) {
+  constructor(feed: Feed, topics: readonly string[], watcher: Watcher) {
     this.#feed = feed;
-    this.#metrics = metrics;
     this.#topics = topics;
     this.#watcher = watcher;
     feed.enter(this);
@@ -56,7 +52,6 @@ export class Watch implements Member, EventWatch {
   fail(error: Error): void {
     if (this.#ended) return;
     this.stop();
-    if (error instanceof EventsGapError) this.#metrics.gap();
     this.#watcher.end(error);
   }
 }

@@ -19,12 +19,23 @@ export const NOTE_GONE = `
 `;
 
 /**
- * The beginning of a script: `epoch` and `last`, the id of the newest entry. Keys: meta, log. Arguments: an epoch to begin with.
+ * The beginning of a script that does not begin a log: `epoch` and `last`, the id of the newest entry, or the epoch where there is
+ * none. The script returns nothing where no log has begun. Keys: meta, log.
+ */
+export const READ_EPOCH = `
+  local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
+  local epoch = meta[1]
+  if not epoch then return {} end
+  local last = meta[2] or epoch
+`;
+
+/**
+ * The beginning of a script that writes: `epoch` and `last`, the id of the newest entry. Keys: meta, log. Arguments: an epoch to begin with.
  *
  * Where meta was lost and the log was not, they are what the log tells: the first entry of all names its epoch as the one
  * before it. Where that entry is no longer retained, a new epoch begins, with the entries that there are.
  */
-export const READ_EPOCH = `
+export const BEGIN_EPOCH = `
   local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
   local epoch = meta[1]
   local last = meta[2] or epoch

@@ -1,6 +1,6 @@
 import { durableScript } from '../../redis/durable-write.ts';
 import { script } from '../../redis/script.ts';
-import { NOTE_GONE, READ_EPOCH } from './epoch.ts';
+import { BEGIN_EPOCH, NOTE_GONE, READ_EPOCH } from './epoch.ts';
 import { INDEX, LEFT_AT_MOST } from './search-scripts.ts';
 
 /** After so many appended events the index is to take in what they have left for it. */
@@ -20,7 +20,7 @@ const NOTED_AT_ONCE = 100;
  * that was written before it too.
  */
 export const APPEND = durableScript(`
-  ${READ_EPOCH}
+  ${BEGIN_EPOCH}
   ${NOTE_GONE}
   local reply = {epoch, 0}
   local added = 0
@@ -69,12 +69,23 @@ export const APPEND = durableScript(`
 export const RECALL = durableScript(`
   local seen = redis.call('HMGET', KEYS[3], 'id', 'contents', 'answer')
   if not seen[1] then return {} end
-  ${READ_EPOCH}
+  ${BEGIN_EPOCH}
   redis.call('PEXPIRE', KEYS[3], ARGV[2])
   return {epoch, seen[1], seen[2], seen[3]}
 `);
 
-/** Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last, prev of the oldest entry}`. */
+/**
+ * Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch}`.
+ *
+ * An epoch that is there is written again, so that WAIT after it proves that a replica has it.
+ */
+export const BEGIN = durableScript(`
+  ${BEGIN_EPOCH}
+  redis.call('HSET', KEYS[1], 'epoch', epoch)
+  return {epoch}
+`);
+
+/** Keys: meta, log. Returns `{epoch, last, prev of the oldest entry}`, or nothing. */
 export const BOUNDS = script(`
   ${READ_EPOCH}
   local first = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
@@ -82,8 +93,8 @@ export const BOUNDS = script(`
 `);
 
 /**
- * Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last, up to which time of receipt events were given up, up to
- * which id that was noted, the oldest entry}`; the latter three only where there are such.
+ * Keys: meta, log. Returns `{epoch, last, up to which time of receipt events were given up, up to
+ * which id that was noted, the oldest entry}`, or nothing; the latter three only where there are such.
  */
 export const REACH = script(`
   ${READ_EPOCH}
@@ -91,19 +102,18 @@ export const REACH = script(`
   return {epoch, last, noted[1] or '', noted[2] or '', redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)}
 `);
 
-/** Keys: meta, log. Arguments: an epoch to begin with. Returns `{epoch, last}`. */
+/** Keys: meta, log. Returns `{epoch, last}`, or nothing. */
 export const HEAD = script(`
   ${READ_EPOCH}
   return {epoch, last}
 `);
 
 /**
- * Keys: meta, log. Arguments: an epoch to begin with, XRANGE or XREVRANGE, its two ends, its count. Returns
- * `{epoch, last, entries}`.
+ * Keys: meta, log. Arguments: XRANGE or XREVRANGE, its two ends, its count. Returns `{epoch, last, entries}`, or nothing.
  */
 export const READ = script(`
   ${READ_EPOCH}
-  return {epoch, last, redis.call(ARGV[2], KEYS[2], ARGV[3], ARGV[4], 'COUNT', ARGV[5])}
+  return {epoch, last, redis.call(ARGV[1], KEYS[2], ARGV[2], ARGV[3], 'COUNT', ARGV[4])}
 `);
 
 /**

@@ -156,7 +156,7 @@ export const INDEX = `
 `;
 
 /**
- * Keys: meta, log, the three of the index. Arguments: an epoch to begin with, `on` or `back`, a position to begin after or before
+ * Keys: meta, log, the three of the index. Arguments: `on` or `back`, a position to begin after or before
  * (or nothing), how many events, the times between which they were received (or nothing), the digest of a name (or nothing).
  * Returns `{epoch}` where the index lacks events, else `{epoch, 1, whether the position is held, whether more may follow, entries in the
  * direction of the search}`.
@@ -167,8 +167,8 @@ export const FIND = script(`
   -- Where Redis takes no writes at this moment, the log has to be read.
   if not isComplete() and not pcall(function() enterLeft(${LEFT_AT_MOST}) finish() end) then return {epoch} end
   if not isComplete() then return {epoch} end
-  local isOn, place, limit, digest = ARGV[2] == 'on', ARGV[3], tonumber(ARGV[4]), ARGV[7]
-  local from, to = tonumber(ARGV[5]), tonumber(ARGV[6])
+  local isOn, place, limit, digest = ARGV[1] == 'on', ARGV[2], tonumber(ARGV[3]), ARGV[6]
+  local from, to = tonumber(ARGV[4]), tonumber(ARGV[5])
   local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
   local isPosition = place ~= '' and place ~= epoch
   local isHeld = place == '' or (place == epoch and not isOn)
@@ -263,17 +263,17 @@ export const FIND = script(`
 `);
 
 /**
- * Enters what appends have left, and shows what they have not. Keys as for `FIND`. Arguments: an epoch to begin with, how many.
+ * Enters what appends have left, and shows what they have not. Keys as for `FIND`. Arguments: how many.
  * Returns `{epoch, whether the index is complete, id of the last event in it, entries after it of which somebody has to tell the names}`.
  */
 export const UNINDEXED = script(`
   ${READ_EPOCH}
   ${INDEX}
   if not isComplete() then
-    enterLeft(ARGV[2])
+    enterLeft(ARGV[1])
     finish()
   end
-  local rows = isComplete() and {} or lacking(ARGV[2])
+  local rows = isComplete() and {} or lacking(ARGV[1])
   if rows[1] and isLeft(rows[1]) then rows = {} end
   return {epoch, isComplete() and 1 or 0, upTo, rows}
 `);
@@ -282,17 +282,17 @@ export const UNINDEXED = script(`
 const EARLIER_FOR_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Keys as for `FIND`, then those of an earlier version's index. Arguments: an epoch to begin with, the id after which the index is to
+ * Keys as for `FIND`, then those of an earlier version's index. Arguments: the id after which the index is to
  * go on; and for each event its id, its bytes, when it was received and its digests. Does nothing where another process has been
  * faster. Returns `{whether the index is complete}`.
  */
 export const CATCH_UP = script(`
   ${READ_EPOCH}
   ${INDEX}
-  if upTo == ARGV[2] then
+  if upTo == ARGV[1] then
     for number = 6, upTo == '' and #KEYS or 0 do redis.call('PEXPIRE', KEYS[number], ${EARLIER_FOR_MS}) end
     local events = {}
-    for first = 3, #ARGV, 4 do events[#events + 1] = {unpack(ARGV, first, first + 3)} end
+    for first = 2, #ARGV, 4 do events[#events + 1] = {unpack(ARGV, first, first + 3)} end
     enter(events)
     finish()
   end

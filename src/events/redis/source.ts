@@ -21,12 +21,14 @@ import type { Listener, Reach, Source } from '../source.ts';
 import type { RedisChannels } from './channels.ts';
 import { redisKeys } from './keys.ts';
 import { list, word } from './reply.ts';
-import { BOUNDS, HEAD, REACH, READ, SEAL_KEY } from './scripts.ts';
+import { BEGIN, BOUNDS, HEAD, REACH, READ, SEAL_KEY } from './scripts.ts';
 import { CATCH_UP, FIND, UNINDEXED } from './search-scripts.ts';
 import type { RedisWriters } from './writers.ts';
 
 /** A client whose key is not among these has it proved once more. */
 const MOST_SEAL_KEYS = 1000;
+/** A client without events whose epoch is not among these has it proved once more. */
+const MOST_EPOCHS = 10_000;
 
 export interface RedisSourceOptions {
   readonly redis: RedisClient;
@@ -52,6 +54,11 @@ export class RedisSource implements Source {
 
   /** Thousands of narrowed callers may ask at once. */
   readonly #sealing = new SingleFlight<Buffer>();
+  /** By client: the epoch of which this process knows that it stays. */
+  readonly #epochs = new LRUCache<string, string>({ max: MOST_EPOCHS });
+  readonly #beginning = new SingleFlight<string>();
+  /** Thousands of readers may come back with old cursors at once. */
+  readonly #confirming = new SingleFlight<void>();
 
   constructor({ redis, writers, channels, names, now, deadlineMs }: RedisSourceOptions) {
     this.#redis = redis;
@@ -64,6 +71,16 @@ export class RedisSource implements Source {
 
   isPosition(position: string): boolean {
     return /^\d{1,19}-\d{1,19}$/.test(position);
+  }
+
+  isBefore(position: string, other: string): boolean {
+    const [time = 0n, number = 0n] = position.split('-').map(BigInt);
+    const [otherTime = 0n, otherNumber = 0n] = other.split('-').map(BigInt);
+    return time === otherTime ? number < otherNumber : time < otherTime;
+  }
+
+  confirm(clientId: string): Promise<void> {
+    return this.#confirming.run(clientId, () => this.#confirm(clientId));
   }
 
   async read(clientId: string, after: string | null, limit: number): Promise<Slice> {
@@ -115,7 +132,7 @@ export class RedisSource implements Source {
     });
     const { meta, log, index, earlierIndex } = redisKeys(clientId);
     const keys = [meta, log, ...index, ...earlierIndex];
-    const [isComplete] = await this.#call(CATCH_UP, keys, [word(after), ...entered]);
+    const [isComplete] = await this.#call(CATCH_UP, clientId, keys, [word(after), ...entered]);
     return isComplete === 1;
   }
 
@@ -175,23 +192,55 @@ export class RedisSource implements Source {
     return { epoch, head: word(head), hasMore: false, entries };
   }
 
-  #run(script: Script, clientId: string, ...args: (string | number)[]): Promise<readonly unknown[]> {
+  /** Runs a script that returns the epoch and the head first, of which cursors are made. */
+  async #run(script: Script, clientId: string, ...args: (string | number)[]): Promise<readonly unknown[]> {
     const { meta, log } = redisKeys(clientId);
-    return this.#call(script, [meta, log], args);
+    const reply = await this.#call(script, clientId, [meta, log], args);
+    const [epoch, head] = reply;
+    if (epoch === head && this.#epochs.get(clientId) !== epoch && (await this.#begin(clientId)) !== epoch)
+      throw new StoreUnavailableError('The event log has just begun anew.');
+    return reply;
+  }
+
+  /**
+   * Begins the log of a client that has none. Resolves with its epoch, which stays: with one that a failover is about to lose, every
+   * cursor of a client without events would be lost.
+   */
+  #begin(clientId: string): Promise<string> {
+    return this.#beginning.run(clientId, async () => {
+      const { meta, log } = redisKeys(clientId);
+      const epoch = word((await this.#writers.run(BEGIN, [meta, log], [newEpoch(this.#now())]))[0]);
+      this.#epochs.set(clientId, epoch);
+      return epoch;
+    });
+  }
+
+  async #confirm(clientId: string): Promise<void> {
+    const { meta } = redisKeys(clientId);
+    if (await this.#answer(this.#writers.isCurrent(this.#redis, meta))) return;
+    throw new StoreUnavailableError('It is not certain now which server has the event log.');
   }
 
   /** Runs a script that has to do with the index. */
   #search(script: Script, clientId: string, ...args: (string | number)[]): Promise<readonly unknown[]> {
     const { meta, log, index } = redisKeys(clientId);
-    return this.#call(script, [meta, log, ...index], args);
+    return this.#call(script, clientId, [meta, log, ...index], args);
   }
 
+  /** Runs a script that returns nothing where no log has begun. */
   async #call(
     script: Script,
+    clientId: string,
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<readonly unknown[]> {
-    return this.#answer(runScript(this.#redis, script, keys, [newEpoch(this.#now()), ...args]).then(list));
+    const run = () => this.#answer(runScript(this.#redis, script, keys, args).then(list));
+    const reply = await run();
+    if (reply.length > 0) return reply;
+    await this.#begin(clientId);
+    const again = await run();
+    if (again.length === 0) throw new StoreUnavailableError('The event log has just begun, elsewhere.');
+    return again;
   }
 
   async #answer<T>(answer: Promise<T>): Promise<T> {

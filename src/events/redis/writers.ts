@@ -77,6 +77,11 @@ export class RedisWriters {
     }
   }
 
+  /** As `DurableWrites.isCurrent`. */
+  isCurrent(reader: RedisClient, key: string): Promise<boolean> {
+    return this.#options.writes.isCurrent(reader, key);
+  }
+
   /** Looks at every primary, and at the settings of every server. Never fails. */
   async inspect(): Promise<void> {
     await this.check();

@@ -57,6 +57,13 @@ export class SqliteSource implements Source {
     return /^[1-9]\d{0,15}(\.[0-9a-f]{12})?$/.test(position);
   }
 
+  isBefore(position: string, other: string): boolean {
+    return numberOf(position) < numberOf(other);
+  }
+
+  /** One process has the file, and reads what it has written. */
+  async confirm(): Promise<void> {}
+
   last(clientId: string): Position {
     const row = this.#statements.last.get(clientId);
     return row === undefined ? { number: 0, run: '' } : positionOf(row);

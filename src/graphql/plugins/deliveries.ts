@@ -2,9 +2,10 @@ import type { ExecutionResult } from 'graphql';
 import { clock } from '../../common/clock.ts';
 import type { DeliveryMetrics } from '../../observability/event-metrics.ts';
 import { originOf } from '../executor/graphql-js.ts';
+import { countGap } from '../gaps.ts';
 
 /**
- * Counts a result that is sent to subscribers, where it was made from an event.
+ * Counts a result that is sent to subscribers, where it was made from an event, or tells them of a gap.
  *
  * @param since when they subscribed, in milliseconds since the epoch: the age of history says nothing of how fast events
  * travel.
@@ -15,6 +16,7 @@ export function countDelivery(
   readers: number,
   since: number,
 ): void {
+  countGap(metrics, result, readers);
   const origin = originOf(result);
   if (origin === undefined || readers === 0) return;
   metrics.delivered(origin.type, readers);

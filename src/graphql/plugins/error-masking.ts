@@ -16,6 +16,8 @@ export interface ErrorMaskingOptions {
   placesOf(error: GraphQLError): Pick<GraphQLErrorOptions, 'nodes' | 'source' | 'positions'>;
   /** Called with each error that was masked. */
   onMasked(error: unknown, requestId: string): void;
+  /** Called with each result that has errors, in their public form, and is no part of a stream. */
+  onFailed(result: ExecutionResult): void;
 }
 
 /** Errors that one result lists. What fails for each item of a list fails as often as there are items. */
@@ -52,6 +54,12 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
     return { ...result, errors: left === 0 ? given : [...given, leftOut(left, requestId)] };
   };
 
+  const maskWhole = (result: ExecutionResult, requestId: string): ExecutionResult => {
+    const masked = maskResult(result, requestId);
+    if (masked !== result) options.onFailed(masked);
+    return masked;
+  };
+
   const maskStream = (results: PushStream<ExecutionResult>, requestId: string) =>
     new MappedStream(
       results,
@@ -71,7 +79,7 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
     onExecute({ args }) {
       return {
         onExecuteDone({ result, setResult }) {
-          if (!isAsyncIterable(result)) setResult(maskResult(result, args.contextValue.requestId));
+          if (!isAsyncIterable(result)) setResult(maskWhole(result, args.contextValue.requestId));
         },
       };
     },
@@ -83,7 +91,7 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
             // What executes makes no other streams.
             result instanceof PushStream
               ? maskStream(result, requestId)
-              : maskResult(result as ExecutionResult, requestId),
+              : maskWhole(result as ExecutionResult, requestId),
           );
         },
       };

@@ -46,7 +46,7 @@ beforeEach(() => {
   clock = bell();
   source = new Source();
   gone = new AbortController();
-  const metrics = { delivered: () => undefined, lag: () => undefined };
+  const metrics = { delivered: () => undefined, gap: () => undefined, lag: () => undefined };
   const body = new EventStreamBody(
     source,
     { incoming: { waiters: gone } },

@@ -144,6 +144,7 @@ describe('a stream that fails', () => {
     translateInvalid: (error) => error,
     placesOf: () => ({}),
     onMasked: (error, requestId) => masked.push([error, requestId]),
+    onFailed: () => undefined,
   });
 
   it('ends with a last result of what callers may read, and the rest is told to the operator', () => {

@@ -71,6 +71,7 @@ function world(isSlow: boolean) {
       sharing: () => undefined,
       slowConsumerDisconnect: () => undefined,
       delivered: () => undefined,
+      gap: () => undefined,
       lag: () => undefined,
     },
     new Rounds(clock),

@@ -35,6 +35,7 @@ beforeEach(() => {
     delivered: (_type: string, readers: number) => {
       delivered += readers;
     },
+    gap: () => undefined,
     lag: () => undefined,
   };
   fanOut = createFanOut(metrics, new Rounds(bell()));

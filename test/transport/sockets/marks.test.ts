@@ -18,6 +18,7 @@ beforeEach(() => {
     delivered: (_type: string, readers: number) => {
       delivered += readers;
     },
+    gap: () => undefined,
     lag: () => undefined,
   };
   fanOut = createFanOut(metrics, new Rounds(clock));

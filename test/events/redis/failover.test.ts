@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, expect, it } from 'vitest';
+import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
+import { RedisLog } from '../../../src/events/redis/redis-log.ts';
+import { countingMetrics, ids, moneyIn, recordingLogger } from '../../helpers/events.ts';
+import { DURABLE, type RedisServer, startRedis } from '../../helpers/redis.ts';
+import { until } from '../../helpers/until.ts';
+
+const opened: RedisLog[] = [];
+afterEach(() => Promise.all(opened.splice(0).map((log) => log.stop())));
+
+async function open(redisUrl: string): Promise<RedisLog> {
+  const log = new RedisLog({
+    redisUrl,
+    retention: 1000,
+    logger: recordingLogger(),
+    metrics: countingMetrics(),
+    now: Date.now,
+  });
+  opened.push(log);
+  await log.settled();
+  return log;
+}
+
+const startPrimary = (): Promise<RedisServer> => startRedis([...DURABLE, '--repl-diskless-sync-delay', '0']);
+
+async function startReplica(primary: RedisServer): Promise<RedisServer> {
+  const replica = await startRedis();
+  await replica.admin.replicaof('127.0.0.1', primary.port);
+  await until(async () => (await primary.admin.info('replication')).includes('state=online'));
+  return replica;
+}
+
+/** Resolves with what is read once it is certain what there is. */
+const patiently = <T>(read: () => Promise<T>): Promise<T> =>
+  until(async () => {
+    try {
+      return { found: await read() };
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) return undefined;
+      throw error;
+    }
+  }).then(({ found }) => found);
+
+it('a client without events is given no cursor of a log that the replica may not have', async () => {
+  await using primary = await startPrimary();
+  await using replica = await startReplica(primary);
+  const [one, other] = [await open(primary.url), await open(primary.url)];
+  // Both learn of the replica.
+  for (const log of [one, other]) await patiently(() => log.append(randomUUID(), moneyIn()));
+  const client = randomUUID();
+  replica.freeze();
+  // The first one begins the log; the other finds it.
+  for (const log of [one, other]) {
+    await expect(log.head(client)).rejects.toThrow(StoreUnavailableError);
+    await expect(log.bounds(client)).rejects.toThrow(StoreUnavailableError);
+    await expect(log.readAfter(client, null, 1)).rejects.toThrow(StoreUnavailableError);
+    await expect(log.follow(client)).rejects.toThrow(StoreUnavailableError);
+  }
+  replica.thaw();
+  const cursors = await patiently(() => Promise.all([one.head(client), other.head(client)]));
+  const epoch = await replica.admin.hget(`{${client}}:meta`, 'epoch');
+  const lives = cursors.map((cursor) => Buffer.from(cursor, 'base64url').toString().split('|')[1]);
+  expect(lives).toEqual([epoch, epoch]);
+
+  // What is known to stay is not proved again.
+  replica.freeze();
+  expect(await one.readAfter(client, cursors[0] ?? '', 1)).toEqual({ events: [], hasMore: false });
+  expect(await other.head(client)).toBe(cursors[0]);
+});
+
+it('who asks a server that was replaced is told no gap, but that it is not certain', async () => {
+  await using primary = await startPrimary();
+  await using replica = await startReplica(primary);
+  const log = await open(primary.url);
+  const client = randomUUID();
+  const [kept, ahead] = [moneyIn(), moneyIn()];
+  await patiently(() => log.append(client, kept));
+
+  // The replica takes the primary's place, which does not know it, and whose readers do not either.
+  await replica.admin.replicaof('NO', 'ONE');
+  await until(async () => !(await primary.admin.info('replication')).includes('slave0'));
+  const elsewhere = await open(replica.url);
+  // It does not count until the server that was replaced has it, but is there.
+  await expect(elsewhere.append(client, ahead)).rejects.toThrow(StoreUnavailableError);
+  const cursor = await elsewhere.head(client);
+  for (const how of ['readAfter', 'readBefore'] as const)
+    await expect(log[how](client, cursor, 10)).rejects.toThrow(StoreUnavailableError);
+  await expect(log.follow(client, { after: cursor })).rejects.toThrow(StoreUnavailableError);
+
+  await primary.admin.replicaof('127.0.0.1', replica.port);
+  expect(await patiently(() => log.readAfter(client, cursor, 10))).toMatchObject({ events: [] });
+  const { events } = await log.readBefore(client, cursor, 10);
+  expect(ids(events)).toEqual([kept.id]);
+});
+
+it('a gap is told where all servers that should follow do', async () => {
+  await using primary = await startPrimary();
+  await using _replica = await startReplica(primary);
+  const log = await open(primary.url);
+  const client = randomUUID();
+  await patiently(() => log.append(client, moneyIn()));
+  const cursor = await log.head(client);
+  await primary.admin.flushall();
+  const error = await patiently(() =>
+    log.readAfter(client, cursor, 10).catch((thrown: unknown) => {
+      if (thrown instanceof EventsGapError) return thrown;
+      throw thrown;
+    }),
+  );
+  expect(error).toMatchObject({ gap: { clientId: client, reason: 'begun-anew' } });
+});
