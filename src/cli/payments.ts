@@ -1,5 +1,13 @@
-import type { Hold } from '../money/record.ts';
-import { type Command, EXIT, print, readArguments, refuseArguments, UsageError } from './command.ts';
+import type { Hold, MoneyRecords } from '../money/record.ts';
+import {
+  type Command,
+  CommandError,
+  EXIT,
+  print,
+  readArguments,
+  refuseArguments,
+  UsageError,
+} from './command.ts';
 import { exportJournal } from './payments/export.ts';
 import { listPayments } from './payments/list.ts';
 import { withRecords } from './payments/records.ts';
@@ -62,7 +70,7 @@ payment is not settled or not there, or the record cannot be reached; 2 the comm
     }
     refuseArguments(readArguments(rest, {}).positionals);
     return withRecords(async (records) => {
-      if (what === 'stop') await records.holdPayments();
+      if (what === 'stop') await stop(records);
       const hold = await records.held();
       if (hold === undefined) {
         print('Payments are not held.');
@@ -77,6 +85,19 @@ payment is not settled or not there, or the record cannot be reached; 2 the comm
     });
   },
 };
+
+/** @throws {CommandError} where it is not certain that they are stopped, and stay so */
+async function stop(records: MoneyRecords): Promise<void> {
+  try {
+    await records.holdPayments();
+  } catch (cause) {
+    const known = await records.held().catch(() => undefined);
+    if (known === undefined) throw cause;
+    const advice =
+      'A failover may forget it while a replica is away: stop them again once /readyz says nothing of replicas.';
+    throw new CommandError(`${textOf(known)} ${advice}`, { cause });
+  }
+}
 
 const textOf = ({ why, since, missing }: Hold): string => {
   const held = `Payments have been held since ${new Date(since).toISOString()}`;

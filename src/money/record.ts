@@ -193,7 +193,10 @@ export interface MoneyRecords extends OpenRecords {
   isAvailable(): Promise<boolean>;
   /** Since when payments are held; undefined when they are not. Rejects when that cannot be read. */
   held(): Promise<Hold | undefined>;
-  /** Holds payments: nothing is sent, and nothing sent again, until {@link resume}. An operator has decided that. */
+  /**
+   * Holds payments: nothing is sent, and nothing sent again, until {@link resume}. An operator has decided that. Rejects also where
+   * it is done, but a failover may forget it.
+   */
   holdPayments(): Promise<void>;
   /** Lets payments go on, whatever is missing. An operator has decided that. */
   resume(): Promise<void>;

@@ -1,10 +1,11 @@
 import { clock } from '../common/clock.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { runScript } from '../redis/script.ts';
+import type { DurableWrites } from '../redis/durable-write.ts';
+import { runScript, type Script } from '../redis/script.ts';
 import type { Hold } from './record.ts';
 import { CLIENTS } from './redis-keys.ts';
 import type { RedisMarks } from './redis-marks.ts';
-import { CHECK, RESUME } from './redis-scripts.ts';
+import { CHECK, RESUME, STOP, STOP_CLIENT } from './redis-scripts.ts';
 
 /** The clients at which it was noticed that Redis had been put back. While there is one, nobody's payments are sent. */
 const HELD = 'pasarela:money:held';
@@ -22,11 +23,13 @@ export const ledgerOf = (clientId: string): string => `pasarela:money:{${clientI
  */
 export class RedisHolds {
   readonly #redis: RedisClient;
+  readonly #writes: DurableWrites;
   readonly #marks: RedisMarks;
   #isHeld = false;
 
-  constructor(redis: RedisClient, marks: RedisMarks) {
+  constructor(redis: RedisClient, writes: DurableWrites, marks: RedisMarks) {
     this.#redis = redis;
+    this.#writes = writes;
     this.#marks = marks;
   }
 
@@ -65,12 +68,16 @@ export class RedisHolds {
     };
   }
 
+  /** Stops all payments that it can reach. Rejects where one of them may go on, as a failover may forget that they are stopped. */
   async stop(): Promise<void> {
-    await this.#redis.set(STOPPED, clock.now(), 'NX');
-    for (const clientId of await this.#redis.smembers(CLIENTS)) {
-      await this.#redis.hset(ledgerOf(clientId), 'stopped', 1);
-    }
+    const failures: unknown[] = [];
+    const write = (script: Script, key: string, args: readonly number[]): Promise<unknown> =>
+      this.#writes.write(this.#redis, script, [key], args).catch((error: unknown) => failures.push(error));
+    await write(STOP, STOPPED, [clock.now()]);
+    for (const clientId of await this.#redis.smembers(CLIENTS))
+      await write(STOP_CLIENT, ledgerOf(clientId), []);
     this.#isHeld = true;
+    if (failures.length > 0) throw failures[0];
   }
 
   async resume(): Promise<void> {

@@ -58,7 +58,7 @@ export async function openRedisRecords(
 
   const writes = new DurableWrites(url, REPLICA_TIMEOUT_MS);
   const marks = new RedisMarks(join(dataDir, 'payments.marks.json'));
-  const holds = new RedisHolds(redis, marks);
+  const holds = new RedisHolds(redis, writes, marks);
   const parts = { redis, writes, clocks, marks, holds, journalMs };
   // Without an answer what was known last stands.
   const look = async (): Promise<void> => {
@@ -78,7 +78,7 @@ export async function openRedisRecords(
         () => false,
       ),
     held: () => held(holds),
-    holdPayments: () => reaching('hold', holds.stop()),
+    holdPayments: () => reaching('stop', holds.stop()),
     resume: () => reaching('resume', holds.resume()),
     stop: async () => {
       clock.clearInterval(looking);

@@ -104,6 +104,12 @@ export const CHECK = script(`${NOW}
   ${COMPARE}
   if held then return {tostring(held), tostring(missing)} end`);
 
+/** KEYS: since when payments are stopped. ARGV: now, in ms since the epoch. Written again where it is there, so that WAIT proves it. */
+export const STOP = durableScript(`redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) or ARGV[1])`);
+
+/** KEYS: ledger. Stops the payments of a client. */
+export const STOP_CLIENT = durableScript(`redis.call('HSET', KEYS[1], 'stopped', 1)`);
+
 /** KEYS: ledger. ARGV: whether it was put back, so that an epoch begins. Lets the payments of a client go on. */
 export const RESUME = script(`
   redis.call('HDEL', KEYS[1], 'held', 'missing', 'stopped')

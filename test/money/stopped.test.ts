@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '#sandbox';
+import { silentLogger as logger } from '../../src/common/logger.ts';
 import { Secret } from '../../src/common/secret.ts';
 import { recordName } from '../../src/money/intent.ts';
+import { openMoneyRecords } from '../../src/money/open.ts';
+import { RecordsUnavailableError } from '../../src/money/record.ts';
 import { pasarela } from '../cli/run.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startRedis } from '../helpers/redis.ts';
@@ -19,7 +22,7 @@ import {
   requestsOf,
 } from '../scenarios/faults/payments.ts';
 import { NOBODYS } from './orders.ts';
-import { STORES } from './stores.ts';
+import { PROMPT_REPLICAS, STORES } from './stores.ts';
 
 let cleanup: AsyncDisposableStack;
 let sandbox: Sandbox;
@@ -117,6 +120,48 @@ it('sends nothing from the start where PAYMENTS is off, and goes on where it is 
   const on = await start(false);
   expect(await pay(on, payment)).toBe(done(payment));
   await on.stop();
+});
+
+it('a stop that the replica does not have is told as uncertain, and stays once it is told as done', async () => {
+  const primary = await startRedis(PROMPT_REPLICAS);
+  const replica = await startRedis(['--replicaof', '127.0.0.1', String(primary.port)]);
+  for (const server of [primary, replica]) cleanup.defer(() => server.stop());
+  await until(async () => (await primary.admin.info('replication')).includes('state=online'));
+  const environment = { DATA_DIR: await newFolder(), REDIS_URL: primary.url };
+  const dataDir = await newFolder();
+  const [operator, gateway] = [
+    await openMoneyRecords({ redisUrl: primary.url, dataDir, logger }),
+    await openMoneyRecords({ redisUrl: primary.url, dataDir, logger }),
+  ];
+  for (const records of [operator, gateway]) cleanup.defer(() => records.stop());
+  const name = recordName({ clientId: 'client', customerId: undefined, key: 'a first key' });
+  const claim = { ...NOBODYS, owner: 'me', inputHash: 'input', leaseMs: 60_000, twin: 'twin' };
+  await gateway.claim(name, claim);
+  await until(() =>
+    gateway.markSent(name, 'me', '{}').then(
+      () => true,
+      () => false,
+    ),
+  );
+  for (const _time of ['first', 'second']) {
+    replica.freeze();
+    await expect(operator.holdPayments()).rejects.toBeInstanceOf(RecordsUnavailableError);
+    // It stops them all the same.
+    expect(await gateway.held()).toMatchObject({ why: 'stopped' });
+    replica.thaw();
+    await until(() =>
+      operator.holdPayments().then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(await replica.admin.hget('pasarela:money:{client}:ledger', 'stopped')).toBe('1');
+    expect(await replica.admin.get('pasarela:money:stopped')).not.toBeNull();
+    await operator.resume();
+  }
+  replica.freeze();
+  const told = await pasarela(['payments', 'stop'], environment);
+  expect(told).toMatchObject({ code: 1, stderr: expect.stringContaining('A failover may forget it') });
 });
 
 it.each(STORES)(
