@@ -1,11 +1,12 @@
 import type { Redis } from 'ioredis';
 import { clock } from '../common/clock.ts';
+import { SingleFlight } from '../common/single-flight.ts';
 import type { RedisClient } from './connection.ts';
 import { serversOf, type Watchers, watchersOf } from './failover.ts';
 import { refusalOf } from './refusal.ts';
 import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
 import { type Route, Routes } from './routes.ts';
-import { runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
+import { isTimeOut, runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
 
 /** How long a write waits for the replicas while the one before it waited in vain, in milliseconds. */
 const STALLED_TIMEOUT_MS = 50;
@@ -49,6 +50,8 @@ export class DurableWrites {
   readonly #routes = new Routes();
   /** The history that a connection last wrote to, or looked at. */
   readonly #replids = new WeakMap<Redis, string>();
+  /** By history: the write that finds out whether the replicas acknowledge again. */
+  readonly #probes = new SingleFlight<unknown>();
   #looking: Promise<void> | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** Why primaries took no write when they were looked at last. */
@@ -153,8 +156,34 @@ export class DurableWrites {
     keys: readonly string[],
     args: readonly (string | number)[],
   ): Promise<unknown> {
+    const route = await this.#routes.route(redis, keys[0] ?? '');
+    return this.#inTurn(route.server, () => this.#attempt(redis, route, durable, keys, args));
+  }
+
+  /**
+   * While the replicas do not acknowledge, one write at a time finds out whether they do again: each that waits for them holds up
+   * all behind it on its connection, also when its caller no longer waits.
+   */
+  async #inTurn(server: Redis, write: () => Promise<unknown>): Promise<unknown> {
+    const replid = this.#replids.get(server);
+    const isStalled = (): boolean => this.#replication.awaited(replid).isStalled;
+    if (replid === undefined || !isStalled()) return write();
+    const probe = this.#probes.underWay(replid);
+    if (probe === undefined) return this.#probes.begin(replid, '', write(), undefined).result;
+    await probe.result.catch(() => undefined);
+    if (isStalled()) throw new Error('replicas follow, and do not acknowledge what is written');
+    return write();
+  }
+
+  async #attempt(
+    redis: RedisClient,
+    from: Route,
+    durable: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
     const [key = ''] = keys;
-    let route = await this.#routes.route(redis, key);
+    let route = from;
     // A rerun sees its own write as a duplicate, so the first reply counts.
     let first: Answer | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
@@ -163,6 +192,7 @@ export class DurableWrites {
       try {
         replies = await send(route, durable, keys, args, wait);
       } catch (error) {
+        if (wait.replicas > 0 && isTimeOut(error)) this.#noteSilence(route.server);
         const run = () => runScript(redis, durable, keys, args);
         const followed = await this.#routes.followed(redis, route.server, key, error, run);
         ({ route } = followed);
@@ -193,6 +223,12 @@ export class DurableWrites {
   #waitOn(server: Redis): Wait {
     const { replicas, isStalled } = this.#replication.awaited(this.#replids.get(server));
     return { replicas, timeoutMs: isStalled ? STALLED_TIMEOUT_MS : this.#replicaTimeoutMs };
+  }
+
+  /** The client has given a write up that waits for the replicas, and hears no more of it. */
+  #noteSilence(server: Redis): void {
+    const replid = this.#replids.get(server);
+    if (replid !== undefined) this.#replication.acknowledged(replid, false);
   }
 
   #observe(server: Redis, primary: Primary): void {

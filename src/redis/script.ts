@@ -53,6 +53,10 @@ export function withoutCommand(error: unknown): Error {
   return new Error(error instanceof Error ? error.message : String(error));
 }
 
+/** Whether the client has given up waiting for a reply (`commandTimeout` of ioredis). */
+export const isTimeOut = (error: unknown): boolean =>
+  error instanceof Error && error.message === 'Command timed out';
+
 function isUnknownScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }

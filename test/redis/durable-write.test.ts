@@ -107,6 +107,37 @@ it('holds up its connection only where enough replicas follow', async () => {
   expect(await primary.admin.info('commandstats')).not.toContain('cmdstat_wait');
 });
 
+it('finds out by one write at a time whether replicas acknowledge that did not, each time', async () => {
+  await using primary = await startRedis(PROMPT);
+  await using replica = await startReplica(primary);
+  const set = writing(new DurableWrites(primary.url, 300), connect(primary.url));
+  const many = () => Promise.allSettled(Array.from({ length: 30 }, (_, number) => set(`key${number}`, '1')));
+  await until(() => set('key', '1').catch(() => undefined));
+  for (const _time of ['first', 'second']) {
+    replica.freeze();
+    await expect(set('key', '2')).rejects.toThrow('acknowledged');
+    await primary.admin.config('RESETSTAT');
+    expect((await many()).map(({ status }) => status)).not.toContain('fulfilled');
+    const [, waits = '0'] = /cmdstat_wait:calls=(\d+)/.exec(await primary.admin.info('commandstats')) ?? [];
+    expect(Number(waits)).toBeLessThanOrEqual(1);
+    replica.thaw();
+    await until(() => set('key', '3').catch(() => undefined));
+    expect((await many()).map(({ status }) => status)).not.toContain('rejected');
+  }
+});
+
+it('knows that replicas do not acknowledge also where the client gives up sooner', async () => {
+  await using primary = await startRedis(PROMPT);
+  await using replica = await startReplica(primary);
+  const writes = new DurableWrites(primary.url, 60_000);
+  const set = writing(writes, connect(primary.url));
+  await until(() => set('key', '1').catch(() => undefined));
+  expect(writes.isDurable).toBe(true);
+  replica.freeze();
+  await expect(set('key', '2')).rejects.toThrow('timed out');
+  expect(writes.isDurable).toBe(false);
+});
+
 it('never shows what was to be written', async () => {
   await using redis = await startRedis();
   await redis.admin.config('SET', 'maxmemory', '1');
