@@ -10,13 +10,11 @@ type Row = Readonly<Record<string, unknown>>;
 const CLASS = `CASE WHEN state <> 'answered' OR answer_kind = 'unknown' THEN 'open' ELSE answer_kind END`;
 
 const SCHEMA = `
-  CREATE INDEX IF NOT EXISTS intent_payments ON intent (client_id, operation, ${CLASS}, asked_at, hash)
+  CREATE INDEX IF NOT EXISTS intent_payments ON intent (client_id, operation, ${CLASS}, asked_at)
     WHERE sent_at IS NOT NULL AND asked IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS intent_customer_payments
-    ON intent (client_id, customer_id, operation, ${CLASS}, asked_at, hash)
+  CREATE INDEX IF NOT EXISTS intent_customer_payments ON intent (client_id, customer_id, operation, ${CLASS}, asked_at)
     WHERE sent_at IS NOT NULL AND asked IS NOT NULL AND customer_id IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS intent_transaction ON intent (client_id, transaction_id)
-    WHERE transaction_id IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS intent_transaction ON intent (transaction_id) WHERE transaction_id IS NOT NULL;
   CREATE TABLE IF NOT EXISTS payment_keys (client_id TEXT PRIMARY KEY, key BLOB NOT NULL) STRICT;
 `;
 
@@ -100,7 +98,7 @@ export class SqlitePayments {
         ${customerId === undefined ? '' : 'AND customer_id IS NOT NULL AND customer_id = :customerId'}
         ${from === undefined ? '' : 'AND asked_at >= :from'}
         ${to === undefined ? '' : 'AND asked_at < :to'}
-        ${beyond === undefined ? '' : `AND (asked_at, hash) ${sign} (:createdAt, :hash)`}
+        ${beyond === undefined ? '' : `AND asked_at ${sign}= :createdAt AND (asked_at, hash) ${sign} (:createdAt, :hash)`}
       ORDER BY asked_at ${order}, hash ${order} LIMIT :limit`;
     const statement = this.#searches.get(sql) ?? this.#db.prepare(sql);
     this.#searches.set(sql, statement);

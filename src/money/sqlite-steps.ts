@@ -9,6 +9,21 @@ import { leaseEnd, type SqliteParts } from './sqlite-claim.ts';
 
 const NOTHING_NOTED: Noted = { upstreamKey: null, original: null };
 
+/** Columns that serve what is open, in an answer that may settle it. */
+const NO_LONGER_NEEDED = Object.entries({
+  owner: "''",
+  lease_until: '0',
+  sent_clock: 'NULL',
+  boot_id: 'NULL',
+  boot_ms: 'NULL',
+  epoch: 'NULL',
+  due_at: 'NULL',
+  tries: 'NULL',
+  seen: 'NULL',
+})
+  .map(([column, empty]) => `${column} = CASE WHEN excluded.answer_kind = 'unknown' THEN ${column} ELSE ${empty} END`)
+  .join(', ');
+
 /** What comes after a claim, in the database of `openSqliteRecords`. To be called within a transaction. */
 export class SqliteSteps {
   readonly #parts: SqliteParts;
@@ -38,7 +53,7 @@ export class SqliteSteps {
         state = excluded.state, answer_kind = excluded.answer_kind, status = excluded.status, text = excluded.text,
         expires_at = excluded.expires_at, body = CASE WHEN excluded.answer_kind = 'unknown' THEN body END,
         original = CASE WHEN excluded.answer_kind = 'unknown' THEN original END, upstream_key = NULL,
-        settled_at = excluded.settled_at, transaction_id = excluded.transaction_id
+        settled_at = excluded.settled_at, transaction_id = excluded.transaction_id, ${NO_LONGER_NEEDED}
       WHERE (state <> 'answered' OR answer_kind = 'unknown') AND input_hash = excluded.input_hash`);
     this.#countAgain = db.prepare(
       `UPDATE intent SET attempts = coalesce(attempts, 1) + 1
