@@ -12,6 +12,7 @@ import {
   type PaymentSearch,
   type PaymentsFound,
   RETENTION_MS,
+  type StoredAnswer,
 } from './record.ts';
 import { JOURNAL_ASKED } from './redis-journal.ts';
 import { keyOf, keysOf, partOf } from './redis-keys.ts';
@@ -72,14 +73,23 @@ export const FILE = `
     end
   end`;
 
+/**
+ * Defines `ownerOf(whose, past)`, the owner of a record's key; nothing where a version before has named none. What is done has its status
+ * at the end of `past`, and no field for an owner who is not told apart.
+ */
+export const OWNER = `
+  local function ownerOf(whose, past)
+    return whose or (past and string.match(past, '^[^,]*,[^,]*,[^,]*,[^,]*,%d') and '') or nil
+  end`;
+
 /** Reads the record of `key` into a list of texts, an empty one for what it does not have. In front of it: NOW, `base`. */
 const READ_RECORD = `
-  ${JOURNAL_ASKED}
+  ${JOURNAL_ASKED} ${OWNER}
   local function record(key)
     local found = redis.call('HMGET', key, 'state', 'whose', 'lease', 'askedAt', 'sentAt', 'wall', 'bootId', 'bootMs',
       'attempts', 'kind', 'status', 'text', 'input', 'line', 'past', 'seen', 'body', 'original')
     if not found[1] then return false end
-    found[2] = found[2] or '?'
+    found[2] = ownerOf(found[2], found[15]) or '?'
     found[14] = lineOf(found[14], found[15])
     local asked = begun(found[14])
     for field = 1, 18 do found[field] = found[field] or '' end
@@ -208,7 +218,7 @@ export class RedisPayments {
     // READ_RECORD returns so many texts.
     const fields = reply as string[];
     const [state, whose, lease, askedAt, , wall = '', bootId = '', bootMs] = fields;
-    const [kind = '', status, text = '', input = '', line = '', past = ''] = fields.slice(9);
+    const [kind = '', status = '', text = '', input = '', line = '', past = ''] = fields.slice(9);
     const [seen = '', body = '', original = '', asked, now, hash = ''] = fields.slice(15);
     const begunAt = line === '' ? 0 : partsOf(line)[0];
     const [sentAt = '', settledAt = '', attempts = ''] =
@@ -229,23 +239,32 @@ export class RedisPayments {
       seen: seen === '' ? null : seen,
       settledAt: settledAt === '' ? null : Number(settledAt),
       attempts: Number(attempts === '' ? (sentAt === '' ? 0 : 1) : attempts),
-      answer: kind === '' ? null : storedAnswer([kind, String(status), text]),
+      answer: kind === '' ? null : storedAnswer([kind, status, text, past]),
     };
   }
 }
 
-/** Times of a settled record: when it was sent and settled, counted from its line in the journal where it has one; and attempts. */
+/**
+ * Of a settled record: when it was sent and settled, counted from its line in the journal where it has one; attempts; and the status of
+ * what is done, which versions up to 0.2.0 have kept in a field of its own.
+ */
 function timesOf(past: string): string[] {
-  const [line = '', sentAt = '', settledAt, attempts = ''] = past.split(',');
+  const [line = '', sentAt = '', settledAt, attempts = '', status = ''] = past.split(',');
   const since = line === '' ? 0 : partsOf(line)[0];
-  return [sentAt === '' ? '' : String(since + Number(sentAt)), String(since + Number(settledAt)), attempts];
+  return [
+    sentAt === '' ? '' : String(since + Number(sentAt)),
+    String(since + Number(settledAt)),
+    attempts,
+    status,
+  ];
 }
 
-export function storedAnswer([kind, status, text]: string[]): NonNullable<PaymentRecord['answer']> {
-  // ANSWER is only ever given the fields of a StoredAnswer.
+/** @param fields kind, status, text and past of a record; null or empty for what it does not have */
+export function storedAnswer([kind, status, text, past]: readonly (string | null)[]): StoredAnswer {
   return {
-    kind: kind as NonNullable<PaymentRecord['answer']>['kind'],
-    status: Number(status),
+    // ANSWER is only ever given the fields of a StoredAnswer.
+    kind: kind as StoredAnswer['kind'],
+    status: Number(status || timesOf(past ?? '')[3]),
     text: String(text),
   };
 }

@@ -1,7 +1,7 @@
 import { durableScript } from '../redis/durable-write.ts';
 import { script } from '../redis/script.ts';
 import { JOURNAL } from './redis-journal.ts';
-import { FILE, HERE, NAMED } from './redis-payments.ts';
+import { FILE, HERE, NAMED, OWNER } from './redis-payments.ts';
 import { NOW } from './redis-time.ts';
 
 /**
@@ -11,9 +11,10 @@ import { NOW } from './redis-time.ts';
  *
  * A twin names the record of a customer. It is of the same client, and so in the same slot; the journal is as well.
  */
-export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL}
+export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
   local state, owner, lease, input, whose, line, past =
     unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'lease', 'input', 'whose', 'line', 'past'))
+  whose = ownerOf(whose, past)
   local function begin()
     line = journal(ARGV[8])
     cut(ARGV[9])
@@ -31,7 +32,7 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL}
         local key = string.gsub(KEYS[2], 'twin:.*$', '') .. other
         local theirs, until_ = unpack(redis.call('HMGET', key, 'state', 'lease'))
         if theirs == 'answered' then
-          return {'customers', unpack(redis.call('HMGET', key, 'kind', 'status', 'text'))}
+          return {'customers', unpack(redis.call('HMGET', key, 'kind', 'status', 'text', 'past'))}
         end
         if theirs and until_ and tonumber(until_) > now then return {'busy'} end
         if theirs == 'sent' then return {'customers'} end
@@ -52,7 +53,7 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL}
     file((kind == 'done' or kind == 'refused') and kind or 'open')
   end
   if state == 'answered' then
-    return {'answered', unpack(redis.call('HMGET', KEYS[1], 'kind', 'status', 'text'))}
+    return {'answered', unpack(redis.call('HMGET', KEYS[1], 'kind', 'status', 'text', 'past'))}
   end
   if state == 'claimed' or not free then return {'busy'} end
   redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'lease', untilThen)
@@ -136,7 +137,8 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
  * is in, where there is one. What is settled is only kept for longer.
  *
  * What is settled is written anew: a hash of Redis keeps the room of fields that it once had. The fields that a version before
- * reads of it are as they were.
+ * reads of it are as they were, but for two of what is done: its status, which no version asks for, and an owner of the key who is not
+ * told apart, as no owner says the same to them.
  */
 export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
   local state, input, kind, whose, line, askedAt, sentAt, attempts =
@@ -144,16 +146,22 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
   if state and input ~= ARGV[1] then return end
   if not (state == 'answered' and kind ~= 'unknown') then
     if kind ~= ARGV[2] then journal(ARGV[6] .. (line or (':' .. hash)) .. ARGV[7]) end
-    local fields = {'state', 'answered', 'input', ARGV[1], 'kind', ARGV[2], 'status', ARGV[3], 'text', ARGV[4]}
+    local fields = {'state', 'answered', 'input', ARGV[1], 'kind', ARGV[2], 'text', ARGV[4]}
+    local status = ARGV[3]
     if ARGV[2] ~= 'unknown' then
       redis.call('DEL', key)
       local begunAt = line and string.match(line, '^%d+') or 0
       local function since(time) return time and string.format('%.0f', time - begunAt) or '' end
       local past = (line or '') .. ',' .. since(sentAt) .. ',' .. since(now) .. ',' .. (attempts or '')
+      if ARGV[2] == 'done' then
+        past, status = past .. ',' .. status, nil
+        if whose == '' then whose = nil end
+      end
       for name, value in pairs({past = past, whose = whose, askedAt = askedAt}) do
         if value then fields[#fields + 1], fields[#fields + 2] = name, value end
       end
     end
+    if status then fields[#fields + 1], fields[#fields + 2] = 'status', status end
     redis.call('HSET', key, unpack(fields))
     if ARGV[2] ~= 'unknown' then file(ARGV[2]) end
     if ARGV[8] then named(ARGV[8], ARGV[9]) end

@@ -21,7 +21,10 @@ const NO_LONGER_NEEDED = Object.entries({
   tries: 'NULL',
   seen: 'NULL',
 })
-  .map(([column, empty]) => `${column} = CASE WHEN excluded.answer_kind = 'unknown' THEN ${column} ELSE ${empty} END`)
+  .map(
+    ([column, empty]) =>
+      `${column} = CASE WHEN excluded.answer_kind = 'unknown' THEN ${column} ELSE ${empty} END`,
+  )
   .join(', ');
 
 /** What comes after a claim, in the database of `openSqliteRecords`. To be called within a transaction. */

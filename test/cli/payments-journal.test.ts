@@ -171,7 +171,7 @@ it('names the line of the store that does not hold', { timeout: 60_000 }, async 
   await records.stop();
   const db = new DatabaseSync(join(dataDir, 'money.sqlite'));
   const id = lines[7]?.id ?? '';
-  db.prepare('DELETE FROM journal WHERE ms = ? AND number = ?').run(...id.split('-').map(Number));
+  db.prepare('DELETE FROM journal_line WHERE ms = ? AND number = ?').run(...id.split('-').map(Number));
   const environment = {
     DATA_DIR: dataDir,
     UPSTREAM_URL: 'http://127.0.0.1:1',

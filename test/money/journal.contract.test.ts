@@ -221,14 +221,16 @@ describe('a journal that somebody has meddled with', () => {
       db.prepare(`${sql} WHERE ms = ? AND number = ?`).run(Number(ms), Number(number));
     };
     const problem = async () => (await verify(records, clientId)).problem;
-    change("UPDATE journal SET text = replace(text, '10.00', '10.01')", lines[6]?.id);
+    change("UPDATE journal_line SET text = replace(text, '10.00', '10.01')", lines[6]?.id);
     expect(await problem()).toMatchObject({ kind: 'broken', number: 7, id: lines[6]?.id });
-    change("UPDATE journal SET text = replace(text, '10.01', '10.00')", lines[6]?.id);
+    change("UPDATE journal_line SET text = replace(text, '10.01', '10.00')", lines[6]?.id);
     expect(await problem()).toBeUndefined();
-    change('UPDATE journal SET ms = ms - 1', lines[0]?.id);
+    change('UPDATE journal_line SET ms = ms - 1', lines[0]?.id);
     expect(await problem()).toMatchObject({ kind: 'broken', number: 1 });
-    db.prepare('UPDATE journal SET ms = ms + 1 WHERE ms = ?').run(Number(lines[0]?.id.split('-')[0]) - 1);
-    for (const { id } of lines.slice(28)) change('DELETE FROM journal', id);
+    db.prepare('UPDATE journal_line SET ms = ms + 1 WHERE ms = ?').run(
+      Number(lines[0]?.id.split('-')[0]) - 1,
+    );
+    for (const { id } of lines.slice(28)) change('DELETE FROM journal_line', id);
     expect(await problem()).toEqual({ kind: 'torn', missing: 2 });
     db.close();
     await records.stop();
