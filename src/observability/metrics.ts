@@ -59,19 +59,29 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
   const registers = [registry];
   const calls = new Histogram({
     name: 'pasarela_upstream_request_duration_seconds',
-    help: 'REST calls, by method, route and status (0 when no answer came).',
+    help: 'REST calls from when they leave until their answer is read, by method, route and status (0 when no answer came).',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
+  const waits = new Histogram({
+    name: 'pasarela_upstream_wait_seconds',
+    help: 'How long REST calls that had to wait did so: for their turn before they left (queue), or with their answer there for the turn to read it (turn).',
+    labelNames: ['wait'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  for (const wait of ['queue', 'turn']) waits.zero({ wait });
   const callsWaiting = new Gauge({
     name: 'pasarela_upstream_calls_waiting',
     help: 'REST calls that wait for a place, as their caller, its client or customer, or all callers together have as many under way as they may.',
     registers,
   });
   return {
-    upstreamCall({ method, route, status, milliseconds }) {
+    upstreamCall({ method, route, status, milliseconds, queuedMs, unreadMs }) {
       calls.observe({ method, route, status: String(status ?? 0) }, milliseconds / 1000);
+      if (queuedMs > 0) waits.observe({ wait: 'queue' }, queuedMs / 1000);
+      if (unreadMs > 0) waits.observe({ wait: 'turn' }, unreadMs / 1000);
     },
     callsWaiting: (count) => callsWaiting.set(count),
   };

@@ -95,26 +95,31 @@ async function traceWebhook(
   span.end();
 }
 
-function traceCall(tracer: Tracer, { method, route, status, milliseconds }: CallRecord): void {
+function traceCall(
+  tracer: Tracer,
+  { method, route, status, milliseconds, queuedMs, unreadMs }: CallRecord,
+): void {
   const parent = context.active();
   // A probe of somebody's token before any operation belongs to no trace.
   if (trace.getSpan(parent) === undefined) return;
-  const now = clock.now();
+  const endTime = clock.now() - unreadMs;
   const span = tracer.startSpan(
     `${method} ${route}`,
     {
       kind: SpanKind.CLIENT,
-      startTime: now - milliseconds,
+      startTime: endTime - milliseconds,
       attributes: {
         'http.request.method': method,
         'url.template': route,
         ...(status === null ? {} : { 'http.response.status_code': status }),
+        ...(queuedMs === 0 ? {} : { 'pasarela.queued_ms': queuedMs }),
+        ...(unreadMs === 0 ? {} : { 'pasarela.unread_ms': unreadMs }),
       },
     },
     parent,
   );
   if (status === null || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end(now);
+  span.end(endTime);
 }
 
 /** An event log whose appends and deliveries are spans of one trace: that of the webhook. */

@@ -154,6 +154,8 @@ export class Reads {
         status: 200,
         milliseconds,
         startedAt: start,
+        queuedMs: 0,
+        unreadMs: 0,
         cached: false,
       });
     };

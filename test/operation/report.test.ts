@@ -8,6 +8,8 @@ const call = (path: string) => ({
   status: 200,
   milliseconds: 1,
   startedAt: 0,
+  queuedMs: 0,
+  unreadMs: 0,
   cached: false,
 });
 

@@ -12,6 +12,8 @@ interface ReportedCall {
   readonly milliseconds: number;
   /** In milliseconds of `performance.now()`. */
   readonly startedAt: number;
+  readonly queuedMs: number;
+  readonly unreadMs: number;
   readonly cached: boolean;
 }
 
@@ -24,9 +26,10 @@ export interface ReportContext {
 
 /**
  * Adds `extensions.upstream` to every result of a caller that sees all of its client: each REST call it took, with its method,
- * path, status and duration; `began`, how many milliseconds into the operation (below zero where another operation had begun it earlier); `batched`, how many
- * look-ups of the operation it answered; `coalesced`, whether another operation had made it; and `cached`, whether an answer
- * read earlier served instead. `extensions.way` says which way the operation took through the layers (docs/layers.md).
+ * path and status; `began`, how many milliseconds into the operation it left (below zero where another operation had begun it
+ * earlier); `milliseconds`, how long it took from then on; `waited`, how many milliseconds more it waited for its turns in this
+ * process; `batched`, how many look-ups of the operation it answered; `coalesced`, whether another operation had made it; and
+ * `cached`, whether an answer read earlier served instead. `extensions.way` says which way the operation took through the layers (docs/layers.md).
  */
 export function useUpstreamReport(): Plugin<ReportContext> {
   return {
@@ -44,6 +47,7 @@ export function useUpstreamReport(): Plugin<ReportContext> {
             status: call.status,
             began: toTenths(call.startedAt - start),
             milliseconds: toTenths(call.milliseconds),
+            waited: toTenths(call.queuedMs + call.unreadMs),
             batched: lookUps.get(call.route) || 1,
             coalesced,
             cached: call.cached,

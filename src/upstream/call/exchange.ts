@@ -24,6 +24,10 @@ export interface HttpRequest {
   readonly party: Party;
   /** Over which connections; those for reads where nothing is said. */
   readonly over?: Connections | undefined;
+  /** Set by `send` where the request waited for its turn before it left: for how many milliseconds. */
+  queuedMs?: number;
+  /** Set by `send` where the answer had come and waited for its turn to be read: for how many milliseconds. */
+  unreadMs?: number;
 }
 
 /** What came back over the wire. */

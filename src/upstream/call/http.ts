@@ -171,7 +171,7 @@ class Pools implements UpstreamHttp {
     const { party, over = 'reads' } = request;
     const { pool, queue } = this.#lanes[over];
     if (party.isGone) return abandoned();
-    const owner = firstIn(queue, party) ?? (await queue.enter(party));
+    const owner = firstIn(queue, party) ?? (await enterLater(queue, request));
     if (owner === undefined) return party.isGone ? abandoned() : expired();
     try {
       // Its turn may come in the very moment in which its time ends, or all leave: a payment is not sent then.
@@ -216,12 +216,24 @@ class Pools implements UpstreamHttp {
     if ('dispatched' in came) return { kind: 'failed', error: describe(came, timeoutMs, maxAnswerBytes) };
     // Reading it, and what its reader makes of it, may be as much work as all else together.
     const turn = turns?.turn(over === 'money' ? 'money' : party.urgency, owner.group);
-    if (turn !== undefined) await turn;
+    if (turn !== undefined) {
+      const arrivedAt = clock.monotonic();
+      await turn;
+      request.unreadMs = clock.monotonic() - arrivedAt;
+    }
     const { status, headers, read } = came;
     const { body, text } = read();
     const retryAfterMs = parseRetryAfter(headers['retry-after']);
     return { kind: 'answered', status, body, text, retryAfterMs };
   }
+}
+
+/** Waits for a place, and notes for how long. */
+async function enterLater(queue: FairQueue, request: HttpRequest): Promise<Owner | undefined> {
+  const asked = clock.monotonic();
+  const owner = await queue.enter(request.party);
+  request.queuedMs = clock.monotonic() - asked;
+  return owner;
 }
 
 /** The first of a party for whom there is a place at once. */

@@ -43,9 +43,14 @@ export interface CallRecord {
   readonly path: string;
   /** Null when no answer came, and where none was asked for. */
   readonly status: number | null;
+  /** From when it left until its answer was read; without the waits below. Next to nothing for one that never left. */
   readonly milliseconds: number;
-  /** When it began, in milliseconds of `performance.now()`. */
+  /** When it left, in milliseconds of `performance.now()`. */
   readonly startedAt: number;
+  /** How long it waited for its turn before it left, in milliseconds. */
+  readonly queuedMs: number;
+  /** How long its answer waited for its turn to be read, in milliseconds. */
+  readonly unreadMs: number;
   /** True where no call was made: an answer that an earlier operation had read served instead. */
   readonly cached: boolean;
 }
@@ -142,7 +147,8 @@ class CallerRest implements Rest {
 
   served(route: string): void {
     const startedAt = clock.monotonic();
-    this.#note('GET', route, route, { cached: true, status: null, milliseconds: 0, startedAt });
+    const waits = { queuedMs: 0, unreadMs: 0 };
+    this.#note('GET', route, route, { cached: true, status: null, milliseconds: 0, startedAt, ...waits });
   }
 
   async get(route: string, { params = {}, query = {} }: ReadOptions = {}): Promise<unknown> {
@@ -227,11 +233,14 @@ class CallerRest implements Rest {
         }),
       };
     }
-    const startedAt = clock.monotonic();
-    const attempt = await http.send({ over, ...request, timeoutMs });
+    const askedAt = clock.monotonic();
+    const sent: HttpRequest = { over, ...request, timeoutMs };
+    const attempt = await http.send(sent);
     const status = attempt.kind === 'answered' ? attempt.status : null;
-    const milliseconds = clock.monotonic() - startedAt;
-    this.#note(method, route, path, { cached: false, status, milliseconds, startedAt });
+    const { queuedMs = 0, unreadMs = 0 } = sent;
+    const startedAt = askedAt + queuedMs;
+    const milliseconds = clock.monotonic() - startedAt - unreadMs;
+    this.#note(method, route, path, { cached: false, status, milliseconds, startedAt, queuedMs, unreadMs });
     return attempt;
   }
 

@@ -10,6 +10,7 @@ interface Reported {
   readonly status: number | null;
   readonly began: number;
   readonly milliseconds: number;
+  readonly waited: number;
   readonly batched: number;
   readonly coalesced: boolean;
   readonly cached: boolean;
@@ -65,6 +66,37 @@ it('says when each call began: the look-ups of a join after the list that they a
   await control(gateway.sandbox, 'DELETE', '/sandbox/faults');
   expect(ofRoute(late, INSTRUMENTS)?.milliseconds).toBeGreaterThanOrEqual(200);
   expect(ofRoute(late, INSTRUMENTS)?.began).toBeLessThan(200);
+});
+
+it('tells how long a call waited for its place apart from how long it took, in the report and in the metrics', async () => {
+  const { sandbox } = gateway;
+  await using single = await startGateway({
+    sandbox,
+    webhooks: false,
+    config: { upstreamReport: true, upstreamCallsPerCaller: 1 },
+  });
+  await single.query('{ client { id } }');
+  await control(sandbox, 'POST', '/sandbox/faults', {
+    match: { path: '/v1/clients/*' },
+    fault: { delayMs: 100 },
+  });
+  for (const _time of ['first', 'again']) {
+    const start = performance.now();
+    const answer = await single.query(
+      '{ client { accounts { totalCount } instruments(first: 1) { nodes { id } } } }',
+    );
+    const took = performance.now() - start;
+    const calls = [...reportOf(answer)].sort((one, other) => one.began - other.began);
+    expect(calls).toHaveLength(2);
+    const [, second] = calls;
+    expect(second?.waited).toBeGreaterThan(0);
+    // It left once it had waited, and took its time after that. Each figure is rounded to tenths.
+    expect(second?.began).toBeGreaterThanOrEqual((second?.waited ?? 0) - 0.2);
+    expect((second?.began ?? 0) + (second?.milliseconds ?? 0)).toBeLessThanOrEqual(took + 0.2);
+  }
+  await control(sandbox, 'DELETE', '/sandbox/faults');
+  const metrics = await (await fetch(`${single.url}/metrics`)).text();
+  expect(metrics).toMatch(/^pasarela_upstream_wait_seconds_count\{wait="queue"\} 2$/m);
 });
 
 it('says of the bank catalog, once it has been read, that no call was made', async () => {

@@ -23,7 +23,7 @@ export interface UpstreamCall {
   readonly route: string;
   readonly path: string;
   readonly status: number | null;
-  /** Milliseconds into the operation. */
+  /** Milliseconds into the operation: when the call left. */
   readonly began: number;
   readonly milliseconds: number;
   readonly batched: number;
