@@ -48,7 +48,7 @@ export async function startSecureSentinel(dir: string): Promise<SecureServers> {
       path,
       [
         `sentinel monitor events 127.0.0.1 ${primary.port} 1`,
-        'sentinel down-after-milliseconds events 500',
+        'sentinel down-after-milliseconds events 1000',
         'sentinel failover-timeout events 2000',
       ].join('\n'),
     );

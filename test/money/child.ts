@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney } from '../../src/money/execute.ts';
 import type { MoneyMutation } from '../../src/money/intent.ts';
@@ -20,6 +21,8 @@ export interface ChildTask {
 const task = JSON.parse(process.argv[2] ?? '') as ChildTask;
 
 const opened = await openMoneyRecords({ ...task, redisUrl: task.redisUrl, logger });
+// On a busy machine the first connection may take longer than opening waits for it.
+while (!(await opened.isAvailable())) await pause(20);
 const records = new Proxy(opened, {
   get(target, step: keyof MoneyRecords) {
     if (step !== task.kill.step) return target[step];

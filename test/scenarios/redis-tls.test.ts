@@ -27,21 +27,26 @@ const TOPOLOGIES: readonly Topology[] = [
     name: 'Sentinel, which promotes the replica',
     start: startSecureSentinel,
     async fail([first, second, sentinel]) {
-      const isPrimary = async (server = first) =>
-        server !== undefined && (await server.admin.info('replication')).includes('role:master');
-      const primary = (await isPrimary(first)) ? first : second;
-      const replica = primary === first ? second : first;
-      await primary?.kill();
-      await until(() => isPrimary(replica));
-      await primary?.start();
-      await until(async () => (await primary?.admin.info('replication'))?.includes('master_link_status:up'));
-      // It hears every few seconds who follows, and promotes nobody whom it takes to be away.
-      await until(async () => {
+      const info = async (server = first) =>
+        server === undefined ? '' : await server.admin.info('replication').catch(() => '');
+      const isPrimary = async (server = first) => (await info(server)).includes('role:master');
+      /** Whether one follows the other; which one is the Sentinel's to say, which on a slow machine may change its mind. */
+      const isSettled = async () => {
+        const both = await Promise.all([info(first), info(second)]);
+        if (both.filter((text) => text.includes('role:master')).length !== 1) return false;
+        if (!both.some((text) => text.includes('master_link_status:up'))) return false;
+        // It hears every few seconds who follows, and promotes nobody whom it takes to be away.
         const rows: unknown = await sentinel?.admin.call('SENTINEL', 'REPLICAS', 'events');
         return (
           Array.isArray(rows) && rows.some((row) => /,flags,slave,.*master-link-status,ok/.test(String(row)))
         );
-      });
+      };
+      await until(isSettled);
+      const [primary, replica] = (await isPrimary(first)) ? [first, second] : [second, first];
+      await primary?.kill();
+      await until(() => isPrimary(replica));
+      await primary?.start();
+      await until(isSettled);
     },
   },
   {
