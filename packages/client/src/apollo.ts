@@ -6,12 +6,12 @@ import {
   type OperationVariables,
   type TypedDocumentNode,
 } from '@apollo/client';
-import { CombinedGraphQLErrors } from '@apollo/client/errors';
+import { CombinedGraphQLErrors, UnconventionalError } from '@apollo/client/errors';
 import { nodeOf } from './parse.ts';
 import { textOf } from './print.ts';
 import { requestOf } from './request.ts';
 import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
-import type { Answer, Details, Source, TypedDocument } from './source.ts';
+import { type Answer, type Details, type Source, type TypedDocument, throwIfLeft } from './source.ts';
 
 export { cacheOptions } from './apollo-cache.ts';
 
@@ -30,7 +30,9 @@ export function createLink(source: Source): ApolloLink {
         return subscribeFor(source, text, variables, followed, sink, details);
       }
       const left = new AbortController();
-      fetchOptions?.signal?.addEventListener('abort', () => left.abort(fetchOptions.signal.reason));
+      const leave = () => left.abort(fetchOptions.signal.reason);
+      if (fetchOptions?.signal?.aborted) leave();
+      fetchOptions?.signal?.addEventListener('abort', leave);
       source.query(text, variables, left.signal, details).then(
         (answer) => {
           observer.next(answer as ApolloLink.Result);
@@ -53,6 +55,7 @@ export function apolloSource(client: ApolloClient): Source {
       variables: Variables,
       signal?: AbortSignal,
     ): Promise<Answer<Data>> {
+      throwIfLeft(signal);
       const options = {
         variables: variables as OperationVariables,
         fetchPolicy: 'no-cache',
@@ -109,7 +112,7 @@ function answerOf<Data>(data: Data | null | undefined, error: Error | undefined)
   if (error === undefined) return { data };
   if (CombinedGraphQLErrors.is(error)) return { data, errors: error.errors };
   // What is no Error, such as the close of a socket, Apollo wraps.
-  throw error.cause ?? error;
+  throw UnconventionalError.is(error) ? error.cause : error;
 }
 
 const isMutation = ({ definitions }: DocumentNode): boolean =>

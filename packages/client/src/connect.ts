@@ -3,9 +3,9 @@ import { Pause } from './pause.ts';
 import {
   type Catching,
   type Details,
-  isFinal,
   type Problem,
   Refused,
+  refusalOf,
   retryAfterOf,
   type Sink,
   type Source,
@@ -122,11 +122,12 @@ export function connect<Data, Variables>(
         current,
       );
       if (closed) return;
+      const refusal = refusalOf(cause);
       if (cause === LEFT) {
         observer.lost(undefined);
-      } else if (isFinal(cause) || (cause === undefined && completes)) {
+      } else if (refusal !== undefined || (cause === undefined && completes)) {
         closed = true;
-        observer.ended(cause);
+        observer.ended(refusal);
       } else {
         observer.lost(cause);
         await pause.next(retryAfterOf(cause));

@@ -1,7 +1,8 @@
 import { ambient, type Timer } from './ambient.ts';
 import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
-import { type Answer, type Details, type Source, within } from './source.ts';
+import { type Answer, type Details, type Source, throwIfLeft, within } from './source.ts';
+import { type Shown, tokens } from './tokens.ts';
 
 export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 
@@ -22,41 +23,47 @@ export interface FetchOptions {
 
 const JSON_TYPES = 'application/graphql-response+json, application/json';
 
-type Tokens = ReturnType<typeof tokens>;
-/** Sends a request. @returns the answer's head, whatever its status. */
-type Post = (accept: string, details: Details, body: object, signal: AbortSignal) => Promise<Response>;
+/** Sends a request. @returns the answer's head, whatever its status, and the token that it answers. */
+type Post = (
+  accept: string,
+  details: Details,
+  body: object,
+  signal: AbortSignal,
+) => Promise<{ readonly response: Response; readonly shown: Shown }>;
 
 /** A source over HTTP, with server-sent events for subscriptions: it gets through where WebSockets do not. */
 export function createFetch(options: FetchOptions): Source {
   const { silentForMs = 30_000, answerMs = 35_000, onConnection } = options;
-  const token = tokens(options);
-  const post = posting(options, token);
+  const post = posting(options, tokens(options.token, silentForMs));
   return {
     query: (document, variables, signal, details = {}) =>
       within(answerMs, async (late) => {
+        throwIfLeft(signal);
         const { catching: _, ...body } = requestOf(document, variables, details);
-        return token.hear(await read<never>(await post(JSON_TYPES, details, body, either(late, signal))));
+        const { response, shown } = await post(JSON_TYPES, details, body, either(late, signal));
+        return shown.hear(await read<never>(response));
       }),
-    ...checkable(streaming(post, token, silentForMs, onConnection)),
+    ...checkable(streaming(post, silentForMs, onConnection)),
   };
 }
 
 const posting =
-  ({ url, fetch = globalThis.fetch }: FetchOptions, token: Tokens): Post =>
+  ({ url, fetch = globalThis.fetch }: FetchOptions, token: ReturnType<typeof tokens>): Post =>
   async (accept, { headers }, body, signal) => {
+    const shown = await token();
     const init = {
       method: 'POST',
       headers: {
         ...headers,
         accept,
         'content-type': 'application/json',
-        authorization: `Bearer ${await token.next()}`,
+        authorization: `Bearer ${shown.text}`,
       },
       body: JSON.stringify(body),
       signal,
     };
     try {
-      return await fetch(typeof url === 'string' ? url : url(), init);
+      return { response: await fetch(typeof url === 'string' ? url : url(), init), shown };
     } catch (cause) {
       throw signal.aborted ? (signal.reason ?? cause) : unreachable(cause);
     }
@@ -64,12 +71,7 @@ const posting =
 
 /** Subscribes by server-sent events, and gives a stream up that has been silent for too long. */
 const streaming =
-  (
-    post: Post,
-    token: Tokens,
-    silentForMs: number,
-    onConnection: FetchOptions['onConnection'],
-  ): Source['subscribe'] =>
+  (post: Post, silentForMs: number, onConnection: FetchOptions['onConnection']): Source['subscribe'] =>
   (document, variables, sink, details = {}) => {
     const left = new AbortController();
     let quiet: Timer | undefined;
@@ -81,9 +83,9 @@ const streaming =
     const stream = async () => {
       alive();
       const { catching, ...body } = requestOf(document, variables, details);
-      const response = await post('text/event-stream', details, body, left.signal);
+      const { response, shown } = await post('text/event-stream', details, body, left.signal);
       if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
-        sink.next(token.hear(await read<never>(response)));
+        sink.next(shown.hear(await read<never>(response)));
         return;
       }
       onConnection?.({ state: 'open' });
@@ -91,7 +93,7 @@ const streaming =
       for await (const { event, data, id } of eventsOf(response, alive)) {
         if (event === 'complete') return;
         // The gateway writes results, of the type that the document asks for.
-        if (event === 'next') sink.next(token.hear(JSON.parse(data) as Answer<never>));
+        if (event === 'next') sink.next(shown.hear(JSON.parse(data) as Answer<never>));
         else if (id !== '' && data === '') sink.bookmark(id);
       }
       throw new ConnectionLost('The stream was cut off.');
@@ -113,23 +115,6 @@ const streaming =
       left.abort();
     };
   };
-
-/** Asks for tokens, and says whether the last one was refused. */
-export function tokens({ token, silentForMs = 30_000 }: FetchOptions) {
-  let refused = false;
-  return {
-    async next(): Promise<string> {
-      const given = refused;
-      refused = false;
-      return within(silentForMs, (signal) => token({ refused: given, signal }));
-    },
-    hear<Data>(answer: Answer<Data>): Answer<Data> {
-      refused ||=
-        answer.errors?.some(({ extensions }) => extensions?.['code'] === 'UNAUTHENTICATED') === true;
-      return answer;
-    },
-  };
-}
 
 /** A browser does not tell why it cannot read an answer. */
 export const unreachable = (cause: unknown): ConnectionLost =>

@@ -6,10 +6,10 @@ import { presence } from './presence.ts';
 import {
   ask,
   type Catching,
-  isFinal,
   isGapCode,
   type Problem,
   Refused,
+  refusalOf,
   retryAfterOf,
   type Source,
   type TypedDocument,
@@ -200,7 +200,8 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       try {
         return await work();
       } catch (cause) {
-        if (isFinal(cause)) throw cause;
+        const refusal = refusalOf(cause);
+        if (refusal !== undefined) throw refusal;
         this.#change({ problem: cause });
         await this.#pause.next(retryAfterOf(cause));
       }

@@ -1,8 +1,9 @@
 import { type Client, type ClientOptions, createClient } from 'graphql-sse';
 import { ambient, type Timer } from './ambient.ts';
-import { checkable, createFetch, type FetchOptions, tokens, unreachable } from './fetch.ts';
+import { checkable, createFetch, type FetchOptions, unreachable } from './fetch.ts';
 import { requestOf } from './request.ts';
 import type { Answer, Source } from './source.ts';
+import { type Shown, tokens } from './tokens.ts';
 
 /** A source over server-sent events with the client of graphql-sse, for apps that use it already. */
 export interface EventStreams extends Source {
@@ -17,10 +18,15 @@ interface Bookmark {
 /** @param options as for `createFetch`, by which queries and mutations go */
 export function createEventStreams(options: FetchOptions): EventStreams {
   const { url, fetch = globalThis.fetch, silentForMs = 30_000, onConnection } = options;
-  const token = tokens(options);
+  const token = tokens(options.token, silentForMs);
+  /** The token of the last stream that was asked for: graphql-sse does not say which stream has which. */
+  let shown: Shown | undefined;
   const clientOptions = (headers: Readonly<Record<string, string>> = {}): ClientOptions => ({
     url,
-    headers: async () => ({ ...headers, authorization: `Bearer ${await token.next()}` }),
+    async headers() {
+      shown = await token();
+      return { ...headers, authorization: `Bearer ${shown.text}` };
+    },
     fetchFn: abortedWhenSilent(fetch, silentForMs),
     // The subscriber connects again by itself, with the cursor of the last event that it saw.
     retryAttempts: 0,
@@ -39,7 +45,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
             const { pasarelaBookmark } = result as Bookmark;
             if (pasarelaBookmark !== undefined) sink.bookmark(pasarelaBookmark);
             // The type of the data is the document's.
-            else sink.next(token.hear(result as Answer<never>));
+            else sink.next((shown as Shown).hear(result as Answer<never>));
           },
           error(cause) {
             onConnection?.({ state: 'lost', code: (cause as { code?: number } | null)?.code, cause });

@@ -2,7 +2,8 @@ import { type Client, type ClientOptions, createClient, type FormattedExecutionR
 import { ambient, type Timer } from './ambient.ts';
 import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
-import { type Answer, type Problem, Refused, type Source, within } from './source.ts';
+import { type Answer, type Problem, Refused, type Source, throwIfLeft, within } from './source.ts';
+import { type Shown, tokens } from './tokens.ts';
 
 export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 
@@ -45,8 +46,8 @@ const OPEN = 1;
 
 /** The close code of a connection that ended without a word. */
 const UNEXPLAINED = 1006;
-/** Close codes by which the gateway says that it does not take the token. */
-const REFUSED: readonly unknown[] = [4401, 4403];
+/** The close code by which the gateway says that it does not take the token. */
+const REFUSED = 4403;
 
 /** The socket of `ws` ends the process on an error that nobody listens for, as when it is left while it connects. */
 const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
@@ -61,6 +62,13 @@ const heardOf = (implementation: typeof WebSocket): typeof WebSocket =>
 const NO_WEB_SOCKET: Problem = {
   message: 'There is no WebSocket here: pass one as `webSocketImpl`, such as that of ws, or use createFetch.',
   extensions: { code: 'BAD_USER_INPUT' },
+};
+
+/** The gateway takes messages of 64 KiB (PROTOCOL.md): one that is longer would end the connection of every operation. */
+const LONGEST = 65_536;
+const TOO_LONG: Problem = {
+  message: 'This request is longer than the 64 KiB that the gateway takes over a WebSocket: use createFetch.',
+  extensions: { code: 'TOO_COMPLEX' },
 };
 
 /** An error with a message, of what graphql-ws hands on: the event of a close, or of an error that a browser does not explain. */
@@ -142,17 +150,19 @@ function clientOptions(
   { expect, heard, lives }: Watchdog,
 ): ClientOptions {
   const { url, token, heartbeat = HEARTBEAT, webSocketImpl, onConnection } = options;
-  /** Whether the last connection was closed because of its token. */
-  let refused = false;
-  /** The token for the connection that is being made, or why there is none. */
+  const patienceMs = 2 * heartbeat.withinMs;
+  const next = tokens(token, patienceMs);
+  /** The token of the last connection. */
+  let shown: Shown | undefined;
+  /** The text of it for the connection that is being made, or why there is none. */
   let given = (): string => '';
   return {
     // The token is there before the socket: the gateway does not wait long for one. graphql-ws takes no failure here.
     async url() {
-      const patienceMs = 2 * heartbeat.withinMs;
       try {
-        const shown = await within(patienceMs, (signal) => token({ refused, signal }));
-        given = () => shown;
+        const own = await next();
+        shown = own;
+        given = () => own.text;
       } catch (cause) {
         given = () => {
           throw cause;
@@ -176,7 +186,7 @@ function clientOptions(
       connected(opened) {
         heard();
         state.socket = opened as OpenSocket;
-        refused = false;
+        shown?.accept();
         onConnection?.({ state: 'open' });
       },
       ping(received, payload) {
@@ -192,7 +202,7 @@ function clientOptions(
         heard();
         state.socket = undefined;
         const { code } = event as { code?: number };
-        refused = REFUSED.includes(code);
+        if (code === REFUSED) shown?.refuse();
         // An idle socket is closed by itself.
         if (code !== 1000) onConnection?.({ state: 'lost', code, cause: lostBy(event) });
       },
@@ -204,9 +214,10 @@ const subscribing =
   (clientOf: () => Client, state: State): Source['subscribe'] =>
   (document, variables, sink, details) => {
     const client = clientOf();
+    const { catching, ...payload } = requestOf(document, variables, details);
+    if (JSON.stringify(payload).length > LONGEST) throw new Refused(TOO_LONG);
     // An idle socket that was closed on a dead network waits for an answer that never comes, and graphql-ws waits with it.
     if (state.socket !== undefined && state.socket.readyState !== OPEN) client.terminate();
-    const { catching, ...payload } = requestOf(document, variables, details);
     const listening: (() => unknown)[] = [
       client.on('connected', () => sink.opened(catching)),
       client.on('closed', (event) => end(event)),
@@ -250,6 +261,7 @@ const querying =
       answerMs,
       (late) =>
         new Promise((resolve, reject) => {
+          throwIfLeft(signal);
           const leave = subscribe(
             document,
             variables,

@@ -1,3 +1,4 @@
+import { Pause } from './pause.ts';
 import { type KeyValues, slot } from './stores.ts';
 
 /** One intent to pay, from before it is first sent until the app has shown how it ended. */
@@ -38,16 +39,31 @@ export function memoryIntents(): IntentStore {
   };
 }
 
-/** Keeps intents as one value of a storage: `intentStore(localStorage, 'payments')`, or React Native's AsyncStorage. */
+/** Until another tab has been told what this one has written, in milliseconds. */
+const TOLD_MS = 100;
+
+/**
+ * Keeps intents as one value of a storage: `intentStore(localStorage, 'payments')`, or React Native's AsyncStorage. Tabs take turns by
+ * Web Locks. Without them (a page over plain http, an old WebView) this reads and writes in one step, and looks a moment later
+ * whether what it has written stands: another tab's page may have read before it was told.
+ */
 export function intentStore(storage: KeyValues, key: string): IntentStore {
-  const { read, change } = slot<readonly Intent[]>(storage, key);
+  const { read, write, alone } = slot<readonly Intent[]>(storage, key);
   return {
     load: async () => (await read()) ?? [],
     async save(intents, before) {
       let isWritten = false;
-      await change((now = []) => {
-        isWritten = JSON.stringify(now) === JSON.stringify(before);
-        return isWritten ? intents : undefined;
+      await alone(async (isShared) => {
+        const told = async () => isShared && new Pause().wait(TOLD_MS);
+        await told();
+        await write((now = []) => {
+          isWritten = JSON.stringify(now) === JSON.stringify(before);
+          return isWritten ? intents : undefined;
+        });
+        await told();
+        if (!isShared || !isWritten) return;
+        const now = JSON.stringify(await read());
+        isWritten = intents.every((one) => before.includes(one) || now.includes(JSON.stringify(one)));
       });
       return isWritten;
     },

@@ -2,7 +2,7 @@ import { ambient } from './ambient.ts';
 import { fieldOf, rootField } from './documents.ts';
 import { changeIntents, type Intent, type IntentStore, isSameInput, randomKey } from './intents.ts';
 import { Pause } from './pause.ts';
-import { ask, isFinal, Refused, retryAfterOf, type Source, type TypedDocument } from './source.ts';
+import { ask, Refused, refusalOf, retryAfterOf, type Source, type TypedDocument } from './source.ts';
 
 /** How long one call may take before it is taken for lost, in milliseconds: longer than the gateway takes for an operation. */
 const ANSWER_MS = 35_000;
@@ -138,9 +138,11 @@ async function ended(payment: Payment, until: number): Promise<Settled<PaymentRe
     const told = await send(payment);
     if (isClear(told) || (told.status === 'unknown' && !told.safeToRetry)) return told;
     const waitMs = told.status === 'nothing' ? retryAfterOf(told.cause) : 0;
-    const isOver = ambient.now() + waitMs > until;
-    if (told.status === 'nothing' && (isOver || isFinal(told.cause))) return giveUp(payment, told.cause);
-    if (isOver) return told.status === 'unknown' ? told : unknown('No answer came.', true);
+    const refusal = 'cause' in told ? refusalOf(told.cause) : undefined;
+    if (refusal !== undefined || ambient.now() + waitMs > until) {
+      if (told.status === 'nothing') return giveUp(payment, told.cause);
+      return told.status === 'unknown' ? told : unknown(refusal?.message ?? 'No answer came.', true);
+    }
     await pause.next(waitMs);
   }
 }
@@ -152,7 +154,8 @@ type SendOutcome =
   | Settled<PaymentResult>
   /** This call has moved nothing; another one may have. */
   | { readonly status: 'nothing'; readonly cause: Refused }
-  | { readonly status: 'lost' };
+  /** @param cause what broke the connection, where that is why */
+  | { readonly status: 'lost'; readonly cause?: unknown };
 
 /** Sends the payment once, unless it is known how it ended. That it is under way is kept before it leaves. */
 async function send(payment: Payment): Promise<SendOutcome> {
@@ -170,7 +173,7 @@ async function send(payment: Payment): Promise<SendOutcome> {
     }
     return await keep(payment, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }), told);
   } catch (cause) {
-    if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code)) return { status: 'lost' };
+    if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code)) return { status: 'lost', cause };
     const nothing: SendOutcome = { status: 'nothing', cause };
     return keep(payment, (kept) => ({ ...kept, unanswered: kept.unanswered - 1 }), nothing);
   }

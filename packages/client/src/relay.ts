@@ -12,7 +12,15 @@ import {
 import { textOf } from './print.ts';
 import { requestOf, resumable } from './request.ts';
 import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
-import { type Answer, type Problem, Refused, type Source, type TypedDocument, typed } from './source.ts';
+import {
+  type Answer,
+  type Problem,
+  Refused,
+  type Source,
+  type TypedDocument,
+  throwIfLeft,
+  typed,
+} from './source.ts';
 
 /** A network layer over a source. Subscriptions resume by themselves. */
 export function createNetwork(source: Source): ReturnType<typeof Network.create> {
@@ -72,6 +80,7 @@ const querying =
     variables: DocumentVariables,
     signal?: AbortSignal,
   ) => {
+    throwIfLeft(signal);
     const text = textOf(document);
     const params: RequestParameters = {
       id: null,

@@ -7,10 +7,10 @@ import {
   ask,
   type Catching,
   type Details,
-  isFinal,
   isGapCode,
   type Problem,
   Refused,
+  refusalOf,
   retryAfterOf,
   type Sink,
   type Source,
@@ -122,7 +122,8 @@ class PlainSubscription {
       try {
         this.#after = (await ask(this.#source, EVENT_CURSOR, {})).eventCursor;
       } catch (cause) {
-        if (isFinal(cause)) throw cause;
+        const refusal = refusalOf(cause);
+        if (refusal !== undefined) throw refusal;
         await this.#pause.next(retryAfterOf(cause));
       }
     }

@@ -121,9 +121,24 @@ const FINAL: readonly string[] = [
 export const isGapCode = (code: string): code is 'EVENTS_GAP' | 'CURSOR_INVALID' =>
   code === 'EVENTS_GAP' || code === 'CURSOR_INVALID';
 
-/** Whether coming back the same way is of no use. One stream too many is `TOO_COMPLEX` as well, and says that it is `retryable`. */
-export const isFinal = (cause: unknown): cause is Refused =>
-  cause instanceof Refused && FINAL.includes(cause.code) && cause.extensions['retryable'] !== true;
+/** Close codes of a WebSocket that the same client gets again: it has a defect (PROTOCOL.md, "What ends a stream"). */
+const DEFECTS: readonly unknown[] = [1009, 4400, 4401, 4406, 4409, 4429];
+
+/**
+ * What the app is told where coming back the same way is of no use; undefined where it may help. One stream too many is
+ * `TOO_COMPLEX` as well, and says that it is `retryable`.
+ */
+export function refusalOf(cause: unknown): Refused | undefined {
+  if (cause instanceof Refused) {
+    return FINAL.includes(cause.code) && cause.extensions['retryable'] !== true ? cause : undefined;
+  }
+  const { code, message } = Object(cause) as { readonly code?: unknown; readonly message?: unknown };
+  if (!DEFECTS.includes(code)) return undefined;
+  return new Refused({
+    message: `${message ?? code}: the gateway would do so again. This app does not speak as it asks.`,
+    extensions: { code },
+  });
+}
 
 /** How long the gateway asks to wait, in milliseconds. */
 export const retryAfterOf = (cause: unknown): number =>
@@ -144,6 +159,11 @@ export async function ask<Data, Variables>(
   const failed = errors !== undefined && errors.length > 0 && Object.values(data ?? {}).includes(null);
   if (data != null && !failed) return data;
   throw new Refused(errors?.[0] ?? { message: 'No data.' });
+}
+
+/** Throws where nobody waits for an answer any more: then nothing is sent. */
+export function throwIfLeft(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw signal.reason ?? new Error('Aborted.');
 }
 
 /** What `work` resolves with. Rejects, and aborts the signal, where that takes longer than `ms` milliseconds. */

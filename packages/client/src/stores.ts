@@ -1,3 +1,5 @@
+import { ambient } from './ambient.ts';
+
 /** A place in the feed at which events are missing, or may be: what the list held before is not to be built upon. */
 export interface Gap<Event = unknown> {
   readonly gap: true;
@@ -42,67 +44,110 @@ export interface Counted<Event> extends Saved<Event> {
   readonly count?: number;
 }
 
+/** Where the feed of a store stands. Cursors have no order that can be seen: all that is known of a place is who has been there. */
+interface Stand {
+  /** How many items the store held at this place; undefined where the feed has begun with an empty store. */
+  readonly count: number | undefined;
+  /** The last place in the store that this feed has been at itself: one that has loaded nothing is behind nobody. */
+  readonly place?: string | undefined;
+  /** A place that another tab has stored, and since when it stands. */
+  readonly other?: { readonly place: string; readonly since: number };
+}
+
+/** What a gap counts for: a tab that has not met it never counts so far. */
+const GAP = 1e9;
+/** A tab that lives stores a bookmark each 48 s: past this, and where one of ours came before, the other is gone. In milliseconds. */
+const GONE_MS = 30_000;
+
+const weightOf = (item: unknown): number => (isGap(item) ? GAP : 1);
+
 /**
- * What a store holds once an item has been added; `saved` itself where another tab has been quicker, so that nothing moves back.
+ * What a store holds once an item has been added, and where the feed that adds it stands then. What it held stays where another
+ * tab has been quicker, so that nothing moves back.
  *
- * @param count how many items the store held when the feed that adds this one stood where it stands; undefined where it has
- *   begun with an empty store
+ * @param item undefined for a place alone: all up to there has been saved
  */
 function added<Event>(
   saved: Counted<Event> | undefined | null,
   item: Event | Gap<Event> | undefined,
   cursor: string,
   kept: number,
-  count: number | undefined,
-): Counted<Event> {
+  stand: Stand,
+): readonly [Counted<Event>, Stand] {
   const { events: before = [], count: now = 0 } = saved ?? {};
-  if (
-    saved &&
-    (count === undefined ||
-      now > count ||
-      (item !== undefined && !isGap(item) && before.some((one) => cursorOf(one) === cursor)))
-  )
-    return saved;
-  if (item === undefined) return { cursor, events: before, count: now };
-  if (!isGap(item)) return { cursor, events: [...before, item].slice(-kept), count: now + 1 };
-  // A tab that has not met the gap stands elsewhere in the log: it never counts so far.
-  return { cursor, events: item.events?.slice(-kept) ?? joined(before, item, kept), count: now + GAP };
+  const { count = 0, place, other } = stand;
+  let next = item;
+  if (saved) {
+    const isEvent = item !== undefined && !isGap(item);
+    const at = isEvent ? before.map(cursorOf).lastIndexOf(cursor) : -1;
+    const isLast = saved.cursor === cursor;
+    if (at >= 0 || (isLast && item === undefined)) {
+      // It is stored already, which tells where that is, whatever another tab has met in between.
+      const behind = isLast ? 0 : before.slice(at + 1).reduce((sum, one) => sum + weightOf(one), 0);
+      return [saved, { count: Math.max(count, now - behind), place: isLast ? cursor : place }];
+    }
+    const isBehind = stand.count === undefined || now > count;
+    const isElsewhere = place !== undefined && saved.cursor !== place;
+    if (isBehind || (isElsewhere && !isEvent)) {
+      const since = other?.place === saved.cursor ? other.since : ambient.now();
+      const isGone = item === undefined && ambient.now() - since > GONE_MS;
+      if (!isGone || (isBehind && now - count < GAP)) {
+        const reached = item === undefined ? count : count + weightOf(item);
+        return [saved, { count: reached, place, other: { place: saved.cursor, since } }];
+      }
+      // What came since the other tab has met its gap is not in the list.
+      if (isBehind) next = { gap: true, reason: 'EVENTS_GAP', cursor };
+    }
+  }
+  const total = next === undefined ? now : now + weightOf(next);
+  return [
+    { cursor, events: listed(before, next, kept), count: total },
+    { count: total, place: cursor },
+  ];
 }
 
-/** A list with a gap at its end. A gap that follows a gap is the same one. */
-const joined = <Item>(before: readonly Item[], gap: Item, kept: number): readonly Item[] =>
-  [...(isGap(before.at(-1)) ? before.slice(0, -1) : before), gap].slice(-kept);
-
-const GAP = 1e9;
+/** A list with an item at its end. A gap that follows a gap is the same one. */
+function listed<Event>(
+  before: readonly (Event | Gap<Event>)[],
+  item: Event | Gap<Event> | undefined,
+  kept: number,
+): readonly (Event | Gap<Event>)[] {
+  if (item === undefined) return before;
+  if (!isGap(item)) return [...before, item].slice(-kept);
+  return (item.events ?? [...(isGap(before.at(-1)) ? before.slice(0, -1) : before), item]).slice(-kept);
+}
 
 /** The place of an event in the log. */
 export const cursorOf = (event: unknown): string => (event as { readonly cursor: string }).cursor;
 
-/** A store over anything that changes one value in one step. */
+/**
+ * A store of your own that several tabs or processes write, over anything that changes one value in one step.
+ *
+ * @param change puts what it is given for what is stored in its place, while nobody else writes. It may call that once.
+ */
 export function countedStore<Event>(
   load: () => Promise<Counted<Event> | undefined>,
   change: (change: (saved: Counted<Event> | undefined) => Counted<Event>) => Promise<void>,
   kept: number = KEPT,
 ): Store<Event> {
-  /** Where the feed of this store stands: one that has not loaded it is behind nobody. */
-  let count: number | undefined = Number.POSITIVE_INFINITY;
+  let stand: Stand = { count: Number.POSITIVE_INFINITY };
   return {
     async load() {
       const saved = await load();
-      count = saved && (saved.count ?? 0);
+      stand = { count: saved && (saved.count ?? 0), place: saved?.cursor };
       return saved && { cursor: saved.cursor, events: saved.events };
     },
     async save(item, cursor) {
-      let before = count;
+      let before = stand;
       try {
         await change((saved) => {
-          before = count;
-          const next = added(saved, item, cursor, kept, count);
-          count = (count ?? 0) + (item === undefined ? 0 : isGap(item) ? GAP : 1);
+          before = stand;
+          const [next, reached] = added(saved, item, cursor, kept, stand);
+          stand = reached;
           return next;
         });
       } catch (cause) {
-        count = before;
+        stand = before;
         throw cause;
       }
     },
@@ -136,12 +181,16 @@ interface Locks {
 const turns = new WeakMap<KeyValues, Map<string, Promise<unknown>>>();
 
 /** Does one thing at a time for each key of a storage: in all tabs where there are Web Locks, otherwise in this process. */
-function alone(storage: KeyValues, key: string, work: () => Promise<void>): Promise<void> {
+function alone(storage: KeyValues, key: string, work: (isShared: boolean) => Promise<void>): Promise<void> {
   const ours = turns.get(storage) ?? new Map<string, Promise<unknown>>();
   turns.set(storage, ours);
-  const { locks } = (globalThis.navigator ?? {}) as { readonly locks?: Locks };
+  const { document, navigator } = globalThis as {
+    document?: unknown;
+    navigator?: { readonly locks?: Locks };
+  };
+  const locks = navigator?.locks;
   const mine = (ours.get(key) ?? Promise.resolve()).then(() =>
-    locks === undefined ? work() : locks.request(`pasarela ${key}`, work),
+    locks === undefined ? work(document !== undefined) : locks.request(`pasarela ${key}`, () => work(false)),
   );
   ours.set(
     key,
@@ -152,24 +201,24 @@ function alone(storage: KeyValues, key: string, work: () => Promise<void>): Prom
 
 /** Reads and writes one value of a key-value storage. */
 export function slot<Value>(storage: KeyValues, key: string) {
-  const read = async (): Promise<Value | undefined> => {
-    const text = await storage.getItem(key);
-    // Nobody else writes under this key.
-    return text === null ? undefined : (JSON.parse(text) as Value);
+  // Nobody else writes under this key.
+  const parsed = (text: string | null) => (text === null ? undefined : (JSON.parse(text) as Value));
+  /** Reads, and writes what `change` makes of that unless it is undefined: at once, where the storage answers at once. */
+  const write = async (change: (value: Value | undefined) => Value | undefined): Promise<void> => {
+    const text = storage.getItem(key);
+    const value = change(parsed(typeof text === 'string' || text === null ? text : await text));
+    if (value !== undefined) await storage.setItem(key, JSON.stringify(value));
   };
   return {
-    read,
-    /** Reads, and writes what `change` makes of that unless it is undefined; nobody writes in between. */
-    change: (change: (value: Value | undefined) => Value | undefined): Promise<void> =>
-      alone(storage, key, async () => {
-        const value = change(await read());
-        if (value !== undefined) await storage.setItem(key, JSON.stringify(value));
-      }),
+    read: async () => parsed(await storage.getItem(key)),
+    write,
+    /** Nobody writes while `work` runs; unless `isShared` says that another tab may. */
+    alone: (work: (isShared: boolean) => Promise<void>): Promise<void> => alone(storage, key, work),
   };
 }
 
 /** Keeps a feed as one value of a storage: `keyValueStore(localStorage, 'money-in')`, or React Native's AsyncStorage. */
 export function keyValueStore<Event>(storage: KeyValues, key: string, kept?: number): Store<Event> {
-  const { read, change } = slot<Counted<Event>>(storage, key);
-  return countedStore(read, change, kept);
+  const { read, write, alone: alike } = slot<Counted<Event>>(storage, key);
+  return countedStore(read, (change) => alike(() => write(change)), kept);
 }

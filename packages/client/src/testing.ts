@@ -1,6 +1,13 @@
 import { EVENT_CURSOR, MISSED } from './documents.ts';
 import { requestOf, resumable } from './request.ts';
-import type { Answer, Problem, Sink, Source, TypedDocument } from './source.ts';
+import {
+  type Answer,
+  type Problem,
+  type Sink,
+  type Source,
+  type TypedDocument,
+  throwIfLeft,
+} from './source.ts';
 
 /** For unit tests of an app: no network, no clock, and every answer is the test's own. */
 
@@ -37,6 +44,7 @@ export function createFakeSource(): FakeSource {
       signal?: AbortSignal,
     ) =>
       new Promise<Answer<Data>>((resolve, reject) => {
+        throwIfLeft(signal);
         const call: FakeCall = {
           ...requestOf(document, variables),
           // The test answers what the document asks for.
@@ -164,7 +172,12 @@ export function createFakeGateway(): FakeGateway {
 
 const querying =
   (shared: Shared, onCall: FakeGateway['onCall']): Source['query'] =>
-  async <Data, Variables>(document: TypedDocument<Data, Variables>, variables: Variables) => {
+  async <Data, Variables>(
+    document: TypedDocument<Data, Variables>,
+    variables: Variables,
+    signal?: AbortSignal,
+  ) => {
+    throwIfLeft(signal);
     if (!shared.isUp) throw new Error('The gateway is away.');
     const request = requestOf(document, variables);
     const answer = (): Answer<unknown> | Promise<Answer<unknown>> => {

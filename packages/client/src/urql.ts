@@ -4,13 +4,21 @@ import {
   type DocumentInput,
   type Exchange,
   type ExecutionResult,
+  type OperationResult,
   subscriptionExchange,
 } from '@urql/core';
-import { onEnd, pipe, subscribe } from 'wonka';
+import { filter, onEnd, pipe, subscribe, take } from 'wonka';
 import { nodeOf } from './parse.ts';
 import { requestOf } from './request.ts';
 import { FOLLOWED, type Followed, subscribeFor } from './resume.ts';
-import type { Answer, Details, Problem, Source, TypedDocument } from './source.ts';
+import {
+  type Answer,
+  type Details,
+  type Problem,
+  type Source,
+  type TypedDocument,
+  throwIfLeft,
+} from './source.ts';
 
 /** The last exchange of a client: sends everything over a source. Subscriptions resume by themselves. */
 export const sourceExchange = (source: Source): Exchange =>
@@ -61,15 +69,30 @@ export function urqlSource(client: Client): Source {
       variables: Variables,
       signal?: AbortSignal,
     ): Promise<Answer<Data>> {
+      throwIfLeft(signal);
       const node = nodeOf(document) as DocumentInput<Data, Variables & object>;
       const named = variables as Variables & object;
       const isMutation = nodeOf(document).definitions.some(
         (definition) => 'operation' in definition && definition.operation === 'mutation',
       );
       const asked = isMutation
-        ? client.mutation(node, named).toPromise()
-        : client.query(node, named, { requestPolicy: 'network-only' }).toPromise();
-      const { data, error } = await (signal === undefined ? asked : Promise.race([asked, aborted(signal)]));
+        ? client.mutation(node, named)
+        : client.query(node, named, { requestPolicy: 'network-only' });
+      // As urql's own promise, which cannot be left.
+      const { data, error } = await new Promise<OperationResult<Data, Variables & object>>(
+        (resolve, reject) => {
+          const { unsubscribe } = pipe(
+            asked,
+            filter(({ stale, hasNext }) => !stale && !hasNext),
+            take(1),
+            subscribe(resolve),
+          );
+          signal?.addEventListener('abort', () => {
+            unsubscribe();
+            reject(signal.reason);
+          });
+        },
+      );
       return answerOf(data, error);
     },
     subscribe(document, variables, sink) {
@@ -110,6 +133,3 @@ function answerOf<Data>(data: Data | undefined, error: CombinedError | undefined
   const errors: readonly Problem[] | undefined = error?.graphQLErrors;
   return { data, errors };
 }
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));

@@ -1,0 +1,246 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
+import { Client } from '@urql/core';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { apolloSource, createLink } from '../../packages/client/src/apollo.ts';
+import { createFetch } from '../../packages/client/src/fetch.ts';
+import { createEventStreams } from '../../packages/client/src/graphql-sse.ts';
+import {
+  type ConnectionEvent,
+  ConnectionLost,
+  createSocket,
+  type Socket,
+} from '../../packages/client/src/graphql-ws.ts';
+import { follow, memoryIntents, pay, type Source, typed, watch } from '../../packages/client/src/index.ts';
+import { createFakeSource, type FakeSource } from '../../packages/client/src/testing.ts';
+import { sourceExchange, urqlSource } from '../../packages/client/src/urql.ts';
+import { until } from '../helpers/until.ts';
+
+const EVENTS = 'subscription S($after: Cursor) { events(after: $after) { id cursor } }';
+const DOCUMENT = typed<{ readonly events: { readonly cursor: string } }, { readonly after: string }>(EVENTS);
+const QUERY = '{ eventCursor }';
+/** A feed that has its place, so that it begins with its subscription. */
+const PLACED = { store: { load: () => ({ cursor: 'start' }), save() {} }, presence: () => () => {} };
+const NO_TOKEN = { errors: [{ message: 'No.', extensions: { code: 'UNAUTHENTICATED' } }] };
+const GOOD = { data: { eventCursor: 'a' } };
+
+let server: WebSocketServer | undefined;
+let socket: Socket | undefined;
+afterEach(() => {
+  socket?.close();
+  server?.close();
+  for (const connection of server?.clients ?? []) connection.terminate();
+});
+
+/** A gateway at which each connection meets what the test says, one after another; the last says it of all others too. */
+async function serve(...connections: ((connection: WebSocket, type: string, id: string) => void)[]) {
+  server = new WebSocketServer({
+    port: 0,
+    host: '127.0.0.1',
+    handleProtocols: () => 'graphql-transport-ws',
+  });
+  let count = 0;
+  server.on('connection', (connection) => {
+    const meet = connections[Math.min(count, connections.length - 1)];
+    count += 1;
+    connection.on('message', (data) => {
+      const { type, id } = JSON.parse(String(data)) as { type: string; id: string };
+      meet?.(connection, type, id);
+    });
+  });
+  await once(server, 'listening');
+  // It listens on a port.
+  const { port } = server.address() as AddressInfo;
+  return { url: `ws://127.0.0.1:${port}`, count: () => count };
+}
+const answering = (connection: WebSocket, type: string, id: string) => {
+  if (type === 'connection_init') connection.send('{"type":"connection_ack"}');
+  if (type === 'subscribe') connection.send(JSON.stringify({ id, type: 'next', payload: GOOD }));
+};
+
+/** What each ask for a token is told, and what it gives: a function that throws gives none. */
+function giver(...given: (() => string)[]) {
+  const asked: boolean[] = [];
+  return {
+    asked,
+    token({ refused }: { readonly refused: boolean }) {
+      asked.push(refused);
+      return (given.shift() ?? (() => 'one'))();
+    },
+  };
+}
+const away = (): string => {
+  throw new Error('The network is away.');
+};
+const other = () => 'other';
+
+const jsonOf = (answer: object) =>
+  new Response(JSON.stringify(answer), { headers: { 'content-type': 'application/json' } });
+const streamOf = (answer: object) =>
+  new Response(`event: next\ndata: ${JSON.stringify(answer)}\n\nevent: complete\ndata:\n\n`, {
+    headers: { 'content-type': 'text/event-stream' },
+  });
+const streamed = (source: Source) =>
+  new Promise((resolve) => {
+    source.subscribe(typed(EVENTS), {}, { opened() {}, next() {}, bookmark() {}, ended: resolve });
+  });
+
+describe.each([
+  ['a query over fetch', createFetch, jsonOf, (source: Source) => source.query(QUERY, {})],
+  ['a stream over fetch', createFetch, streamOf, streamed],
+  ['a stream over graphql-sse', createEventStreams, streamOf, streamed],
+])('with %s, the one that gives tokens', (_, create, form, ask) => {
+  const run = async (given: (() => string)[], answers: (object | undefined)[]) => {
+    const { asked, token } = giver(...given);
+    const fetch = async () => {
+      const answer = answers.shift();
+      if (answer === undefined) throw new Error('The network is away.');
+      return form(answer);
+    };
+    const source = create({ url: 'http://gateway/graphql', token, fetch });
+    for (let left = answers.length + given.filter((give) => give === away).length; left > 0; left -= 1)
+      await Promise.resolve(ask(source)).catch(() => {});
+    return asked;
+  };
+
+  it('is told of a refusal until the token is accepted, whatever else fails in between', async () => {
+    const one = () => 'one';
+    const given = [one, one, away, one, one];
+    expect(await run(given, [NO_TOKEN, undefined, GOOD, GOOD])).toEqual([false, true, true, true, false]);
+  });
+
+  it('is asked for no third token where the second one was never seen by the gateway', async () => {
+    const given = [() => 'one', other, other];
+    expect(await run(given, [NO_TOKEN, undefined, GOOD])).toEqual([false, true, false]);
+  });
+});
+
+it('with a socket, the one that gives tokens is told of a refusal until the token is accepted', async () => {
+  const { url } = await serve(
+    (connection) => connection.close(4403),
+    (connection) => connection.terminate(),
+    answering,
+  );
+  const one = () => 'one';
+  const { asked, token } = giver(one, one, away, one, one);
+  let ended = 0;
+  const onConnection = ({ state }: ConnectionEvent) => {
+    if (state === 'lost') ended += 1;
+  };
+  socket = createSocket({ url, token, onConnection });
+  for (let time = 1; time <= 3; time += 1) {
+    await expect(socket.query(QUERY, {})).rejects.toThrow();
+    await until(() => ended === time);
+  }
+  expect(await socket.query(QUERY, {})).toEqual(GOOD);
+  socket.client.terminate();
+  expect(await socket.query(QUERY, {})).toEqual(GOOD);
+  expect(asked).toEqual([false, true, true, true, false]);
+});
+
+const LIBRARIES: Readonly<Record<string, (source: Source) => Source>> = {
+  none: (source) => source,
+  'Apollo Client': (source) =>
+    apolloSource(new ApolloClient({ cache: new InMemoryCache(), link: createLink(source) })),
+  urql: (source) =>
+    urqlSource(
+      new Client({ url: 'http://gateway', preferGetMethod: false, exchanges: [sourceExchange(source)] }),
+    ),
+};
+const lost = (code: number) =>
+  new ConnectionLost(`The WebSocket was closed with ${code}.`, code, { code, type: 'close' });
+const end = async (fake: FakeSource, code: number) =>
+  (await until(() => fake.subscriptions[0])).sink.ended(lost(code));
+
+describe.each(Object.keys(LIBRARIES))('over %s', (library) => {
+  it.each([1009, 4400, 4401, 4406, 4409, 4429])(
+    'a feed that is closed with %i ends with a sentence',
+    async (code) => {
+      const fake = createFakeSource();
+      const feed = follow(LIBRARIES[library]?.(fake) ?? fake, DOCUMENT, PLACED);
+      const iterated = feed[Symbol.asyncIterator]().next();
+      const refused = expect(iterated).rejects.toMatchObject({
+        name: 'Refused',
+        code: String(code),
+        message: expect.stringContaining(`closed with ${code}.`),
+      });
+      await end(fake, code);
+      await refused;
+      expect(fake.subscriptions).toEqual([]);
+    },
+  );
+
+  it('a feed says what broke its connection, and comes back', async () => {
+    const fake = createFakeSource();
+    const feed = follow(LIBRARIES[library]?.(fake) ?? fake, DOCUMENT, PLACED);
+    void feed[Symbol.asyncIterator]().next();
+    await end(fake, 1012);
+    await until(() => feed.problem !== undefined);
+    expect(feed.problem).toMatchObject({ name: 'ConnectionLost', code: 1012 });
+    await until(() => fake.subscriptions.length === 1);
+    feed.close();
+  });
+});
+
+it('a feed that asks for its first place, and what is watched, end with the same sentence', async () => {
+  const fake = createFakeSource();
+  const feed = follow(fake, DOCUMENT, { presence: () => () => {} });
+  const placed = expect(feed[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: '4406' });
+  (await until(() => fake.calls[0])).lose(lost(4406));
+  await placed;
+  const watched = watch(fake, typed('subscription { cepStatus { kind } }'), {}, () => () => {});
+  const seen = expect(watched[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: '4406' });
+  await end(fake, 4406);
+  await seen;
+});
+
+it('a plain subscription is told so once, and ends', async () => {
+  const fake = createFakeSource();
+  const told: unknown[] = [];
+  const client = new ApolloClient({ cache: new InMemoryCache(), link: createLink(fake) });
+  const over = new Promise<void>((resolve) => {
+    client
+      .subscribe({ query: gql(EVENTS), variables: { after: 'start' }, fetchPolicy: 'no-cache' })
+      .subscribe({ next: ({ error }) => told.push(error?.message), complete: resolve });
+  });
+  await end(fake, 4400);
+  await over;
+  expect(told).toEqual([expect.stringContaining('closed with 4400.')]);
+  expect(fake.subscriptions).toEqual([]);
+});
+
+it('a payment whose connection is closed so is unknown at once: it may have been read before', async () => {
+  const fake = createFakeSource();
+  const Pay = typed<
+    { readonly pay: { readonly __typename: string } },
+    { readonly input: { readonly idempotencyKey: string } }
+  >('mutation ($input: PayInput!) { pay(input: $input) { __typename } }');
+  const paid = pay(fake, Pay, {}, { store: memoryIntents() });
+  (await until(() => fake.calls[0])).lose(lost(4400));
+  expect(await paid).toMatchObject({
+    status: 'unknown',
+    safeToRetry: true,
+    message: expect.stringContaining('closed with 4400.'),
+  });
+  expect(fake.calls).toEqual([]);
+});
+
+it('a feed over a socket that the gateway closes with 4406 connects once', async () => {
+  const { url, count } = await serve((connection) => connection.close(4406, 'Subprotocol not acceptable'));
+  socket = createSocket({ url, token: () => 'any' });
+  const feed = follow(socket, DOCUMENT, PLACED);
+  await expect(feed[Symbol.asyncIterator]().next()).rejects.toThrow(/4406 Subprotocol not acceptable/);
+  expect(count()).toBe(1);
+});
+
+it('a request that is too long for a socket is refused before it ends the connection of others', async () => {
+  const { url, count } = await serve(answering);
+  socket = createSocket({ url, token: () => 'any' });
+  await socket.query(QUERY, {});
+  const long = socket.query('query ($text: String) { __typename }', { text: 'x'.repeat(70_000) });
+  await expect(long).rejects.toMatchObject({ name: 'Refused', message: expect.stringContaining('64 KiB') });
+  expect(await socket.query(QUERY, {})).toEqual(GOOD);
+  expect(count()).toBe(1);
+});
