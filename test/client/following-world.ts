@@ -27,6 +27,8 @@ export class Device {
   source: FakeSource = createFakeSource();
   feed: Feed<Numbered>;
   isSuspended = false;
+  /** What has come for a tab that is frozen, which reads it when it wakes; undefined while it is awake. */
+  unread: (() => void)[] | undefined;
   refusal: unknown;
   /** What its life of the moment has handed out. */
   shown: (Numbered | Gap<Numbered>)[] = [];
@@ -53,6 +55,7 @@ export class Device {
     this.feed?.close();
     this.source = createFakeSource();
     this.isSuspended = false;
+    this.unread = undefined;
     this.shown = [];
     const { shown } = this;
     const store = keyValueStore<Numbered>(this.#storage, 'feed', 1_000);
@@ -88,6 +91,18 @@ export class Device {
     return this.isSuspended ? 'suspended' : 'waiting';
   }
 
+  /** Something comes from the gateway. */
+  hear(what: () => void): void {
+    if (this.unread === undefined) what();
+    else this.unread.push(what);
+  }
+
+  wake(): void {
+    const { unread = [] } = this;
+    this.unread = undefined;
+    for (const what of unread) what();
+  }
+
   call(query: string): FakeCall | undefined {
     return this.source.calls.findLast((call) => call.query.includes(query));
   }
@@ -100,6 +115,7 @@ export class World {
   readonly #values = new Map<string, string>();
   readonly devices: readonly Device[];
   #kept = 0;
+  #place = 0;
 
   constructor(devices = 2) {
     this.devices = Array.from({ length: devices }, () => new Device(this.#values));
@@ -141,6 +157,8 @@ export class World {
     expect(last).toBeGreaterThanOrEqual(this.#kept);
     expect(Number(kept.cursor)).toBeGreaterThanOrEqual(last);
     this.#kept = last;
+    expect(Number(kept.cursor)).toBeGreaterThanOrEqual(this.#place);
+    this.#place = Number(kept.cursor);
   }
 
   get kept(): { readonly cursor: string; readonly events: readonly (Numbered | Gap<Numbered>)[] } {
@@ -178,20 +196,26 @@ type Action = (device: Device, world: World) => void | Promise<void>;
 /** What can happen to one device at any time. */
 export const ACTIONS = {
   opened: ({ source }) => source.subscriptions[0]?.sink.opened(),
-  'the next event is sent': ({ source: { subscriptions } }, world) => {
-    const [subscription] = subscriptions;
+  'the next event is sent': (at, world) => {
+    const [subscription] = at.source.subscriptions;
     if (subscription === undefined) return;
+    const { sink } = subscription;
     const place = sent.get(subscription) ?? Number(subscription.variables['after']);
     if (place < world.forgotten) {
       const bounds = { oldest: String(world.forgotten), head: String(world.head) };
-      subscription.sink.next(refuse('EVENTS_GAP', bounds));
+      at.hear(() => sink.next(refuse('EVENTS_GAP', bounds)));
       return;
     }
     const event = world.log[place - world.forgotten];
-    if (event === undefined) return subscription.sink.bookmark(String(world.head));
+    const { head } = world;
+    if (event === undefined) return at.hear(() => sink.bookmark(String(head)));
     sent.set(subscription, event.id);
-    return subscription.sink.next({ data: { events: event } });
+    return at.hear(() => sink.next({ data: { events: event } }));
   },
+  'the tab is frozen': (at) => {
+    at.unread ??= [];
+  },
+  'the tab wakes': (at) => at.wake(),
   'the connection is cut': ({ source }) => source.subscriptions[0]?.sink.ended(new Error('cut')),
   'the gateway completes the stream': ({ source }) => source.subscriptions[0]?.sink.ended(),
   'the token has expired': ({ source }) => source.subscriptions[0]?.sink.next(refuse('UNAUTHENTICATED')),
@@ -236,6 +260,7 @@ export const STEPS: readonly fc.Arbitrary<Step>[] = [
 
 /** What makes a feed get on, in a world where everything works. */
 export const GOOD = [
+  'the tab wakes',
   'opened',
   'the place is told',
   'what was missed is told',

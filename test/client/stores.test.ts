@@ -1,6 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, it } from 'vitest';
-import { type Gap, type KeyValues, keyValueStore, memoryStore } from '../../packages/client/src/index.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  type Counted,
+  countedStore,
+  type Gap,
+  isGap,
+  type KeyValues,
+  keyValueStore,
+  memoryStore,
+  type Store,
+} from '../../packages/client/src/index.ts';
 
 interface Event {
   readonly cursor: string;
@@ -71,4 +80,111 @@ it('a tab whose write has failed is no further than before: it writes nothing ov
   await other.save(event('c'), 'c');
   await one.save(event('x'), 'x');
   expect(await other.load()).toEqual({ cursor: 'c', events: [event('a'), event('b'), event('c')] });
+});
+
+/** Makes the stores of tabs that share what is stored. */
+const SHARED: Readonly<Record<string, () => () => Store<Event>>> = {
+  'a key-value store'() {
+    const values = new Map<string, string>();
+    return () =>
+      keyValueStore(
+        { getItem: (key) => values.get(key) ?? null, setItem: (key, value) => values.set(key, value) },
+        'feed',
+      );
+  },
+  'a store of the app’s own'() {
+    let stored: Counted<Event> | undefined;
+    return () =>
+      countedStore(
+        async () => stored,
+        async (change) => {
+          stored = change(stored);
+        },
+      );
+  },
+};
+
+describe.each(Object.keys(SHARED))('two tabs with %s', (kind) => {
+  let one: Store<Event>;
+  let other: Store<Event>;
+  /** What is stored, by cursors, and the place that it reaches to. */
+  let stored: () => Promise<string>;
+  beforeEach(async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const make = SHARED[kind]?.() ?? expect.unreachable();
+    [one, other] = [make(), make()];
+    stored = async () => {
+      const { cursor, events = [] } = (await make().load()) ?? expect.unreachable();
+      return `${events.map((item) => (isGap(item) ? 'gap' : item.cursor)).join(' ')}, ${cursor}`;
+    };
+    for (const tab of [one, other]) {
+      await tab.load();
+      await tab.save(event('a'), 'a');
+    }
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+  const gap: Gap<Event> = { gap: true, reason: 'EVENTS_GAP', cursor: 'oldest' };
+  const pass = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
+
+  it('that wakes with old bookmarks moves the place back by none of them', async () => {
+    await one.save(undefined, 'newer');
+    for (const old of ['old', 'less old']) await other.save(undefined, old);
+    expect(await stored()).toBe('a, newer');
+    // The tab that stores the place lives.
+    pass(48);
+    await one.save(undefined, 'newest');
+    await other.save(undefined, 'old still');
+    expect(await stored()).toBe('a, newest');
+    for (const tab of [other, one]) await tab.save(event('b'), 'b');
+    await other.save(undefined, 'behind b');
+    expect(await stored()).toBe('a b, behind b');
+  });
+
+  it('of which one has gone keep the place of the one that lives', async () => {
+    await one.save(undefined, 'of one');
+    await other.save(undefined, 'of the other');
+    expect(await stored()).toBe('a, of one');
+    for (const place of ['x', 'y']) {
+      pass(48);
+      await other.save(undefined, place);
+      expect(await stored()).toBe(`a, ${place}`);
+    }
+  });
+
+  it('tell of no gap that only one that has slept has met', async () => {
+    await one.save(undefined, 'newer');
+    await other.save(gap, 'oldest');
+    expect(await stored()).toBe('a, newer');
+    await other.load();
+    await other.save(event('b'), 'b');
+    expect(await stored()).toBe('a b, b');
+  });
+
+  it('both save after a gap of one, once the other is level', async () => {
+    await one.save(gap, 'oldest');
+    await one.save(event('b'), 'b');
+    for (const cursor of ['b', 'c']) await other.save(event(cursor), cursor);
+    expect(await stored()).toBe('a gap b c, c');
+    for (const tab of [one, other]) await tab.save(event('d'), 'd');
+    await other.save(event('e'), 'e');
+    expect(await stored()).toBe('a gap b c d e, e');
+  });
+
+  it('save after a gap of one that has gone then, and say that some are missing', async () => {
+    await one.save(gap, 'oldest');
+    await one.save(event('b'), 'b');
+    // Behind all that the first has stored, as far as anybody knows.
+    for (const cursor of ['c', 'd']) await other.save(event(cursor), cursor);
+    await other.save(undefined, 'behind d');
+    expect(await stored()).toBe('a gap b, b');
+    pass(48);
+    await other.save(undefined, 'later');
+    await other.save(event('e'), 'e');
+    expect(await stored()).toBe('a gap b gap e, e');
+    // Where it was only asleep, it moves nothing back.
+    for (const cursor of ['c', 'd', 'e', 'f']) await one.save(event(cursor), cursor);
+    expect(await stored()).toBe('a gap b gap e f, f');
+  });
 });

@@ -161,16 +161,18 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     if (begun === undefined) return;
     const { cursor, events } = begun;
     const gap: Gap<EventOf<Data>> | undefined =
-      events === undefined && (isSame || this.#isTold || reason === 'FIRST_START')
+      events === undefined && reason === 'FIRST_START'
         ? undefined
         : { gap: true, reason, cursor, ...(events && { events }) };
+    // The store is told of each, since each is another place: what came in between may be gone.
     if (!(await this.#save(gap, cursor))) return;
+    const told = events === undefined && (isSame || this.#isTold) ? undefined : gap;
     // Another tab may have been quicker: the feed goes on where the store stands, and shows what that holds.
     const before = this.#cursor;
     const saved = await this.#store.load();
     const isAhead = saved && saved.cursor !== cursor && saved.cursor !== before;
     this.#cursor = isAhead ? saved.cursor : cursor;
-    for (const item of isAhead ? unseen(saved.events, gap, this.#shown, this.#isTold) : [gap]) {
+    for (const item of isAhead ? unseen(saved.events, told, this.#shown, this.#isTold) : [told]) {
       if (item === undefined) continue;
       this.#show(item);
       yield item;

@@ -13,6 +13,8 @@ export {
   typed,
 } from './source.ts';
 export {
+  type Counted,
+  countedStore,
   type Gap,
   isGap,
   type KeyValues,

@@ -54,7 +54,7 @@ interface Stand {
   readonly other?: { readonly place: string; readonly since: number };
 }
 
-/** What a gap counts for: a tab that has not met it never counts so far. */
+/** What a gap counts for: nobody who has not met it comes near to that by counting events. */
 const GAP = 1e9;
 /** A tab that lives stores a bookmark each 48 s: past this, and where one of ours came before, the other is gone. In milliseconds. */
 const GONE_MS = 30_000;
@@ -91,7 +91,7 @@ function added<Event>(
     if (isBehind || (isElsewhere && !isEvent)) {
       const since = other?.place === saved.cursor ? other.since : ambient.now();
       const isGone = item === undefined && ambient.now() - since > GONE_MS;
-      if (!isGone || (isBehind && now - count < GAP)) {
+      if (!isGone || (isBehind && now - count < GAP / 2)) {
         const reached = item === undefined ? count : count + weightOf(item);
         return [saved, { count: reached, place, other: { place: saved.cursor, since } }];
       }
