@@ -90,7 +90,6 @@ export function installAmbient(sim: Simulation): () => void {
       setTimeout: (callback, ms = 0) => clock.setTimeout(callback, ms),
       // Only timers of this clock get there.
       clearTimeout: (timer) => clock.clearTimeout(timer as Timer),
-      clearInterval: (timer) => clock.clearInterval(timer as Timer),
       random: () => chance.number(),
     }),
     useDisk({

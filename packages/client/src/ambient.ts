@@ -7,8 +7,6 @@ export interface Ambient {
   now(): number;
   setTimeout(callback: () => void, ms?: number): Timer;
   clearTimeout(timer: Timer): void;
-  setInterval(callback: () => void, ms: number): Timer;
-  clearInterval(timer: Timer): void;
   /** In [0, 1). */
   random(): number;
 }
@@ -18,8 +16,6 @@ const system: Ambient = {
   now: () => Date.now(),
   setTimeout: (callback, ms) => setTimeout(callback, ms),
   clearTimeout: (timer) => clearTimeout(timer as number),
-  setInterval: (callback, ms) => setInterval(callback, ms),
-  clearInterval: (timer) => clearInterval(timer as number),
   random: () => Math.random(),
 };
 

@@ -35,16 +35,15 @@ export const MISSED: TypedDocument<Missed, MissedVariables> =
   }
 }`);
 
-/** The first field of an operation, from its text, its parsed form, or what relay-compiler made of it. */
-export function rootField(document: string | object, kind: 'subscription' | 'mutation'): string | undefined {
+/** The first field of a mutation, from its text, its parsed form, or what relay-compiler made of it. */
+export function mutationField(document: string | object): string | undefined {
   // What it is shows in what it has.
   const { definitions, params } = document as Compiled;
   if (definitions === undefined) {
-    const text = params?.text ?? String(document);
-    return new RegExp(`\\b${kind}\\b[^{]*\\{\\s*(?:\\w+\\s*:\\s*)?(\\w+)`).exec(text)?.[1];
+    return /\bmutation\b[^{]*\{\s*(?:\w+\s*:\s*)?(\w+)/.exec(params?.text ?? String(document))?.[1];
   }
-  const operation = definitions.find((definition) => definition.operation === kind);
-  return operation?.selectionSet?.selections[0]?.name?.value;
+  return definitions.find(({ operation }) => operation === 'mutation')?.selectionSet?.selections[0]?.name
+    ?.value;
 }
 
 interface Compiled {

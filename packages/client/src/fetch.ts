@@ -2,7 +2,7 @@ import { ambient, type Timer } from './ambient.ts';
 import { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 import { requestOf } from './request.ts';
 import { type Answer, type Details, type Source, throwIfLeft, within } from './source.ts';
-import { type Shown, tokens } from './tokens.ts';
+import { hear, type Shown, tokens } from './tokens.ts';
 
 export { type ConnectionEvent, ConnectionLost, type Token } from './lost.ts';
 
@@ -41,7 +41,7 @@ export function createFetch(options: FetchOptions): Source {
         throwIfLeft(signal);
         const { catching: _, ...body } = requestOf(document, variables, details);
         const { response, shown } = await post(JSON_TYPES, details, body, either(late, signal));
-        return shown.hear(await read<never>(response));
+        return hear(shown, await read<never>(response));
       }),
     ...checkable(streaming(post, silentForMs, onConnection)),
   };
@@ -85,7 +85,7 @@ const streaming =
       const { catching, ...body } = requestOf(document, variables, details);
       const { response, shown } = await post('text/event-stream', details, body, left.signal);
       if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
-        sink.next(shown.hear(await read<never>(response)));
+        sink.next(hear(shown, await read<never>(response)));
         return;
       }
       onConnection?.({ state: 'open' });
@@ -93,7 +93,7 @@ const streaming =
       for await (const { event, data, id } of eventsOf(response, alive)) {
         if (event === 'complete') return;
         // The gateway writes results, of the type that the document asks for.
-        if (event === 'next') sink.next(shown.hear(JSON.parse(data) as Answer<never>));
+        if (event === 'next') sink.next(hear(shown, JSON.parse(data) as Answer<never>));
         else if (id !== '' && data === '') sink.bookmark(id);
       }
       throw new ConnectionLost('The stream was cut off.');

@@ -1,3 +1,4 @@
+import { ambient } from './ambient.ts';
 import { type Connection, connect } from './connect.ts';
 import { EVENT_CURSOR, fieldOf } from './documents.ts';
 import type { EventOf, Feed, FollowOptions, Status } from './feed.ts';
@@ -17,6 +18,8 @@ import {
 import { cursorOf, type Gap, isGap, memoryStore, type Store } from './stores.ts';
 import { unseen } from './unseen.ts';
 
+/** What a frozen tab reads as it wakes is old: of bookmarks that come sooner after each other only the first is saved. */
+const STEADY_MS = 30_000;
 /** How many events wait for the app; past that the connection is left, and taken up again once they are read. */
 const WAITING = 256;
 
@@ -46,7 +49,10 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #connection: Connection | undefined;
   #waiting: Buffered<EventOf<Data>>[] = [];
   #refusal: Refused | undefined;
-  #wake: (() => void) | undefined;
+  /** Waits for what comes from the gateway. */
+  readonly #arrival = new Pause();
+  /** From when on the next bookmark is saved. */
+  #saveFrom = 0;
   #suspended = false;
   #closed = false;
   #backlog: ReturnType<Catching> | undefined;
@@ -118,9 +124,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         } else if (this.#refusal === undefined) {
           if (this.#full && !this.#suspended) this.#connection.resume();
           this.#full = false;
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
+          await this.#arrival.wait();
         } else {
           const { code, extensions } = this.#refusal;
           if (!isGapCode(code)) throw this.#refusal;
@@ -229,7 +233,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         ended: (refusal) => {
           this.#backlog?.close();
           this.#refusal = refusal;
-          this.#wake?.();
+          this.#arrival.wake();
         },
       },
     );
@@ -258,7 +262,11 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   #reach(cursor: string): void {
     this.#backlog?.close();
     this.#inGap = false;
-    if (cursor !== this.#cursor) this.#pass({ cursor });
+    const now = ambient.now();
+    if (cursor !== this.#cursor && now >= this.#saveFrom) {
+      this.#saveFrom = now + STEADY_MS;
+      this.#pass({ cursor });
+    }
     this.#change({ missing: 0, status: 'live' });
   }
 
@@ -266,12 +274,13 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#cursor = next.cursor;
     this.#inGap = false;
     this.#waiting.push(next);
-    this.#wake?.();
+    this.#arrival.wake();
   }
 
   /** A connection is up: finds out how far behind the feed is, to say so until it has caught up. */
   #catchUp(catching: Catching | undefined): void {
     this.#backlog?.close();
+    this.#saveFrom = 0;
     this.#change({ status: 'catching up', missing: 0, problem: undefined });
     this.#backlog = catching?.({
       source: this.#source,
@@ -290,6 +299,6 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#backlog?.close();
     this.#connection?.close();
     this.#connection = undefined;
-    this.#wake?.();
+    this.#arrival.wake();
   }
 }

@@ -3,7 +3,7 @@ import { ambient, type Timer } from './ambient.ts';
 import { checkable, createFetch, type FetchOptions, unreachable } from './fetch.ts';
 import { requestOf } from './request.ts';
 import type { Answer, Source } from './source.ts';
-import { type Shown, tokens } from './tokens.ts';
+import { hear, type Shown, tokens } from './tokens.ts';
 
 /** A source over server-sent events with the client of graphql-sse, for apps that use it already. */
 export interface EventStreams extends Source {
@@ -45,7 +45,7 @@ export function createEventStreams(options: FetchOptions): EventStreams {
             const { pasarelaBookmark } = result as Bookmark;
             if (pasarelaBookmark !== undefined) sink.bookmark(pasarelaBookmark);
             // The type of the data is the document's.
-            else sink.next((shown as Shown).hear(result as Answer<never>));
+            else sink.next(hear(shown as Shown, result as Answer<never>));
           },
           error(cause) {
             onConnection?.({ state: 'lost', code: (cause as { code?: number } | null)?.code, cause });

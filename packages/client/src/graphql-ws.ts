@@ -67,7 +67,7 @@ const NO_WEB_SOCKET: Problem = {
 /** The gateway takes messages of 64 KiB (PROTOCOL.md): one that is longer would end the connection of every operation. */
 const LONGEST = 65_536;
 const TOO_LONG: Problem = {
-  message: 'This request is longer than the 64 KiB that the gateway takes over a WebSocket: use createFetch.',
+  message: 'This request is longer than the 64 KiB that a WebSocket takes: use createFetch.',
   extensions: { code: 'TOO_COMPLEX' },
 };
 

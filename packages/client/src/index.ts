@@ -13,8 +13,6 @@ export {
   typed,
 } from './source.ts';
 export {
-  type Counted,
-  countedStore,
   type Gap,
   isGap,
   type KeyValues,
@@ -22,5 +20,6 @@ export {
   memoryStore,
   type Saved,
   type Store,
+  sharedStore,
 } from './stores.ts';
 export { type Watch, watch } from './watch.ts';

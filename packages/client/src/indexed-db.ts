@@ -1,21 +1,30 @@
-import { type Counted, countedStore, type Store } from './stores.ts';
+import { type Saved, type Store, sharedStore } from './stores.ts';
 
 const OBJECTS = 'feeds';
 
 /** Keeps a feed in the browser's IndexedDB: each event in one transaction with its cursor, safe between tabs. */
 export function indexedDbStore<Event>(key: string, kept?: number): Store<Event> {
   let opened: Promise<IDBDatabase> | undefined;
+  /** Where the database cannot be used any more: the next call opens it again. */
+  const gone = (): void => {
+    opened = undefined;
+  };
   const open = async (): Promise<IDBObjectStore> => {
-    opened ??= openDatabase(() => {
-      opened = undefined;
-    });
+    if (opened === undefined) {
+      const request = indexedDB.open('pasarela', 1);
+      request.onupgradeneeded = () => request.result.createObjectStore(OBJECTS);
+      opened = result(request);
+      opened.then((database) => {
+        database.onclose = gone;
+      }, gone);
+    }
     const database = await opened;
     return database.transaction(OBJECTS, 'readwrite', { durability: 'strict' }).objectStore(OBJECTS);
   };
   // Nobody else writes under this key.
   const read = async (objects: IDBObjectStore) =>
-    (await result(objects.get(key))) as Counted<Event> | undefined;
-  return countedStore(
+    (await result(objects.get(key))) as Saved<Event> | undefined;
+  return sharedStore(
     async () => read(await open()),
     async (change) => {
       const objects = await open();
@@ -29,20 +38,6 @@ export function indexedDbStore<Event>(key: string, kept?: number): Store<Event> 
     },
     kept,
   );
-}
-
-/** @param gone called where the database cannot be used: the next call opens it again */
-async function openDatabase(gone: () => void): Promise<IDBDatabase> {
-  try {
-    const request = indexedDB.open('pasarela', 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(OBJECTS);
-    const database = await result(request);
-    database.onclose = gone;
-    return database;
-  } catch (cause) {
-    gone();
-    throw cause;
-  }
 }
 
 function result<Value>(request: IDBRequest<Value>): Promise<Value> {

@@ -1,5 +1,5 @@
 import { Pause } from './pause.ts';
-import { type KeyValues, slot } from './stores.ts';
+import { inTurn, type KeyValues, slot } from './stores.ts';
 
 /** One intent to pay, from before it is first sent until the app has shown how it ended. */
 export interface Intent {
@@ -70,27 +70,18 @@ export function intentStore(storage: KeyValues, key: string): IntentStore {
   };
 }
 
-/** Changes of one store, one after another. */
-const turns = new WeakMap<IntentStore, Promise<unknown>>();
-
 /** Changes the list of intents; what `change` returns is written before this resolves. It is asked again where another was quicker. */
-export async function changeIntents(
+export const changeIntents = (
   store: IntentStore,
   change: (intents: readonly Intent[]) => readonly Intent[],
-): Promise<void> {
-  const mine = (turns.get(store) ?? Promise.resolve()).then(async () => {
+): Promise<void> =>
+  inTurn(store, 'intents', async () => {
     for (;;) {
       const before = await store.load();
       const after = change(before);
       if (after === before || (await store.save(after, before)) !== false) return;
     }
   });
-  turns.set(
-    store,
-    mine.catch(() => undefined),
-  );
-  await mine;
-}
 
 /** Whether two inputs mean the same payment, in whatever order their fields stand. */
 export const isSameInput = (one: unknown, other: unknown): boolean => canonical(one) === canonical(other);

@@ -1,5 +1,5 @@
 import { ambient } from './ambient.ts';
-import { fieldOf, rootField } from './documents.ts';
+import { fieldOf, mutationField } from './documents.ts';
 import { changeIntents, type Intent, type IntentStore, isSameInput, randomKey } from './intents.ts';
 import { Pause } from './pause.ts';
 import { ask, Refused, refusalOf, retryAfterOf, type Source, type TypedDocument } from './source.ts';
@@ -72,10 +72,10 @@ export async function pay<
     store,
     fresh: {
       idempotencyKey: newKey(),
-      mutation: rootField(mutation, 'mutation') ?? 'mutation',
+      mutation: mutationField(mutation) ?? 'mutation',
       // An input is an object of the fields that the schema gives it.
       input: input as Readonly<Record<string, unknown>>,
-      createdAt: new Date(ambient.now()).toISOString(),
+      createdAt: isoNow(),
       unanswered: 0,
     },
     intent: undefined,
@@ -92,12 +92,8 @@ export async function pay<
     acknowledge: async () => {
       // What is shown as unknown has not been seen to be done, whatever is known by now.
       if (!isClear(settled)) return;
-      const acknowledgedAt = new Date(ambient.now()).toISOString();
-      await changeIntents(store, (intents) =>
-        intents.map((kept) =>
-          kept.idempotencyKey === intent.idempotencyKey ? { ...kept, acknowledgedAt } : kept,
-        ),
-      );
+      const acknowledgedAt = isoNow();
+      await keep(payment, (kept) => ({ ...kept, acknowledgedAt }), undefined);
     },
   };
 }
@@ -269,6 +265,8 @@ async function keep<Otherwise>(
   const known = settle(kept?.result);
   return isClear(known) ? known : otherwise;
 }
+
+const isoNow = (): string => new Date(ambient.now()).toISOString();
 
 const unknown = (message: string, safeToRetry = false): Settled<PaymentResult> => ({
   status: 'unknown',

@@ -1,4 +1,4 @@
-import { ambient } from './ambient.ts';
+import { ambient, type Timer } from './ambient.ts';
 
 /** What comes and goes with the app and its network. */
 export interface Present {
@@ -27,9 +27,14 @@ export const presence: Presence = (present) => {
     seen = ambient.now();
     if (slept) present.resume();
   };
-  const timer = ambient.setInterval(look, TICK_MS);
-  // Node's own timers, which keep nobody from ending.
-  (timer as { unref?(): void }).unref?.();
+  let timer: Timer;
+  const tick = () => {
+    look();
+    timer = ambient.setTimeout(tick, TICK_MS);
+    // Node's own timers, which keep nobody from ending.
+    (timer as { unref?(): void }).unref?.();
+  };
+  tick();
   const resume = () => present.resume();
   const events = [
     ['online', resume],
@@ -38,7 +43,7 @@ export const presence: Presence = (present) => {
   ] as const;
   for (const [name, listener] of events) addEventListener?.(name, listener, true);
   return () => {
-    ambient.clearInterval(timer);
+    ambient.clearTimeout(timer);
     for (const [name, listener] of events) removeEventListener?.(name, listener, true);
   };
 };

@@ -135,7 +135,7 @@ export function refusalOf(cause: unknown): Refused | undefined {
   const { code, message } = Object(cause) as { readonly code?: unknown; readonly message?: unknown };
   if (!DEFECTS.includes(code)) return undefined;
   return new Refused({
-    message: `${message ?? code}: the gateway would do so again. This app does not speak as it asks.`,
+    message: `${message} This app has a defect, or does not fit the gateway.`,
     extensions: { code },
   });
 }

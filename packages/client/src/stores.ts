@@ -1,5 +1,3 @@
-import { ambient } from './ambient.ts';
-
 /** A place in the feed at which events are missing, or may be: what the list held before is not to be built upon. */
 export interface Gap<Event = unknown> {
   readonly gap: true;
@@ -39,71 +37,59 @@ export interface Store<Event> {
 /** How many events the stores of this package keep, unless told otherwise. */
 const KEPT = 200;
 
-/** What a store of this package holds: besides, how many items it has been given in all, by which tabs tell who is behind. */
-export interface Counted<Event> extends Saved<Event> {
-  readonly count?: number;
-}
-
 /** Where the feed of a store stands. Cursors have no order that can be seen: all that is known of a place is who has been there. */
 interface Stand {
-  /** How many items the store held at this place; undefined where the feed has begun with an empty store. */
-  readonly count: number | undefined;
-  /** The last place in the store that this feed has been at itself: one that has loaded nothing is behind nobody. */
-  readonly place?: string | undefined;
-  /** A place that another tab has stored, and since when it stands. */
-  readonly other?: { readonly place: string; readonly since: number };
+  /** The cursor of the last stored item that this feed has been at itself. */
+  last?: string | undefined;
+  /** The last stored place that it has been at itself. */
+  place?: string | undefined;
+  /** The place of another tab that stood there when this feed had its last bookmark. */
+  other?: string | undefined;
 }
 
-/** What a gap counts for: nobody who has not met it comes near to that by counting events. */
-const GAP = 1e9;
-/** A tab that lives stores a bookmark each 48 s: past this, and where one of ours came before, the other is gone. In milliseconds. */
-const GONE_MS = 30_000;
-
-const weightOf = (item: unknown): number => (isGap(item) ? GAP : 1);
-
 /**
- * What a store holds once an item has been added, and where the feed that adds it stands then. What it held stays where another
- * tab has been quicker, so that nothing moves back.
+ * What a store holds once an item has been added. What it held stays where another tab has been quicker, so that nothing moves
+ * back.
  *
- * @param item undefined for a place alone: all up to there has been saved
+ * @param item undefined for a bookmark: all up to there has been saved
+ * @param stand where the feed stands that adds it, and, once this returns, where it stands then
  */
 function added<Event>(
-  saved: Counted<Event> | undefined | null,
+  saved: Saved<Event> | undefined | null,
   item: Event | Gap<Event> | undefined,
   cursor: string,
   kept: number,
   stand: Stand,
-): readonly [Counted<Event>, Stand] {
-  const { events: before = [], count: now = 0 } = saved ?? {};
-  const { count = 0, place, other } = stand;
+): Saved<Event> {
+  const { events = [], cursor: place } = saved ?? {};
+  const stored = events.map(cursorOf);
+  const last = stored.at(-1);
+  const isBookmark = item === undefined;
+  const isEvent = !isBookmark && !isGap(item);
   let next = item;
   if (saved) {
-    const isEvent = item !== undefined && !isGap(item);
-    const at = isEvent ? before.map(cursorOf).lastIndexOf(cursor) : -1;
-    const isLast = saved.cursor === cursor;
-    if (at >= 0 || (isLast && item === undefined)) {
+    const isAt = place === cursor;
+    const at = stored.lastIndexOf(cursor);
+    if (isAt && !isGap(item)) stand.place = cursor;
+    if (isEvent && at >= 0) {
       // It is stored already, which tells where that is, whatever another tab has met in between.
-      const behind = isLast ? 0 : before.slice(at + 1).reduce((sum, one) => sum + weightOf(one), 0);
-      return [saved, { count: Math.max(count, now - behind), place: isLast ? cursor : place }];
+      if (at > stored.lastIndexOf(stand.last ?? '')) stand.last = cursor;
+      return saved;
     }
-    const isBehind = stand.count === undefined || now > count;
-    const isElsewhere = place !== undefined && saved.cursor !== place;
-    if (isBehind || (isElsewhere && !isEvent)) {
-      const since = other?.place === saved.cursor ? other.since : ambient.now();
-      const isGone = item === undefined && ambient.now() - since > GONE_MS;
-      if (!isGone || (isBehind && now - count < GAP / 2)) {
-        const reached = item === undefined ? count : count + weightOf(item);
-        return [saved, { count: reached, place, other: { place: saved.cursor, since } }];
-      }
-      // What came since the other tab has met its gap is not in the list.
-      if (isBehind) next = { gap: true, reason: 'EVENTS_GAP', cursor };
+    if (isBookmark && isAt) stand.last = last;
+    // An event is behind every bookmark that is stored behind the same last item.
+    if ((!isGap(item) && last !== stand.last) || (!isEvent && place !== stand.place)) {
+      // A tab that lives would have stored another place since our last bookmark: where none is, it has gone.
+      const isLeft = isBookmark && stand.other === place;
+      stand.other = isBookmark ? place : undefined;
+      if (!isLeft) return saved;
+      // What came since it has met its gap is not in the list.
+      if (last !== stand.last) next = { gap: true, reason: 'EVENTS_GAP', cursor };
     }
   }
-  const total = next === undefined ? now : now + weightOf(next);
-  return [
-    { cursor, events: listed(before, next, kept), count: total },
-    { count: total, place: cursor },
-  ];
+  const now = listed(events, next, kept);
+  Object.assign(stand, { last: now.map(cursorOf).at(-1), place: cursor, other: undefined });
+  return { cursor, events: now };
 }
 
 /** A list with an item at its end. A gap that follows a gap is the same one. */
@@ -125,26 +111,29 @@ export const cursorOf = (event: unknown): string => (event as { readonly cursor:
  *
  * @param change puts what it is given for what is stored in its place, while nobody else writes. It may call that once.
  */
-export function countedStore<Event>(
-  load: () => Promise<Counted<Event> | undefined>,
-  change: (change: (saved: Counted<Event> | undefined) => Counted<Event>) => Promise<void>,
+export function sharedStore<Event>(
+  load: () => Promise<Saved<Event> | undefined>,
+  change: (change: (saved: Saved<Event> | undefined) => Saved<Event>) => Promise<void>,
   kept: number = KEPT,
 ): Store<Event> {
-  let stand: Stand = { count: Number.POSITIVE_INFINITY };
+  let stand: Stand | undefined;
+  const standAt = (saved: Saved<Event> | undefined): Stand => ({
+    last: saved?.events?.map(cursorOf).at(-1),
+    place: saved?.cursor,
+  });
   return {
     async load() {
       const saved = await load();
-      stand = { count: saved && (saved.count ?? 0), place: saved?.cursor };
-      return saved && { cursor: saved.cursor, events: saved.events };
+      stand = standAt(saved);
+      return saved;
     },
     async save(item, cursor) {
       let before = stand;
       try {
         await change((saved) => {
-          before = stand;
-          const [next, reached] = added(saved, item, cursor, kept, stand);
-          stand = reached;
-          return next;
+          before = stand && { ...stand };
+          stand ??= standAt(saved);
+          return added(saved, item, cursor, kept, stand);
         });
       } catch (cause) {
         stand = before;
@@ -156,8 +145,8 @@ export function countedStore<Event>(
 
 /** Keeps a feed for as long as the app runs. */
 export function memoryStore<Event>(kept?: number): Store<Event> {
-  let saved: Counted<Event> | undefined;
-  return countedStore(
+  let saved: Saved<Event> | undefined;
+  return sharedStore(
     async () => saved,
     async (change) => {
       saved = change(saved);
@@ -177,27 +166,40 @@ interface Locks {
   request(name: string, work: () => Promise<void>): Promise<void>;
 }
 
-/** By storage and key: what this process writes there, one change after another. */
-const turns = new WeakMap<KeyValues, Map<string, Promise<unknown>>>();
+/** By object and key: what this process does with it, one thing after another. */
+const turns = new WeakMap<object, Map<string, Promise<unknown>>>();
 
-/** Does one thing at a time for each key of a storage: in all tabs where there are Web Locks, otherwise in this process. */
-function alone(storage: KeyValues, key: string, work: (isShared: boolean) => Promise<void>): Promise<void> {
-  const ours = turns.get(storage) ?? new Map<string, Promise<unknown>>();
-  turns.set(storage, ours);
-  const { document, navigator } = globalThis as {
-    document?: unknown;
-    navigator?: { readonly locks?: Locks };
-  };
-  const locks = navigator?.locks;
-  const mine = (ours.get(key) ?? Promise.resolve()).then(() =>
-    locks === undefined ? work(document !== undefined) : locks.request(`pasarela ${key}`, () => work(false)),
-  );
+/** Does one thing at a time for each key of an object. */
+export function inTurn(of: object, key: string, work: () => Promise<void>): Promise<void> {
+  const ours = turns.get(of) ?? new Map<string, Promise<unknown>>();
+  turns.set(of, ours);
+  const mine = (ours.get(key) ?? Promise.resolve()).then(work);
   ours.set(
     key,
     mine.catch(() => undefined),
   );
   return mine;
 }
+
+/**
+ * Does one thing at a time for each key of a storage: in all tabs where there are Web Locks, otherwise in this process.
+ *
+ * @param work told whether another tab may do the same at that time
+ */
+const alone = (
+  storage: KeyValues,
+  key: string,
+  work: (isShared: boolean) => Promise<void>,
+): Promise<void> => {
+  const { document, navigator } = globalThis as {
+    document?: unknown;
+    navigator?: { readonly locks?: Locks };
+  };
+  const locks = navigator?.locks;
+  return inTurn(storage, key, () =>
+    locks === undefined ? work(document !== undefined) : locks.request(`pasarela ${key}`, () => work(false)),
+  );
+};
 
 /** Reads and writes one value of a key-value storage. */
 export function slot<Value>(storage: KeyValues, key: string) {
@@ -212,13 +214,12 @@ export function slot<Value>(storage: KeyValues, key: string) {
   return {
     read: async () => parsed(await storage.getItem(key)),
     write,
-    /** Nobody writes while `work` runs; unless `isShared` says that another tab may. */
     alone: (work: (isShared: boolean) => Promise<void>): Promise<void> => alone(storage, key, work),
   };
 }
 
 /** Keeps a feed as one value of a storage: `keyValueStore(localStorage, 'money-in')`, or React Native's AsyncStorage. */
 export function keyValueStore<Event>(storage: KeyValues, key: string, kept?: number): Store<Event> {
-  const { read, write, alone: alike } = slot<Counted<Event>>(storage, key);
-  return countedStore(read, (change) => alike(() => write(change)), kept);
+  const { read, write, alone: alike } = slot<Saved<Event>>(storage, key);
+  return sharedStore(read, (change) => alike(() => write(change)), kept);
 }

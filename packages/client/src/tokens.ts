@@ -6,8 +6,6 @@ export interface Shown {
   readonly text: string;
   refuse(): void;
   accept(): void;
-  /** Reads that off an answer. @returns the answer */
-  hear<Data>(answer: Answer<Data>): Answer<Data>;
 }
 
 /**
@@ -21,7 +19,7 @@ export function tokens(token: Token, patienceMs: number): () => Promise<Shown> {
     const isRefused = given !== undefined && given === refused;
     const text = await within(patienceMs, (signal) => token({ refused: isRefused, signal }));
     given = text;
-    const shown: Shown = {
+    return {
       text,
       refuse() {
         refused = text;
@@ -29,15 +27,13 @@ export function tokens(token: Token, patienceMs: number): () => Promise<Shown> {
       accept() {
         if (refused === text) refused = undefined;
       },
-      hear(answer) {
-        if (answer.errors?.some(({ extensions }) => extensions?.['code'] === 'UNAUTHENTICATED')) {
-          shown.refuse();
-        } else if (answer.data != null) {
-          shown.accept();
-        }
-        return answer;
-      },
     };
-    return shown;
   };
+}
+
+/** Reads off an answer what the gateway says of the token that was shown. @returns the answer */
+export function hear<Data>(shown: Shown, answer: Answer<Data>): Answer<Data> {
+  if (answer.errors?.some(({ extensions }) => extensions?.['code'] === 'UNAUTHENTICATED')) shown.refuse();
+  else if (answer.data != null) shown.accept();
+  return answer;
 }

@@ -1,5 +1,6 @@
 import { connect } from './connect.ts';
 import { type FieldOf, fieldOf } from './documents.ts';
+import { Pause } from './pause.ts';
 import { type Presence, presence } from './presence.ts';
 import { Refused, type Source, type TypedDocument } from './source.ts';
 
@@ -12,42 +13,6 @@ export interface Watch<Update> extends AsyncIterable<Update> {
   suspend(): void;
   resume(): void;
   close(): void;
-}
-
-/** Updates that wait to be read, and the end after them. */
-class Updates<Update> {
-  readonly #waiting: Update[] = [];
-  #isEnded = false;
-  #refusal: Error | undefined;
-  #wake = (): void => {};
-
-  push(update: Update): void {
-    this.#waiting.push(update);
-    this.#wake();
-  }
-
-  end(refusal?: Error): void {
-    this.#isEnded = true;
-    this.#refusal ??= refusal;
-    this.#wake();
-  }
-
-  /** Every update in its order. Throws the refusal behind the last one, where there is one. */
-  async *all(): AsyncGenerator<Update, void> {
-    for (;;) {
-      const update = this.#waiting.shift();
-      if (update !== undefined) {
-        yield update;
-      } else if (this.#isEnded) {
-        if (this.#refusal !== undefined) throw this.#refusal;
-        return;
-      } else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
-    }
-  }
 }
 
 /**
@@ -63,7 +28,16 @@ export function watch<Data, Variables>(
   present: Presence = presence,
 ): Watch<FieldOf<Data>> {
   const listeners = new Set<() => void>();
-  const updates = new Updates<FieldOf<Data>>();
+  /** What waits to be read, and whether and why nothing comes after it. */
+  const updates: FieldOf<Data>[] = [];
+  const arrival = new Pause();
+  let isOver = false;
+  let refusal: Refused | undefined;
+  const end = (why?: Refused) => {
+    isOver = true;
+    refusal ??= why;
+    arrival.wake();
+  };
   let status: 'live' | 'offline' = 'offline';
   let problem: unknown;
   const change = (next: typeof status, why?: unknown) => {
@@ -75,16 +49,17 @@ export function watch<Data, Variables>(
     opened: () => change('live'),
     next(data, errors) {
       updates.push(fieldOf(data));
+      arrival.wake();
       change('live', errors?.[0] && new Refused(errors[0]));
     },
     lost: (cause) => change('offline', cause),
-    ended: (refusal) => updates.end(refusal),
+    ended: end,
   });
   const stopPresence = present(connection);
   const close = () => {
     stopPresence();
     connection.close();
-    updates.end();
+    end();
   };
   return {
     get status() {
@@ -102,7 +77,18 @@ export function watch<Data, Variables>(
     close,
     async *[Symbol.asyncIterator]() {
       try {
-        yield* updates.all();
+        for (;;) {
+          const update = updates.shift();
+          if (update !== undefined) {
+            yield update;
+          } else if (!isOver) {
+            await arrival.wait();
+          } else if (refusal === undefined) {
+            return;
+          } else {
+            throw refusal;
+          }
+        }
       } finally {
         close();
       }
