@@ -21,7 +21,7 @@ const SEND = z.union([
   z.strictObject({ send: z.literal('bookmark'), cursor: z.string() }),
   z.strictObject({ send: z.literal('ping'), payload: z.unknown().optional() }),
   z.strictObject({ send: z.literal('error'), extensions: z.record(z.string(), z.unknown()) }),
-  z.strictObject({ send: z.enum(['complete', 'cut', 'drain', 'later', 'token refused']) }),
+  z.strictObject({ send: z.enum(['complete', 'cut', 'drain', 'later', 'token refused', 'defect']) }),
   z.strictObject({ answer: z.record(z.string(), z.unknown()) }),
 ]);
 

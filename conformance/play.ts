@@ -80,8 +80,9 @@ class Run {
   async take(step: Step): Promise<string | undefined> {
     if ('client' in step) {
       const isEnd = step.client === 'ends';
-      // A client that should end, and sends something instead, is not waited for.
-      const line = await (isEnd ? Promise.race([this.#lines.next(), this.#sent()]) : this.#lines.next());
+      // A client that should end, or say that it is refused, and sends something instead, is not waited for.
+      const isLast = typeof step.client === 'string' || 'refused' in step.client;
+      const line = await (isLast ? Promise.race([this.#lines.next(), this.#sent()]) : this.#lines.next());
       return isDeepStrictEqual(line, isEnd ? ENDED : step.client)
         ? undefined
         : `the client says ${JSON.stringify(line)}`;

@@ -154,7 +154,7 @@ function talk(socket: WebSocket, arrived: (arrival: Arrival) => void): void {
 
 const say = (socket: WebSocket, message: Message): void => socket.send(JSON.stringify(message));
 
-const CLOSE_CODES = { drain: 1012, later: 1013, 'token refused': 4403 } as const;
+const CLOSE_CODES = { drain: 1012, later: 1013, 'token refused': 4403, defect: 4400 } as const;
 
 function replyBySocket(socket: WebSocket, id: string, send: Send): void {
   const next = (payload: object) => say(socket, { id, type: 'next', payload });

@@ -246,8 +246,18 @@ it('a client that breaks B1 is found out', LONG, async () => {
   );
 });
 
+/** Takes each end of a connection for one of the network. */
+const BREAKS_E11 = `Object.defineProperty(CloseEvent.prototype, 'code', { get: () => 1006 });`;
+
+it('a client that breaks E11 is found out', LONG, async () => {
+  const broken = [`--import=data:text/javascript,${encodeURIComponent(BREAKS_E11)}`, JAVASCRIPT];
+  expect(await tried('E11', 'websocket', [process.execPath, ...broken])).toContain(
+    'the client says {"sends":"subscribe after',
+  );
+});
+
 it('for each rule that a case tries there is a client that breaks it', () => {
-  expect(new Set([...MUTANTS.map(({ rule }) => rule), 'B1'])).toEqual(
+  expect(new Set([...MUTANTS.map(({ rule }) => rule), 'B1', 'E11'])).toEqual(
     new Set(cases.flatMap(({ rules }) => rules)),
   );
 });
