@@ -28,7 +28,7 @@ export function serveSockets(
     openStream: (request) => openStreams.enter(addressOfClient(request)),
     addressOf: nearestAddress,
     turns,
-    laneOf: (authorization, address) => callerKeys.laneOf(authorization, address),
+    turnKeyOf: (authorization, address) => callerKeys.turnKeyOf(authorization, address),
     identify: async (incoming, again) => createContext(incoming, 'streams').identity.identify(again),
     isRefusal,
     clock,

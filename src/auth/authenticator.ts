@@ -13,9 +13,9 @@ export class UnauthenticatedError extends Error {
 /**
  * REST calls for a candidate client, under a credential.
  *
- * @param lane whose share of the calls under way they take; undefined for that of the operation's caller.
+ * @param address the key of the address whose share of the calls under way they take; undefined for that of the operation's caller.
  */
-export type RestFor = (clientId: string, authorize: Authorize, lane?: string) => Rest;
+export type RestFor = (clientId: string, authorize: Authorize, address?: string) => Rest;
 
 /** One of the two ways to be known (docs/authentication.md, "Who is calling"). */
 export interface Authenticator {

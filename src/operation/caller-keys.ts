@@ -7,7 +7,7 @@ export interface KnownKeys {
   /** For a fair share of REST calls and operations. */
   readonly owner: Owner;
   /** For turns of this process: in service mode the subject, else the client, however many credentials it has. */
-  readonly lane: string;
+  readonly turnKey: string;
 }
 
 const MAX_KNOWN = 20_000;
@@ -39,7 +39,7 @@ export class CallerKeys {
     const owner = ownerOf(caller, token);
     const keys = {
       owner,
-      lane: caller.subject === undefined || caller.amongClients ? owner.group : owner.caller,
+      turnKey: caller.subject === undefined || caller.amongClients ? owner.group : owner.caller,
     };
     this.#known.set(token, keys);
     if (this.#last?.token === token) this.#last.keys = keys;
@@ -63,22 +63,22 @@ export class CallerKeys {
   }
 
   /**
-   * The lane in which the bearer of an `Authorization` takes turns.
+   * What the bearer of an `Authorization` takes turns by.
    *
    * @param address the network address that it came from; undefined where it is not known.
    */
-  laneOf(authorization: string | undefined, address: string | undefined): string {
-    return this.findBearer(authorization)?.lane ?? laneOfAddress(address);
+  turnKeyOf(authorization: string | undefined, address: string | undefined): string {
+    return this.findBearer(authorization)?.turnKey ?? addressKey(address);
   }
 }
 
-/** The lane of all whom nobody has verified, and who come from one address. */
-export const laneOfAddress = (address: string | undefined): string => `address ${address ?? ''}`;
+/** The key of all whom nobody has verified, and who come from one address. */
+export const addressKey = (address: string | undefined): string => `address ${address ?? ''}`;
 
 /** Whose the work is of all whom nobody has verified, and who come from one address. */
 export function ownerOfAddress(address: string | undefined): Owner {
-  const lane = laneOfAddress(address);
-  return { caller: lane, group: lane };
+  const key = addressKey(address);
+  return { caller: key, group: key };
 }
 
 /**

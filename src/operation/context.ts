@@ -40,7 +40,7 @@ export const createContextFactory =
   (options: ContextOptions): ContextFactory =>
   (incoming, urgency = 'operations') => {
     const { requestId, lastEventId, startsNow = false } = incoming;
-    const budget = new Budget(options, incoming, () => options.turns.turn(urgency, identity.lane));
+    const budget = new Budget(options, incoming, () => options.turns.turn(urgency, identity.turnKey));
     const report = new Report();
     const calls = new Calls(options, requestId, urgency, budget, report);
     const identity = new Identity(options, incoming, urgency, budget, calls);

@@ -7,7 +7,7 @@ import type { Owner } from '../common/party.ts';
 import type { Urgency } from '../common/turns.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import type { Budget } from './budget.ts';
-import { type CallerKeys, laneOfAddress, ownerOf, ownerOfAddress } from './caller-keys.ts';
+import { addressKey, type CallerKeys, ownerOf, ownerOfAddress } from './caller-keys.ts';
 import type { Calls } from './calls.ts';
 import type { Incoming } from './incoming.ts';
 
@@ -83,10 +83,10 @@ export class Identity {
     return this.#owner ?? ownerOfAddress(this.address);
   }
 
-  /** The lane in which the operation takes turns. */
-  get lane(): string {
+  /** What the operation takes turns by. */
+  get turnKey(): string {
     const known = this.token === undefined ? undefined : this.#options.callerKeys.find(this.token);
-    return known?.lane ?? laneOfAddress(this.address);
+    return known?.turnKey ?? addressKey(this.address);
   }
 
   /** All that tells who is calling. Operations with the same are one caller's. */
@@ -188,12 +188,6 @@ export class Identity {
       leaver: this.#budget.waiters,
     };
     const isKnown = callerKeys.find(this.token) !== undefined;
-    return auth.identify(
-      this.token,
-      restFor,
-      fresh,
-      asker,
-      isKnown ? undefined : laneOfAddress(this.address),
-    );
+    return auth.identify(this.token, restFor, fresh, asker, isKnown ? undefined : addressKey(this.address));
   }
 }

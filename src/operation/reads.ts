@@ -17,7 +17,7 @@ import {
   type Session,
 } from '../upstream/session/session.ts';
 import type { Budget } from './budget.ts';
-import { laneOfAddress } from './caller-keys.ts';
+import { addressKey } from './caller-keys.ts';
 import type { Calls, RestWays } from './calls.ts';
 import type { Identity } from './identity.ts';
 import type { Report } from './report.ts';
@@ -93,7 +93,7 @@ export class Reads {
     const leaver = this.#budget.waiters;
     const authorize = fixedCredential({ 'x-api-key': key });
     const rest = this.#calls.rest(clientId, owner, authorize, { leaver, over: 'probes' });
-    return guessing(rest, this.#options.keyGuesses, laneOfAddress(address));
+    return guessing(rest, this.#options.keyGuesses, addressKey(address));
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Turns } from '../common/turns.ts';
-import { type CallerKeys, laneOfAddress } from '../operation/caller-keys.ts';
+import { addressKey, type CallerKeys } from '../operation/caller-keys.ts';
 import type { Incoming } from '../operation/incoming.ts';
 
 /** Whose a request is, for its share of what bodies may take. */
@@ -32,16 +32,16 @@ export function createRequests(options: RequestsOptions): Requests {
   const { turns, callerKeys, addressOf, verifiesItself, identify } = options;
   return {
     senderOf(request) {
-      const lane = callerKeys.findBearer(request.headers.authorization)?.lane;
-      return { key: lane ?? laneOfAddress(addressOf(request)), isKnown: lane !== undefined };
+      const turnKey = callerKeys.findBearer(request.headers.authorization)?.turnKey;
+      return { key: turnKey ?? addressKey(addressOf(request)), isKnown: turnKey !== undefined };
     },
     turn(incoming) {
       const { authorization } = incoming;
       // A known caller's address, which costs more to read than its name, is not asked for.
-      const begin = (lane = callerKeys.findBearer(authorization)?.lane) =>
-        turns.turn('operations', lane ?? laneOfAddress(incoming.addressOf?.()));
-      const lane = callerKeys.findBearer(authorization)?.lane;
-      if (lane !== undefined || !verifiesItself || authorization === undefined) return begin(lane);
+      const begin = (turnKey = callerKeys.findBearer(authorization)?.turnKey) =>
+        turns.turn('operations', turnKey ?? addressKey(incoming.addressOf?.()));
+      const turnKey = callerKeys.findBearer(authorization)?.turnKey;
+      if (turnKey !== undefined || !verifiesItself || authorization === undefined) return begin(turnKey);
       // To verify a token costs less than to refuse it: a first log-in waits for no stranger of its address.
       return identify(incoming).then(
         () => begin(),

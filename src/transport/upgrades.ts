@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { clock } from '../common/clock.ts';
 import type { Turns } from '../common/turns.ts';
-import { laneOfAddress } from '../operation/caller-keys.ts';
+import { addressKey } from '../operation/caller-keys.ts';
 import type { OpenStreams, StreamPlace } from './sockets/open-streams.ts';
 
 /** How long a peer that is refused may take to read why, and to close its side, in milliseconds. */
@@ -67,7 +67,7 @@ export function acceptUpgrades(
       if (isStopping) refuse(socket, '503 Service Unavailable');
       else letIn({ request, socket, head, place, address });
     };
-    const turn = turns.turn('arrivals', laneOfAddress(address));
+    const turn = turns.turn('arrivals', addressKey(address));
     if (turn === undefined) enter();
     else void turn.then(enter);
   };

@@ -3,7 +3,7 @@ import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { stagger } from '../common/stagger.ts';
 import type { Graph } from '../graphql/yoga.ts';
-import { laneOfAddress } from '../operation/caller-keys.ts';
+import { addressKey } from '../operation/caller-keys.ts';
 import { closeForRestart } from './sockets/close.ts';
 import { startHeartbeat } from './sockets/heartbeat.ts';
 import { startLifetimes } from './sockets/lifetime.ts';
@@ -62,7 +62,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     const { authorization } = request.headers;
     const peer = new Peer(
       socket,
-      { authorization, address, lane: laneOfAddress(address), place },
+      { authorization, address, turnKey: addressKey(address), place },
       peerOptions,
     );
     const closed = protocol.opened(peer, peer);

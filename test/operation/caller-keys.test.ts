@@ -52,35 +52,37 @@ describe('whose an operation is', () => {
   });
 });
 
-describe('the lane in which a credential takes turns', () => {
+describe('the key by which a credential takes turns', () => {
   it('is its address’s until somebody has verified it', () => {
     const keys = new CallerKeys();
-    expect(keys.laneOf('Bearer t1', '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
+    expect(keys.turnKeyOf('Bearer t1', '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
     keys.note('t1', callerOf({ subject: 'alma' }));
-    expect(keys.laneOf('Bearer t1', '192.0.2.1')).toBe(ownerOf(callerOf({ subject: 'alma' }), 't1').caller);
-    expect(keys.laneOf('Bearer t2', '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
-    expect(keys.laneOf(undefined, '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
+    expect(keys.turnKeyOf('Bearer t1', '192.0.2.1')).toBe(
+      ownerOf(callerOf({ subject: 'alma' }), 't1').caller,
+    );
+    expect(keys.turnKeyOf('Bearer t2', '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
+    expect(keys.turnKeyOf(undefined, '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
   });
 
   it('is its client’s where it names nobody, and where several clients are served', () => {
     const keys = new CallerKeys();
     const [one, two] = [keys.note('t1', callerOf()), keys.note('t2', callerOf())];
-    expect(one.lane).toBe(two.lane);
+    expect(one.turnKey).toBe(two.turnKey);
     const alma = keys.note('t3', callerOf({ subject: 'alma', amongClients: true }));
     const berta = keys.note('t4', callerOf({ subject: 'berta', amongClients: true }));
-    expect(alma.lane).toBe(berta.lane);
-    expect(keys.note('t5', callerOf({ clientId: 'c2', subject: 'alma', amongClients: true })).lane).not.toBe(
-      alma.lane,
-    );
+    expect(alma.turnKey).toBe(berta.turnKey);
+    expect(
+      keys.note('t5', callerOf({ clientId: 'c2', subject: 'alma', amongClients: true })).turnKey,
+    ).not.toBe(alma.turnKey);
   });
 
   it('is found however the scheme of the credential is written', () => {
     const keys = new CallerKeys();
-    const { lane } = keys.note('t1', callerOf({ subject: 'alma' }));
+    const { turnKey } = keys.note('t1', callerOf({ subject: 'alma' }));
     for (const authorization of ['Bearer t1', 'bearer t1', 'BEARER  t1 ', 'Bearer t1'])
-      expect(keys.laneOf(authorization, undefined)).toBe(lane);
+      expect(keys.turnKeyOf(authorization, undefined)).toBe(turnKey);
     for (const authorization of ['Basic t1', 't1', 'Bearer t1 t1'])
-      expect(keys.laneOf(authorization, undefined)).not.toBe(lane);
+      expect(keys.turnKeyOf(authorization, undefined)).not.toBe(turnKey);
   });
 });
 

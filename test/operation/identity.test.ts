@@ -84,10 +84,10 @@ it('asks once who is calling, and again only where it is to', async () => {
 it('counts as its address’s until its credential is verified, and then as its caller’s', async () => {
   const { identity } = operation();
   expect(identity.owner.caller).toBe('address 192.0.2.1');
-  expect(identity.lane).toBe('address 192.0.2.1');
+  expect(identity.turnKey).toBe('address 192.0.2.1');
   await identity.identify();
   expect(identity.owner.caller).toBe('subject alma');
-  expect(identity.lane).toBe('subject alma');
+  expect(identity.turnKey).toBe('subject alma');
 });
 
 it.each([

@@ -33,12 +33,12 @@ async function serve(handle: (request: IncomingMessage, response: ServerResponse
 describe('whose a request is', () => {
   const start = (verifiesItself = true) => {
     const callerKeys = new CallerKeys();
-    const lanes: unknown[] = [];
+    const turnsTaken: unknown[] = [];
     const turns = new Turns(() => 0);
     const asked = Promise.withResolvers<unknown>();
     const noted: Pick<Turns, 'turn'> = {
       turn(urgency, key) {
-        lanes.push(`${urgency} of ${String(key)}`);
+        turnsTaken.push(`${urgency} of ${String(key)}`);
         return undefined;
       },
     };
@@ -52,7 +52,7 @@ describe('whose a request is', () => {
     const incoming = (authorization?: string) =>
       // Nothing else of it is asked for.
       ({ authorization, addressOf: () => '192.0.2.1' }) as Incoming;
-    return { callerKeys, lanes, requests, incoming, asked };
+    return { callerKeys, turnsTaken, requests, incoming, asked };
   };
 
   it('is its address’s until its token was verified, for its bytes too', () => {
@@ -69,29 +69,29 @@ describe('whose a request is', () => {
     const known = start();
     known.callerKeys.note('t', ALMA);
     expect(known.requests.turn(known.incoming('Bearer t'))).toBeUndefined();
-    expect(known.lanes).toEqual(['operations of subject alma']);
+    expect(known.turnsTaken).toEqual(['operations of subject alma']);
     const asking = start(false);
     expect(asking.requests.turn(asking.incoming('Bearer t'))).toBeUndefined();
     expect(asking.requests.turn(asking.incoming())).toBeUndefined();
-    expect(asking.lanes).toEqual(Array(2).fill('operations of address 192.0.2.1'));
+    expect(asking.turnsTaken).toEqual(Array(2).fill('operations of address 192.0.2.1'));
   });
 
   it('is found out first where the gateway verifies tokens, and its turn is its caller’s', async () => {
-    const { callerKeys, lanes, requests, incoming, asked } = start();
+    const { callerKeys, turnsTaken, requests, incoming, asked } = start();
     const turn = requests.turn(incoming('Bearer t'));
-    expect(lanes).toEqual([]);
+    expect(turnsTaken).toEqual([]);
     callerKeys.note('t', ALMA);
     asked.resolve(ALMA);
     await turn;
-    expect(lanes).toEqual(['operations of subject alma']);
+    expect(turnsTaken).toEqual(['operations of subject alma']);
   });
 
   it('takes a turn of its address where nobody is found', async () => {
-    const { lanes, requests, incoming, asked } = start();
+    const { turnsTaken, requests, incoming, asked } = start();
     const turn = requests.turn(incoming('Bearer t'));
     asked.reject(new Error('nobody'));
     await turn;
-    expect(lanes).toEqual(['operations of address 192.0.2.1']);
+    expect(turnsTaken).toEqual(['operations of address 192.0.2.1']);
   });
 });
 

@@ -10,7 +10,7 @@ import type { Outlet } from './reader.ts';
 export const TRY_AGAIN_LATER = 1013;
 
 /** What a socket comes with. */
-export type Arrival = Pick<Peer, 'authorization' | 'address' | 'lane' | 'place'>;
+export type Arrival = Pick<Peer, 'authorization' | 'address' | 'turnKey' | 'place'>;
 
 /** What all sockets share. */
 export interface PeerOptions {
@@ -31,7 +31,7 @@ export class Peer implements ProtocolSocket, Watched {
   /** The network address that it came from, until the socket is initialised; undefined where it is not known. */
   address: string | undefined;
   /** In which it takes turns: of its address, until its caller is known. */
-  lane: string;
+  turnKey: string;
   /** The client that its caller acts for, once that is known. */
   clientId = '';
   expiresAt: number | undefined;
@@ -44,13 +44,13 @@ export class Peer implements ProtocolSocket, Watched {
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
 
-  constructor(socket: WebSocket, { authorization, address, lane, place }: Arrival, options: PeerOptions) {
+  constructor(socket: WebSocket, { authorization, address, turnKey, place }: Arrival, options: PeerOptions) {
     this.place = place;
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;
     this.address = address;
-    this.lane = lane;
+    this.turnKey = turnKey;
     this.#options = options;
   }
 
@@ -116,7 +116,7 @@ export class Peer implements ProtocolSocket, Watched {
   }
 
   #turn(): Promise<void> | undefined {
-    return this.#options.turns.turn('streams', this.lane);
+    return this.#options.turns.turn('streams', this.turnKey);
   }
 
   /** What a message asks for that is being taken, in full. */

@@ -37,8 +37,8 @@ export interface ProtocolOptions {
    * @param again true to ask again, whatever was found before.
    */
   identify(incoming: Incoming, again: boolean): Promise<Caller>;
-  /** The lane in which the bearer of a credential, from an address, takes turns. */
-  laneOf(authorization: string | undefined, address: string | undefined): string;
+  /** What the bearer of a credential, from an address, takes turns by. */
+  turnKeyOf(authorization: string | undefined, address: string | undefined): string;
   /** Whether an error says that a credential holds no longer. */
   isRefusal(error: unknown): boolean;
   /** What the ends of credentials are measured by. */
@@ -133,7 +133,7 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
   }
   peer.authorization = authorization;
   // From now on the socket counts as its caller's.
-  peer.lane = options.laneOf(authorization, address);
+  peer.turnKey = options.turnKeyOf(authorization, address);
   peer.address = undefined;
   expiries.watch(peer, authorization);
   lifetimes.begin(connection);

@@ -31,19 +31,19 @@ it('the messages of one caller take turns with those of others, however many soc
   server.on('connection', (socket, request) => {
     const place = openStreams.enter(undefined);
     if (typeof place === 'string') throw new Error('there are ten places');
-    const lane = request.url ?? '';
+    const turnKey = request.url ?? '';
     sockets += 1;
     new Peer(
       socket,
-      { authorization: undefined, address: undefined, lane, place },
+      { authorization: undefined, address: undefined, turnKey, place },
       { onTold: () => undefined, turns: gated },
     ).onMessage(async (message) => {
       taken.push(message);
       now += 4;
     });
   });
-  const connect = async (lane: string) => {
-    const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}/${lane}`);
+  const connect = async (turnKey: string) => {
+    const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}/${turnKey}`);
     await once(client, 'open');
     client.send('hello');
     return client;
@@ -75,7 +75,7 @@ it('a socket whose client reads nothing is ended before much waits in it', async
   if (typeof place === 'string') throw new Error('nobody else has a place');
   const peer = new Peer(
     socket,
-    { authorization: undefined, address: undefined, lane: 'one', place },
+    { authorization: undefined, address: undefined, turnKey: 'one', place },
     { onTold: () => undefined, turns: new Turns(() => performance.now()) },
   );
   const largest = { waiting: 0 };
