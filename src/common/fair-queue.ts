@@ -2,7 +2,7 @@ import { clock, type Timer } from './clock.ts';
 import type { Owner, Party, Place } from './party.ts';
 import { URGENCIES } from './turns.ts';
 
-/** One of a party's places, in the lane of its caller. */
+/** One of a party's places, in the queue of its caller. */
 interface Stand {
   readonly place: Place;
   readonly enter: () => void;
@@ -47,7 +47,7 @@ const PRESSING_AT_ONCE = 3;
 const NO_LINES: readonly Set<Stand>[] = [];
 
 /** One caller. */
-class Lane {
+class CallerQueue {
   readonly key: string;
   /** How many of its own are under way. */
   underWay = 0;
@@ -86,20 +86,20 @@ class Lane {
 class Group {
   readonly key: string;
   underWay = 0;
-  readonly lanes = new Map<string, Lane>();
-  readonly waiting = new WaitingList<Lane>();
+  readonly callers = new Map<string, CallerQueue>();
+  readonly waiting = new WaitingList<CallerQueue>();
 
   constructor(key: string) {
     this.key = key;
   }
 
-  lane(key: string): Lane {
-    let lane = this.lanes.get(key);
-    if (lane === undefined) {
-      lane = new Lane(key);
-      this.lanes.set(key, lane);
+  queueOf(key: string): CallerQueue {
+    let queue = this.callers.get(key);
+    if (queue === undefined) {
+      queue = new CallerQueue(key);
+      this.callers.set(key, queue);
     }
-    return lane;
+    return queue;
   }
 }
 
@@ -119,12 +119,12 @@ export interface FairQueueOptions {
  * each may have so many and no more. Where there is no room left, one that has nothing under way comes before one that has, and
  * those that have take turns. What one caller asks for goes on by its urgency, and else in the order in which it asked.
  *
- * What several wait for stands in the lane of each of them, and enters at the first turn that comes.
+ * What several wait for stands in the queue of each of them, and enters at the first turn that comes.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions;
   readonly #groups = new Map<string, Group>();
-  readonly #turns = new WaitingList<Group>();
+  readonly #waitingGroups = new WaitingList<Group>();
   #underWay = 0;
   #waiting = 0;
 
@@ -139,7 +139,7 @@ export class FairQueue {
 
   /** How many of one caller wait. */
   waitingOf({ group, caller }: Owner): number {
-    return this.#groups.get(group)?.lanes.get(caller)?.waiting ?? 0;
+    return this.#groups.get(group)?.callers.get(caller)?.waiting ?? 0;
   }
 
   /** Takes a place, if there is one at once. Its holder gives it back with `leave`. */
@@ -148,9 +148,9 @@ export class FairQueue {
     if (this.#underWay >= total) return false;
     const group = this.#group(owner.group);
     if (group.underWay >= perGroup) return false;
-    const lane = group.lane(owner.caller);
-    if (lane.underWay >= perCaller) return false;
-    lane.underWay += 1;
+    const queue = group.queueOf(owner.caller);
+    if (queue.underWay >= perCaller) return false;
+    queue.underWay += 1;
     group.underWay += 1;
     this.#underWay += 1;
     return true;
@@ -175,7 +175,7 @@ export class FairQueue {
         if (held === undefined) return false;
         clock.clearTimeout(held.timer);
         stands.delete(place);
-        this.#change(place.owner, (lane) => lane.remove(held.stand));
+        this.#change(place.owner, (queue) => queue.remove(held.stand));
         return true;
       };
       const leave = (place: Place): void => {
@@ -184,7 +184,7 @@ export class FairQueue {
       const join = (place: Place): void => {
         const stand = { place, enter: () => finish(place.owner) };
         stands.set(place, { stand, timer: clock.setTimeout(leave, place.deadline - clock.now(), place) });
-        this.#change(place.owner, (lane) => lane.add(stand));
+        this.#change(place.owner, (queue) => queue.add(stand));
       };
       this.#count(1);
       const unwatch = party.watch({
@@ -205,9 +205,9 @@ export class FairQueue {
     this.#underWay -= 1;
     const group = this.#group(owner.group);
     group.underWay -= 1;
-    const lane = group.lane(owner.caller);
-    lane.underWay -= 1;
-    this.#place(group, lane);
+    const queue = group.queueOf(owner.caller);
+    queue.underWay -= 1;
+    this.#reorder(group, queue);
     if (this.#waiting > 0) this.#letIn();
   }
 
@@ -222,34 +222,34 @@ export class FairQueue {
 
   #letIn(): void {
     while (this.#underWay < this.#options.total) {
-      const group = this.#turns.first;
-      const lane = group?.waiting.first;
-      const stand = lane?.next();
-      if (group === undefined || lane === undefined || stand === undefined) return;
-      lane.underWay += 1;
+      const group = this.#waitingGroups.first;
+      const queue = group?.waiting.first;
+      const stand = queue?.next();
+      if (group === undefined || queue === undefined || stand === undefined) return;
+      queue.underWay += 1;
       group.underWay += 1;
       this.#underWay += 1;
-      group.waiting.pass(lane);
-      this.#turns.pass(group);
+      group.waiting.pass(queue);
+      this.#waitingGroups.pass(group);
       stand.enter();
     }
   }
 
-  /** Changes a caller's lane. */
-  #change(owner: Owner, change: (lane: Lane) => void): void {
+  /** Changes a caller's queue. */
+  #change(owner: Owner, change: (queue: CallerQueue) => void): void {
     const group = this.#group(owner.group);
-    const lane = group.lane(owner.caller);
-    change(lane);
-    this.#place(group, lane);
+    const queue = group.queueOf(owner.caller);
+    change(queue);
+    this.#reorder(group, queue);
   }
 
-  /** Puts a lane that has changed, and its group, where they belong. */
-  #place(group: Group, lane: Lane): void {
+  /** Puts a queue that has changed, and its group, where they belong. */
+  #reorder(group: Group, queue: CallerQueue): void {
     const { perCaller, perGroup } = this.#options;
-    group.waiting.note(lane, lane.waiting > 0 && lane.underWay < perCaller);
-    if (lane.underWay === 0 && lane.waiting === 0) group.lanes.delete(lane.key);
-    this.#turns.note(group, group.waiting.first !== undefined && group.underWay < perGroup);
-    if (group.lanes.size === 0) this.#groups.delete(group.key);
+    group.waiting.note(queue, queue.waiting > 0 && queue.underWay < perCaller);
+    if (queue.underWay === 0 && queue.waiting === 0) group.callers.delete(queue.key);
+    this.#waitingGroups.note(group, group.waiting.first !== undefined && group.underWay < perGroup);
+    if (group.callers.size === 0) this.#groups.delete(group.key);
   }
 
   #count(by: number): void {

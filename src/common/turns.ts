@@ -15,27 +15,27 @@ const SLICES_MS: Readonly<Record<Urgency, number>> = { money: 4, operations: 4, 
 /** How long work begins at once after a turn in which none was left over, in milliseconds. */
 const AT_ONCE_MS = 4;
 
-/** The work of one urgency, in lanes that take turns. */
+/** The work of one urgency, in a queue for each key; the keys take turns. */
 class Line {
   /** By whose work it is. */
-  readonly #lanes = new Map<unknown, (() => void)[]>();
+  readonly #queues = new Map<unknown, (() => void)[]>();
 
   get isEmpty(): boolean {
-    return this.#lanes.size === 0;
+    return this.#queues.size === 0;
   }
 
   add(key: unknown, begin: () => void): void {
-    const lane = this.#lanes.get(key);
-    if (lane === undefined) this.#lanes.set(key, [begin]);
-    else lane.push(begin);
+    const queue = this.#queues.get(key);
+    if (queue === undefined) this.#queues.set(key, [begin]);
+    else queue.push(begin);
   }
 
-  /** Takes the next one out; the lane that it stood in goes behind the others. */
+  /** Takes the next one out; its queue goes behind the others. */
   take(): (() => void) | undefined {
-    for (const [key, lane] of this.#lanes) {
-      const begin = lane.shift();
-      this.#lanes.delete(key);
-      if (lane.length > 0) this.#lanes.set(key, lane);
+    for (const [key, queue] of this.#queues) {
+      const begin = queue.shift();
+      this.#queues.delete(key);
+      if (queue.length > 0) this.#queues.set(key, queue);
       return begin;
     }
     return undefined;

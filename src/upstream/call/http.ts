@@ -115,7 +115,7 @@ export interface HttpOptions {
 }
 
 /** The connections of one kind, and the queue of calls that wait for one of them. */
-interface Lane {
+interface QueuedPool {
   readonly pool: CallPool;
   readonly queue: FairQueue;
 }
@@ -133,21 +133,21 @@ export const createHttp = (origin: string, breaker: CircuitBreaker, options: Htt
 class Pools implements UpstreamHttp {
   readonly #breaker: CircuitBreaker;
   readonly #options: HttpOptions;
-  readonly #lanes: Readonly<Record<Connections, Lane>>;
+  readonly #pools: Readonly<Record<Connections, QueuedPool>>;
 
   constructor(origin: string, breaker: CircuitBreaker, options: HttpOptions) {
     this.#breaker = breaker;
     this.#options = options;
-    this.#lanes = {
+    this.#pools = {
       reads: this.#open(origin, 'reads', options.callsPerCaller),
       money: this.#open(origin, 'money', options.callsPerCaller),
       probes: this.#open(origin, 'probes', PROBES_PER_ADDRESS),
     };
   }
 
-  #open(origin: string, kind: Connections, perCaller: number): Lane {
+  #open(origin: string, kind: Connections, perCaller: number): QueuedPool {
     const { connectTimeoutMs, maxAnswerBytes, onWaiting } = this.#options;
-    const countWaiting = () => Object.values(this.#lanes).reduce((sum, { queue }) => sum + queue.waiting, 0);
+    const countWaiting = () => Object.values(this.#pools).reduce((sum, { queue }) => sum + queue.waiting, 0);
     return {
       pool: openPool(origin, {
         connections: CONNECTIONS[kind],
@@ -169,7 +169,7 @@ class Pools implements UpstreamHttp {
 
   async send(request: HttpRequest): Promise<Attempt> {
     const { party, over = 'reads' } = request;
-    const { pool, queue } = this.#lanes[over];
+    const { pool, queue } = this.#pools[over];
     if (party.isGone) return abandoned();
     const owner = firstIn(queue, party) ?? (await enterLater(queue, request));
     if (owner === undefined) return party.isGone ? abandoned() : expired();
@@ -185,7 +185,7 @@ class Pools implements UpstreamHttp {
   }
 
   async close(): Promise<void> {
-    await Promise.all(Object.values(this.#lanes).map(({ pool }) => pool.destroy()));
+    await Promise.all(Object.values(this.#pools).map(({ pool }) => pool.destroy()));
   }
 
   async #sendIfAdmitted(
