@@ -7,7 +7,7 @@ import { type EventsGapError, StoreUnavailableError } from '../errors.ts';
 import { gapError, readWhole } from '../gap.ts';
 import type { Listener, Source } from '../source.ts';
 import type { EventTopics, TopicAsker } from '../topics.ts';
-import { Lane } from './lane.ts';
+import { LookupRouter } from './lookup-router.ts';
 import { AT_ONCE, type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
 import { type Member, TopicRouter } from './topic-router.ts';
 
@@ -33,7 +33,7 @@ export class Feed implements Listener {
   readonly #topics: EventTopics;
   readonly #live = new TopicRouter<Member>();
   /** The live ones that wait for topics which have to be asked for. */
-  readonly #lane: Lane<Member>;
+  readonly #lookups: LookupRouter<Member>;
   readonly #members = new Set<Member>();
   readonly #recent = new Ring();
   readonly #reads = new SingleFlight<Slice | undefined>();
@@ -50,7 +50,7 @@ export class Feed implements Listener {
     this.#source = source;
     this.#topics = topics;
     this.#owner = owner;
-    this.#lane = new Lane(topics, this.asker());
+    this.#lookups = new LookupRouter(topics, this.asker());
   }
 
   get members(): ReadonlySet<Member> {
@@ -64,7 +64,7 @@ export class Feed implements Listener {
 
   leave(member: Member): void {
     this.#live.delete(member);
-    this.#lane.delete(member);
+    this.#lookups.delete(member);
     if (!this.#members.delete(member)) return;
     this.#owner.sized(-1);
     if (this.#members.size > 0) return;
@@ -115,7 +115,7 @@ export class Feed implements Listener {
   joinLane(follower: Member, position: string): Missed | undefined {
     const missed = this.#missedSince(position);
     if (missed === undefined || missed.entries.length > 0) return missed && { ...missed, all: false };
-    this.#lane.add(follower, position);
+    this.#lookups.add(follower, position);
     return missed;
   }
 
@@ -236,7 +236,7 @@ export class Feed implements Listener {
       this.#live.delete(member);
       member.fallBack?.(position);
     }
-    return [...full, ...this.#lane.makeRoom(entries, position)];
+    return [...full, ...this.#lookups.makeRoom(entries, position)];
   }
 
   /** Moves on to an entry that follows from the tail. True also for one that has been here before. */
@@ -252,7 +252,7 @@ export class Feed implements Listener {
     this.#recent.push(entry);
     const readers = this.#live.readersOf(this.#topics.of(entry.event));
     for (const member of readers) member.push(entry);
-    this.#lane.push(entry);
+    this.#lookups.push(entry);
     // All of them have it: two that stand at the same place have been pushed the same.
     for (const member of readers) member.flow?.();
   }
@@ -260,7 +260,7 @@ export class Feed implements Listener {
   /** The position up to which a live follower has been pushed all that is of its topics. */
   placeOf(follower: Member, needsLookup: boolean): string | undefined {
     const position = this.#tail?.position;
-    return needsLookup && position !== undefined ? this.#lane.placeOf(follower, position) : position;
+    return needsLookup && position !== undefined ? this.#lookups.placeOf(follower, position) : position;
   }
 
   /** The cursor of a position in the present life of the log. */
@@ -283,7 +283,7 @@ export class Feed implements Listener {
     const error = gapError(this.#source, this.clientId, tail, bounds);
     for (const member of [...this.#live.members]) member.fail(error);
     this.#live.clear();
-    this.#lane.fail(error);
+    this.#lookups.fail(error);
     this.#recent.clear();
     this.#tail = bounds.head;
   }

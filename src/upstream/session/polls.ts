@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type AlarmClock, Alarms, CallAlarm } from '../../common/alarms.ts';
 import type { Transaction } from '../transactions.ts';
 import { Pace, type Polled, PollGroup } from './poll-group.ts';
-import { PollLanes } from './poll-lanes.ts';
+import { PollQueues } from './poll-queues.ts';
 
 export type { Polled, Schedule } from './poll-group.ts';
 
@@ -15,7 +15,7 @@ const UNDER_WAY = 16;
 
 /**
  * Reads transactions again, each on its schedule: a lost webhook delays an answer, and never loses it. Watchers with the
- * same `pollKey` share a reading. All readings together keep to a rate; past it they wait in lanes, one for each owner, that take turns.
+ * same `pollKey` share a reading. All readings together keep to a rate; past it they wait in a queue for each owner, and the owners take turns.
  * A transaction that a message hints at is read at once: the reading counts for the rate, and waits for it only where the rate is used up
  * and others wait.
  */
@@ -28,7 +28,7 @@ export class Polls {
   /** The paces of transactions for which nobody waits any more. */
   readonly #paces = new LRUCache<string, Pace>({ max: REMEMBERED.max });
   /** The groups whose time has come. */
-  readonly #lanes = new PollLanes(UNDER_WAY);
+  readonly #queues = new PollQueues(UNDER_WAY);
   readonly #wake = new CallAlarm(() => this.#pump());
   /** Readings that may be made now, and when that was counted. Below zero where hints have used up readings of the future. */
   #allowed: number;
@@ -55,14 +55,14 @@ export class Polls {
       this.#groups.set(polled.pollKey, group);
       this.alarms.set(group, group.nextDue(now));
     }
-    if (group.add(polled)) this.#lanes.join(group, polled.pollOwner);
+    if (group.add(polled)) this.#queues.join(group, polled.pollOwner);
   }
 
   /** A message has brought its state: its next reading is a whole wait away again. */
   putOff(polled: Polled): void {
     const group = this.#groups.get(polled.pollKey);
     if (group === undefined || group.isReading) return;
-    this.#lanes.remove(group);
+    this.#queues.remove(group);
     this.alarms.set(group, group.nextDue(this.#clock.now()));
   }
 
@@ -85,10 +85,10 @@ export class Polls {
     const group = this.#groups.get(polled.pollKey);
     if (group === undefined) return;
     const { was, isLast } = group.remove(polled);
-    if (isLast) this.#lanes.leave(group, polled.pollOwner);
+    if (isLast) this.#queues.leave(group, polled.pollOwner);
     if (!was || group.members.size > 0) return;
     this.#groups.delete(group.key);
-    this.#lanes.remove(group);
+    this.#queues.remove(group);
     this.alarms.clear(group);
     group.pace.leftAt = this.#clock.now();
     this.#paces.set(group.key, group.pace);
@@ -108,21 +108,21 @@ export class Polls {
   }
 
   #readAtOnce(group: PollGroup): void {
-    this.#lanes.remove(group);
+    this.#queues.remove(group);
     this.alarms.clear(group);
     this.#count();
-    const owner = this.#lanes.ownerAtOnce(group);
+    const owner = this.#queues.ownerAtOnce(group);
     if (owner === undefined) {
       this.#line(group, 'hinted');
       return;
     }
     this.#allowed = Math.max(-this.#perSecond, this.#allowed - 1);
-    this.#lanes.begin(owner);
+    this.#queues.begin(owner);
     void this.#read(group, owner);
   }
 
   #line(group: PollGroup, way: 'hinted' | 'due' = 'due'): void {
-    this.#lanes.add(group, way);
+    this.#queues.add(group, way);
     this.#pump();
   }
 
@@ -138,12 +138,12 @@ export class Polls {
   #pump(): void {
     this.#count();
     while (this.#allowed >= 1) {
-      const next = this.#lanes.take();
+      const next = this.#queues.take();
       if (next === undefined) return;
       this.#allowed -= 1;
       void this.#read(next.group, next.owner);
     }
-    if (!this.#lanes.isReady) return;
+    if (!this.#queues.isReady) return;
     const wait = Math.ceil(((1 - this.#allowed) / this.#perSecond) * 1_000);
     this.alarms.set(this.#wake, this.#clock.now() + wait);
   }
@@ -153,7 +153,7 @@ export class Polls {
     const present = [...group.members];
     const reader = group.takeReader();
     if (reader === undefined) {
-      this.#lanes.end(owner);
+      this.#queues.end(owner);
       return;
     }
     group.isReading = true;
@@ -183,7 +183,7 @@ export class Polls {
   /** A reading is over: another of its owner's may begin. */
   #end(group: PollGroup, owner: string): void {
     group.isReading = false;
-    this.#lanes.end(owner);
+    this.#queues.end(owner);
     this.#pump();
   }
 

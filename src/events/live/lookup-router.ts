@@ -20,7 +20,7 @@ interface JoinPoint {
  * Entries on their way to members that wait for topics which have to be asked for. Every entry goes through, in the log's
  * order: those after one that is being asked about wait for it. One question serves all members.
  */
-export class Lane<M extends Member> {
+export class LookupRouter<M extends Member> {
   readonly #topics: EventTopics;
   readonly #ask: TopicAsker;
   readonly #router = new TopicRouter<M>();
