@@ -1,10 +1,10 @@
 import { clock, type Timer } from './clock.ts';
-import type { Owner, Party, Place } from './party.ts';
+import type { Owner, Party, Waiter } from './party.ts';
 import { URGENCIES } from './turns.ts';
 
-/** One of a party's places, in the queue of its caller. */
+/** One who waits, in the queue of its caller. */
 interface Stand {
-  readonly place: Place;
+  readonly waiter: Waiter;
   readonly enter: () => void;
 }
 
@@ -63,12 +63,12 @@ class CallerQueue {
 
   add(stand: Stand): void {
     if (this.#lines.length === 0) this.#lines = URGENCIES.map(() => new Set());
-    this.#lines[URGENCIES.indexOf(stand.place.urgency)]?.add(stand);
+    this.#lines[URGENCIES.indexOf(stand.waiter.urgency)]?.add(stand);
     this.waiting += 1;
   }
 
   remove(stand: Stand): void {
-    if (this.#lines[URGENCIES.indexOf(stand.place.urgency)]?.delete(stand)) this.waiting -= 1;
+    if (this.#lines[URGENCIES.indexOf(stand.waiter.urgency)]?.delete(stand)) this.waiting -= 1;
   }
 
   /** The one whose turn it is: the most pressing, and now and then the least, so that nothing waits for ever. */
@@ -142,7 +142,7 @@ export class FairQueue {
     return this.#groups.get(group)?.callers.get(caller)?.waiting ?? 0;
   }
 
-  /** Takes a place, if there is one at once. Its holder gives it back with `leave`. */
+  /** Takes a seat, if there is one at once. Its holder gives it back with `leave`. */
   tryEnter(owner: Owner): boolean {
     const { total, perCaller, perGroup } = this.#options;
     if (this.#underWay >= total) return false;
@@ -157,50 +157,50 @@ export class FairQueue {
   }
 
   /**
-   * Waits for a place for all of a party, each until its own deadline.
+   * Waits for a seat for all of a party, each until its own deadline.
    *
-   * @returns whose place it is; undefined when nobody waits any more.
+   * @returns whose seat it is; undefined when nobody waits any more.
    */
   enter(party: Party): Promise<Owner | undefined> {
     return new Promise((resolve) => {
-      const stands = new Map<Place, { readonly stand: Stand; readonly timer: Timer }>();
+      const stands = new Map<Waiter, { readonly stand: Stand; readonly timer: Timer }>();
       const finish = (owner: Owner | undefined): void => {
         unwatch();
-        for (const place of stands.keys()) remove(place);
+        for (const waiter of stands.keys()) remove(waiter);
         this.#count(-1);
         resolve(owner);
       };
-      const remove = (place: Place): boolean => {
-        const held = stands.get(place);
+      const remove = (waiter: Waiter): boolean => {
+        const held = stands.get(waiter);
         if (held === undefined) return false;
         clock.clearTimeout(held.timer);
-        stands.delete(place);
-        this.#change(place.owner, (queue) => queue.remove(held.stand));
+        stands.delete(waiter);
+        this.#change(waiter.owner, (queue) => queue.remove(held.stand));
         return true;
       };
-      const leave = (place: Place): void => {
-        if (remove(place) && stands.size === 0) finish(undefined);
+      const leave = (waiter: Waiter): void => {
+        if (remove(waiter) && stands.size === 0) finish(undefined);
       };
-      const join = (place: Place): void => {
-        const stand = { place, enter: () => finish(place.owner) };
-        stands.set(place, { stand, timer: clock.setTimeout(leave, place.deadline - clock.now(), place) });
-        this.#change(place.owner, (queue) => queue.add(stand));
+      const join = (waiter: Waiter): void => {
+        const stand = { waiter, enter: () => finish(waiter.owner) };
+        stands.set(waiter, { stand, timer: clock.setTimeout(leave, waiter.deadline - clock.now(), waiter) });
+        this.#change(waiter.owner, (queue) => queue.add(stand));
       };
       this.#count(1);
       const unwatch = party.watch({
-        joined: (place) => {
-          join(place);
+        joined: (waiter) => {
+          join(waiter);
           this.#letIn();
         },
         left: leave,
       });
-      for (const place of party.places) join(place);
+      for (const waiter of party.waiters) join(waiter);
       if (stands.size === 0) finish(undefined);
       this.#letIn();
     });
   }
 
-  /** Gives back a place. */
+  /** Gives back a seat. */
   leave(owner: Owner): void {
     this.#underWay -= 1;
     const group = this.#group(owner.group);

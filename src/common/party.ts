@@ -9,8 +9,8 @@ export interface Owner {
   readonly group: string;
 }
 
-/** Where somebody waits for a result. */
-export interface Place {
+/** One who waits for a result. */
+export interface Waiter {
   readonly owner: Owner;
   readonly urgency: Urgency;
   /** Until when it is waited for, in milliseconds since the epoch. */
@@ -19,57 +19,57 @@ export interface Place {
 
 /** Told of a party's changes. */
 export interface PartyWatcher {
-  joined?(place: Place): void;
-  left(place: Place): void;
+  joined?(waiter: Waiter): void;
+  left(waiter: Waiter): void;
 }
 
 /**
- * All who wait for one result. Each has a place of its own: what is done for them is as pressing as the most pressing of those who
+ * All who wait for one result. What is done for them is as pressing as the most pressing of those who
  * are still there, and stands wherever one of them would stand alone.
  */
 export class Party {
-  readonly #places = new Set<Place>();
+  readonly #waiters = new Set<Waiter>();
   readonly #watchers = new Set<PartyWatcher>();
 
-  /** @param first place of the one for whom it is begun. */
-  constructor(first?: Place) {
-    if (first !== undefined) this.#places.add(first);
+  /** @param first the one for whom it is begun. */
+  constructor(first?: Waiter) {
+    if (first !== undefined) this.#waiters.add(first);
   }
 
   /** Those who are there. */
-  get places(): ReadonlySet<Place> {
-    return this.#places;
+  get waiters(): ReadonlySet<Waiter> {
+    return this.#waiters;
   }
 
   /** Whether nobody waits any more. */
   get isGone(): boolean {
-    return this.#places.size === 0;
+    return this.#waiters.size === 0;
   }
 
   /** Until when the last of them waits, in milliseconds since the epoch. */
   get deadline(): number {
     let latest = 0;
-    for (const { deadline } of this.#places) if (deadline > latest) latest = deadline;
+    for (const { deadline } of this.#waiters) if (deadline > latest) latest = deadline;
     return latest;
   }
 
   /** That of the most pressing. */
   get urgency(): Urgency {
-    const present = URGENCIES.find((one) => this.#places.values().some(({ urgency }) => urgency === one));
+    const present = URGENCIES.find((one) => this.#waiters.values().some(({ urgency }) => urgency === one));
     return present ?? 'arrivals';
   }
 
-  /** @returns the place taken, with which to leave. */
-  join(place: Place): Place {
-    const own = { ...place };
-    this.#places.add(own);
+  /** @returns the waiter by which to leave. */
+  join(waiter: Waiter): Waiter {
+    const own = { ...waiter };
+    this.#waiters.add(own);
     for (const watcher of this.#watchers) watcher.joined?.(own);
     return own;
   }
 
-  leave(place: Place): void {
-    if (!this.#places.delete(place)) return;
-    for (const watcher of this.#watchers) watcher.left(place);
+  leave(waiter: Waiter): void {
+    if (!this.#waiters.delete(waiter)) return;
+    for (const watcher of this.#watchers) watcher.left(waiter);
   }
 
   /** @returns ends the watching. */

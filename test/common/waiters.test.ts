@@ -59,7 +59,7 @@ it('a pause of a party lasts as long as was said, or until the last of it has le
   expect(ended).toEqual(['first']);
   void party.pause(1_000).then(() => ended.push('second'));
   const joined = party.join(placeOf('b'));
-  for (const place of party.places) if (place !== joined) party.leave(place);
+  for (const waiter of party.waiters) if (waiter !== joined) party.leave(waiter);
   await time.pass(1);
   expect(ended).toEqual(['first']);
   party.leave(joined);

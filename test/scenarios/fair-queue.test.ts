@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../src/common/fair-queue.ts';
-import { type Owner, Party, type Place } from '../../src/common/party.ts';
+import { type Owner, Party, type Waiter } from '../../src/common/party.ts';
 import type { Urgency } from '../../src/common/turns.ts';
 import { until } from '../helpers/until.ts';
 
@@ -12,7 +12,7 @@ const ownerOf = (name: string): Owner => {
   return { group, caller };
 };
 
-const placeOf = (name: string, urgency: Urgency = 'operations', forMs = LONG): Place => ({
+const waiterOf = (name: string, urgency: Urgency = 'operations', forMs = LONG): Waiter => ({
   owner: ownerOf(name),
   urgency,
   deadline: Date.now() + forMs,
@@ -20,12 +20,12 @@ const placeOf = (name: string, urgency: Urgency = 'operations', forMs = LONG): P
 
 const nameOf = ({ group, caller }: Owner): string => (group === caller ? caller : `${group}/${caller}`);
 
-/** Asks for a place for each; tells the order in which they got one. */
+/** Asks for a seat for each; tells the order in which they got one. */
 function ask(queue: FairQueue, names: readonly string[]): { readonly entered: string[] } {
   const entered: string[] = [];
   for (const name of names) {
     if (queue.tryEnter(ownerOf(name))) entered.push(name);
-    else void queue.enter(new Party(placeOf(name))).then((owner) => owner && entered.push(nameOf(owner)));
+    else void queue.enter(new Party(waiterOf(name))).then((owner) => owner && entered.push(nameOf(owner)));
   }
   return { entered };
 }
@@ -102,7 +102,7 @@ describe('a fair queue', () => {
     const entered: Urgency[] = [];
     const urgencies: Urgency[] = ['streams', 'streams', ...Array<Urgency>(6).fill('operations')];
     for (const urgency of urgencies) {
-      void queue.enter(new Party(placeOf('a', urgency))).then(() => entered.push(urgency));
+      void queue.enter(new Party(waiterOf('a', urgency))).then(() => entered.push(urgency));
     }
     for (const _ of urgencies) {
       queue.leave(ownerOf('a'));
@@ -112,7 +112,7 @@ describe('a fair queue', () => {
     expect(entered).toEqual([...pressing, 'streams', ...pressing, 'streams']);
   });
 
-  it('ends a wait at its time, and when all have left, without losing a place', async () => {
+  it('ends a wait at its time, and when all have left, without losing a seat', async () => {
     const waits: number[] = [];
     const queue = new FairQueue({
       total: 1,
@@ -121,13 +121,13 @@ describe('a fair queue', () => {
       onWaiting: (count) => waits.push(count),
     });
     expect(queue.tryEnter(ownerOf('a'))).toBe(true);
-    const leaving = new Party(placeOf('b'));
+    const leaving = new Party(waiterOf('b'));
     const [late, left, patient] = [
-      queue.enter(new Party(placeOf('b', 'operations', 1))),
+      queue.enter(new Party(waiterOf('b', 'operations', 1))),
       queue.enter(leaving),
-      queue.enter(new Party(placeOf('b'))),
+      queue.enter(new Party(waiterOf('b'))),
     ];
-    for (const place of leaving.places) leaving.leave(place);
+    for (const waiter of leaving.waiters) leaving.leave(waiter);
     expect([await late, await left]).toEqual([undefined, undefined]);
     queue.leave(ownerOf('a'));
     expect(await patient).toEqual(ownerOf('b'));
@@ -153,9 +153,9 @@ describe('what several wait for', () => {
 
   it('enters at the first turn of one of them, which counts for that one', async () => {
     const queue = crowded();
-    const party = new Party(placeOf('a'));
+    const party = new Party(waiterOf('a'));
     const entered = queue.enter(party);
-    party.join(placeOf('c'));
+    party.join(waiterOf('c'));
     expect(queue.waitingOf(ownerOf('c'))).toBe(1);
     queue.leave(ownerOf('b'));
     expect(await entered).toEqual(ownerOf('c'));
@@ -167,19 +167,19 @@ describe('what several wait for', () => {
   it('enters at once where one who joins has room', async () => {
     const queue = new FairQueue({ total: 3, perCaller: 1, perGroup: 1 });
     ask(queue, ['a', 'a']);
-    const party = new Party(placeOf('a'));
+    const party = new Party(waiterOf('a'));
     const entered = queue.enter(party);
-    party.join(placeOf('b'));
+    party.join(waiterOf('b'));
     expect(await entered).toEqual(ownerOf('b'));
   });
 
   it('waits no more once it has entered, whoever joins or leaves then', async () => {
     const queue = crowded();
-    const party = new Party(placeOf('c'));
+    const party = new Party(waiterOf('c'));
     const entered = queue.enter(party);
     queue.leave(ownerOf('b'));
     expect(await entered).toEqual(ownerOf('c'));
-    const joined = party.join(placeOf('d'));
+    const joined = party.join(waiterOf('d'));
     expect([queue.waiting, queue.waitingOf(ownerOf('d'))]).toEqual([50, 0]);
     party.leave(joined);
     expect(queue.waiting).toBe(50);
@@ -187,12 +187,12 @@ describe('what several wait for', () => {
 
   it('waits where the first one does once the other has left', async () => {
     const queue = crowded();
-    const party = new Party(placeOf('a'));
+    const party = new Party(waiterOf('a'));
     let owner: Owner | undefined;
     void queue.enter(party).then((entered) => {
       owner = entered;
     });
-    const joined = party.join(placeOf('c'));
+    const joined = party.join(waiterOf('c'));
     party.leave(joined);
     expect([queue.waiting, queue.waitingOf(ownerOf('c'))]).toEqual([51, 0]);
     queue.leave(ownerOf('b'));
@@ -205,8 +205,8 @@ describe('what several wait for', () => {
 
   it('waits on for those whose time is not over', async () => {
     const queue = crowded();
-    const party = new Party(placeOf('c', 'operations', 1));
-    const patient = party.join(placeOf('a'));
+    const party = new Party(waiterOf('c', 'operations', 1));
+    const patient = party.join(waiterOf('a'));
     const entered = queue.enter(party);
     await until(() => queue.waitingOf(ownerOf('c')) === 0);
     party.leave(patient);
@@ -220,10 +220,10 @@ describe('what several wait for', () => {
     const entered: string[] = [];
     const wait = (name: string, party: Party) =>
       void queue.enter(party).then((owner) => owner && entered.push(name));
-    wait('earlier', new Party(placeOf('a', 'streams')));
-    const shared = new Party(placeOf('a', 'streams'));
+    wait('earlier', new Party(waiterOf('a', 'streams')));
+    const shared = new Party(waiterOf('a', 'streams'));
     wait('shared', shared);
-    shared.join(placeOf('a', 'operations'));
+    shared.join(waiterOf('a', 'operations'));
     queue.leave(ownerOf('a'));
     await turn();
     expect(entered).toEqual(['shared']);

@@ -2,7 +2,7 @@ import { type ExecutionArgs, GraphQLError, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
 import { FairQueue } from '../../common/fair-queue.ts';
-import { type Owner, Party, type Place } from '../../common/party.ts';
+import { type Owner, Party, type Waiter } from '../../common/party.ts';
 import type { Leaver } from '../../common/waiters.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
@@ -89,7 +89,7 @@ class Admission {
     return type === OperationTypeNode.MUTATION ? this.#mutations : this.#queries;
   }
 
-  /** Executes an operation at once, once there is a place, or not at all. */
+  /** Executes an operation at once, once there is a seat, or not at all. */
   enter(operation: Admitted): unknown {
     const { queue, context } = operation;
     const { owner } = context.identity;
@@ -117,8 +117,8 @@ class Admission {
     const leftMs = context.budget.deadline - clock.now();
     const waitMs = leftMs - Math.min(NEEDED_MS, leftMs / 2);
     const { owner } = context.identity;
-    const place = { owner, urgency: 'operations', deadline: clock.now() + waitMs } as const;
-    const entered = await enter(queue, place, context.budget.waiters);
+    const waiter = { owner, urgency: 'operations', deadline: clock.now() + waitMs } as const;
+    const entered = await enter(queue, waiter, context.budget.waiters);
     return entered ? this.#run(operation) : this.#refuse(operation);
   }
 
@@ -146,11 +146,11 @@ class Admission {
   }
 }
 
-/** Waits for a place. Returns whether there is one; false when the wait has ended without. */
-async function enter(admission: FairQueue, place: Place, leaver: Leaver | undefined): Promise<boolean> {
+/** Waits for a seat. Returns whether there is one; false when the wait has ended without. */
+async function enter(admission: FairQueue, waiter: Waiter, leaver: Leaver | undefined): Promise<boolean> {
   const party = new Party();
   if (leaver?.isGone === true) return false;
-  const own = party.join(place);
+  const own = party.join(waiter);
   const unwatch = leaver?.whenGone(() => party.leave(own));
   try {
     return (await admission.enter(party)) !== undefined;

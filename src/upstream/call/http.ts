@@ -228,7 +228,7 @@ class Pools implements UpstreamHttp {
   }
 }
 
-/** Waits for a place, and notes for how long. */
+/** Waits for a seat, and notes for how long. */
 async function enterLater(queue: FairQueue, request: HttpRequest): Promise<Owner | undefined> {
   const asked = clock.monotonic();
   const owner = await queue.enter(request.party);
@@ -236,8 +236,8 @@ async function enterLater(queue: FairQueue, request: HttpRequest): Promise<Owner
   return owner;
 }
 
-/** The first of a party for whom there is a place at once. */
-function firstIn(queue: FairQueue, { places }: Party): Owner | undefined {
-  for (const { owner } of places) if (queue.tryEnter(owner)) return owner;
+/** The first of a party for whom there is a seat at once. */
+function firstIn(queue: FairQueue, { waiters }: Party): Owner | undefined {
+  for (const { owner } of waiters) if (queue.tryEnter(owner)) return owner;
   return undefined;
 }

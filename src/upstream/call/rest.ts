@@ -1,6 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
-import { type Owner, Party, type Place } from '../../common/party.ts';
+import { type Owner, Party, type Waiter } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
 import { type Leaver, leaverOf } from '../../common/waiters.ts';
 import { type Authorize, type Credential, type MayRenew, underCredential } from './credential.ts';
@@ -132,17 +132,17 @@ export const createRest = (options: RestOptions): Rest => new CallerRest(options
 class CallerRest implements Rest {
   readonly clientId: string;
   readonly #options: RestOptions;
-  readonly #place: Place;
+  readonly #waiter: Waiter;
 
   constructor(options: RestOptions) {
     const { owner, urgency = 'operations', deadline } = options;
     this.clientId = options.clientId;
     this.#options = options;
-    this.#place = { owner, urgency, deadline };
+    this.#waiter = { owner, urgency, deadline };
   }
 
   get #asker(): Asker {
-    return { ...this.#place, leaver: this.#options.leaver };
+    return { ...this.#waiter, leaver: this.#options.leaver };
   }
 
   served(route: string): void {
@@ -174,7 +174,7 @@ class CallerRest implements Rest {
       ...(over === undefined ? {} : { over }),
     };
     try {
-      return await withParty({ ...this.#place, leaver: signal && leaverOf(signal) }, (party) =>
+      return await withParty({ ...this.#waiter, leaver: signal && leaverOf(signal) }, (party) =>
         this.#authorized(route, { ...request, party }, mayRenew),
       );
     } catch (error) {
@@ -194,7 +194,7 @@ class CallerRest implements Rest {
   }
 
   keep(work: Pick<SharedWork<unknown>, 'keep'>, ms: number): void {
-    work.keep({ ...this.#place, urgency: 'streams', deadline: clock.now() + ms });
+    work.keep({ ...this.#waiter, urgency: 'streams', deadline: clock.now() + ms });
   }
 
   /** One GET, repeated where that may help, while somebody waits for it. */
@@ -255,10 +255,10 @@ class CallerRest implements Rest {
 }
 
 /** Calls for one who asks alone, and may leave. */
-async function withParty<T>({ leaver, ...place }: Asker, calls: (party: Party) => Promise<T>): Promise<T> {
+async function withParty<T>({ leaver, ...waiter }: Asker, calls: (party: Party) => Promise<T>): Promise<T> {
   const party = new Party();
   if (leaver?.isGone === true) return calls(party);
-  const own = party.join(place);
+  const own = party.join(waiter);
   const unwatch = leaver?.whenGone(() => party.leave(own));
   try {
     return await calls(party);

@@ -1,5 +1,5 @@
 import { clock, type Timer } from '../../common/clock.ts';
-import { Party, type Place } from '../../common/party.ts';
+import { Party, type Waiter } from '../../common/party.ts';
 import type { Leaver } from '../../common/waiters.ts';
 import { UpstreamError } from './errors.ts';
 
@@ -7,7 +7,7 @@ import { UpstreamError } from './errors.ts';
 export type Joinable<T> = Pick<SharedWork<T>, 'wait' | 'isGone'>;
 
 /** One who waits for something of the REST service. */
-export interface Asker extends Place {
+export interface Asker extends Waiter {
   /** Says when it leaves, which ends its waiting; undefined where it is not told. */
   readonly leaver: Leaver | undefined;
 }
@@ -47,8 +47,8 @@ export class SharedWork<T> {
   }
 
   /** Has it go on though nobody waits, until its own deadline. */
-  keep(place: Place): void {
-    const kept = this.#party.join(place);
+  keep(waiter: Waiter): void {
+    const kept = this.#party.join(waiter);
     const leave = (): void => this.#party.leave(kept);
     this.result.then(leave, leave);
   }
@@ -59,7 +59,7 @@ export class SharedWork<T> {
    * @param message of the error when the asker's time is over first.
    * @throws UpstreamError `UPSTREAM_TIMEOUT` then; `UPSTREAM_UNAVAILABLE` when the asker leaves.
    */
-  wait({ leaver, ...place }: Asker, message: string): Promise<T> {
+  wait({ leaver, ...waiter }: Asker, message: string): Promise<T> {
     return new Promise((resolve, reject) => {
       if (leaver?.isGone === true) {
         reject(left());
@@ -67,7 +67,7 @@ export class SharedWork<T> {
       }
       let timer: Timer | undefined;
       let isThere = true;
-      const own = this.#party.join(place);
+      const own = this.#party.join(waiter);
       const leave = (): void => {
         isThere = false;
         clock.clearTimeout(timer);
@@ -83,10 +83,10 @@ export class SharedWork<T> {
         reject(new UpstreamError('UPSTREAM_TIMEOUT', message, { dispatched: false }));
       };
       const setTimer = (): void => {
-        if (isThere) timer = clock.setTimeout(expire, place.deadline - clock.now());
+        if (isThere) timer = clock.setTimeout(expire, waiter.deadline - clock.now());
       };
       const unwatch = leaver?.whenGone(abort);
-      if (this.#party.places.size === 1) this.#setTimer = setTimer;
+      if (this.#party.waiters.size === 1) this.#setTimer = setTimer;
       else {
         setTimer();
         this.#setTimer?.();

@@ -222,7 +222,7 @@ describe('calls that say nothing of the service', () => {
       const caller = party();
       const made = send(upstream, caller);
       await until(() => held.length > call);
-      for (const place of caller.places) caller.leave(place);
+      for (const waiter of caller.waiters) caller.leave(waiter);
       expect(await made).toMatchObject({ kind: 'failed', error: { dispatched: true } });
     }
     expect(upstream.breaker.isOpen()).toBe(false);
@@ -248,7 +248,7 @@ describe('calls that say nothing of the service', () => {
       expect(await send(upstream, party())).toMatchObject({
         error: { name: 'UpstreamError', dispatched: false },
       });
-      for (const place of caller.own.places) caller.own.leave(place);
+      for (const waiter of caller.own.waiters) caller.own.leave(waiter);
       expect(await caller.made).toMatchObject({ kind: 'failed' });
     }
     status = 200;

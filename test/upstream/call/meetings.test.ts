@@ -14,7 +14,7 @@ const partyOf = (caller = 'caller', group = caller): Party =>
   new Party({ owner: { caller, group }, urgency: 'operations', deadline: Date.now() + 600_000 });
 
 const leave = (party: Party): void => {
-  for (const place of party.places) party.leave(place);
+  for (const waiter of party.waiters) party.leave(waiter);
 };
 
 /** Calls as the gateway makes them, with a breaker of their own, to a server that answers as the test says. */
@@ -134,8 +134,8 @@ describe('those who wait for a call', () => {
       if (request.url === '/broken') request.socket.destroy();
       else json(response, {});
     });
-    const [place] = partyOf().places;
-    const party = new Heard(place);
+    const [waiter] = partyOf().waiters;
+    const party = new Heard(waiter);
     await service.send(party);
     await service.send(party, { path: '/broken' });
     await service.send(party, { timeoutMs: 0 });
