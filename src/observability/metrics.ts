@@ -18,7 +18,7 @@ export interface Metrics extends OperationMetrics {
   readonly money: PaymentMetrics;
   readonly serving: ServingMetrics;
   upstreamCall(call: CallRecord): void;
-  /** How many REST calls wait for their turn. */
+  /** How many REST calls wait for a seat. */
   callsWaiting(count: number): void;
 }
 
@@ -66,7 +66,7 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
   });
   const waits = new Histogram({
     name: 'pasarela_upstream_wait_seconds',
-    help: 'How long REST calls that had to wait did so: for their turn before they left (queue), or with their answer there for the turn to read it (turn).',
+    help: 'How long REST calls that had to wait did so: for a seat before they left (queue), or with their answer there for the turn to read it (turn).',
     labelNames: ['wait'],
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
@@ -74,7 +74,7 @@ function upstreamMetrics(registry: Registry): Pick<Metrics, 'upstreamCall' | 'ca
   for (const wait of ['queue', 'turn']) waits.zero({ wait });
   const callsWaiting = new Gauge({
     name: 'pasarela_upstream_calls_waiting',
-    help: 'REST calls that wait for a place, as their caller, its client or customer, or all callers together have as many under way as they may.',
+    help: 'REST calls that wait for a seat, as their caller, its client or customer, or all callers together have as many under way as they may.',
     registers,
   });
   return {

@@ -7,7 +7,7 @@ export interface OperationMetrics {
   operation(type: string, outcome: 'ok' | 'error', milliseconds: number): void;
   /** The way that a query or a mutation took to its result. */
   way(way: Way): void;
-  /** How many operations wait for their turn. */
+  /** How many operations wait for a seat. */
   operationsWaiting(count: number): void;
   operationRefused(): void;
   /** The files of trusted documents have changed. */
@@ -20,7 +20,7 @@ export function createOperationMetrics(registry: Registry): OperationMetrics {
   const registers = [registry];
   const operationsWaiting = new Gauge({
     name: 'pasarela_operations_waiting',
-    help: 'Operations that wait for a place, as their caller, its client or customer, or all callers together have as many under way as they may.',
+    help: 'Operations that wait for a seat, as their caller, its client or customer, or all callers together have as many under way as they may.',
     registers,
   });
   const operationsRefused = counter(

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from 'vitest';
 import { VARIABLE_NAMES } from '../../src/app/variables.ts';
 import { createMetrics } from '../../src/observability/metrics.ts';
+import { recordingLogger } from '../helpers/events.ts';
 import { ROOT, readPage } from './pages.ts';
 
 /** A row of the tables of docs/layers.md, "Every wait of an operation". */
@@ -49,7 +50,7 @@ it('each constant of a wait has the value that the page says, in the file that t
 });
 
 it('each variable and each metric of a wait is one of the gateway', async () => {
-  const metrics = await createMetrics(() => new Map()).registry.getMetricsAsJSON();
+  const metrics = await createMetrics(() => new Map(), recordingLogger()).registry.getMetricsAsJSON();
   const names = new Set(metrics.map(({ name }) => name));
   for (const { text, name } of waits) {
     for (const [, metric] of text.matchAll(/`((?:pasarela|nodejs)_[a-z_]+)`/g))

@@ -27,8 +27,8 @@ export interface ReportContext {
 /**
  * Adds `extensions.upstream` to every result of a caller that sees all of its client: each REST call it took, with its method,
  * path and status; `began`, how many milliseconds into the operation it left (below zero where another operation had begun it
- * earlier); `milliseconds`, how long it took from then on; `waited`, how many milliseconds more it waited for its turns in this
- * process; `batched`, how many look-ups of the operation it answered; `coalesced`, whether another operation had made it; and
+ * earlier); `milliseconds`, how long it took from then on; `waited`, how many milliseconds more it waited for a seat and for its turn in
+ * this process; `batched`, how many look-ups of the operation it answered; `coalesced`, whether another operation had made it; and
  * `cached`, whether an answer read earlier served instead. `extensions.way` says which way the operation took through the layers (docs/layers.md).
  */
 export function useUpstreamReport(): Plugin<ReportContext> {

@@ -18,13 +18,13 @@ export interface HttpRequest {
   /** Milliseconds from dispatch until the last byte of the answer. The service gets fewer where the operation has fewer left. */
   readonly timeoutMs: number;
   /**
-   * Who waits for the answer. Each has its share of what can be under way at once, waits for its turn until its deadline, and says how
+   * Who waits for the answer. Each has its share of what can be under way at once, waits for a seat until its deadline, and says how
    * pressing it is to go on with the answer. The call is given up once all of them have left; nobody leaves one that moves money.
    */
   readonly party: Party;
   /** Over which connections; those for reads where nothing is said. */
   readonly over?: Connections | undefined;
-  /** Set by `send` where the request waited for its turn before it left: for how many milliseconds. */
+  /** Set by `send` where the request waited for a seat before it left: for how many milliseconds. */
   queuedMs?: number;
   /** Set by `send` where the answer had come and waited for its turn to be read: for how many milliseconds. */
   unreadMs?: number;

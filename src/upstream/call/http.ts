@@ -108,7 +108,7 @@ export interface HttpOptions {
   readonly maxAnswerBytes: number;
   /** How many calls of one caller may be under way at once. All of one group have half of the connections at most, or as many as one caller where that is more. */
   readonly callsPerCaller: number;
-  /** Told of how many calls wait for their turn, when that changes. */
+  /** Told of how many calls wait for a seat, when that changes. */
   readonly onWaiting?: ((count: number) => void) | undefined;
   /** When answers are read; undefined for as soon as they have come. */
   readonly turns?: Turns | undefined;
@@ -122,7 +122,7 @@ interface QueuedPool {
 
 /**
  * Opens the pools. Redirects are not followed (a 3xx is an answer like any other), answers are read up to a length, and
- * each request has one deadline for all of it. Calls wait for their turn fairly between callers.
+ * each request has one deadline for all of it. Calls wait for a seat fairly between callers.
  *
  * @param origin scheme, host and port of the REST service, with no path.
  * @param breaker fails requests at once while the service keeps failing.

@@ -47,7 +47,7 @@ export interface CallRecord {
   readonly milliseconds: number;
   /** When it left, in milliseconds of `performance.now()`. */
   readonly startedAt: number;
-  /** How long it waited for its turn before it left, in milliseconds. */
+  /** How long it waited for a seat before it left, in milliseconds. */
   readonly queuedMs: number;
   /** How long its answer waited for its turn to be read, in milliseconds. */
   readonly unreadMs: number;

@@ -68,7 +68,7 @@ it('says when each call began: the look-ups of a join after the list that they a
   expect(ofRoute(late, INSTRUMENTS)?.began).toBeLessThan(200);
 });
 
-it('tells how long a call waited for its place apart from how long it took, in the report and in the metrics', async () => {
+it('tells how long a call waited for its seat apart from how long it took, in the report and in the metrics', async () => {
   const { sandbox } = gateway;
   await using single = await startGateway({
     sandbox,
