@@ -14,27 +14,25 @@ export interface Certificates {
   readonly key: string;
 }
 
-/** Makes an authority that nobody trusts, and a certificate of its own for 127.0.0.1, in a folder. */
+const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+
+/** Makes an authority that nobody trusts, and a certificate of its own for 127.0.0.1 and localhost, in a folder. */
 export async function makeCertificates(dir: string): Promise<Certificates> {
   const at = (name: string) => join(dir, name);
-  const openssl = (...args: string[]) => run('openssl', args);
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  await writeFile(at('names'), 'subjectAltName=IP:127.0.0.1');
-  await openssl(
-    'req',
-    '-x509',
-    ...key,
-    '-keyout',
-    at('ca.key'),
-    '-out',
-    at('ca.crt'),
-    '-subj',
-    '/CN=private',
-  );
-  await openssl('req', ...key, '-keyout', at('own.key'), '-out', at('own.csr'), '-subj', '/CN=redis');
-  const signed = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial', '-extfile', at('names')];
-  await openssl('x509', '-req', '-in', at('own.csr'), ...signed, '-out', at('own.crt'));
+  await writeFile(at('names'), 'subjectAltName=IP:127.0.0.1,DNS:localhost');
+  const own = ['-keyout', at('ca.key'), '-out', at('ca.crt'), '-subj', '/CN=private'];
+  await run('openssl', ['req', '-x509', ...KEY, ...own]);
+  await renewCertificate(dir);
   return { authority: at('ca.crt'), certificate: at('own.crt'), key: at('own.key') };
+}
+
+/** Puts another certificate of the same authority, with a key of its own, in the place of that which a folder has. */
+export async function renewCertificate(dir: string): Promise<void> {
+  const at = (name: string) => join(dir, name);
+  const asked = ['-keyout', at('own.key'), '-out', at('own.csr'), '-subj', '/CN=redis'];
+  await run('openssl', ['req', ...KEY, ...asked]);
+  const signed = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial', '-extfile', at('names')];
+  await run('openssl', ['x509', '-req', '-in', at('own.csr'), ...signed, '-out', at('own.crt')]);
 }
 
 export interface SecureRedis extends AsyncDisposable, Pick<RedisServer, 'kill' | 'start'> {

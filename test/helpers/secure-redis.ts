@@ -5,27 +5,47 @@ import { DURABLE, freePort, type RedisServer, startRedis } from './redis.ts';
 import { inStep } from './redis-topologies.ts';
 import { until } from './until.ts';
 
+/** A server with a port of its own for TLS, beside the one of its `admin`. */
+export interface SecureServer extends RedisServer {
+  readonly tlsPort: number;
+}
+
 /** Servers that speak TLS alone with others, and among themselves, under one private authority. Their `admin` speaks without. */
 export interface SecureServers extends AsyncDisposable {
   readonly url: string;
   readonly certificates: Certificates;
   /** The first is the primary, where there is one. */
-  readonly servers: readonly RedisServer[];
+  readonly servers: readonly SecureServer[];
 }
 
-/** A server with a port of its own for TLS, which asks clients for their certificate. */
+export interface SecureSentinel extends SecureServers {
+  readonly primary: SecureServer;
+  readonly replica: SecureServer;
+  readonly sentinel: SecureServer;
+}
+
+interface SecureOptions {
+  /** After so many seconds they are ended, whatever becomes of the caller; longer than any test where it is not given. */
+  readonly lifetimeSeconds?: number;
+  /** Whether clients have to show a certificate. One that they show is verified in any case. */
+  readonly asksClients?: boolean;
+}
+
+/** Starts a server with a port for TLS. */
 async function startSecure(
   certificates: Certificates,
   args: readonly string[],
+  { lifetimeSeconds, asksClients = true }: SecureOptions = {},
   leading?: (dir: string) => Promise<readonly string[]>,
-): Promise<{ readonly server: RedisServer; readonly port: number }> {
-  const port = await freePort(55_000);
+): Promise<SecureServer> {
+  const tlsPort = await freePort(55_000);
   const tls = [
-    ...['--tls-port', String(port), '--tls-replication', 'yes', '--tls-auth-clients', 'yes'],
+    ...['--tls-port', String(tlsPort), '--tls-replication', 'yes'],
+    ...['--tls-auth-clients', asksClients ? 'yes' : 'optional'],
     ...['--tls-cert-file', certificates.certificate, '--tls-key-file', certificates.key],
     ...['--tls-ca-cert-file', certificates.authority],
   ];
-  return { server: await startRedis([...args, ...tls], leading), port };
+  return { ...(await startRedis([...args, ...tls], leading, lifetimeSeconds)), tlsPort };
 }
 
 const stopAll = async (servers: readonly RedisServer[]): Promise<void> => {
@@ -33,21 +53,19 @@ const stopAll = async (servers: readonly RedisServer[]): Promise<void> => {
 };
 
 /** A primary, its replica and a Sentinel. */
-export async function startSecureSentinel(dir: string): Promise<SecureServers> {
+export async function startSecureSentinel(dir: string, options: SecureOptions = {}): Promise<SecureSentinel> {
   const certificates = await makeCertificates(dir);
   const durable = [...DURABLE, '--repl-diskless-sync-delay', '0'];
-  const primary = await startSecure(certificates, durable);
-  const replica = await startSecure(certificates, [
-    ...durable,
-    ...['--replicaof', '127.0.0.1', String(primary.port)],
-  ]);
-  await inStep(primary.server, replica.server);
-  const sentinel = await startSecure(certificates, [], async (folder) => {
+  const primary = await startSecure(certificates, durable, options);
+  const follows = ['--replicaof', '127.0.0.1', String(primary.tlsPort)];
+  const replica = await startSecure(certificates, [...durable, ...follows], options);
+  await inStep(primary, replica);
+  const sentinel = await startSecure(certificates, [], options, async (folder) => {
     const path = join(folder, 'sentinel.conf');
     await writeFile(
       path,
       [
-        `sentinel monitor events 127.0.0.1 ${primary.port} 1`,
+        `sentinel monitor events 127.0.0.1 ${primary.tlsPort} 1`,
         'sentinel down-after-milliseconds events 1000',
         'sentinel failover-timeout events 2000',
       ].join('\n'),
@@ -55,14 +73,17 @@ export async function startSecureSentinel(dir: string): Promise<SecureServers> {
     return [path, '--sentinel'];
   });
   await until(async () => {
-    const replicas = await sentinel.server.admin.call('SENTINEL', 'REPLICAS', 'events');
+    const replicas = await sentinel.admin.call('SENTINEL', 'REPLICAS', 'events');
     return Array.isArray(replicas) && replicas.length > 0;
   });
-  const servers = [primary.server, replica.server, sentinel.server];
+  const servers = [primary, replica, sentinel];
   return {
-    url: `rediss+sentinel://127.0.0.1:${sentinel.port}/events`,
+    url: `rediss+sentinel://127.0.0.1:${sentinel.tlsPort}/events`,
     certificates,
     servers,
+    primary,
+    replica,
+    sentinel,
     [Symbol.asyncDispose]: () => stopAll(servers),
   };
 }
@@ -71,24 +92,23 @@ export async function startSecureSentinel(dir: string): Promise<SecureServers> {
 export async function startSecureCluster(dir: string): Promise<SecureServers> {
   const certificates = await makeCertificates(dir);
   const cluster = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--tls-cluster', 'yes'];
-  const nodes = await Promise.all([0, 1, 2].map(() => startSecure(certificates, [...DURABLE, ...cluster])));
-  const share = Math.ceil(16_384 / nodes.length);
-  const [first] = nodes;
-  for (const [index, { server }] of nodes.entries()) {
+  const servers = await Promise.all([0, 1, 2].map(() => startSecure(certificates, [...DURABLE, ...cluster])));
+  const share = Math.ceil(16_384 / servers.length);
+  const [first] = servers;
+  for (const [index, { admin }] of servers.entries()) {
     const end = Math.min((index + 1) * share, 16_384) - 1;
-    await server.admin.call('CLUSTER', 'ADDSLOTSRANGE', index * share, end);
-    await server.admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
-    if (index > 0) await server.admin.call('CLUSTER', 'MEET', '127.0.0.1', first?.port ?? 0);
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', index * share, end);
+    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+    if (index > 0) await admin.call('CLUSTER', 'MEET', '127.0.0.1', first?.tlsPort ?? 0);
   }
-  for (const { server } of nodes) {
+  for (const { admin } of servers) {
     await until(async () => {
-      const info = String(await server.admin.call('CLUSTER', 'INFO'));
+      const info = String(await admin.call('CLUSTER', 'INFO'));
       return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
     });
   }
-  const servers = nodes.map(({ server }) => server);
   return {
-    url: `rediss+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    url: `rediss+cluster://${servers.map(({ tlsPort }) => `127.0.0.1:${tlsPort}`).join(',')}`,
     certificates,
     servers,
     [Symbol.asyncDispose]: () => stopAll(servers),

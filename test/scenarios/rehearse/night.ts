@@ -1,4 +1,4 @@
-import { type Agent, request } from 'undici';
+import type { Agent } from 'undici';
 import type { Stage } from './stage.ts';
 
 /** What users have seen since the numbers were taken last. */
@@ -10,8 +10,10 @@ export interface Seen {
   reconnections: number;
   failedReconnections: number;
   paymentsDone: number;
-  /** Attempts that were told to come again. */
-  paymentsPutOff: number;
+  /** Attempts that were refused, such as while the record cannot be kept, and were repeated. */
+  paymentsRefused: number;
+  /** Attempts that had no answer, or one of a proxy without a gateway, and were repeated. */
+  paymentsUnanswered: number;
   paymentsUnknown: number;
   queriesFailed: number;
   readonly queryMs: number[];
@@ -25,7 +27,8 @@ const nothing = (): Seen => ({
   reconnections: 0,
   failedReconnections: 0,
   paymentsDone: 0,
-  paymentsPutOff: 0,
+  paymentsRefused: 0,
+  paymentsUnanswered: 0,
   paymentsUnknown: 0,
   queriesFailed: 0,
   queryMs: [],
@@ -69,23 +72,3 @@ export interface Night {
   /** Aborted once the traffic is to end. */
   readonly ended: AbortSignal;
 }
-
-/**
- * Asks the graph through a proxy.
- *
- * @returns the answer, with its `data` and `errors`
- * @throws when there is no answer, or one with a status of 500 or more
- */
-export async function ask({ agent }: Night, origin: string, token: string, query: string, variables = {}) {
-  const { statusCode, body } = await request(`${origin}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-    body: JSON.stringify({ query, variables }),
-    dispatcher: agent,
-  });
-  const text = await body.text();
-  if (statusCode >= 500) throw new Error(`status ${statusCode}`);
-  return JSON.parse(text);
-}
-
-export const inHours = (hours: number): number => Math.floor(Date.now() / 1_000) + hours * 3_600;

@@ -1,73 +1,33 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import type { Certificates } from '../../helpers/private-ca.ts';
 import { endWithThisProcess } from '../../helpers/redis.ts';
 
-const run = promisify(execFile);
+const PEM = 'proxy.pem';
 
-/** Makes an authority of this night's own in a folder. @returns its certificate, in PEM */
-export async function makeAuthority(folder: string): Promise<string> {
-  const path = join(folder, 'ca.crt');
-  await run('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
-    ...['-keyout', join(folder, 'ca.key'), '-out', path, '-subj', '/CN=rehearsal'],
-  ]);
-  return readFile(path, 'utf8');
-}
-
-/** One file with the certificate and its key, as both proxies read it. */
-export async function makeCertificate(folder: string): Promise<void> {
-  const at = (name: string) => join(folder, name);
-  await writeFile(at('names'), 'subjectAltName=DNS:localhost');
-  await run('openssl', [
-    ...[
-      'req',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-subj',
-      '/CN=localhost',
-    ],
-    ...['-keyout', at('proxy.key'), '-out', at('proxy.csr')],
-  ]);
-  await run('openssl', [
-    ...[
-      'x509',
-      '-req',
-      '-days',
-      '1',
-      '-in',
-      at('proxy.csr'),
-      '-out',
-      at('proxy.crt'),
-      '-extfile',
-      at('names'),
-    ],
-    ...['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial'],
-  ]);
-  await writeFile(
-    at('proxy.pem'),
-    (await readFile(at('proxy.crt'), 'utf8')) + (await readFile(at('proxy.key'), 'utf8')),
-  );
+/** Writes the certificate and its key into one file, as HAProxy reads them. */
+export async function writePem(folder: string, { certificate, key }: Certificates): Promise<void> {
+  const pem = (await readFile(certificate, 'utf8')) + (await readFile(key, 'utf8'));
+  await writeFile(join(folder, PEM), pem);
 }
 
 interface Ports {
   readonly haproxyPort: number;
   readonly nginxPort: number;
   readonly ports: readonly [number, number];
+  readonly certificates: Certificates;
 }
 
 /** Writes the configuration of both proxies. */
 export async function writeProxies(
   folder: string,
-  { haproxyPort, nginxPort, ports: [a, b] }: Ports,
+  { haproxyPort, nginxPort, ports: [a, b], certificates }: Ports,
 ): Promise<void> {
-  const pem = join(folder, 'proxy.pem');
+  await writePem(folder, certificates);
+  const pem = join(folder, PEM);
   await writeFile(
     join(folder, 'haproxy.cfg'),
     `global
@@ -113,8 +73,8 @@ ${temporary}
   }
   server {
     listen 127.0.0.1:${nginxPort} ssl;
-    ssl_certificate ${folder}/proxy.crt;
-    ssl_certificate_key ${folder}/proxy.key;
+    ssl_certificate ${certificates.certificate};
+    ssl_certificate_key ${certificates.key};
     location / {
       proxy_pass http://gateways;
       proxy_http_version 1.1;

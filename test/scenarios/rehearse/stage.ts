@@ -1,14 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
-import { freePort, type RedisServer } from '../../helpers/redis.ts';
-import { type RedisWithSentinel, startWithSentinel } from '../../helpers/redis-topologies.ts';
+import { renewCertificate } from '../../helpers/private-ca.ts';
+import { freePort } from '../../helpers/redis.ts';
+import { type SecureSentinel, type SecureServer, startSecureSentinel } from '../../helpers/secure-redis.ts';
 import { serviceEnvironment } from '../../helpers/service.ts';
 import { until } from '../../helpers/until.ts';
+import { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
 import { createMember, type Member } from './member.ts';
-import { listens, makeAuthority, makeCertificate, startProxy, writeProxies } from './proxies.ts';
+import { listens, startProxy, writePem, writeProxies } from './proxies.ts';
 
 const TOOLS = ['haproxy', 'nginx', 'redis-server', 'openssl', 'prometheus'];
 
@@ -21,19 +23,22 @@ export function requireTools(): void {
   );
 }
 
-/** The shape that is rehearsed: two gateways behind HAProxy and nginx, both with TLS, on Redis with a replica and a Sentinel. */
+/** The shape that is rehearsed: two gateways behind HAProxy and nginx, on Redis with a replica and a Sentinel, all with TLS. */
 export interface Stage extends AsyncDisposable {
   readonly folder: string;
   readonly sandbox: Sandbox;
-  readonly store: RedisWithSentinel;
+  readonly store: SecureSentinel;
+  readonly identity: IdentityProvider;
   readonly members: readonly [Member, Member];
-  /** Origins of the two proxies, and the authority that has signed their certificates, in PEM. */
+  /** Origins of the two proxies, and the authority that has signed all certificates, in PEM. */
   readonly haproxy: string;
   readonly nginx: string;
-  authority: string;
+  readonly authority: string;
+  /** What the provider signs its deliveries with. */
+  providerSecret: string;
   /** What the gateways are started with from now on. */
   readonly environment: Record<string, string>;
-  /** Gives both proxies another certificate of the same authority, without a pause. */
+  /** Gives the proxies, Redis and the Sentinel another certificate of the same authority; gateways have it from their next start on. */
   renewCertificates(): Promise<void>;
 }
 
@@ -42,7 +47,10 @@ const ACL_RULES = ['~*', '&*', '+@all', '-@dangerous', '+info', '+config|get'];
 
 export async function openStage(lifetimeSeconds: number): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'pasarela-rehearse-'));
-  const store = await startWithSentinel([], lifetimeSeconds);
+  // Version 0.1.0 can show no certificate.
+  const store = await startSecureSentinel(folder, { lifetimeSeconds, asksClients: false });
+  const { certificates } = store;
+  const identity = await startIdentityProvider();
   for (const { admin } of [store.primary, store.replica]) {
     await admin.acl('SETUSER', 'gateway', 'on', '>first', ...ACL_RULES);
   }
@@ -53,24 +61,31 @@ export async function openStage(lifetimeSeconds: number): Promise<Stage> {
     await freePort(),
     await freePort(),
   ];
+  const { AUTH_JWT_SECRET: _unused, ...service } = serviceEnvironment(sandbox);
+  const providerSecret = 'the secret that the rehearsal begins with';
   const environment: Record<string, string> = {
     UPSTREAM_URL: sandbox.url,
-    REDIS_URL: store.url.replace('redis+sentinel://', 'redis+sentinel://gateway:first@'),
-    WEBHOOK_SECRET: 'the secret that the rehearsal begins with',
+    REDIS_URL: store.url.replace('rediss+sentinel://', 'rediss+sentinel://gateway:first@'),
+    REDIS_TLS_CA: certificates.authority,
+    REDIS_TLS_CERT: certificates.certificate,
+    REDIS_TLS_KEY: certificates.key,
+    // Version 0.1.0 knows no REDIS_TLS_CA.
+    NODE_EXTRA_CA_CERTS: certificates.authority,
+    WEBHOOK_SECRET: providerSecret,
     PUBLIC_URL: `https://localhost:${nginxPort}`,
     UPSTREAM_TIMEOUT_MS: '5000',
     LIMIT_STREAMS_PER_ADDRESS: '20000',
     SHUTDOWN_DELAY_MS: '2000',
     SHUTDOWN_GRACE_MS: '15000',
-    ...serviceEnvironment(sandbox),
+    ...service,
+    AUTH_JWKS_URL: identity.jwksUrl,
+    AUTH_JWKS_MAX_AGE: '5',
   };
   const member = (name: string, port: number) =>
     createMember({ name, port, folder, lifetimeSeconds, environment });
   const members = [await member('a', first), await member('b', second)] as const;
   await Promise.all(members.map((one) => one.start()));
-  const authority = await makeAuthority(folder);
-  await makeCertificate(folder);
-  await writeProxies(folder, { haproxyPort, nginxPort, ports: [first, second] });
+  await writeProxies(folder, { haproxyPort, nginxPort, ports: [first, second], certificates });
   const haproxy = startProxy('haproxy', ['-W', '-db', '-f', join(folder, 'haproxy.cfg')], lifetimeSeconds);
   const nginx = startProxy('nginx', ['-c', join(folder, 'nginx.conf'), '-p', folder], lifetimeSeconds);
   for (const [port, proxy] of [
@@ -87,19 +102,29 @@ export async function openStage(lifetimeSeconds: number): Promise<Stage> {
     sandbox,
     store,
     members,
+    identity,
     environment,
-    authority,
+    authority: await readFile(certificates.authority, 'utf8'),
+    providerSecret,
     haproxy: `https://localhost:${haproxyPort}`,
     nginx: `https://localhost:${nginxPort}`,
     async renewCertificates() {
-      await makeCertificate(folder);
+      await renewCertificate(folder);
+      await writePem(folder, certificates);
       haproxy.kill('SIGUSR2');
       nginx.kill('SIGHUP');
+      const { certificate, key } = certificates;
+      for (const { admin } of [store.primary, store.replica])
+        await admin.call('CONFIG', 'SET', 'tls-cert-file', certificate, 'tls-key-file', key);
+      // A Sentinel takes no CONFIG.
+      await store.sentinel.kill();
+      await store.sentinel.start();
     },
     async [Symbol.asyncDispose]() {
       for (const proxy of [haproxy, nginx]) proxy.kill('SIGTERM');
       await Promise.all(members.map((one) => one.remove()));
       await sandbox.stop();
+      await identity[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true });
     },
@@ -109,18 +134,18 @@ export async function openStage(lifetimeSeconds: number): Promise<Stage> {
 
 /** The server that Sentinel names the primary, and the other one. */
 export async function rolesOf(
-  store: RedisWithSentinel,
-): Promise<{ primary: RedisServer; replica: RedisServer }> {
+  store: SecureSentinel,
+): Promise<{ primary: SecureServer; replica: SecureServer }> {
   const named = await store.sentinel.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'events');
-  const port = Array.isArray(named) ? Number(named[1]) : store.primary.port;
+  const port = Array.isArray(named) ? Number(named[1]) : store.primary.tlsPort;
   const [primary, replica] = [store.primary, store.replica];
-  return port === primary.port ? { primary, replica } : { primary: replica, replica: primary };
+  return port === primary.tlsPort ? { primary, replica } : { primary: replica, replica: primary };
 }
 
 /** What a Redis that comes back has forgotten: it is started by its arguments alone. */
-export async function rejoin(server: RedisServer, primary: RedisServer, password: string): Promise<void> {
+export async function rejoin(server: SecureServer, primary: SecureServer, password: string): Promise<void> {
   await server.start();
   await server.admin.acl('SETUSER', 'gateway', 'on', `>${password}`, ...ACL_RULES);
-  if (server !== primary) await server.admin.replicaof('127.0.0.1', primary.port);
+  if (server !== primary) await server.admin.replicaof('127.0.0.1', primary.tlsPort);
   await until(async () => (await server.admin.info('replication')).includes('master_link_status:up'));
 }

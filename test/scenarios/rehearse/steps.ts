@@ -5,6 +5,7 @@ import { until } from '../../helpers/until.ts';
 import { inject } from '../faults/payments.ts';
 import { FULL_DISK } from './full-disk.ts';
 import { PUT_BACK } from './put-back.ts';
+import { RENEWALS } from './renewals.ts';
 import { rejoin, rolesOf } from './stage.ts';
 import { LASTS_MS, passwordOf, restartAll, type Step } from './step.ts';
 import { UPGRADE } from './upgrade.ts';
@@ -42,25 +43,7 @@ export const STEPS: readonly Step[] = [
       for (const { admin } of [primary, replica]) await admin.config('SET', 'min-replicas-to-write', '0');
     },
   },
-  {
-    name: 'certificates and secrets renewed',
-    done: 'A new certificate in both proxies; `WEBHOOK_SECRET=new,old`, and a second password of the Redis user, with a rolling restart.',
-    async run(stage) {
-      await stage.renewCertificates();
-      const { primary, replica } = await rolesOf(stage.store);
-      for (const { admin } of [primary, replica]) await admin.acl('SETUSER', 'gateway', '>second');
-      const { environment } = stage;
-      const before = environment['WEBHOOK_SECRET'] ?? '';
-      // Both are accepted before the provider is told of the new one.
-      environment['WEBHOOK_SECRET'] = `${before},a secret that the rehearsal goes on with`;
-      environment['REDIS_URL'] = (environment['REDIS_URL'] ?? '').replace(
-        'gateway:first@',
-        'gateway:second@',
-      );
-      await restartAll(stage);
-      for (const { admin } of [primary, replica]) await admin.acl('SETUSER', 'gateway', '<first');
-    },
-  },
+  RENEWALS,
   {
     name: 'slow service',
     done: 'Every answer of the REST service takes two seconds.',

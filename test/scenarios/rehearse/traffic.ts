@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { callerToken } from '../../helpers/service.ts';
-import { inHours, type Night, newTally, type Seen, takeSeen } from './night.ts';
+import { type Night, newTally, type Seen, takeSeen } from './night.ts';
 import { openPhones } from './phones.ts';
 import type { Stage } from './stage.ts';
 import { pay, provide, read } from './work.ts';
@@ -21,15 +20,14 @@ export interface Traffic {
   stop(): Promise<void>;
 }
 
-export async function startTraffic(stage: Stage, count: number): Promise<Traffic> {
+export async function startTraffic(stage: Stage, count: number, lifetimeSeconds: number): Promise<Traffic> {
   const agent = new Agent({ connect: { ca: stage.authority }, connections: 32 });
   const tally = newTally();
   const running = new AbortController();
   const night: Night = { stage, agent, tally, ended: running.signal };
-  const phones = await openPhones(night, count);
-  const token = await callerToken({ sub: 'the back office', exp: inHours(12) });
+  const phones = await openPhones(night, count, lifetimeSeconds);
   const paid: string[] = [];
-  const working = [provide(night, phones), pay(night, token, paid), read(night, token)];
+  const working = [provide(night, phones.customerIds), pay(night, paid), read(night, lifetimeSeconds)];
   return {
     take: () => takeSeen(tally),
     async settle(ms) {
@@ -44,7 +42,7 @@ export async function startTraffic(stage: Stage, count: number): Promise<Traffic
     paid,
     async stop() {
       running.abort();
-      for (const phone of phones) phone.close();
+      phones.stop();
       await Promise.all(working);
       await agent.destroy();
     },

@@ -17,14 +17,35 @@ const RULES = fileURLToPath(new URL('../../../deploy/prometheus/alerts.yaml', im
 /** How long after the beginning of a step the doctor is asked, in milliseconds: in the middle of its trouble. */
 const DOCTOR_AFTER_MS = 3_000;
 
-/** What those who watch have said since they were asked last. */
+/** `/readyz` of one gateway in a step. */
+export interface Readiness {
+  readonly name: string;
+  readonly longestMs: number;
+  /** What it said first, and each other thing that it said from a second of the step on. */
+  readonly said: readonly Said[];
+}
+
+interface Said {
+  readonly second: number;
+  readonly what: string;
+}
+
+/** What those who watch have said in a step. */
+export interface Watched {
+  readonly readiness: readonly Readiness[];
+  /** By how much a timer of the process that asks was late at most, in milliseconds: so long it got no processor itself. */
+  readonly lateMs: number;
+  /** Alerts that were seen firing first. */
+  readonly alerts: readonly Said[];
+  /** Those that fired already when the step began. */
+  readonly alertsBefore: readonly string[];
+}
+
 export interface Watch {
-  /** For the report: `/readyz` of each gateway, with the longest time that it took. */
-  takeLooks(): string;
-  /** Names of the alerts that fired, each with the seconds after which it began to. */
-  takeAlerts(): string;
-  /** What the doctor finds wrong in a moment, by the names of its checks. */
-  askDoctor(): Promise<string>;
+  /** What was said since it was asked last. */
+  take(): Watched;
+  /** What the doctor finds wrong in a moment, by the names of its checks, and the second at which that was said. */
+  askDoctor(): Promise<Said>;
   stop(): void;
 }
 
@@ -33,8 +54,7 @@ export async function startWatch(stage: Stage, lifetimeSeconds: number): Promise
   const looks = watchReadiness(stage, lifetimeSeconds);
   const alerts = await startPrometheus(stage, lifetimeSeconds);
   return {
-    takeLooks: looks.take,
-    takeAlerts: alerts.take,
+    take: () => ({ ...looks.take(), ...alerts.take() }),
     askDoctor: () => askDoctor(stage),
     stop() {
       looks.stop();
@@ -43,30 +63,36 @@ export async function startWatch(stage: Stage, lifetimeSeconds: number): Promise
   };
 }
 
+const secondsSince = (since: number): number => Math.round((performance.now() - since) / 1_000);
+
 function watchReadiness({ members }: Stage, lifetimeSeconds: number) {
   const child = fork(
     LOOK,
     members.map(({ url }) => url),
   );
   endWithThisProcess(child, lifetimeSeconds);
-  const seen = new Map(members.map(({ url, name }) => [url, { name, longestMs: 0, states: [] as string[] }]));
+  const seen = new Map(members.map(({ url, name }) => [url, { name, longestMs: 0, said: [] as Said[] }]));
+  let since = performance.now();
+  let latest = 0;
   // look.ts sends nothing else.
   child.on('message', (message) => {
-    const { url, milliseconds = 0, state } = message as Look;
+    const { url, milliseconds = 0, state, lateMs } = message as Look;
     const one = seen.get(url);
     if (one === undefined) return;
+    latest = Math.max(latest, lateMs);
     one.longestMs = Math.max(one.longestMs, milliseconds);
-    if (!one.states.includes(state)) one.states.push(state);
+    if (one.said.at(-1)?.what !== state) one.said.push({ second: secondsSince(since), what: state });
   });
   return {
     take() {
-      const texts = [...seen.values()].map((one) => {
-        const text = `${one.name}: ${one.states.join(' → ')}, ${Math.round(one.longestMs)} ms`;
+      const readiness = [...seen.values()].map((one) => ({ ...one }));
+      for (const one of seen.values()) {
         one.longestMs = 0;
-        one.states = one.states.slice(-1);
-        return text;
-      });
-      return texts.join('; ');
+        one.said = one.said.slice(-1).map(({ what }) => ({ second: 0, what }));
+      }
+      const lateMs = latest;
+      [since, latest] = [performance.now(), 0];
+      return { readiness, lateMs };
     },
     stop: () => void child.kill(),
   };
@@ -113,12 +139,16 @@ async function startPrometheus({ folder, members }: Stage, lifetimeSeconds: numb
   );
   await until(() => listens(port));
   let since = performance.now();
-  const fired = new Map<string, number>();
+  let before: readonly string[] = [];
+  let now: readonly string[] = [];
+  let fired: Said[] = [];
   let isRunning = true;
   const poll = async (): Promise<void> => {
     while (isRunning) {
-      for (const name of await firing(port)) {
-        if (!fired.has(name)) fired.set(name, Math.round((performance.now() - since) / 1_000));
+      now = await firing(port);
+      for (const what of now) {
+        if (!before.includes(what) && !fired.some((one) => one.what === what))
+          fired.push({ second: secondsSince(since), what });
       }
       await pause(1_000);
     }
@@ -126,10 +156,9 @@ async function startPrometheus({ folder, members }: Stage, lifetimeSeconds: numb
   void poll();
   return {
     take() {
-      const text = [...fired].map(([name, seconds]) => `${name} ${seconds} s`).join(', ');
-      fired.clear();
-      since = performance.now();
-      return text || 'none';
+      const taken = { alerts: fired, alertsBefore: before };
+      [since, before, fired] = [performance.now(), [...new Set(now)], []];
+      return taken;
     },
     stop() {
       isRunning = false;
@@ -154,7 +183,8 @@ async function firing(port: number): Promise<readonly string[]> {
   }
 }
 
-async function askDoctor({ environment, members: [, { url, dataDir }] }: Stage): Promise<string> {
+async function askDoctor({ environment, members: [, { url, dataDir }] }: Stage): Promise<Said> {
+  const since = performance.now();
   await pause(DOCTOR_AFTER_MS);
   const { PATH = '', HOME = '' } = process.env;
   const own = { PATH, HOME, ...environment, PORT: new URL(url).port, DATA_DIR: dataDir };
@@ -165,8 +195,9 @@ async function askDoctor({ environment, members: [, { url, dataDir }] }: Stage):
       resolve(text),
     );
   });
-  if (stdout === '') return 'no answer';
+  const second = secondsSince(since);
+  if (stdout === '') return { second, what: 'no answer' };
   const { findings }: { findings: { check: string; status: string }[] } = JSON.parse(stdout);
   const failed = findings.filter(({ status }) => status === 'failure').map(({ check }) => check);
-  return [...new Set(failed)].join(', ') || 'nothing';
+  return { second, what: [...new Set(failed)].join(', ') || 'nothing' };
 }

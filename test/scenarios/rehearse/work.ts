@@ -1,20 +1,27 @@
+import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
 import { ingressUrl } from '../../../src/ingress/addresses.ts';
 import { creditTo } from '../../helpers/fleet.ts';
+import { endWithThisProcess } from '../../helpers/redis.ts';
 import { documentOf, payable } from '../faults/payments.ts';
-import { ask, type Night } from './night.ts';
-import type { Phone } from './phones.ts';
+import { ask } from './ask.ts';
+import type { Night } from './night.ts';
+import type { Reading } from './read.ts';
 
 const CREDITS_A_SECOND = 8;
-const EVERYDAY = '{ client { id accounts(first: 5) { nodes { id availableBalance { amount } } } } }';
+const BACK_OFFICE = 'the back office';
+const READ = fileURLToPath(new URL('read.ts', import.meta.url));
+/** What the description of each payment begins with. */
+export const TAG = 'rehearsed';
 
-/** Delivers credits to phones by chance, each until it is acknowledged. */
-export async function provide(night: Night, phones: readonly Phone[]): Promise<void> {
+/** Delivers credits to customers by chance, each until it is acknowledged. */
+export async function provide(night: Night, customerIds: readonly string[]): Promise<void> {
   while (!night.ended.aborted) {
-    const phone = phones[Math.floor(Math.random() * phones.length)];
-    if (phone !== undefined && !night.tally.isHeld) void credit(night, phone.customerId);
+    const customerId = customerIds[Math.floor(Math.random() * customerIds.length)];
+    if (customerId !== undefined && !night.tally.isHeld) void credit(night, customerId);
     await pause(1_000 / CREDITS_A_SECOND);
   }
 }
@@ -37,9 +44,9 @@ async function credit(night: Night, customerId: string): Promise<void> {
 
 /** Status of the answer to a webhook; 0 where there is none. */
 async function deliver({ stage, agent }: Night, text: string): Promise<number> {
-  const [secret = ''] = (stage.environment['WEBHOOK_SECRET'] ?? '').split(',');
+  const url = ingressUrl(stage.nginx, stage.sandbox.clientId, 'MONEY_IN', stage.providerSecret);
   try {
-    const answer = await request(ingressUrl(stage.nginx, stage.sandbox.clientId, 'MONEY_IN', secret), {
+    const answer = await request(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: text,
@@ -53,12 +60,12 @@ async function deliver({ stage, agent }: Night, text: string): Promise<number> {
 }
 
 /** Pays again and again, each payment until it is told as done. Their tags go to `paid`. */
-export async function pay(night: Night, token: string, paid: string[]): Promise<void> {
+export async function pay(night: Night, paid: string[]): Promise<void> {
   const { tally, ended } = night;
   for (let number = 1; !ended.aborted; ) {
     if (!tally.isHeld) {
       tally.open += 1;
-      await payOnce(night, token, `rehearsed ${number}`, paid);
+      await payOnce(night, `${TAG} ${number}`, paid);
       tally.open -= 1;
       number += 1;
     }
@@ -66,35 +73,38 @@ export async function pay(night: Night, token: string, paid: string[]): Promise<
   }
 }
 
-async function payOnce(night: Night, token: string, tag: string, paid: string[]): Promise<void> {
-  const { stage, tally, ended } = night;
+async function payOnce({ stage, agent, tally, ended }: Night, tag: string, paid: string[]): Promise<void> {
   const { input } = await payable(stage.sandbox, 'createMoneyOut', tag);
   while (!ended.aborted) {
-    const answer = await ask(night, stage.haproxy, token, documentOf('createMoneyOut'), { input }).catch(
-      () => undefined,
-    );
+    const bearer = await stage.identity.bearer(BACK_OFFICE);
+    const document = documentOf('createMoneyOut');
+    const answer = await ask(agent, stage.haproxy, bearer, document, { input }).catch(() => undefined);
     const type = answer?.data?.result?.__typename;
     if (type === 'CreateMoneyOutSuccess') {
       tally.seen.paymentsDone += 1;
       paid.push(tag);
       return;
     }
-    if (type === 'OutcomeUnknown') tally.seen.paymentsUnknown += 1;
-    else tally.seen.paymentsPutOff += 1;
+    if (answer === undefined) tally.seen.paymentsUnanswered += 1;
+    else if (type === 'OutcomeUnknown') tally.seen.paymentsUnknown += 1;
+    else tally.seen.paymentsRefused += 1;
     await pause(500);
   }
 }
 
-/** Asks what an app asks every day, through one proxy and the other by turns. */
-export async function read(night: Night, token: string): Promise<void> {
-  const { stage, tally, ended } = night;
-  for (let turn = 0; !ended.aborted; turn += 1) {
-    const origin = turn % 2 === 0 ? stage.haproxy : stage.nginx;
-    const start = performance.now();
-    const answer = await ask(night, origin, token, EVERYDAY).catch(() => undefined);
-    if (answer?.errors === undefined && answer?.data != null)
-      tally.seen.queryMs.push(performance.now() - start);
-    else tally.seen.queriesFailed += 1;
-    await pause(100);
+/** Has everyday queries asked until the night is over. */
+export async function read({ stage, tally, ended }: Night, lifetimeSeconds: number): Promise<void> {
+  const child = fork(READ, [stage.haproxy, stage.nginx, stage.store.certificates.authority]);
+  endWithThisProcess(child, lifetimeSeconds);
+  // read.ts sends nothing else.
+  child.on('message', (message) => {
+    const { milliseconds } = message as Reading;
+    if (milliseconds === undefined) tally.seen.queriesFailed += 1;
+    else tally.seen.queryMs.push(milliseconds);
+  });
+  while (!ended.aborted) {
+    child.send(await stage.identity.bearer(BACK_OFFICE));
+    await pause(1_000);
   }
+  child.kill();
 }

@@ -1,0 +1,26 @@
+import { type Agent, request } from 'undici';
+
+/**
+ * Asks the graph through a proxy.
+ *
+ * @param agent trusts the certificates of both proxies.
+ * @returns the answer, with its `data` and `errors`
+ * @throws when there is no answer, or one with a status of 500 or more
+ */
+export async function ask(
+  agent: Agent,
+  origin: string,
+  authorization: string,
+  query: string,
+  variables = {},
+) {
+  const { statusCode, body } = await request(`${origin}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization },
+    body: JSON.stringify({ query, variables }),
+    dispatcher: agent,
+  });
+  const text = await body.text();
+  if (statusCode >= 500) throw new Error(`status ${statusCode}`);
+  return JSON.parse(text);
+}

@@ -1,0 +1,126 @@
+/**
+ * The phones of the night, in a process of its own: what their TLS costs keeps nobody else waiting, as they are on other machines in
+ * production. Its arguments are their number, the proxies' origins, the file of their authority and the address of tokens.
+ * Its parent is told what they see.
+ */
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { setPriority } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Client, createClient } from 'graphql-ws';
+import { Agent } from 'undici';
+import { WebSocket } from 'ws';
+import { ask } from './ask.ts';
+
+/** What the phones tell. */
+export type Told =
+  /** All have had their connection; whose credits they follow. */
+  | { readonly what: 'open'; readonly customerIds: readonly string[] }
+  /** A credit has come to its phone for the first time, at a time in milliseconds since the epoch. */
+  | { readonly what: 'arrived'; readonly transactionId: string; readonly at: number }
+  | { readonly what: 'repeated' | 'gap' | 'reconnected' | 'failed' };
+
+interface MoneyIn {
+  readonly id: string;
+  readonly cursor: string;
+  readonly transactionId: string;
+}
+
+/** Phones that are opened at a time. */
+const OPENING = 25;
+const MONEY_IN = 'subscription ($after: Cursor) { moneyIn(after: $after) { id cursor transactionId } }';
+/** What the operating system gives others first (nice). */
+const AFTER_OTHERS = 10;
+
+setPriority(AFTER_OTHERS);
+const [count, haproxy = '', nginx = '', authority = '', tokenUrl = ''] = process.argv.slice(2);
+const ca = await readFile(authority, 'utf8');
+const agent = new Agent({ connect: { ca }, connections: 32 });
+const tell = (told: Told): void => void process.send?.(told);
+
+class SecureSocket extends WebSocket {
+  constructor(address: string, protocols: string) {
+    super(address, protocols, { ca });
+  }
+}
+
+/** @returns whose credits it follows, once it has had its connection. */
+async function openPhone(index: number): Promise<string> {
+  const customerId = randomUUID();
+  const origin = index % 2 === 0 ? haproxy : nginx;
+  const bearer = async () =>
+    (await fetch(`${tokenUrl}?${new URLSearchParams({ subject: `phone ${index}`, customerId })}`)).text();
+  const { data } = await ask(agent, origin, await bearer(), '{ eventCursor }');
+  const opened = Promise.withResolvers<void>();
+  const client = connect(origin, bearer, opened.resolve);
+  void follow(client, data.eventCursor);
+  await opened.promise;
+  return customerId;
+}
+
+function connect(origin: string, bearer: () => Promise<string>, onOpen: () => void): Client {
+  let wasOpen = false;
+  let isOpen = false;
+  return createClient({
+    url: `${origin.replace('https', 'wss')}/graphql`,
+    webSocketImpl: SecureSocket,
+    connectionParams: async () => ({ authorization: await bearer() }),
+    retryAttempts: Number.POSITIVE_INFINITY,
+    shouldRetry: () => true,
+    // As the project's client does: spread, and longer each time.
+    retryWait: (retries) => pause(Math.random() * Math.min(500 * 2 ** retries, 8_000)),
+    on: {
+      connected: () => {
+        if (wasOpen) tell({ what: 'reconnected' });
+        [wasOpen, isOpen] = [true, true];
+        onOpen();
+      },
+      closed: () => {
+        if (wasOpen && !isOpen) tell({ what: 'failed' });
+        isOpen = false;
+      },
+    },
+  });
+}
+
+/** Follows the credits until the night is over, from where it was each time. */
+async function follow(client: Client, cursor: string): Promise<never> {
+  const variables = { after: cursor };
+  const ids = new Set<string>();
+  for (;;) {
+    try {
+      for await (const { data, errors } of client.iterate<{ moneyIn?: MoneyIn }>({
+        query: MONEY_IN,
+        variables,
+      })) {
+        const event = data?.moneyIn;
+        if (event === undefined) {
+          const gap = errors?.find(({ extensions }) => extensions?.['code'] === 'EVENTS_GAP');
+          if (gap === undefined) continue;
+          tell({ what: 'gap' });
+          // From the beginning of what is there: what is known of it comes again.
+          variables.after = String(gap.extensions?.['oldest']);
+          ids.clear();
+          continue;
+        }
+        variables.after = event.cursor;
+        if (ids.has(event.id)) tell({ what: 'repeated' });
+        ids.add(event.id);
+        tell({ what: 'arrived', transactionId: event.transactionId, at: Date.now() });
+      }
+    } catch {
+      // The stream was refused or cut: it is opened again where it was.
+    }
+    await pause(200);
+  }
+}
+
+// The parent is gone.
+process.on('disconnect', () => process.exit(0));
+const customerIds: string[] = [];
+while (customerIds.length < Number(count)) {
+  const opening = Math.min(OPENING, Number(count) - customerIds.length);
+  const indexes = Array.from({ length: opening }, (_, at) => customerIds.length + at);
+  customerIds.push(...(await Promise.all(indexes.map(openPhone))));
+}
+tell({ what: 'open', customerIds });

@@ -1,0 +1,37 @@
+/**
+ * Asks what an app asks every day, through one proxy and the other by turns, in a process of its own, so that no figure holds the work of
+ * the phones. Its arguments are the proxies' origins and the file of their authority; its parent sends it the header that it shows, and is
+ * told each time that an answer took.
+ */
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Agent } from 'undici';
+import { ask } from './ask.ts';
+
+/** In milliseconds; undefined where there was no answer, or one with errors. */
+export interface Reading {
+  readonly milliseconds?: number;
+}
+
+const EVERYDAY = '{ client { id accounts(first: 5) { nodes { id availableBalance { amount } } } } }';
+const EVERY_MS = 100;
+const [first = '', second = '', authority = ''] = process.argv.slice(2);
+const agent = new Agent({ connect: { ca: await readFile(authority, 'utf8') }, connections: 4 });
+let authorization = '';
+
+// The parent is gone.
+process.on('disconnect', () => process.exit(0));
+process.on('message', (message) => {
+  authorization = String(message);
+});
+await once(process, 'message');
+for (let turn = 0; ; turn += 1) {
+  const start = performance.now();
+  const answer = await ask(agent, turn % 2 === 0 ? first : second, authorization, EVERYDAY).catch(
+    () => undefined,
+  );
+  const isAnswered = answer?.errors === undefined && answer?.data != null;
+  process.send?.((isAnswered ? { milliseconds: performance.now() - start } : {}) satisfies Reading);
+  await pause(EVERY_MS);
+}
