@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { chart } from './lib/chart.ts';
 import { goalsTable, report, sectionText } from './lib/report.ts';
 import type { Section } from './lib/section.ts';
-import { w18 } from './workloads/capacity.ts';
+import { w18, w19 } from './workloads/capacity.ts';
 import { w12 } from './workloads/come-back.ts';
 import { w10 } from './workloads/credits.ts';
 import { w15 } from './workloads/fairness.ts';
@@ -47,10 +47,11 @@ const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
   ['W16', w16],
   ['W17', w17],
   ['W18', w18],
+  ['W19', w19],
 ]);
 
 /** Those that start a Redis; found missing at once, not after minutes. */
-const NEEDING_REDIS = ['W5', 'W8', 'W16'];
+const NEEDING_REDIS = ['W5', 'W8', 'W16', 'W18', 'W19'];
 
 const asked = process.argv.slice(2).map((name) => name.toUpperCase());
 const unknown = asked.filter((name) => !WORKS.has(name));

@@ -1,4 +1,4 @@
-import { TRANSACTION_ID } from '../upstream/data.ts';
+import { TRANSACTION_ID, uuid } from '../upstream/data.ts';
 
 /** One request of the work in both forms: as the graph is asked, and as the hand-written endpoint is. */
 export interface Work {
@@ -148,3 +148,39 @@ export const customer = (id: string): Work => ({
   variables: { id },
   floorPath: '',
 });
+
+let payments = 0;
+
+/** A payment with a key of its own. */
+export const payment = (): Work => {
+  payments += 1;
+  return {
+    query: `mutation Pay($input: CreateInternalTransactionInput!) {
+  createInternalTransaction(input: $input) {
+    __typename
+    ... on UserError {
+      message
+    }
+    ... on OutcomeUnknown {
+      reason
+    }
+    ... on CreateInternalTransactionSuccess {
+      transaction {
+        id
+      }
+    }
+  }
+}`,
+    variables: {
+      input: {
+        idempotencyKey: `the bench, ${payments}`,
+        sourceInstrumentId: uuid('source', 0),
+        destinationInstrumentId: uuid('destination', 0),
+        amount: '1.00',
+        description: 'Pago',
+        externalReference: '1',
+      },
+    },
+    floorPath: '',
+  };
+};

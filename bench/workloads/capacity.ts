@@ -1,7 +1,9 @@
 import { Pool } from 'undici';
 import { startRedis } from '../../test/helpers/redis.ts';
 import { gatewayProgram, temporaryFolder } from '../lib/contenders.ts';
-import { startServer } from '../lib/process.ts';
+import { credentials } from '../lib/credentials.ts';
+import { payment } from '../lib/documents.ts';
+import { type RunningServer, startServer } from '../lib/process.ts';
 import { number, type Section } from '../lib/section.ts';
 import { percentile } from '../lib/stats.ts';
 import { startStub } from '../lib/stub.ts';
@@ -11,21 +13,72 @@ import { uuid } from '../upstream/data.ts';
 const WARM_UP_MS = 2_000;
 const MEASURED_MS = 10_000;
 const CLIENTS = 10;
-/** Deliveries under way at once: enough that several share a sync of the disk. */
+/** Requests under way at once: enough that several share a sync of the disk. */
 const LANES = 64;
+const SECONDS = MEASURED_MS / 1_000;
+/** What each of them waits for, and how a core's share is counted. */
+const SYNCED =
+  'synced to disk: by SQLite, or by a Redis of its own with `appendfsync always`. The rate of a core is what comes for each second of CPU of the gateway, and that of Redis is not counted';
+
+/** One request, of a number from 0, which throws where it is not answered as it should be. */
+type Shoot = (pool: Pool, index: number) => Promise<void>;
 
 /** How many webhooks a process acknowledges in a second, each of them on disk, when as many come as it takes. */
 export async function w18(): Promise<Section> {
-  return {
+  const paths = Array.from({ length: CLIENTS }, (_, index) => moneyInPath(uuid('merchant', index)));
+  return section({
     title: 'W18, webhooks acknowledged',
-    method: `${LANES} deliveries under way at once for ${MEASURED_MS / 1_000} s, of ${CLIENTS} clients, nobody subscribed. Each is answered 201 once it is synced to disk: by SQLite, or by a Redis of its own with \`appendfsync always\`. A core's share is what comes for each second of CPU of the gateway, Redis' own not counted.`,
+    method: `${LANES} deliveries under way at once for ${SECONDS} s, of ${CLIENTS} clients, nobody subscribed. Each is answered 201 once it is ${SYNCED}.`,
+    async shoot(pool, index) {
+      const { body } = moneyIn(uuid('owner', 0));
+      const answer = await pool.request({
+        method: 'POST',
+        path: paths[index % CLIENTS] ?? '',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
+      await answer.body.dump();
+      if (answer.statusCode !== 201) throw new Error(`A webhook was answered with ${answer.statusCode}.`);
+    },
+  });
+}
+
+/** How many payments a process makes in a second, the record of each on disk before and after it is sent. */
+export async function w19(): Promise<Section> {
+  const callers = credentials(CLIENTS);
+  return section({
+    title: 'W19, payments',
+    method: `${LANES} \`createInternalTransaction\` under way at once for ${SECONDS} s, each with a key of its own, of ${CLIENTS} callers; the REST service answers at once. Before a payment is sent its record is ${SYNCED}; so is the answer before it is told.`,
+    async shoot(pool, index) {
+      const { query, variables } = payment();
+      const answer = await pool.request({
+        method: 'POST',
+        path: '/graphql',
+        headers: { 'content-type': 'application/json', authorization: callers[index % CLIENTS] ?? '' },
+        body: JSON.stringify({ query, variables }),
+      });
+      const text = await answer.body.text();
+      if (!text.includes('"CreateInternalTransactionSuccess"')) throw new Error(text.slice(0, 300));
+    },
+  });
+}
+
+async function section(work: {
+  readonly title: string;
+  readonly method: string;
+  readonly shoot: Shoot;
+}): Promise<Section> {
+  const { title, method, shoot } = work;
+  return {
+    title,
+    method,
     columns: ['store', 'a second', 'a second and core', 'CPU ms for each', 'p50 ms', 'p99 ms', 'resident MB'],
-    rows: [await measure('SQLite'), await measure('Redis')],
+    rows: [await measure('SQLite', shoot), await measure('Redis', shoot)],
     goals: [],
   };
 }
 
-async function measure(store: 'SQLite' | 'Redis'): Promise<readonly string[]> {
+async function measure(store: 'SQLite' | 'Redis', shoot: Shoot): Promise<readonly string[]> {
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(await temporaryFolder());
   const stub = stack.use(await startStub());
@@ -36,27 +89,21 @@ async function measure(store: 'SQLite' | 'Redis'): Promise<readonly string[]> {
   );
   const pool = new Pool(server.url, { connections: LANES });
   stack.defer(() => pool.close());
-  const paths = Array.from({ length: CLIENTS }, (_, index) => moneyInPath(uuid('merchant', index)));
+  return [store, ...(await rates(server, pool, shoot))];
+}
 
-  const deliver = async (until: number, took: number[], lane: number): Promise<void> => {
-    for (let turn = lane; performance.now() < until; turn += 1) {
-      const { body } = moneyIn(uuid('owner', 0));
-      const start = performance.now();
-      const answer = await pool.request({
-        method: 'POST',
-        path: paths[turn % CLIENTS] ?? '',
-        headers: { 'content-type': 'application/json' },
-        body,
-      });
-      await answer.body.dump();
-      if (answer.statusCode !== 201) throw new Error(`A webhook was answered with ${answer.statusCode}.`);
-      took.push(performance.now() - start);
-    }
-  };
+async function rates(server: RunningServer, pool: Pool, shoot: Shoot): Promise<readonly string[]> {
   const run = async (ms: number): Promise<readonly number[]> => {
     const took: number[] = [];
     const until = performance.now() + ms;
-    await Promise.all(Array.from({ length: LANES }, (_, lane) => deliver(until, took, lane)));
+    const lane = async (first: number): Promise<void> => {
+      for (let index = first; performance.now() < until; index += 1) {
+        const start = performance.now();
+        await shoot(pool, index);
+        took.push(performance.now() - start);
+      }
+    };
+    await Promise.all(Array.from({ length: LANES }, (_, index) => lane(index)));
     return took;
   };
   await run(WARM_UP_MS);
@@ -65,7 +112,6 @@ async function measure(store: 'SQLite' | 'Redis'): Promise<readonly string[]> {
   const seconds = (performance.now() - start) / 1_000;
   const cpuMs = server.cpuMs() - cpuBefore;
   return [
-    store,
     number(took.length / seconds),
     number((took.length / cpuMs) * 1_000),
     number(cpuMs / took.length),

@@ -1,46 +1,15 @@
 import { startContender } from '../lib/contenders.ts';
 import { credentials } from '../lib/credentials.ts';
-import { client, join, transaction, type Work } from '../lib/documents.ts';
+import { client, join, payment, transaction, type Work } from '../lib/documents.ts';
 import { load } from '../lib/load.ts';
 import { number, type Section } from '../lib/section.ts';
 import { percentile } from '../lib/stats.ts';
 import { startStub } from '../lib/stub.ts';
-import { uuid } from '../upstream/data.ts';
 
 const LATENCY_MS = 50;
 const CONNECTIONS = 400;
 const REQUESTS = 300;
 const [GREEDY = '', OTHER = ''] = credentials(2);
-
-let payments = 0;
-
-/** A payment with a key of its own. */
-const payment = (): Work => {
-  payments += 1;
-  return {
-    query: `mutation Pay($input: CreateInternalTransactionInput!) {
-  createInternalTransaction(input: $input) {
-    __typename
-    ... on CreateInternalTransactionSuccess {
-      transaction {
-        id
-      }
-    }
-  }
-}`,
-    variables: {
-      input: {
-        idempotencyKey: `bench-${payments}`,
-        sourceInstrumentId: uuid('source', 0),
-        destinationInstrumentId: uuid('destination', 0),
-        amount: '1.00',
-        description: 'Pago',
-        externalReference: '1',
-      },
-    },
-    floorPath: '',
-  };
-};
 
 /** One caller with 400 connections of joins, and what becomes of another's reads and payments. */
 export async function w15(): Promise<Section> {
