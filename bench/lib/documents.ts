@@ -1,4 +1,4 @@
-import { TRANSACTION_ID, uuid } from '../upstream/data.ts';
+import { PAID, TRANSACTION_ID, uuid } from '../upstream/data.ts';
 
 /** One request of the work in both forms: as the graph is asked, and as the hand-written endpoint is. */
 export interface Work {
@@ -150,6 +150,8 @@ export const customer = (id: string): Work => ({
 });
 
 let payments = 0;
+/** What the answer to a payment that was made holds. */
+export const PAYMENT_DONE = '"CreateInternalTransactionSuccess"';
 
 /** A payment with a key of its own. */
 export const payment = (): Work => {
@@ -158,12 +160,6 @@ export const payment = (): Work => {
     query: `mutation Pay($input: CreateInternalTransactionInput!) {
   createInternalTransaction(input: $input) {
     __typename
-    ... on UserError {
-      message
-    }
-    ... on OutcomeUnknown {
-      reason
-    }
     ... on CreateInternalTransactionSuccess {
       transaction {
         id
@@ -176,7 +172,7 @@ export const payment = (): Work => {
         idempotencyKey: `the bench, ${payments}`,
         sourceInstrumentId: uuid('source', 0),
         destinationInstrumentId: uuid('destination', 0),
-        amount: '1.00',
+        amount: PAID,
         description: 'Pago',
         externalReference: '1',
       },

@@ -128,6 +128,9 @@ const side = (name: string) => ({
   rfc: 'ND',
 });
 
+/** What each payment of the bench moves, in pesos. */
+export const PAID = '1.00';
+
 /** The one transaction (docs/upstream-api.md, "Transaction", as endpoint 15 reads it). */
 export const transaction = {
   id: TRANSACTION_ID,
@@ -146,6 +149,15 @@ export const transaction = {
   sourceInstrument: side('source'),
   destinationInstrument: side('destination'),
 };
+
+/** What the one order of money between instruments is answered with (docs/upstream-api.md, "Transaction"). */
+export const internalTransaction = (id: string) => ({
+  ...transaction,
+  id,
+  amount: PAID,
+  category: 'INTER_TRANS',
+  subCategory: 'INT_DEBIT',
+});
 
 /** A penny validation whose receipt has not come (docs/upstream-api.md, "dataCep fields"), for any id. */
 export const pennyValidation = (id: string) => ({

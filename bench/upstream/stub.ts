@@ -1,8 +1,9 @@
 /**
  * The upstream that is measured against: a process of its own that answers every GET of the work at once, or after a
  * given latency, from bytes made beforehand where they are few. `POST /bench` sets latency and sizes; `GET /bench` counts
- * what was asked. A POST of money is answered, too, with the one transaction.
+ * what was asked. A POST of money is answered, too, as `payment` in lib/documents.ts orders it.
  */
+import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { announce } from '../lib/announce.ts';
 import {
@@ -12,6 +13,7 @@ import {
   CLIENT_ID,
   customers,
   instruments,
+  internalTransaction,
   pennyValidation,
   type Sizes,
   transaction,
@@ -36,10 +38,12 @@ const CLIENT = `/v1/clients/${CLIENT_ID}`;
 const ANY_INSTRUMENTS = /^\/v1\/clients\/[0-9a-f-]{36}\/instruments$/;
 
 const TRANSACTIONS = `${CLIENT}/transactions/`;
+const INTERNAL_TRANSACTION = '/v1/transactions/internal_transaction';
 /** What a gateway in service mode is given (docs/upstream-api.md, "CredentialToken"). */
 const TOKEN = { id: 'token', token: 'token', status: 'ACTIVE', expires_at: '2099-01-01 00:00:00-06:00' };
 
 function answerOf(path: string): Buffer | undefined {
+  if (path === INTERNAL_TRANSACTION) return Buffer.from(JSON.stringify(internalTransaction(randomUUID())));
   if (path.startsWith(TRANSACTIONS) && !path.endsWith(transaction.id)) {
     // Each is asked for by a phone of its own: none is kept.
     return Buffer.from(JSON.stringify(pennyValidation(path.slice(TRANSACTIONS.length))));
@@ -80,7 +84,6 @@ function bodyOf({ pathname, searchParams }: URL): object | undefined {
     }
     case `${CLIENT}/auth/credential-tokens`:
       return TOKEN;
-    case '/v1/transactions/internal_transaction':
     case `${TRANSACTIONS}${transaction.id}`:
       return transaction;
     default:

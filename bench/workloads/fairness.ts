@@ -1,6 +1,6 @@
 import { startContender } from '../lib/contenders.ts';
 import { credentials } from '../lib/credentials.ts';
-import { client, join, payment, transaction, type Work } from '../lib/documents.ts';
+import { client, join, PAYMENT_DONE, payment, transaction, type Work } from '../lib/documents.ts';
 import { load } from '../lib/load.ts';
 import { number, type Section } from '../lib/section.ts';
 import { percentile } from '../lib/stats.ts';
@@ -23,7 +23,8 @@ export async function w15(): Promise<Section> {
       connections,
       shot: () => contender.shot(work(), authorization),
       check: ({ text }) => {
-        if (authorization === OTHER && text.includes('"errors"')) throw new Error(text.slice(0, 300));
+        const isWrong = text.includes('"errors"') || (work === payment && !text.includes(PAYMENT_DONE));
+        if (authorization === OTHER && isWrong) throw new Error(text.slice(0, 300));
       },
     });
   const others = async () => {
