@@ -54,6 +54,7 @@ for (const step of STEPS.filter(({ name }) => only?.some((part) => name.includes
   checked = traffic.paid.length;
   reports.push({
     name: step.name,
+    done: step.done,
     seconds,
     seen: traffic.take(),
     lost,

@@ -6,6 +6,8 @@ import type { Watched } from './watch.ts';
 /** What one step came to. */
 export interface StepReport {
   readonly name: string;
+  /** What was done, in a sentence. */
+  readonly done: string;
   /** How long it took, until all that was begun in it had come to its end. */
   readonly seconds: number;
   readonly seen: Seen;
@@ -76,6 +78,10 @@ export function reportOf(phones: number, steps: readonly StepReport[], end: stri
   const [, , load = 0] = loadavg();
   return [
     `${new Date().toISOString().slice(0, 10)}, ${phones} phones, ${minutes} minutes, on ${machine}; load ${load.toFixed(1)} in the last quarter of an hour.`,
+    table(
+      ['step', 'what is done'],
+      steps.map(({ name, done }) => [name, done]),
+    ),
     table(
       [
         'what users saw in',

@@ -18,7 +18,7 @@ const RULES = fileURLToPath(new URL('../../../deploy/prometheus/alerts.yaml', im
 const DOCTOR_AFTER_MS = 3_000;
 
 /** `/readyz` of one gateway in a step. */
-export interface Readiness {
+interface Readiness {
   readonly name: string;
   readonly longestMs: number;
   /** What it said first, and each other thing that it said from a second of the step on. */
