@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setPriority } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Client, createClient } from 'graphql-ws';
+import { type Client, createClient, type FormattedExecutionResult } from 'graphql-ws';
 import { Agent } from 'undici';
 import { WebSocket } from 'ws';
 import { ask } from './ask.ts';
@@ -30,7 +30,7 @@ interface MoneyIn {
 const OPENING = 25;
 const MONEY_IN = 'subscription ($after: Cursor) { moneyIn(after: $after) { id cursor transactionId } }';
 /** What the operating system gives others first (nice). */
-const AFTER_OTHERS = 10;
+const AFTER_OTHERS = 5;
 
 setPriority(AFTER_OTHERS);
 const [count, haproxy = '', nginx = '', authority = '', tokenUrl = ''] = process.argv.slice(2);
@@ -85,32 +85,33 @@ function connect(origin: string, bearer: () => Promise<string>, onOpen: () => vo
 
 /** Follows the credits until the night is over, from where it was each time. */
 async function follow(client: Client, cursor: string): Promise<never> {
+  // Sent as it is whenever a stream begins, and told what has come before anything else can: no stream begins behind it.
   const variables = { after: cursor };
   const ids = new Set<string>();
-  for (;;) {
-    try {
-      for await (const { data, errors } of client.iterate<{ moneyIn?: MoneyIn }>({
-        query: MONEY_IN,
-        variables,
-      })) {
-        const event = data?.moneyIn;
-        if (event === undefined) {
-          const gap = errors?.find(({ extensions }) => extensions?.['code'] === 'EVENTS_GAP');
-          if (gap === undefined) continue;
-          tell({ what: 'gap' });
-          // From the beginning of what is there: what is known of it comes again.
-          variables.after = String(gap.extensions?.['oldest']);
-          ids.clear();
-          continue;
-        }
-        variables.after = event.cursor;
-        if (ids.has(event.id)) tell({ what: 'repeated' });
-        ids.add(event.id);
-        tell({ what: 'arrived', transactionId: event.transactionId, at: Date.now() });
-      }
-    } catch {
-      // The stream was refused or cut: it is opened again where it was.
+  const next = ({ data, errors }: FormattedExecutionResult<{ moneyIn?: MoneyIn }>): void => {
+    const event = data?.moneyIn;
+    if (event === undefined) {
+      const gap = errors?.find(({ extensions }) => extensions?.['code'] === 'EVENTS_GAP');
+      if (gap === undefined) return;
+      tell({ what: 'gap' });
+      // From the beginning of what is there: what is known of it comes again.
+      variables.after = String(gap.extensions?.['oldest']);
+      ids.clear();
+      return;
     }
+    variables.after = event.cursor;
+    if (ids.has(event.id)) tell({ what: 'repeated' });
+    ids.add(event.id);
+    tell({ what: 'arrived', transactionId: event.transactionId, at: Date.now() });
+  };
+  for (;;) {
+    // One that is refused or cut is opened again where it was.
+    await new Promise<void>((resolve) => {
+      client.subscribe<{ moneyIn?: MoneyIn }>(
+        { query: MONEY_IN, variables },
+        { next, error: () => resolve(), complete: resolve },
+      );
+    });
     await pause(200);
   }
 }
