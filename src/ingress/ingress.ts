@@ -29,7 +29,7 @@ export interface IngressOptions {
 export interface Ingress {
   /** Answers one request under `/webhooks/`. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Refuses what comes from now on, and resolves once what is in flight has been answered. */
+  /** Refuses what comes from now on, and resolves once what is in flight has been answered. May be called again. */
   drain(): Promise<void>;
 }
 
@@ -44,7 +44,12 @@ export function createIngress(options: IngressOptions): Ingress {
   const keeping: Keeping = { log, decider, quarantine, logger, onKept };
   const readBody = createDeliveryBodies();
   const inFlight = new Set<Promise<void>>();
-  let draining = false;
+  let drained: Promise<void> | undefined;
+  const drain = async (): Promise<void> => {
+    await Promise.all(inFlight);
+    quarantine.close();
+    await decider?.close();
+  };
 
   const isAuthentic = (request: IncomingMessage, target: IngressTarget): boolean => {
     const signed = isSigned(target, secrets);
@@ -56,7 +61,7 @@ export function createIngress(options: IngressOptions): Ingress {
     if (request.method !== 'POST') return refuse(request, response, 405, { allow: 'POST' });
     const target = readIngressPath((request.url ?? '').split('?', 1)[0] ?? '');
     if (target === undefined || !isAuthentic(request, target)) return refuse(request, response, 401);
-    if (draining) {
+    if (drained !== undefined) {
       return refuse(request, response, 503, { 'retry-after': RETRY_AFTER, connection: 'close' });
     }
     const body = await readBody(request, target.clientId);
@@ -84,11 +89,9 @@ export function createIngress(options: IngressOptions): Ingress {
       await serving;
       inFlight.delete(serving);
     },
-    async drain() {
-      draining = true;
-      await Promise.all(inFlight);
-      quarantine.close();
-      await decider?.close();
+    drain() {
+      drained ??= drain();
+      return drained;
     },
   };
 }

@@ -22,6 +22,8 @@ export interface RunningIngress extends AsyncDisposable {
   readonly logger: ReturnType<typeof recordingLogger>;
   /** Posts to the signed address of a type; a value that is neither text nor bytes is sent as JSON. */
   post(type: EventType, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** The same at the address of another client. */
+  postAs(clientId: string, type: EventType, body: unknown): Promise<Response>;
   drain(): Promise<void>;
   quarantined(): { reason: string; body: string }[];
 }
@@ -39,6 +41,12 @@ export async function startIngress(
   const ingress = createIngress({ log, secrets: [SECRET], dataDir, metrics, logger, ...given });
   const server = createServer((request, response) => void ingress.handle(request, response));
   const url = await listen(server);
+  const post = (who: string, type: EventType, body: unknown, headers: Record<string, string> = {}) =>
+    fetch(ingressUrl(url, who, type, SECRET), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: body instanceof Uint8Array ? new Blob([Buffer.from(body)]) : asText(body),
+    });
   return {
     url,
     port: Number(new URL(url).port),
@@ -46,12 +54,8 @@ export async function startIngress(
     log,
     metrics,
     logger,
-    post: (type, body, headers = {}) =>
-      fetch(ingressUrl(url, clientId, type, SECRET), {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        body: body instanceof Uint8Array ? new Blob([Buffer.from(body)]) : asText(body),
-      }),
+    post: (type, body, headers) => post(clientId, type, body, headers),
+    postAs: (who, type, body) => post(who, type, body),
     drain: () => ingress.drain(),
     quarantined: () => {
       const database = new DatabaseSync(join(given.dataDir ?? dataDir, 'quarantine.sqlite'));
