@@ -78,6 +78,7 @@ it('the decider is asked at its whole address, and left without a connection by 
     asked.push(request.url);
     response.writeHead(200, { 'keep-alive': 'timeout=600' }).end();
   }).listen(0, '127.0.0.1');
+  decider.keepAliveTimeout = 600_000;
   await once(decider, 'listening');
   const connections = () =>
     new Promise<number>((resolve) => {

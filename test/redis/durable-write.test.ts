@@ -113,17 +113,26 @@ it('finds out by one write at a time whether replicas acknowledge that did not, 
   const set = writing(new DurableWrites(primary.url, 300), connect(primary.url));
   const many = () => Promise.allSettled(Array.from({ length: 30 }, (_, number) => set(`key${number}`, '1')));
   await until(() => set('key', '1').catch(() => undefined));
+  const monitor = await primary.admin.monitor();
+  const waits: string[][] = [];
+  monitor.on('monitor', (_time: string, command: string[]) => {
+    if (command[0]?.toLowerCase() === 'wait') waits.push(command.slice(1));
+  });
   for (const _time of ['first', 'second']) {
     replica.freeze();
     await expect(set('key', '2')).rejects.toThrow('acknowledged');
-    await primary.admin.config('RESETSTAT');
+    await until(() => waits.some(([, timeoutMs]) => timeoutMs === '300'));
+    waits.length = 0;
     expect((await many()).map(({ status }) => status)).not.toContain('fulfilled');
-    const [, waits = '0'] = /cmdstat_wait:calls=(\d+)/.exec(await primary.admin.info('commandstats')) ?? [];
-    expect(Number(waits)).toBeLessThanOrEqual(1);
+    await primary.admin.echo('seen');
+    // None where the primary has noticed by then that the replica is silent.
+    expect([[], [['1', '50']]]).toContainEqual(waits);
     replica.thaw();
     await until(() => set('key', '3').catch(() => undefined));
     expect((await many()).map(({ status }) => status)).not.toContain('rejected');
+    waits.length = 0;
   }
+  monitor.disconnect();
 });
 
 it('knows that replicas do not acknowledge also where the client gives up sooner', async () => {
@@ -136,6 +145,33 @@ it('knows that replicas do not acknowledge also where the client gives up sooner
   replica.freeze();
   await expect(set('key', '2')).rejects.toThrow('timed out');
   expect(writes.isDurable).toBe(false);
+});
+
+it('is told as silent where it does not answer, and forgotten once another has begun in its place', async () => {
+  let now = 0;
+  await using primary = await startRedis(PROMPT);
+  await using replica = await startReplica(primary);
+  const client = connect(primary.url);
+  const writes = new DurableWrites(primary.url, 300, () => now);
+  await until(() => writing(writes, client)('key', '1').catch(() => undefined));
+  await replica.kill();
+  await until(async () => !(await primary.admin.info('replication')).includes('slave0'));
+  await writes.look(client);
+  expect(writes.isDurable).toBe(false);
+  await primary.kill();
+  await expect(writes.look(client)).rejects.toThrow();
+  expect(writes.problems[0]).toMatch(/^Redis does not answer: /);
+  await primary.start();
+  // It has another history now.
+  await until(() =>
+    writes.look(client).then(
+      () => true,
+      () => false,
+    ),
+  );
+  now = ALONE_FOR_MS;
+  await writes.look(client);
+  expect(writes).toMatchObject({ isDurable: true, problems: [] });
 });
 
 it('never shows what was to be written', async () => {

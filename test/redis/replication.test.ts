@@ -84,6 +84,29 @@ describe('a write on a primary of which nobody else can be asked', () => {
     expect(primary.required(1, 'promoted', 'a')).toBe(1);
   });
 
+  it('needs as many as the server that it replaced did, though some of them had gone', () => {
+    const primary = watching(false);
+    primary.required(2);
+    expect(primary.required(1)).toBe(2);
+    expect(primary.required(0, 'promoted', 'a')).toBe(2);
+  });
+
+  it('does not count for three seconds after one that replicas did not acknowledge, unless they acknowledge another', () => {
+    const { replication, required, pass } = watching(false);
+    required(1);
+    for (const _time of ['first', 'second']) {
+      replication.acknowledged('a', false);
+      expect([replication.isDurable, replication.awaited('a').isStalled]).toEqual([false, true]);
+      replication.acknowledged('a', true);
+      expect([replication.isDurable, replication.awaited('a').isStalled]).toEqual([true, false]);
+    }
+    replication.acknowledged('a', false);
+    pass(2_999);
+    expect(replication.isDurable).toBe(false);
+    pass(1);
+    expect(replication.isDurable).toBe(true);
+  });
+
   it('needs the one that it replaced, though this process has never seen a replica', () => {
     const primary = watching(false);
     expect(primary.required(0, 'promoted', 'a')).toBe(1);
@@ -128,6 +151,16 @@ describe('a write on a primary that Sentinels or a Cluster watch', () => {
     expect(primary.required(0)).toBe(1);
     primary.told(0);
     expect(primary.required(0)).toBe(0);
+  });
+
+  it('needs it no longer once they say so, before the primary is looked at again', () => {
+    const { replication, required, told, pass } = watching(true);
+    required(1);
+    required(0);
+    pass(ALONE_FOR_MS);
+    expect(replication.isDurable).toBe(false);
+    told(0);
+    expect([replication.isDurable, replication.required('a')]).toEqual([true, 0]);
   });
 
   it('needs it for twice the time after which they act, where that is long', () => {
