@@ -187,8 +187,10 @@ export interface MoneyRecords extends OpenRecords {
   /**
    * Forgets the key, when it is still the owner's: it knows that nothing moved. Compare and delete, so that a release
    * that comes late never frees what somebody else has taken over.
+   *
+   * @returns whether nothing is recorded under the key now; false where somebody else has it, or it is answered.
    */
-  release(name: RecordName, owner: string): Promise<void>;
+  release(name: RecordName, owner: string): Promise<boolean>;
   /** Whether a request could be noted as sent now, as far as is known. Never fails. */
   isAvailable(): Promise<boolean>;
   /** Since when payments are held; undefined when they are not. Rejects when that cannot be read. */

@@ -168,11 +168,12 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
   end
   redis.call('PEXPIRE', key, ARGV[5])`);
 
-/** KEYS: record. ARGV: owner, letter and rest of its line. */
+/** KEYS: record. ARGV: owner, letter and rest of its line. Returns 1 where there is no such record now. */
 export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
   local state, owner, line = unpack(redis.call('HMGET', key, 'state', 'owner', 'line'))
-  if owner == ARGV[1] and state ~= 'answered' then
-    journal(ARGV[2] .. (line or (':' .. hash)) .. ARGV[3])
-    file('none')
-    redis.call('DEL', key)
-  end`);
+  if not state then return 1 end
+  if owner ~= ARGV[1] or state == 'answered' then return 0 end
+  journal(ARGV[2] .. (line or (':' .. hash)) .. ARGV[3])
+  file('none')
+  redis.call('DEL', key)
+  return 1`);

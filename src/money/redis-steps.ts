@@ -109,8 +109,9 @@ export class RedisSteps {
     await this.#run('sentAgain', SENT_AGAIN, [keyOf(name)], partsOf(retriedLine(requestId)));
   }
 
-  async release(name: RecordName, owner: string): Promise<void> {
-    await this.#write('release', RELEASE, [keyOf(name)], [owner, ...partsOf(nothingMovedLine)]);
+  async release(name: RecordName, owner: string): Promise<boolean> {
+    const args = [owner, ...partsOf(nothingMovedLine)];
+    return (await this.#write('release', RELEASE, [keyOf(name)], args)) === 1;
   }
 
   /** Notes that there is such a client. Begun with a claim, so that its first payment need not wait for it. */

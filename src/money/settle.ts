@@ -266,15 +266,21 @@ async function releaseKey<T extends MoneyResult>(call: Call, result: T): Promise
 
 /**
  * Likewise for what is recorded as sent. Where the record cannot be taken back now, and this process ends before it can, the gateway
- * sends it again by itself: then the caller is told that it may yet happen.
+ * sends it again by itself; and where this call's lease had ended, another call may send it. Then the caller is told that it may yet happen.
  */
 async function giveUp(call: Call, sent: Dispatch, result: MoneyResult): Promise<MoneyResult> {
   const isFree = await release(call);
   return isFree || call.order.calls.upstreamKey === undefined ? result : unknown(call, sent, {});
 }
 
-const release = ({ persistence, records, name, owner }: Call): Promise<boolean> =>
-  persistence.persist('release', () => records.release(name, owner));
+/** @returns whether nobody has the key: not this call any more, and no other that has taken it over. */
+async function release({ persistence, records, name, owner }: Call): Promise<boolean> {
+  let isFree = false;
+  const isDone = await persistence.persist('release', async () => {
+    isFree = await records.release(name, owner);
+  });
+  return isDone && isFree;
+}
 
 function parsed(text: string): unknown {
   try {

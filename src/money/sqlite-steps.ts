@@ -108,11 +108,14 @@ export class SqliteSteps {
     if (Number(changes) === 1) this.#goOn(name, retriedLine(requestId));
   }
 
-  release(name: RecordName, owner: string): void {
+  /** @returns whether there is no such record now */
+  release(name: RecordName, owner: string): boolean {
     const row = this.#read.get(name.clientId, name.hash);
-    if (row?.['owner'] !== owner || row['state'] === 'answered') return;
+    if (row === undefined) return true;
+    if (row['owner'] !== owner || row['state'] === 'answered') return false;
     this.#goOn(name, nothingMovedLine);
     this.#release.run(name.clientId, name.hash, owner);
+    return true;
   }
 
   /** Adds the line that goes on with a payment. */

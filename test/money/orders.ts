@@ -83,6 +83,12 @@ export function order(
   };
 }
 
+/** The same order, of a payment that the gateway may send again by itself, as it does money out. */
+export function repeatable(made: MoneyOrder): MoneyOrder {
+  if (made.mutation !== 'createMoneyOut') return made;
+  return { ...made, calls: { ...made.calls, upstreamKey: (after) => upstreamIdempotencyKey(made, after) } };
+}
+
 const isTransaction = (body: unknown): body is object =>
   typeof body === 'object' && body !== null && 'id' in body;
 

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../src/common/secret.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { startCluster } from '../helpers/redis-topologies.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
 import { until } from '../helpers/until.ts';
 import { VARIANTS } from '../helpers/variants.ts';
@@ -186,6 +188,39 @@ describe.each(VARIANTS)(
     });
   },
 );
+
+it('payments whose callers do not come back are settled over a Cluster as well', {
+  timeout: 60_000,
+}, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const cluster = cleanup.use(await startCluster());
+  const { startSandbox } = await import('../../packages/sandbox/src/index.ts');
+  const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  cleanup.defer(() => sandbox.stop());
+  const config = {
+    service: serviceFor(sandbox),
+    redisUrl: new Secret(cluster.url),
+    operationTimeoutMs: 2_000,
+  };
+  const webhooks = ['CEP', 'MONEY_IN', 'STATUS_UPDATE'] as const;
+  const gateway = cleanup.use(await startGateway({ sandbox, webhooks, config }));
+  const paying = payer(gateway, () => callerToken());
+  await paying.begin();
+  const keys = [
+    await paying.lose('out', BEFORE),
+    await paying.lose('internal', AFTER),
+    await paying.lose('penny', AFTER),
+    await paying.lose('refund', AFTER),
+  ];
+  await control(sandbox, 'POST', '/sandbox/clock', { advanceSeconds: 120 });
+  for (const key of keys) expect(await paying.settled(key)).toMatchObject({ state: 'DONE' });
+  const { movements } = await control(sandbox, 'GET', '/sandbox/ledger');
+  for (const tag of ['Prueba 1', 'Prueba 2', 'Prueba 3']) {
+    expect(movements.filter(({ description }: { description: string }) => description === tag)).toHaveLength(
+      1,
+    );
+  }
+});
 
 it('a payment whose caller does not come back is settled in passthrough, under the token that the process still has', async () => {
   await using gateway = await startGateway({ config: { operationTimeoutMs: 2_000 } });

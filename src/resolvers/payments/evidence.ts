@@ -214,7 +214,8 @@ function isOf({ original, answer }: PaymentRecord, id: string): boolean {
 
 /**
  * What became of a refund whose answer was lost, by the credit that it returns. The credit had not read REFUNDED when it was sent, and a
- * credit is returned once and in full: where it reads so now, it was this refund, unless the record has another one of it.
+ * credit is returned once and in full: where it reads so now, it was this refund, unless the record has another one of it. Another that is
+ * open may be of any age: how late a credit comes to read REFUNDED is the service's to say.
  */
 export async function lookForRefund(
   payment: OpenPayment,
@@ -228,7 +229,7 @@ export async function lookForRefund(
   if (!isTransaction(original)) return open('unreadable');
   if (original.transactionStatus !== 'REFUNDED') return open('not-refunded');
   for (const kind of ['open', 'done'] as const) {
-    const others = await recordsOf(book, payment, kind, sentAt - HOUR, now);
+    const others = await recordsOf(book, payment, kind, kind === 'open' ? 0 : sentAt - 3 * REPEATED_MS, now);
     if (others === undefined) return open('other-refund');
     const isOther = (record: PaymentRecord) => record.hash !== name.hash && isOf(record, id);
     if (others.some(isOther)) return open('other-refund');
