@@ -47,7 +47,7 @@ function startService(onRepeat: () => Promise<void>) {
   return { repeats, calls };
 }
 
-it.each(STORES)(
+it.each(STORES.slice(0, 2))(
   'an operator’s stop ends a sweep that is under way, and what it has left is settled once payments go on, over %s',
   { timeout: 60_000 },
   async (_kind, makeStore) => {
@@ -102,21 +102,24 @@ it.each(STORES)(
   },
 );
 
-it.each(STORES)('a process whose PAYMENTS is off repeats nothing, over %s', async (_kind, makeStore) => {
-  await using cleanup = new AsyncDisposableStack();
-  const store = await makeStore();
-  cleanup.defer(() => store.close());
-  const records = await store.open();
-  cleanup.defer(() => records.stop());
-  const clientId = randomUUID();
-  const names = await leaveOpen(records, clientId);
-  const { repeats, calls } = startService(async () => {});
-  const off = createMoney({ records: withPaymentsOff(records), logger });
-  cleanup.defer(() => off.stop());
-  off.serve(clientId, calls);
-  await until(async () => {
-    const all = await Promise.all(names.map((name) => records.read(name)));
-    return all.every((record) => record?.seen === 'no-answer');
-  });
-  expect(repeats).toEqual([]);
-});
+it.each(STORES.slice(0, 2))(
+  'a process whose PAYMENTS is off repeats nothing, over %s',
+  async (_kind, makeStore) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const records = await store.open();
+    cleanup.defer(() => records.stop());
+    const clientId = randomUUID();
+    const names = await leaveOpen(records, clientId);
+    const { repeats, calls } = startService(async () => {});
+    const off = createMoney({ records: withPaymentsOff(records), logger });
+    cleanup.defer(() => off.stop());
+    off.serve(clientId, calls);
+    await until(async () => {
+      const all = await Promise.all(names.map((name) => records.read(name)));
+      return all.every((record) => record?.seen === 'no-answer');
+    });
+    expect(repeats).toEqual([]);
+  },
+);
