@@ -15,7 +15,7 @@ import { type ClientLists, createClientLists } from '../upstream/lists/client-li
 import { Polls } from '../upstream/session/polls.ts';
 import { createBankCache } from '../upstream/session/session.ts';
 import type { Base } from './base.ts';
-import { settleLaterOf } from './settling.ts';
+import { settleLaterOf } from './open-payments.ts';
 import type { Stores } from './stores.ts';
 
 /** Documents of identified callers that are kept, with all that is derived from them, in bytes. */

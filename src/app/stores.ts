@@ -3,7 +3,7 @@ import { lastKnown } from '../common/last-known.ts';
 import type { EventLog } from '../events/log.ts';
 import { openEventLog } from '../events/open.ts';
 import type { Money } from '../money/execute.ts';
-import type { openMoney } from '../money/open.ts';
+import type { openMoney } from '../money/open-money.ts';
 import type { Hold } from '../money/record.ts';
 import type { ReceiptOwner } from '../operation/services.ts';
 import { eventNames } from '../resolvers/events/event-names.ts';

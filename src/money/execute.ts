@@ -3,7 +3,7 @@ import { type Ambient, systemAmbient } from './ambient.ts';
 import type { Call, MoneyOrder, MoneyResult } from './call.ts';
 import { follow } from './follow.ts';
 import { type MoneyMutation, recordName } from './intent.ts';
-import { createPayments, type Payments } from './payments.ts';
+import { createPayments, type Payments } from './payment-reads.ts';
 import { createPersistence, type Persistence } from './persist.ts';
 import {
   type ComparisonOutcome,

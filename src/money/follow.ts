@@ -1,8 +1,8 @@
 import { backoff } from './backoff.ts';
 import type { Call, MoneyResult } from './call.ts';
+import { begin, replay, replayCustomers, takeUp } from './dispatch.ts';
 import { ownerMark, type RecordName, recordName, twinOf } from './intent.ts';
 import type { Claimed } from './record.ts';
-import { begin, replay, replayCustomers, takeUp } from './settle.ts';
 
 const POLL_BACKOFF = { first: 25, most: 500 };
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type JournalStep, partsOf, type ReadLine, readLine } from './journal.ts';
 import type { JournalLine, JournalStore } from './journal-store.ts';
-import { idOf } from './payments.ts';
+import { idOf } from './payment-reads.ts';
 import type { Asked } from './record.ts';
 
 /** A line of the journal as people and their programs read it: what was asked for stands in every line of a payment. */

@@ -32,7 +32,7 @@ export interface PaymentRecord {
   readonly answer: StoredAnswer | null;
   /** As in {@link Noted}; null once it is settled. */
   readonly original: string | null;
-  /** What the gateway has seen of it while it looked by itself (settling.ts); null where it has not looked. */
+  /** What the gateway has seen of it while it looked by itself (open-payment.ts); null where it has not looked. */
   readonly seen?: string | null;
 }
 

@@ -12,8 +12,8 @@ import { RedisHolds } from './redis-holds.ts';
 import { RedisJournal } from './redis-journal.ts';
 import { CLIENTS } from './redis-keys.ts';
 import { RedisMarks } from './redis-marks.ts';
-import { RedisOpen } from './redis-open.ts';
-import { RedisPayments } from './redis-payments.ts';
+import { RedisOpen } from './redis-open-records.ts';
+import { RedisPayments } from './redis-payment-reads.ts';
 import { RedisReadings } from './redis-readings.ts';
 import { held, type RedisParts, RedisSteps, reaching } from './redis-steps.ts';
 

@@ -1,7 +1,7 @@
 import { durableScript } from '../redis/durable-write.ts';
 import { script } from '../redis/script.ts';
 import { JOURNAL } from './redis-journal.ts';
-import { FILE, HERE, NAMED, OWNER } from './redis-payments.ts';
+import { FILE, HERE, NAMED, OWNER } from './redis-payment-reads.ts';
 import { NOW } from './redis-time.ts';
 
 /**

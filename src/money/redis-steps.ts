@@ -23,7 +23,7 @@ import {
 import { ledgerOf, type RedisHolds } from './redis-holds.ts';
 import { CLIENTS, keyOf } from './redis-keys.ts';
 import type { RedisMarks } from './redis-marks.ts';
-import { storedAnswer, transactionName } from './redis-payments.ts';
+import { storedAnswer, transactionName } from './redis-payment-reads.ts';
 import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './redis-scripts.ts';
 
 type Arguments = readonly (string | number)[];

@@ -1,6 +1,6 @@
 import type { RecordName } from './intent.ts';
+import type { SettlingCalls } from './open-payment.ts';
 import { FIRST_DUE_MS } from './open-records.ts';
-import type { SettlingCalls } from './settling.ts';
 
 interface Kept {
   readonly name: RecordName;

@@ -2,18 +2,18 @@ import type { Logger } from '../common/logger.ts';
 import type { Ambient } from './ambient.ts';
 import { backoff } from './backoff.ts';
 import type { MoneyMutation, RecordName } from './intent.ts';
-import type { OpenPayment } from './open-records.ts';
-import type { Payments } from './payments.ts';
-import type { Persistence } from './persist.ts';
-import type { MoneyRecords } from './record.ts';
-import { Remembered } from './remembered.ts';
 import {
   SETTLING_LEASE_MS,
   type SettlingCalls,
   type SettlingParts,
   type SettlingResult,
   settleOpen,
-} from './settling.ts';
+} from './open-payment.ts';
+import type { OpenPayment } from './open-records.ts';
+import type { Payments } from './payment-reads.ts';
+import type { Persistence } from './persist.ts';
+import type { MoneyRecords } from './record.ts';
+import { Remembered } from './remembered.ts';
 
 /** How an open payment was settled without its caller: by sending it again, or by what was found of it. */
 export type SettledBy = 'repeat' | 'evidence';

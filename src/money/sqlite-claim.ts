@@ -6,7 +6,7 @@ import { askedLine } from './journal.ts';
 import type { Clocks } from './lived-time.ts';
 import { type Claim, type Claimed, RETENTION_MS } from './record.ts';
 import type { SqliteJournal } from './sqlite-journal.ts';
-import { storedAnswer } from './sqlite-payments.ts';
+import { storedAnswer } from './sqlite-payment-reads.ts';
 import { sending } from './sqlite-sending.ts';
 
 type Row = Readonly<Record<string, unknown>>;

@@ -9,8 +9,8 @@ import { type MoneyRecords, PaymentsHeldError, RecordsUnavailableError } from '.
 import { SqliteClaims } from './sqlite-claim.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import { SqliteLedger } from './sqlite-ledger.ts';
-import { SqliteOpen } from './sqlite-open.ts';
-import { SqlitePayments } from './sqlite-payments.ts';
+import { SqliteOpen } from './sqlite-open-records.ts';
+import { SqlitePayments } from './sqlite-payment-reads.ts';
 import { SqliteReadings } from './sqlite-readings.ts';
 import { makeTables } from './sqlite-schema.ts';
 import { sending } from './sqlite-sending.ts';

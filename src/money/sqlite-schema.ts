@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { OPEN_COLUMNS } from './sqlite-open.ts';
-import { PAYMENT_COLUMNS } from './sqlite-payments.ts';
+import { OPEN_COLUMNS } from './sqlite-open-records.ts';
+import { PAYMENT_COLUMNS } from './sqlite-payment-reads.ts';
 
 /**
  * The table has rowids: one without would keep at most a quarter of a page of each row at hand, and the rest of most payments in a page

@@ -15,7 +15,7 @@ import { isUuid } from '../upstream/call/path.ts';
 import { Client } from './client.ts';
 import { BadInputError } from './errors.ts';
 import { argumentId, type IdForm } from './ids.ts';
-import { paymentById } from './payments/payments.ts';
+import { paymentById } from './payments/payment-list.ts';
 
 /** An object with an id of its own. */
 export interface Node {

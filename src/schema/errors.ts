@@ -7,7 +7,7 @@ import {
   type UserError,
   ValidationError,
 } from '../resolvers/errors.ts';
-import { paymentByKey } from '../resolvers/payments/payments.ts';
+import { paymentByKey } from '../resolvers/payments/payment-list.ts';
 import type { Refusal } from '../upstream/call/errors.ts';
 import { builder, ENTERS_GRAPH, withPaymentsScope } from './builder.ts';
 import { PaymentType, TransactionType } from './refs.ts';

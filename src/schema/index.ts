@@ -13,7 +13,7 @@ import './event-log.ts';
 import './instrument.ts';
 import './node.ts';
 import './owner.ts';
-import './payment.ts';
+import './payment-mutations.ts';
 import './payment-record.ts';
 import './transaction.ts';
 import './webhook.ts';

@@ -1,5 +1,5 @@
+import { type PaymentsPage, paymentByKey, paymentsPage } from '../resolvers/payments/payment-list.ts';
 import type { OPERATIONS, Payment, PaymentState } from '../resolvers/payments/payment-state.ts';
-import { type PaymentsPage, paymentByKey, paymentsPage } from '../resolvers/payments/payments.ts';
 import { transactionOf } from '../resolvers/transaction.ts';
 import { builder, withGraphScope, withPaymentsScope } from './builder.ts';
 import { PageInfoType } from './connection.ts';

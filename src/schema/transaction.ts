@@ -4,7 +4,7 @@ import { client } from '../resolvers/client.ts';
 import { eventPage } from '../resolvers/events/event-page.ts';
 import { followTransaction } from '../resolvers/events/subscriptions.ts';
 import type { TransactionUpdate } from '../resolvers/events/transaction-states.ts';
-import { paymentByTransaction } from '../resolvers/payments/payments.ts';
+import { paymentByTransaction } from '../resolvers/payments/payment-list.ts';
 import {
   jsonReference,
   transaction,

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barOf } from '../../src/cli/payments/progress.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { programOf } from '../helpers/entry.ts';
 import { folder } from '../helpers/packages.ts';

@@ -8,7 +8,7 @@ import type { Appended, EventLog } from '../../src/events/log.ts';
 import { openEventLog } from '../../src/events/open.ts';
 import type { MoneyResult } from '../../src/money/call.ts';
 import { createMoney } from '../../src/money/execute.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { order } from '../money/orders.ts';
 import type { Upstream } from '../money/upstream.ts';
 import { ids, moneyIn } from './events.ts';

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney } from '../../src/money/execute.ts';
 import type { MoneyMutation } from '../../src/money/intent.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { order } from './orders.ts';
 

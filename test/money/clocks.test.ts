@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { MoneyResult } from '../../src/money/call.ts';
 import { createMoney } from '../../src/money/execute.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { fastAmbient, MUTATIONS, order } from './orders.ts';

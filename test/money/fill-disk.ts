@@ -4,7 +4,7 @@
  * whether the record was available before and after, as JSON to standard output.
  */
 import { silentLogger } from '../../src/common/logger.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { NOBODYS } from './orders.ts';
 
 const [, , dataDir = ''] = process.argv;

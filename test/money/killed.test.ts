@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { endWithThisProcess, startRedis } from '../helpers/redis.ts';
 import type { ChildTask } from './child.ts';

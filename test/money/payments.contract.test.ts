@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
-import { createPayments, type Payments } from '../../src/money/payments.ts';
+import { createPayments, type Payments } from '../../src/money/payment-reads.ts';
 import type { Asked, MoneyRecords, PaymentClass, PaymentSearch } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';

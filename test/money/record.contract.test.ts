@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import type { RecordName } from '../../src/money/intent.ts';
 import { JOURNAL_RETENTION_MS } from '../../src/money/journal.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { type MoneyRecords, RETENTION_MS } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';

@@ -6,7 +6,7 @@ import { type Sandbox, startSandbox } from '#sandbox';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { Secret } from '../../src/common/secret.ts';
 import { recordName } from '../../src/money/intent.ts';
-import { openMoneyRecords } from '../../src/money/open.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { RecordsUnavailableError } from '../../src/money/record.ts';
 import { pasarela } from '../cli/run.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';

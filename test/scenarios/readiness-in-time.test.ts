@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startSandbox } from '../../packages/sandbox/src/index.ts';
 import { buildServer } from '../../src/app/gateway.ts';
-import { openMoney } from '../../src/money/open.ts';
+import { openMoney } from '../../src/money/open-money.ts';
 import { collectingLogger } from '../helpers/gateway.ts';
 import { gatewayConfig } from '../helpers/gateway-config.ts';
 import { until } from '../helpers/until.ts';

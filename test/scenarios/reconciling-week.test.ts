@@ -9,7 +9,7 @@ import { openEventLog } from '../../src/events/open.ts';
 import { createMoney } from '../../src/money/execute.ts';
 import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
-import { createReconcilingCalls } from '../../src/resolvers/payments/reconciling.ts';
+import { createReconcilingCalls } from '../../src/resolvers/payments/reconciling-calls.ts';
 import { moneyIn } from '../helpers/events.ts';
 import { collectingLogger } from '../helpers/gateway.ts';
 import { CLIENT_ID, json, startUpstream } from '../helpers/http-stub.ts';

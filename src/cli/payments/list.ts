@@ -1,5 +1,5 @@
 import { clock } from '../../common/clock.ts';
-import { createPayments, type RecordedPayment } from '../../money/payments.ts';
+import { createPayments, type RecordedPayment } from '../../money/payment-reads.ts';
 import { type MoneyRecords, PAYMENT_CLASSES, type PaymentPlace } from '../../money/record.ts';
 import {
   CLASSES,

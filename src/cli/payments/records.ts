@@ -1,6 +1,6 @@
 import { readEnvironment } from '../../app/config.ts';
 import { silentLogger } from '../../common/logger.ts';
-import { openMoneyRecords } from '../../money/open.ts';
+import { openMoneyRecords } from '../../money/open-money.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
 import { CommandError } from '../command.ts';
 

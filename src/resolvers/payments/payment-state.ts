@@ -1,11 +1,11 @@
 import { toAmount } from '../../common/amounts.ts';
 import type { UpstreamAnswer } from '../../common/attempt.ts';
 import { RETRY_WINDOW_MS } from '../../money/backoff.ts';
+import { reasonOf } from '../../money/dispatch.ts';
 import type { MoneyMutation } from '../../money/intent.ts';
 import type { UnknownReason } from '../../money/outcome.ts';
-import type { RecordedPayment } from '../../money/payments.ts';
+import type { RecordedPayment } from '../../money/payment-reads.ts';
 import type { Asked, PaymentClass, PaymentRecord } from '../../money/record.ts';
-import { reasonOf } from '../../money/settle.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
 import { readRefusal } from '../../upstream/call/errors.ts';
 import { isTransaction, type Transaction } from '../../upstream/transactions.ts';

@@ -9,7 +9,7 @@ import type { ServerConfig } from '../../../src/app/server-config.ts';
 import { silentLogger as logger } from '../../../src/common/logger.ts';
 import { Secret } from '../../../src/common/secret.ts';
 import { createMoney } from '../../../src/money/execute.ts';
-import { openMoneyRecords } from '../../../src/money/open.ts';
+import { openMoneyRecords } from '../../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../../src/money/record.ts';
 import { buildServer } from '../../helpers/composition.ts';
 import { gatewayConfig } from '../../helpers/gateway-config.ts';

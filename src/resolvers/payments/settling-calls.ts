@@ -1,11 +1,11 @@
 import type { EventLog } from '../../events/log.ts';
+import type { SettlingCalls } from '../../money/open-payment.ts';
 import type { OpenPayment } from '../../money/open-records.ts';
-import type { SettlingCalls } from '../../money/settling.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { sendMoneyOut } from '../../upstream/transactions.ts';
 import { Evidence, lookForRefund } from './evidence.ts';
-import { attemptOf, codeBy, renewal } from './payment.ts';
+import { attemptOf, codeBy, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
 import { TRANSFER_RULES } from './payment-rules.ts';
 import { Sightings } from './sightings.ts';

@@ -2,7 +2,7 @@ import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 import type { Owner } from '../common/party.ts';
 import { leaverOf } from '../common/waiters.ts';
-import { createReconcilingCalls } from '../resolvers/payments/reconciling.ts';
+import { createReconcilingCalls } from '../resolvers/payments/reconciling-calls.ts';
 import { createRest } from '../upstream/call/rest.ts';
 import type { Base } from './base.ts';
 import type { Stores } from './stores.ts';

@@ -7,7 +7,7 @@ import type { OpenPayment } from './open-records.ts';
 import { ledgerOf, type RedisHolds } from './redis-holds.ts';
 import { keyOf, keysOf } from './redis-keys.ts';
 import type { RedisMarks } from './redis-marks.ts';
-import { dueKey, FILE, HERE, openSet, storedAnswer } from './redis-payments.ts';
+import { dueKey, FILE, HERE, openSet, storedAnswer } from './redis-payment-reads.ts';
 import { COMPARE } from './redis-scripts.ts';
 import { NOW } from './redis-time.ts';
 

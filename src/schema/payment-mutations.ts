@@ -3,7 +3,7 @@ import {
   createMoneyOut,
   createPennyValidation,
   type Paid,
-} from '../resolvers/payments/payment.ts';
+} from '../resolvers/payments/paying.ts';
 import { type Refunded, refundTransaction } from '../resolvers/payments/refund.ts';
 import { transaction } from '../resolvers/transaction.ts';
 import { builder, withGraphScope } from './builder.ts';

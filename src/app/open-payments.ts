@@ -2,7 +2,7 @@ import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 import type { Owner } from '../common/party.ts';
 import type { SettleLater } from '../operation/services.ts';
-import { createSettlingCalls } from '../resolvers/payments/settling.ts';
+import { createSettlingCalls } from '../resolvers/payments/settling-calls.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import { createRest } from '../upstream/call/rest.ts';
 import type { Base } from './base.ts';

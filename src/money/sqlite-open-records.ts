@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { readAsked } from './asked.ts';
 import type { RecordName } from './intent.ts';
 import type { OpenPayment } from './open-records.ts';
-import { type RowClock, storedAnswer } from './sqlite-payments.ts';
+import { type RowClock, storedAnswer } from './sqlite-payment-reads.ts';
 
 /** Columns of `intent` that serve the settling of open payments. Null in a record of a version before. */
 export const OPEN_COLUMNS = {

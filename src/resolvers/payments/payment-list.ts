@@ -1,6 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import { openCursor, sealCursor } from '../../events/seal.ts';
-import type { Payments, RecordedPayment } from '../../money/payments.ts';
+import type { Payments, RecordedPayment } from '../../money/payment-reads.ts';
 import { PAYMENT_CLASSES, type PaymentPlace, RecordsUnavailableError } from '../../money/record.ts';
 import type { Context } from '../../operation/context.ts';
 import type { Identity } from '../../operation/identity.ts';
