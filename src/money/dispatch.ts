@@ -31,7 +31,7 @@ export async function begin(call: Call): Promise<MoneyResult | undefined> {
   if (mark !== true) return mark;
   // Writing the record may have taken what was left of the time.
   if (isOver(call)) return giveUp(call, sent, tooLate(call));
-  return settle(call, sent, true);
+  return sendUntilKnown(call, sent, true);
 }
 
 /**
@@ -51,7 +51,7 @@ export async function takeUp(
   const sent: Dispatch = { body, sentAt: Math.min(sentAt, askedAt - ageMs) };
   switch (order.mutation) {
     case 'createMoneyOut':
-      return mayRepeat(call, sent, 0) ? settle(call, sent, false) : unknown(call, sent, {});
+      return mayRepeat(call, sent, 0) ? sendUntilKnown(call, sent, false) : unknown(call, sent, {});
     case 'refundTransaction':
       return unknown(call, sent, { original: await originalNow(call, order.calls) });
     case 'createInternalTransaction':
@@ -80,7 +80,7 @@ export function reasonOf(kind: StoredAnswer['kind'], status: number): UnknownRea
 }
 
 /** Sends, and for money out sends again, until the outcome is known or the time is up. */
-async function settle(call: Call, sent: Dispatch, fresh: boolean): Promise<MoneyResult> {
+async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promise<MoneyResult> {
   const { order, ambient } = call;
   let previous: Attempt | undefined;
   let closed = false;
