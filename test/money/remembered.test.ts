@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { FIRST_DUE_MS } from '../../src/money/open-records.ts';
+import { Remembered } from '../../src/money/remembered.ts';
+import type { SettlingCalls } from '../../src/money/settling.ts';
+
+const never = () => {
+  throw new Error('To keep a payment asks nothing of the service.');
+};
+const callsOf = (isOver = () => false): SettlingCalls => ({
+  ...{ isOver, repeat: never, reading: never, codeOf: never, look: never },
+});
+const LONG = 10_000_000;
+const [ONE, OTHER] = ['one', 'other'];
+const hashesOf = (remembered: Remembered, now: number) => remembered.due(now).map(({ name }) => name.hash);
+
+it('two clients may have a record of the same hash, and one is forgotten without the other', () => {
+  const remembered = new Remembered();
+  for (const clientId of [ONE, OTHER]) remembered.add({ clientId, hash: 'same' }, callsOf(), LONG, 0);
+  expect(remembered.size).toBe(2);
+  remembered.forget({ clientId: ONE, hash: 'same' });
+  expect(remembered.due(FIRST_DUE_MS).map(({ name }) => name.clientId)).toEqual([OTHER]);
+});
+
+it('keeps 100 of one client, renews those also when it is full, and keeps those of others', () => {
+  const remembered = new Remembered();
+  const add = (clientId: string, hash: string, until: number) =>
+    remembered.add({ clientId, hash }, callsOf(), until, 0);
+  for (let number = 0; number < 101; number += 1) add(ONE, `${number}`, FIRST_DUE_MS);
+  expect(remembered.size).toBe(100);
+  add(ONE, '0', LONG);
+  add(OTHER, 'its own', LONG);
+  expect(hashesOf(remembered, FIRST_DUE_MS)).toEqual(['0', 'its own']);
+});
+
+it('keeps 1,000 of all clients', () => {
+  const remembered = new Remembered();
+  for (let number = 0; number < 1_001; number += 1) {
+    remembered.add({ clientId: `${number}`, hash: 'one' }, callsOf(), LONG, 0);
+  }
+  expect(remembered.size).toBe(1_000);
+});
+
+it('forgets what may no longer be asked for: its time has ended, or its credential was refused', () => {
+  const remembered = new Remembered();
+  let isRefused = false;
+  remembered.add({ clientId: ONE, hash: 'ends' }, callsOf(), FIRST_DUE_MS, 0);
+  remembered.add(
+    { clientId: ONE, hash: 'refused' },
+    callsOf(() => isRefused),
+    LONG,
+    0,
+  );
+  expect(hashesOf(remembered, FIRST_DUE_MS - 1)).toEqual([]);
+  expect(remembered.size).toBe(2);
+  expect(hashesOf(remembered, FIRST_DUE_MS)).toEqual(['refused']);
+  isRefused = true;
+  expect(hashesOf(remembered, LONG - 1)).toEqual([]);
+  expect(remembered.size).toBe(0);
+});
+
+it('looks at one less and less often, down to once in 20 s', () => {
+  const remembered = new Remembered();
+  remembered.add({ clientId: ONE, hash: 'one' }, callsOf(), LONG, 0);
+  const looks: number[] = [];
+  for (let now = 0; now < 100_000; now += 1_000) if (remembered.due(now).length > 0) looks.push(now);
+  expect(looks.slice(0, 6)).toEqual([5_000, 7_000, 11_000, 19_000, 35_000, 55_000]);
+  expect(looks.slice(6)).toEqual([75_000, 95_000]);
+});

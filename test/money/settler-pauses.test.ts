@@ -1,0 +1,171 @@
+import { expect, it } from 'vitest';
+import { type Logger, silentLogger } from '../../src/common/logger.ts';
+import type { Ambient } from '../../src/money/ambient.ts';
+import type { RecordName } from '../../src/money/intent.ts';
+import type { OpenPayment } from '../../src/money/open-records.ts';
+import { createPersistence } from '../../src/money/persist.ts';
+import type { MoneyRecords, StoredAnswer } from '../../src/money/record.ts';
+import { createSettler } from '../../src/money/settler.ts';
+import type { SettlingCalls } from '../../src/money/settling.ts';
+
+const CLIENT = 'client';
+const LONG = 1e12;
+const never = () => {
+  throw new Error('Nothing was taken, so that nothing is asked of the service.');
+};
+const CALLS: SettlingCalls = {
+  ...{ isOver: () => false, repeat: never, reading: never, codeOf: never, look: never },
+};
+const DONE: StoredAnswer = { kind: 'done', status: 200, text: '{}' };
+const UNKNOWN: StoredAnswer = { kind: 'unknown', status: 0, text: '' };
+
+/** A time that passes while somebody sleeps, and stands still once so many pauses were made. */
+function createTime(most: number) {
+  const pauses: number[] = [];
+  const over = Promise.withResolvers<void>();
+  let now = 0;
+  const ambient: Ambient = {
+    now: () => now,
+    random: () => 0,
+    newId: () => 'settler',
+    async sleep(ms, signal) {
+      pauses.push(ms);
+      now += 10_000;
+      if (pauses.length < most) return;
+      over.resolve();
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    },
+  };
+  return { ambient, pauses, over: over.promise };
+}
+
+/** A settler over a store of which only what is given can be reached. */
+function createWorld(most: number, reachable: Partial<MoneyRecords>, logger: Logger = silentLogger) {
+  const time = createTime(most);
+  // A settler takes and asks; a step that is missing here throws, which the tests below would show as a failure of a look.
+  const records = reachable as MoneyRecords;
+  const { ambient } = time;
+  const persistence = createPersistence(ambient, logger);
+  const payments = {
+    // Later than what is under way when it is asked for.
+    idOf: () => new Promise<string>((resolve) => setImmediate(() => resolve(''))),
+  };
+  return { ...time, settler: createSettler({ records, payments, persistence, ambient, logger }) };
+}
+
+/** A record of which no more is read here than its answer. */
+const recordOf = (answer: StoredAnswer | null) => ({ answer }) as Awaited<ReturnType<MoneyRecords['read']>>;
+
+it('keeps a payment that is unknown, forgets one that another has settled, and then looks after the next', async () => {
+  const answers: (StoredAnswer | null)[] = [null, UNKNOWN, DONE];
+  const taken: string[] = [];
+  const next = Promise.withResolvers<void>();
+  const { settler } = createWorld(1_000, {
+    async takeOpen({ hash }) {
+      taken.push(hash);
+      if (hash === 'second') next.resolve();
+      return undefined;
+    },
+    async read({ hash }) {
+      const answer = hash === 'first' ? (answers.shift() ?? null) : DONE;
+      // By the time that another comes, nothing is left to look after.
+      if (hash === 'first' && answers.length === 0) setImmediate(() => remember('second'));
+      return recordOf(answer);
+    },
+  });
+  const remember = (hash: string) => settler.remember({ clientId: CLIENT, hash }, CALLS, LONG);
+  remember('first');
+  await next.promise;
+  expect(taken).toEqual(['first', 'first', 'first', 'second']);
+  await settler.stop();
+});
+
+const ASKED = {
+  ...{ operation: 'createInternalTransaction', amount: '1.00', source: 'one', destination: 'other' },
+  ...{ customerId: null, requestedBy: 'somebody' },
+} as const;
+const openPayment = (name: RecordName): OpenPayment => ({
+  ...{ name, asked: ASKED, inputHash: 'hash', upstreamKey: null, closed: null, original: null },
+  ...{ tries: 0, body: '{}', sentAt: 0, ageMs: 0 },
+});
+
+it('ends a look when three in a row have no answer, not three of many', async () => {
+  let looks = 0;
+  const names = Array.from({ length: 9 }, (_, number) => ({ clientId: CLIENT, hash: String(number) }));
+  const { settler, over, pauses } = createWorld(2, {
+    tidy: async () => undefined,
+    due: async () => names,
+    takeOpen: async (name) => openPayment(name),
+    putOff: async () => undefined,
+  });
+  settler.serve(CLIENT, {
+    ...CALLS,
+    async look() {
+      looks += 1;
+      // In the first look two of three have no answer, in the second none has one.
+      if (looks > names.length || looks % 3 !== 0) throw new Error('The service does not answer.');
+      return { kind: 'open', seen: 'nothing' };
+    },
+  });
+  await over;
+  await settler.stop();
+  // Four are taken at once: beyond the third without an answer no more is taken than was under way.
+  expect(looks).toBeGreaterThanOrEqual(names.length + 3);
+  expect(looks).toBeLessThan(2 * names.length);
+  expect(pauses).toEqual([1_000, 500]);
+});
+
+it('a stop waits for the line of what is settled while it stops', async () => {
+  const lines: string[] = [];
+  const told: Logger = { ...silentLogger, info: (_fields, message) => lines.push(message) };
+  const stopped = Promise.withResolvers<void>();
+  const { settler } = createWorld(
+    2,
+    {
+      tidy: async () => undefined,
+      due: async () => [{ clientId: CLIENT, hash: 'one' }],
+      takeOpen: async (name) => openPayment(name),
+      answer: async () => undefined,
+    },
+    told,
+  );
+  settler.serve(CLIENT, {
+    ...CALLS,
+    async look() {
+      void settler.stop().then(stopped.resolve);
+      return { kind: 'done', text: '{}', transactionId: undefined };
+    },
+  });
+  await stopped.promise;
+  expect(lines).toEqual(['payment settled']);
+});
+
+it('comes back soon once the store answers again, and tidies what it could not tidy', async () => {
+  let tidies = 0;
+  const { settler, over, pauses } = createWorld(5, {
+    async tidy() {
+      tidies += 1;
+      if (tidies <= 3) throw new Error('The store is away.');
+    },
+    due: async () => [],
+  });
+  settler.serve(CLIENT, CALLS);
+  await over;
+  await settler.stop();
+  // Half of the longest of each, as chance has it here: three failures, then two looks.
+  expect(pauses).toEqual([500, 1_000, 2_000, 1_000, 1_000]);
+  expect(tidies).toBe(4);
+});
+
+it('a step that the store does not take is tried once more at a stop, however soon that comes', async () => {
+  const { ambient } = createTime(1);
+  const persistence = createPersistence(ambient, silentLogger);
+  let tries = 0;
+  const step = async () => {
+    tries += 1;
+    if (tries < 3) throw new Error('The store is away.');
+  };
+  expect(await persistence.persist('answer', step)).toBe(false);
+  await persistence.stop();
+  expect(tries).toBe(3);
+});

@@ -1,0 +1,128 @@
+import { beforeEach, expect, it } from 'vitest';
+import { clock } from '../../src/common/clock.ts';
+import { createMetrics, type Metrics } from '../../src/observability/metrics.ts';
+
+let metrics: Metrics;
+let undocumented: ReadonlyMap<string, number>;
+beforeEach(() => {
+  undocumented = new Map();
+  metrics = createMetrics(() => undocumented);
+});
+
+/** Values of `pasarela_*` by name and labels, as Prometheus reads them. */
+async function scrape(): Promise<(series: string) => number | undefined> {
+  const lines = (await metrics.registry.metrics()).split('\n');
+  return (series) => {
+    const line = lines.find((one) => one.startsWith(`pasarela_${series} `));
+    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1));
+  };
+}
+
+it('what is asked for when somebody reads is not added up over readings', async () => {
+  undocumented = new Map([['TransactionStatus', 2]]);
+  metrics.operation('query', 'ok', 20);
+  metrics.way({
+    transport: 'fast path',
+    document: 'kept',
+    executor: 'plan',
+    because: undefined,
+    isShared: false,
+  });
+  for (const _reading of [1, 2]) {
+    const value = await scrape();
+    expect(value('undocumented_values_total{enum="TransactionStatus"}')).toBe(2);
+    expect(value('operations_total{type="query",outcome="ok"}')).toBe(1);
+    expect(value('operations_total{type="query",outcome="error"}')).toBe(0);
+  }
+});
+
+it('tells ways apart that differ in one thing alone', async () => {
+  const way = { transport: 'yoga', document: 'kept', executor: 'graphql-js', isShared: false } as const;
+  for (const because of ['defer', 'stream', 'stream']) metrics.way({ ...way, because });
+  metrics.way({ ...way, because: 'defer', isShared: true });
+  const value = await scrape();
+  const count = (because: string, shared: boolean) =>
+    value(
+      `operation_ways_total{transport="yoga",document="kept",executor="graphql-js",because="${because}",shared="${shared}"}`,
+    );
+  expect([count('defer', false), count('stream', false), count('defer', true)]).toEqual([1, 2, 1]);
+});
+
+it('says in seconds how long things took, and 0 for a call or a request without an answer', async () => {
+  const call = { method: 'GET', route: '/x', path: '/x', startedAt: 0, cached: false };
+  metrics.upstreamCall({ ...call, status: null, milliseconds: 2_500 });
+  metrics.upstreamCall({ ...call, status: 200, milliseconds: 500 });
+  metrics.operation('mutation', 'error', 1_500);
+  metrics.serving.answered('/graphql', undefined, 250);
+  metrics.fanOut.lag(30);
+  const value = await scrape();
+  expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="0"}')).toBe(2.5);
+  expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="200"}')).toBe(0.5);
+  expect(value('operation_duration_seconds_sum{type="mutation",outcome="error"}')).toBe(1.5);
+  expect(value('http_request_duration_seconds_sum{path="/graphql",status="0"}')).toBe(0.25);
+  expect(value('events_delivery_latency_seconds_sum')).toBe(0.03);
+});
+
+it('asks of payments whether they are held, how many run, and how old the oldest unknown is', async () => {
+  let held: unknown;
+  let oldest: () => Promise<number | undefined> = async () => undefined;
+  metrics.money.watch({
+    held: async () => held,
+    inFlight: () => 3,
+    payments: { oldestUnknown: () => oldest() },
+  });
+  const before = await scrape();
+  expect(before('payments_held')).toBe(0);
+  expect(before('payments_in_flight')).toBe(3);
+  expect(before('payments_oldest_unknown_seconds')).toBe(0);
+
+  held = { why: 'stopped' };
+  oldest = async () => clock.now() - 90_000;
+  const after = await scrape();
+  expect(after('payments_held')).toBe(1);
+  expect(after('payments_oldest_unknown_seconds')).toBeGreaterThanOrEqual(90);
+  // A day: a machine may be slow, and a thousand times as much is a wrong unit.
+  expect(after('payments_oldest_unknown_seconds')).toBeLessThan(86_400);
+
+  // The store's clock may be ahead of this one.
+  oldest = async () => clock.now() + 3_600_000;
+  expect((await scrape())('payments_oldest_unknown_seconds')).toBe(0);
+});
+
+it('is read also while what it asks cannot be told, and shows no age that nobody knows', async () => {
+  metrics.money.watch({
+    held: async () => undefined,
+    inFlight: () => 0,
+    payments: { oldestUnknown: () => Promise.reject(new Error('The store is away.')) },
+  });
+  metrics.serving.watchState(() => Promise.reject(new Error('Nobody knows.')));
+  metrics.operationRefused();
+  const value = await scrape();
+  expect(value('operations_refused_total')).toBe(1);
+  expect(value('payments_oldest_unknown_seconds')).toBe(0);
+  expect(value('ready')).toBe(0);
+  expect(value('redis_up{store="events"}')).toBeUndefined();
+});
+
+it('adds streams that share a follower to the followers of the log, as either changes', async () => {
+  const subscribers = async () => (await scrape())('events_subscribers');
+  metrics.events.subscribers(2);
+  for (const change of [3, 1, -2]) metrics.fanOut.sharing(change);
+  expect(await subscribers()).toBe(4);
+  metrics.events.subscribers(1);
+  expect(await subscribers()).toBe(3);
+});
+
+it('tells files of documents that were taken over from those that were not', async () => {
+  for (const isTaken of [true, true, false]) metrics.trustedDocumentsReload(isTaken);
+  const value = await scrape();
+  expect(value('trusted_documents_reloads_total{outcome="ok"}')).toBe(2);
+  expect(value('trusted_documents_reloads_total{outcome="error"}')).toBe(1);
+});
+
+it('counts closes of sockets under a code that means something, all others together', async () => {
+  for (const code of [4429, 4321, 3000]) metrics.serving.socketClosed(code);
+  const value = await scrape();
+  expect(value('socket_closes_total{code="4429"}')).toBe(1);
+  expect(value('socket_closes_total{code="other"}')).toBe(2);
+});
