@@ -54,6 +54,17 @@ describe('a file that holds a cursor', () => {
     expect(read(path)).toBe('second');
   });
 
+  it('may be saved in again after it was closed, and closed again', async () => {
+    const path = newPath();
+    const file = new CursorFile(path);
+    for (const cursor of ['first', 'second']) {
+      file.save(cursor);
+      await file.close();
+      expect(read(path)).toBe(cursor);
+    }
+    await file.close();
+  });
+
   it('may be one that an operator has written', async () => {
     const path = newPath();
     await writeFile(path, 'by-hand_1\n');

@@ -54,8 +54,17 @@ describe('the log', () => {
     });
   });
 
+  it('writes four causes of an error, so that one which is its own cause ends', () => {
+    const endless = new Error('endless');
+    endless.cause = endless;
+    const depthOf = (value: unknown): number =>
+      value === undefined ? -1 : 1 + depthOf(Object(value)['cause']);
+    expect(depthOf(written({ err: endless }).line['err'])).toBe(4);
+  });
+
   it.each([
     ['a token', `Bearer ${JWT}`, JWT],
+    ['a token that is no JWT', 'authorization: bearer  opaque-token.of~somebody', 'opaque-token'],
     ['a token alone', `refused ${JWT}`, 'c2lnbmF0dXJl'],
     ['a token cut short', JWT.slice(0, 30), 'eyJhbGciOiJIUzI1NiJ9'],
     ['the signature of an ingress address', 'POST /webhooks/c-1/MONEY_IN/AbCdEf0123', 'AbCdEf0123'],

@@ -102,6 +102,10 @@ describe('the other texts', () => {
     ['URL', 'https://example.mx/hooks?x=1'],
     ['URL', 'http://127.0.0.1:4000/webhooks'],
     ['Cursor', 'MXwwMTIz'],
+    ['Cursor', 'x'.repeat(1_024)],
+    ['DateTime', '2026-12-31T23:59:60Z'],
+    ['DateTime', '2026-11-20T09:30:00+23:59'],
+    ['DateTime', '2026-11-20t09:30:00.5z'],
   ])('%s takes %j', (name, value) => {
     expect(accepts(name, value)).toBe(value);
   });
@@ -118,9 +122,12 @@ describe('the other texts', () => {
     ['DateTime', '2026-11-20 09:30:00'],
     ['DateTime', '2026-11-20T09:30:00'],
     ['DateTime', 1_795_000_000],
+    ['DateTime', '2026-11-20T09:30:61Z'],
+    ['DateTime', '2026-11-20T09:30:00+24:00'],
     ['URL', 'example.mx/hooks'],
     ['URL', 'javascript:alert(1)'],
     ['URL', 'file:///etc/passwd'],
+    ['URL', 'httpx://example.mx/hooks'],
     ['Cursor', ''],
     ['Cursor', 'x'.repeat(1_025)],
     ['Cursor', 7],

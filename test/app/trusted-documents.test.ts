@@ -1,0 +1,62 @@
+import { mkdtemp, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { openTrustedDocuments } from '../../src/app/trusted-documents-file.ts';
+
+const LOOK_MS = 1_000;
+
+let folder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'pasarela-trusted-'));
+  file = join(folder, 'documents.json');
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await rm(folder, { recursive: true });
+});
+
+const write = (id: string) => writeFile(file, JSON.stringify({ [id]: '{ __typename }' }));
+
+it('a file that cannot be read is told of once, however often it is looked at', async () => {
+  await write('one');
+  const documents = openTrustedDocuments([file], LOOK_MS);
+  const told: (Error | undefined)[] = [];
+  const stop = documents.watch((problem) => told.push(problem));
+  vi.advanceTimersByTime(3 * LOOK_MS);
+  expect(told).toEqual([]);
+
+  await writeFile(file, 'no JSON');
+  vi.advanceTimersByTime(3 * LOOK_MS);
+  expect(told).toEqual([expect.any(Error)]);
+  expect(documents.get('one')).toBe('{ __typename }');
+
+  await write('longer');
+  vi.advanceTimersByTime(3 * LOOK_MS);
+  expect(told).toEqual([expect.any(Error), undefined]);
+  expect([documents.get('one'), documents.get('longer')]).toEqual([undefined, '{ __typename }']);
+
+  stop();
+  await write('even longer');
+  vi.advanceTimersByTime(3 * LOOK_MS);
+  expect(told).toHaveLength(2);
+});
+
+it('another file of the same size and the same time is read, as a changed ConfigMap brings one', async () => {
+  await write('one');
+  const { atime, mtime } = await stat(file);
+  await utimes(file, atime, mtime);
+  const documents = openTrustedDocuments([file], LOOK_MS);
+  const told: unknown[] = [];
+  const stop = documents.watch((problem) => told.push(problem));
+  const next = `${file}.next`;
+  await writeFile(next, JSON.stringify({ two: '{ __typename }' }));
+  await utimes(next, atime, mtime);
+  await rename(next, file);
+  vi.advanceTimersByTime(LOOK_MS);
+  expect(told).toEqual([undefined]);
+  expect([documents.get('one'), documents.get('two')]).toEqual([undefined, '{ __typename }']);
+  stop();
+});
