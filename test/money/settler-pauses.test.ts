@@ -4,7 +4,7 @@ import type { Ambient } from '../../src/money/ambient.ts';
 import type { RecordName } from '../../src/money/intent.ts';
 import type { OpenPayment } from '../../src/money/open-records.ts';
 import { createPersistence } from '../../src/money/persist.ts';
-import type { MoneyRecords, StoredAnswer } from '../../src/money/record.ts';
+import type { Asked, MoneyRecords, StoredAnswer } from '../../src/money/record.ts';
 import { createSettler } from '../../src/money/settler.ts';
 import type { SettlingCalls } from '../../src/money/settling.ts';
 
@@ -80,10 +80,10 @@ it('keeps a payment that is unknown, forgets one that another has settled, and t
   await settler.stop();
 });
 
-const ASKED = {
-  ...{ operation: 'createInternalTransaction', amount: '1.00', source: 'one', destination: 'other' },
-  ...{ customerId: null, requestedBy: 'somebody' },
-} as const;
+const ASKED: Asked = {
+  operation: 'createInternalTransaction',
+  ...{ amount: '1.00', source: 'one', destination: 'other', customerId: null, requestedBy: 'somebody' },
+};
 const openPayment = (name: RecordName): OpenPayment => ({
   ...{ name, asked: ASKED, inputHash: 'hash', upstreamKey: null, closed: null, original: null },
   ...{ tries: 0, body: '{}', sentAt: 0, ageMs: 0 },

@@ -1,12 +1,13 @@
 import { beforeEach, expect, it } from 'vitest';
 import { clock } from '../../src/common/clock.ts';
+import { silentLogger } from '../../src/common/logger.ts';
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts';
 
 let metrics: Metrics;
 let undocumented: ReadonlyMap<string, number>;
 beforeEach(() => {
   undocumented = new Map();
-  metrics = createMetrics(() => undocumented);
+  metrics = createMetrics(() => undocumented, silentLogger);
 });
 
 /** Values of `pasarela_*` by name and labels, as Prometheus reads them. */
@@ -49,7 +50,15 @@ it('tells ways apart that differ in one thing alone', async () => {
 });
 
 it('says in seconds how long things took, and 0 for a call or a request without an answer', async () => {
-  const call = { method: 'GET', route: '/x', path: '/x', startedAt: 0, cached: false };
+  const call = {
+    method: 'GET',
+    route: '/x',
+    path: '/x',
+    startedAt: 0,
+    cached: false,
+    queuedMs: 40,
+    unreadMs: 20,
+  };
   metrics.upstreamCall({ ...call, status: null, milliseconds: 2_500 });
   metrics.upstreamCall({ ...call, status: 200, milliseconds: 500 });
   metrics.operation('mutation', 'error', 1_500);
