@@ -9,8 +9,8 @@ import {
   maskedNumber,
   registeredDetail,
 } from '../resolvers/instrument.ts';
+import { registerInstrument } from '../resolvers/instrument-registration.ts';
 import { ownerOf } from '../resolvers/owner.ts';
-import { registerInstrument } from '../resolvers/registration.ts';
 import { optional } from '../resolvers/values.ts';
 import { present } from '../upstream/call/json.ts';
 import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
