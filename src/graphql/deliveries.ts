@@ -1,8 +1,8 @@
 import type { ExecutionResult } from 'graphql';
-import { clock } from '../../common/clock.ts';
-import type { DeliveryMetrics } from '../../observability/event-metrics.ts';
-import { originOf } from '../executor/graphql-js.ts';
-import { countGap } from '../gaps.ts';
+import { clock } from '../common/clock.ts';
+import type { DeliveryMetrics } from '../observability/event-metrics.ts';
+import { originOf } from './executor/graphql-js.ts';
+import { countGap } from './gaps.ts';
 
 /**
  * Counts a result that is sent to subscribers, where it was made from an event, or tells them of a gap.

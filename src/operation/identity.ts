@@ -191,3 +191,8 @@ export class Identity {
     return auth.identify(this.token, restFor, fresh, asker, isKnown ? undefined : addressKey(this.address));
   }
 }
+
+/** An operation's context, for what asks only whether its caller has been identified so far. */
+export interface IdentifiedContext {
+  readonly identity: Pick<Identity, 'isIdentified'>;
+}

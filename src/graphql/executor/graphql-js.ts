@@ -11,9 +11,9 @@ import {
 import type { Plugin } from 'graphql-yoga';
 import { MappedStream, PushStream } from '../../common/push-stream.ts';
 import type { Budget } from '../../operation/budget.ts';
+import type { IdentifiedContext } from '../../operation/identity.ts';
 import type { Reads } from '../../operation/reads.ts';
 import type { Report } from '../../operation/report.ts';
-import type { IdentifiedContext } from '../plugins/kept-documents.ts';
 import { createPlannedExecution } from './planned-queries.ts';
 
 /** The event that a result of a stream was made from. */

@@ -1,13 +1,7 @@
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
-import type { Identity } from '../../operation/identity.ts';
+import type { IdentifiedContext } from '../../operation/identity.ts';
 import type { KeptDocuments } from '../documents/kept-documents.ts';
 import { preparedDocument } from '../documents/prepared-operation.ts';
-
-/** What is needed of an operation's context here. */
-export interface IdentifiedContext {
-  /** Whether the caller has been identified so far. */
-  readonly identity: Pick<Identity, 'isIdentified'>;
-}
 
 /** What is known before the operation's context is made. */
 interface InitialContext {

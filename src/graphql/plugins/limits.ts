@@ -1,5 +1,6 @@
 import { type DocumentNode, GraphQLError, parse } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
+import type { IdentifiedContext } from '../../operation/identity.ts';
 import { type Complexity, complexityOf, pageSizeVariables } from '../documents/complexity.ts';
 import { introspectionCost, introspectionSizes } from '../documents/introspection-cost.ts';
 import {
@@ -9,7 +10,6 @@ import {
   preparedOperation,
 } from '../documents/prepared-operation.ts';
 import { wordsOf } from '../documents/words.ts';
-import type { IdentifiedContext } from './kept-documents.ts';
 
 /** What one operation may ask for at most. */
 export interface Limits {

@@ -3,8 +3,8 @@ import { clock, type Timer } from '../../common/clock.ts';
 import type { PushStream, Sink } from '../../common/push-stream.ts';
 import type { RoundMember, Rounds } from '../../common/rounds.ts';
 import type { DeliveryMetrics } from '../../observability/event-metrics.ts';
+import { countDelivery } from '../deliveries.ts';
 import { originOf } from '../executor/graphql-js.ts';
-import { countDelivery } from './deliveries.ts';
 
 /** A comment this often keeps proxies from closing a quiet stream, in milliseconds. */
 const PING_MS = 12_000;

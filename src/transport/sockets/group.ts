@@ -1,7 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 import { clock } from '../../common/clock.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
-import { countDelivery } from '../../graphql/plugins/deliveries.ts';
+import { countDelivery } from '../../graphql/deliveries.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 
 export type Results = PushStream<ExecutionResult>;

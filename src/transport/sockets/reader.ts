@@ -2,7 +2,7 @@ import type { ExecutionResult } from 'graphql';
 import { clock } from '../../common/clock.ts';
 import type { Sink } from '../../common/push-stream.ts';
 import type { RoundMember, Rounds } from '../../common/rounds.ts';
-import { countDelivery } from '../../graphql/plugins/deliveries.ts';
+import { countDelivery } from '../../graphql/deliveries.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import { fellBehind, type Group, type GroupMember, hasCode, type Results } from './group.ts';
 
