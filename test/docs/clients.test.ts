@@ -4,11 +4,12 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sendQuery } from '../helpers/gateway.ts';
+import { control, sendQuery } from '../helpers/gateway.ts';
 import { folder, installWithClient, run } from '../helpers/packages.ts';
 import { endWithThisProcess } from '../helpers/redis.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
+import { composes, draws, presses, shows, subscribes } from './screens.ts';
 
 const PACKAGES = 'test/clients';
 const CLIENTS = ['graphql-ws', 'apollo', 'urql', 'relay', 'server-sent-events'] as const;
@@ -31,11 +32,14 @@ const snippets = new Map(
 );
 /** Every TypeScript block by the file name in its first line. */
 const typed = new Map(
-  [...page.matchAll(/^```ts\n\/\/ (\S+\.ts)\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [name, code]),
+  [...page.matchAll(/^```tsx?\n\/\/ (\S+\.tsx?)\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [
+    name,
+    code,
+  ]),
 );
 /** What an app has of its own. */
 const SESSION =
-  'export declare const session: { token(how: { readonly fresh: boolean }): Promise<string> };\n';
+  'export declare const session: { graphql: string; person: string; token(how: { readonly fresh: boolean }): Promise<string> };\n';
 
 /** A client's program, in a folder of its own. */
 class Client {
@@ -131,7 +135,7 @@ it('every block of the pages is a file that is run here, or compiled', () => {
   expect(snippets.size + typed.size).toBe(
     [...page.matchAll(/^```(js|javascript|jsx|ts|tsx|typescript)\b/gm)].length,
   );
-  expect([...typed.keys()]).toEqual(['first-file.ts']);
+  expect([...typed.keys()]).toEqual(['first-file.ts', 'first-screen.tsx']);
   expect([...snippets.keys()].toSorted()).toEqual([...CLIENTS, ...SHARED, ...RUN_BY].toSorted());
 });
 
@@ -149,7 +153,8 @@ it.each([...CLIENTS, ...RUN_BY])('%s takes at most ten lines, besides its GraphQ
   expect(lines.length).toBeLessThanOrEqual(LINES);
 });
 
-it.each(['nodenext', 'bundler'])('the TypeScript of the pages compiles as %s', async (resolution) => {
+/** Compiles the TypeScript of the pages. @param more what differs from an app that only checks its types */
+async function compile(resolution: string, more: object = {}): Promise<void> {
   const inside = await mkdtemp(join(work, 'typed-'));
   const module = resolution === 'bundler' ? 'preserve' : resolution;
   const compilerOptions = {
@@ -161,15 +166,23 @@ it.each(['nodenext', 'bundler'])('the TypeScript of the pages compiles as %s', a
     moduleResolution: resolution,
     target: 'es2022',
     lib: ['es2022', 'dom'],
+    jsx: 'react-jsx',
+    // Apollo's own declarations do not hold under these options.
+    skipLibCheck: true,
     types: [],
+    ...more,
   };
-  const config = { compilerOptions, include: ['*.ts'] };
+  const config = { compilerOptions, include: ['*.ts', '*.tsx'], exclude: [] };
   await writeFile(join(inside, 'package.json'), '{ "type": "module" }');
   await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
   await writeFile(join(inside, 'session.d.ts'), SESSION);
   for (const [name, code] of typed) await writeFile(join(inside, name), code);
   await run('npx', ['tsc', '-p', join(inside, 'tsconfig.json')], folder('.'));
-});
+}
+
+it.each(['nodenext', 'bundler'])('the TypeScript of the pages compiles as %s', (resolution) =>
+  compile(resolution),
+);
 
 describe('every client of the pages', { timeout: 40_000 }, () => {
   it('queries where the log ends, and keeps the credits that arrive after that', async () => {
@@ -223,59 +236,6 @@ async function runBeside(name: string, code: string): Promise<string> {
   return run(process.execPath, [file], work);
 }
 
-/** Shows a component, and tells when it is live, and then what its newest two items are. */
-const shows = (name: string) => `import { createElement } from 'react';
-import { act, create } from 'react-test-renderer';
-import { Credits } from './${name}.js';
-let tree;
-globalThis.IS_REACT_ACT_ENVIRONMENT = true;
-await act(async () => { tree = create(createElement(Credits)); });
-globalThis.IS_REACT_ACT_ENVIRONMENT = false;
-let isTold = false;
-setInterval(() => {
-  const { props, children } = tree.toJSON();
-  if (props['data-status'] === 'live' && !isTold) isTold = console.log('live') ?? true;
-  if (isTold && children?.length >= 2) { console.log(children.slice(0, 2).map((item) => item.children[0]).join()); process.exit(); }
-}, 20);`;
-/** Shows a component, and tells what it shows whenever that is something else. */
-const draws = (name: string) => `import { createElement } from 'react';
-import { act, create } from 'react-test-renderer';
-import { Credits } from './${name}.js';
-let tree;
-globalThis.IS_REACT_ACT_ENVIRONMENT = true;
-await act(async () => { tree = create(createElement(Credits)); });
-globalThis.IS_REACT_ACT_ENVIRONMENT = false;
-let last;
-setInterval(() => {
-  const text = JSON.stringify(tree.toJSON());
-  if (text !== last) console.log(text);
-  last = text;
-}, 20);`;
-/** Subscribes to a store, and tells the same. */
-const subscribes = (name: string) => `import { credits } from './${name}.js';
-let isTold = false;
-credits.subscribe(({ items, status }) => {
-  if (status === 'live' && !isTold) isTold = console.log('live') ?? true;
-  if (isTold && items.length >= 2) { console.log(items.slice(0, 2).map((item) => item.paymentConcept).join()); process.exit(); }
-});`;
-
-/** Shows a composable in a component, and tells the same. */
-const composes = (name: string) => `import { h } from 'vue';
-import { mount } from '../show-in-vue.js';
-import { useCredits } from './${name}.js';
-const root = mount({
-  setup() {
-    const state = useCredits();
-    return () => h('ul', { status: state.value.status }, state.value.items.map(({ paymentConcept }) => h('li', paymentConcept)));
-  },
-});
-let isTold = false;
-setInterval(() => {
-  const [{ props, children }] = root.children;
-  if (props.status === 'live' && !isTold) isTold = console.log('live') ?? true;
-  if (isTold && children.length >= 2) { console.log(children.slice(0, 2).map(({ text }) => text).join()); process.exit(); }
-}, 20);`;
-
 it.each([
   ['react', shows],
   ['next', shows],
@@ -309,6 +269,53 @@ it('what the pages draw says in a sentence where credits are missing', async () 
     await Promise.all(screens.map((screen) => screen.kill()));
   }
 }, 40_000);
+
+/** What an app has of its own, as `SESSION` declares it. */
+const sessionFile = () => `export const session = {
+  graphql: '${gateway.graphql}',
+  person: 'ana',
+  token: async () => (await (await fetch('${gateway.sandbox.url}/sandbox')).json()).accessToken,
+};`;
+it('the whole first screen shows credits, pays, says what is unknown, and where credits are missing', async () => {
+  await compile('nodenext', { noEmit: false, rootDir: '.', outDir: work });
+  await writeFile(join(work, 'session.js'), sessionFile());
+  const { centralizing, clabeInstrumentIds } = gateway.sandbox;
+  const input = {
+    sourceInstrumentId: centralizing.instrumentId,
+    destinationInstrumentId: clabeInstrumentIds[1],
+  };
+  const steps = [
+    ['Up to date.', 'Verify the account'],
+    ['It may have happened', 'I have looked: it has not'],
+    ['Up to date.', 'Verify the account'],
+    ['Sent as', 'OK'],
+    ['a credit', ''],
+    ['Some credits are missing here.', ''],
+  ] as const;
+  const fault = {
+    match: { method: 'POST', path: '/v1/transactions/penny_validation' },
+    fault: 'reset-after-commit',
+    times: 1,
+  };
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', fault);
+  await writeFile(join(work, 'first-screen-runner.js'), presses(input, steps));
+  const screen = new Client('first-screen-runner', work);
+  const tells = (text: string) =>
+    expect.poll(async () => (await screen.kept()).join(), PATIENCE).toContain(text);
+  try {
+    await screen.start();
+    await tells('Sent as');
+    await gateway.credit('a credit');
+    await tells('a credit');
+    await gateway.allDelivered();
+    await gateway.kill();
+    await gateway.loseLog();
+    await gateway.start();
+    await tells(steps.map(([text]) => text).join('\n'));
+  } finally {
+    await screen.kill();
+  }
+}, 60_000);
 
 it('the payment of the page is done once, however often it is asked for', async () => {
   const { centralizing, clabeInstrumentIds } = gateway.sandbox;
