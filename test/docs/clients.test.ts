@@ -1,14 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { control, sendQuery } from '../helpers/gateway.ts';
 import { folder, installWithClient, run } from '../helpers/packages.ts';
-import { endWithThisProcess } from '../helpers/redis.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
+import { Client } from './page-program.ts';
 import { composes, draws, presses, shows, subscribes } from './screens.ts';
 
 const PACKAGES = 'test/clients';
@@ -40,51 +37,6 @@ const typed = new Map(
 /** What an app has of its own. */
 const SESSION =
   'export declare const session: { graphql: string; person: string; token(how: { readonly fresh: boolean }): Promise<string> };\n';
-
-/** A client's program, in a folder of its own. */
-class Client {
-  readonly name: string;
-  readonly #program: string;
-  readonly #cwd: string;
-  #process: ChildProcess | undefined;
-  #output = '';
-
-  constructor(name: string, work: string) {
-    this.name = name;
-    this.#program = join(work, `${name}.js`);
-    this.#cwd = join(work, name);
-  }
-
-  async start(): Promise<void> {
-    await mkdir(this.#cwd, { recursive: true });
-    const child = spawn(process.execPath, [this.#program], { cwd: this.#cwd });
-    endWithThisProcess(child);
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (chunk) => {
-        this.#output += String(chunk);
-      });
-    }
-    this.#process = child;
-  }
-
-  async kill(): Promise<void> {
-    if (this.#process === undefined || this.#process.exitCode !== null) return;
-    const gone = once(this.#process, 'exit');
-    this.#process.kill('SIGKILL');
-    await gone;
-  }
-
-  /** What it has kept, in order: where it began, what each credit was for, and where it was told of a gap. */
-  async kept(): Promise<string[]> {
-    const file = join(this.#cwd, 'credits.jsonl');
-    if (!existsSync(file)) return [this.#output];
-    const lines = (await readFile(file, 'utf8')).split('\n').slice(0, -1);
-    return lines.map((line) => {
-      const { gap, paymentConcept } = JSON.parse(line) as { gap?: boolean; paymentConcept?: string };
-      return gap === true ? 'gap' : (paymentConcept ?? 'start');
-    });
-  }
-}
 
 let gateway: RestartableGateway;
 let work: string;

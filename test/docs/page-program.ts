@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { endWithThisProcess } from '../helpers/redis.ts';
+
+/** A client's program, in a folder of its own. */
+export class Client {
+  readonly name: string;
+  readonly #program: string;
+  readonly #cwd: string;
+  #process: ChildProcess | undefined;
+  #output = '';
+
+  constructor(name: string, work: string) {
+    this.name = name;
+    this.#program = join(work, `${name}.js`);
+    this.#cwd = join(work, name);
+  }
+
+  async start(): Promise<void> {
+    await mkdir(this.#cwd, { recursive: true });
+    const child = spawn(process.execPath, [this.#program], { cwd: this.#cwd });
+    endWithThisProcess(child);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        this.#output += String(chunk);
+      });
+    }
+    this.#process = child;
+  }
+
+  async kill(): Promise<void> {
+    if (this.#process === undefined || this.#process.exitCode !== null) return;
+    const gone = once(this.#process, 'exit');
+    this.#process.kill('SIGKILL');
+    await gone;
+  }
+
+  /** What it has kept, in order: where it began, what each credit was for, and where it was told of a gap. */
+  async kept(): Promise<string[]> {
+    const file = join(this.#cwd, 'credits.jsonl');
+    if (!existsSync(file)) return [this.#output];
+    const lines = (await readFile(file, 'utf8')).split('\n').slice(0, -1);
+    return lines.map((line) => {
+      const { gap, paymentConcept } = JSON.parse(line) as { gap?: boolean; paymentConcept?: string };
+      return gap === true ? 'gap' : (paymentConcept ?? 'start');
+    });
+  }
+}
