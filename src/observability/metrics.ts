@@ -22,6 +22,17 @@ export interface Metrics extends OperationMetrics {
   callsWaiting(count: number): void;
 }
 
+let processMetrics: Registry | undefined;
+
+/** What is measured of the process: once, however many gateways it holds, as the library never stops measuring. */
+function ofTheProcess(): Registry {
+  if (processMetrics === undefined) {
+    processMetrics = new Registry();
+    collectDefaultMetrics({ register: processMetrics });
+  }
+  return processMetrics;
+}
+
 /**
  * Makes a registry with the process' own metrics and all of `pasarela_*`.
  *
@@ -32,9 +43,8 @@ export function createMetrics(
   undocumentedValues: () => ReadonlyMap<string, number>,
   logger: Logger,
 ): Metrics {
-  const registry = new Registry();
+  const registry = Registry.merge([ofTheProcess()]);
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
   new Counter({
     name: 'pasarela_undocumented_values_total',
     help: 'Values of the service that its specification does not name, by the enum that shows them as OTHER.',

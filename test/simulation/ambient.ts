@@ -168,21 +168,19 @@ function installGlobals(clock: Clock): () => void {
   };
 }
 
-/** Tokens are verified beside the thread: the simulation waits for that. */
+/** What a runtime does beside its thread, of what tokens are signed and verified with. */
+const BESIDE = ['importKey', 'sign', 'verify', 'digest'] as const;
+
+/** Tokens are signed and verified beside the thread: the simulation waits for that. */
 function installCryptography(): () => void {
   const { subtle } = globalThis.crypto;
-  const real = { importKey: subtle.importKey.bind(subtle), verify: subtle.verify.bind(subtle) };
-  const isSimulated = (): boolean => currentProcess() !== undefined;
-  const waited =
-    (work: (...given: never[]) => Promise<unknown>) =>
-    (...given: never[]) =>
-      isSimulated() ? beside(() => work(...given)) : work(...given);
-  Object.defineProperties(subtle, {
-    importKey: { value: waited(real.importKey), configurable: true },
-    verify: { value: waited(real.verify), configurable: true },
-  });
+  for (const name of BESIDE) {
+    const real = subtle[name].bind(subtle) as (...given: never[]) => Promise<unknown>;
+    const value = (...given: never[]): Promise<unknown> =>
+      currentProcess() === undefined ? real(...given) : beside(() => real(...given));
+    Object.defineProperty(subtle, name, { value, configurable: true });
+  }
   return () => {
-    Reflect.deleteProperty(subtle, 'importKey');
-    Reflect.deleteProperty(subtle, 'verify');
+    for (const name of BESIDE) Reflect.deleteProperty(subtle, name);
   };
 }

@@ -59,6 +59,8 @@ export class Broken extends Error {}
 
 /** More than this at one moment is an endless loop. */
 const MOST_AT_ONCE = 20_000;
+/** How many turns of the event loop the ends of connections and of files take, some times over. */
+const TURNS_OF_AN_END = 20;
 /** The beginning of simulated time. */
 const EPOCH = Date.UTC(2027, 0, 4, 12);
 
@@ -69,6 +71,8 @@ export class Simulation {
   #entries: Entry[] = [];
   #number = 0;
   readonly #hash = createHash('sha256');
+  /** Of all times at which something happened, and of how much was asked for by then. */
+  #trace = 0;
   readonly #lines: string[] = [];
   steps = 0;
   #sameTime = 0;
@@ -107,9 +111,9 @@ export class Simulation {
     return this.#lines;
   }
 
-  /** Of all that has been said: two runs of one seed have the same. */
+  /** Of all that has been said, and of each step: two runs of one seed have the same. */
   digest(): string {
-    return this.#hash.copy().digest('hex').slice(0, 16);
+    return this.#hash.copy().update(`${this.#trace}`).digest('hex').slice(0, 16);
   }
 
   fail(reason: unknown): void {
@@ -127,7 +131,7 @@ export class Simulation {
       },
     };
     this.#number += 1;
-    this.#push(entry);
+    if (process?.isAlive !== false) this.#push(entry);
     return entry;
   }
 
@@ -150,6 +154,7 @@ export class Simulation {
         this.fail(new Broken('time stands still: something is asked for again and again at once'));
       this.#now = Math.max(this.#now, next.at);
       this.steps += 1;
+      this.#trace = Math.imul(this.#trace ^ Math.trunc(this.elapsed * 1e6) ^ this.#number, 0x01000193);
       try {
         run();
       } catch (error) {
@@ -157,6 +162,12 @@ export class Simulation {
       }
       await settled();
     }
+  }
+
+  /** Lets what has been ended come to its end, and forgets what was to happen: nothing of this run reaches into the next. */
+  async end(): Promise<void> {
+    for (let turns = 0; turns < TURNS_OF_AN_END; turns += 1) await settled();
+    this.#entries = [];
   }
 
   #push(entry: Entry): void {

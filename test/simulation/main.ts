@@ -60,7 +60,10 @@ for (let index = 0; index < runs && performance.now() < until; index += 1) {
   done += 1;
   const faults = values.faults === undefined ? {} : { faults: Number(values.faults) };
   const report = await run({ seed: first + index, hours, only, isLong: values.long, ...faults });
-  if (values.long) for (const line of report.lines) write(line.slice(0, 400));
+  if (values.long) {
+    for (const line of report.lines) write(line.slice(0, 400));
+    write(`digest ${report.digest}`);
+  }
   for (const name of ['struck', 'events', 'deliveries', 'payments', 'connections', 'steps', 'cpuMs'] as const)
     total[name] += report[name];
   for (const [kind, count] of Object.entries(report.faults))
@@ -87,4 +90,5 @@ write(
     .map(([kind, count]) => `${kind} ${count}`)
     .join(', '),
 );
-process.exit(failed === 0 ? 0 : 1);
+// Once a reader of the pipe has been given everything.
+process.stdout.write('', () => process.exit(failed === 0 ? 0 : 1));

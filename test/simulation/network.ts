@@ -1,5 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
-import { request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingMessage, Server } from 'node:http';
 import { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import type { Chance } from './chance.ts';
@@ -170,7 +169,12 @@ export class Network {
     const leave = (): void => {
       if (this.#servers.get(address) === listening) this.#servers.delete(address);
     };
-    process?.atEnd(leave);
+    process?.atEnd(() => {
+      leave();
+      // Node's server looks after its connections by a timer that would keep the whole process.
+      server.removeAllListeners();
+      Server.prototype.close.call(server);
+    });
     // Node's own would complain that it does not listen.
     server.close = (done?: (error?: Error) => void) => {
       leave();

@@ -95,7 +95,7 @@ async function runOnce(options: RunOptions): Promise<Report> {
     lines = [...sim.lines];
     digest = sim.digest();
   } finally {
-    world.end();
+    await world.end();
     process.off('unhandledRejection', onRejection);
     process.off('uncaughtException', onRejection);
   }

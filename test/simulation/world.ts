@@ -272,10 +272,11 @@ export class World {
   }
 
   /** Ends everything at once, as nobody looks any more. */
-  end(): void {
+  async end(): Promise<void> {
     for (const app of this.apps) app.kill();
     for (const place of this.gateways) place.kill();
     this.service.process.kill();
+    await this.sim.end();
     for (const put of [...this.#undo].reverse()) put();
     rmSync(this.#work, { recursive: true, force: true });
   }
