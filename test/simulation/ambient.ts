@@ -113,6 +113,7 @@ export function installAmbient(sim: Simulation): () => void {
     }),
     installGlobals(clock),
     installCryptography(),
+    installLocks(),
   ];
   return () => {
     for (const put of undo.reverse()) put();
@@ -183,4 +184,24 @@ function installCryptography(): () => void {
   return () => {
     for (const name of BESIDE) Reflect.deleteProperty(subtle, name);
   };
+}
+
+/** Web Locks, as a device gives them to the apps on it: what a process holds, or waits for, ends with it. Node's own would outlive it. */
+function installLocks(): () => void {
+  /** Resolves once a lock is free, by device and name. */
+  const free = new Map<string, Promise<void>>();
+  const request = (name: string, work: () => Promise<void>): Promise<void> => {
+    const process = currentProcess();
+    const key = `${process?.name} ${name}`;
+    const before = free.get(key) ?? Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    process?.atEnd(resolve);
+    free.set(key, promise);
+    const mine = before.then(() =>
+      process?.isAlive === false ? Promise.withResolvers<void>().promise : work(),
+    );
+    return mine.finally(resolve);
+  };
+  Object.defineProperty(globalThis.navigator, 'locks', { value: { request }, configurable: true });
+  return () => void Reflect.deleteProperty(globalThis.navigator, 'locks');
 }

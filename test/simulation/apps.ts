@@ -36,6 +36,8 @@ export abstract class App {
   readonly caller: Caller;
   protected readonly world: AppWorld;
   process: Process | undefined;
+  /** Whether it ends as soon as its device has kept something: before it can do what comes next. */
+  endsAsItKeeps = false;
 
   constructor(world: AppWorld, name: string, caller: Caller) {
     this.world = world;
@@ -51,7 +53,13 @@ export abstract class App {
   }
 
   kill(): void {
+    this.spare();
     this.process?.kill();
+  }
+
+  /** It is to end by no fault any more. */
+  spare(): void {
+    this.endsAsItKeeps = false;
   }
 
   /** A way to the graph, by the real client. */
@@ -69,6 +77,7 @@ export abstract class App {
     return new Promise((resolve) => {
       sim.after(0.2, this.process, () => {
         work();
+        if (this.endsAsItKeeps) this.kill();
         resolve();
       });
     });

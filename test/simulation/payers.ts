@@ -2,6 +2,7 @@ import { intentStore, type KeyValues, pay, typed, unsettled } from '../../packag
 import { App, type AppWorld } from './apps.ts';
 import type { Caller } from './callers.ts';
 import type { Chance } from './chance.ts';
+import type { Alarm } from './core.ts';
 
 /** A payment that a person wants. */
 export interface Order {
@@ -53,9 +54,22 @@ export class Payer extends App {
     this.#chance = world.sim.chance(name);
   }
 
+  /** How long after the next press its process ends, in milliseconds: mostly while a payment is under way. */
+  endsAfterPress: number | undefined;
+  #end: Alarm | undefined;
+
   order(order: Order): void {
     this.orders.push(order);
     this.process?.run(() => this.#press(order));
+    const { endsAfterPress: ms } = this;
+    if (ms !== undefined) this.#end = this.world.sim.after(ms, this.process, () => this.kill());
+    this.endsAfterPress = undefined;
+  }
+
+  override spare(): void {
+    super.spare();
+    this.endsAfterPress = undefined;
+    this.#end?.cancel();
   }
 
   protected live(): void {

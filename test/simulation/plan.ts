@@ -1,4 +1,5 @@
 import { SWITCHED_LAYERS } from '../../src/graphql/layers.ts';
+import type { App } from './apps.ts';
 import type { Chance } from './chance.ts';
 import type { Simulation } from './core.ts';
 import type { Fault, Nemesis } from './faults.ts';
@@ -129,6 +130,8 @@ const KINDS = [
   'gateway replaced',
   'gateway cut off',
   'app killed',
+  'app killed as it keeps something',
+  'app killed as it pays',
   'app cut off',
   'slow reader',
   'Redis restarted',
@@ -146,6 +149,10 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
   const cut = (name: string, ms: number) => {
     network.weather.cut.add(name);
     return { words: name, ms, end: () => network.mend(name) };
+  };
+  const mendApp = (app: App): void => {
+    app.spare();
+    app.start();
   };
   const byKind: Record<(typeof KINDS)[number], Fault['strike']> = {
     'gateway killed': (chance) => {
@@ -167,6 +174,19 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       const app = chance.pick(apps);
       app.kill();
       return { words: app.name, ms: seconds(chance, 0.01, 10), end: () => app.start() };
+    },
+    'app killed as it keeps something': (chance) => {
+      const app: App = chance.pick<App>(
+        chance.happens(0.5) || world.payers.length === 0 ? world.readers : world.payers,
+      );
+      app.endsAsItKeeps = true;
+      return { words: app.name, ms: seconds(chance, 1, 20), end: () => mendApp(app) };
+    },
+    'app killed as it pays': (chance) => {
+      if (world.payers.length === 0) return undefined;
+      const payer = chance.pick(world.payers);
+      payer.endsAfterPress = chance.between(1, 300);
+      return { words: payer.name, ms: seconds(chance, 1, 20), end: () => mendApp(payer) };
     },
     'app cut off': (chance) => cut(chance.pick(apps).name, seconds(chance, 0.5, 60)),
     'slow reader': (chance) => {
