@@ -102,7 +102,7 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
       service.webhooks = webhooks;
       const faults = faultsOf(world).map((fault) => ({
         ...fault,
-        weight: weightOf(fault.kind) * (fault.kind === 'log deleted' ? 0.2 : 1),
+        weight: weightOf(fault.kind) * (RATIOS[fault.kind] ?? 1),
       }));
       nemesis.begin(
         faults.filter(({ weight }) => weight > 0),
@@ -142,6 +142,13 @@ const KINDS = [
   'service away',
   'log deleted',
 ] as const;
+
+/** What finds little unless it is frequent, and what leaves little to look at. */
+const RATIOS: Readonly<Record<string, number>> = {
+  'log deleted': 0.2,
+  'app killed as it keeps something': 3,
+  'app killed as it pays': 3,
+};
 
 function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
   const { network, redis, service, gateways, sim } = world;
