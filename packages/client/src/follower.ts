@@ -23,6 +23,7 @@ const STEADY_MS = 30_000;
 /** How many events wait for the app; past that the connection is left, and taken up again once they are read. */
 const WAITING = 256;
 
+type Item<Data> = EventOf<Data> | Gap<EventOf<Data>>;
 type State = Pick<Feed<unknown>, 'status' | 'missing'> & { readonly problem?: unknown };
 
 /** An event that waits for the app, or a place up to which all is known. */
@@ -104,7 +105,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#pause.wake();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item<Data>, void> {
     const stopPresence = (this.#options.presence ?? presence)(this);
     try {
       const saved = await this.#store.load();
@@ -116,11 +117,10 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
         this.#connection ??= this.#connect();
         const next = this.#waiting.shift();
         if (next !== undefined) {
-          const { event, cursor } = next;
-          if (!(await this.#save(event, cursor))) return;
-          if (event === undefined) continue;
-          this.#show(event);
-          yield event;
+          if (!(await this.#save(next.event, next.cursor))) return;
+          if (next.event === undefined) continue;
+          this.#show(next.event);
+          yield next.event;
         } else if (this.#refusal === undefined) {
           if (this.#full && !this.#suspended) this.#connection.resume();
           this.#full = false;
@@ -141,11 +141,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   /** Gives the feed a place in the log, and tells of what may lie before it. */
-  async *#begin(
-    reason: Gap['reason'],
-    bounds: Readonly<Record<string, unknown>> = {},
-  ): AsyncGenerator<EventOf<Data> | Gap<EventOf<Data>>, void> {
-    const { getState } = this.#options;
+  async *#begin(reason: Gap['reason'], bounds: Problem['extensions'] = {}): AsyncGenerator<Item<Data>, void> {
     // On a busy log the oldest event may be gone again before the feed is back: then it is still the same gap.
     const isSame = this.#inGap;
     const given = bounds[isSame ? 'head' : 'oldest'];
@@ -154,11 +150,11 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
       this.#change({ status: 'gap' });
     }
     const begun =
-      getState === undefined && typeof given === 'string'
+      this.#options.getState === undefined && typeof given === 'string'
         ? { cursor: given, events: undefined }
         : await this.#untilDone(false, async () => {
             const { eventCursor } = await ask(this.#source, EVENT_CURSOR, {});
-            const events = await getState?.(eventCursor);
+            const events = await this.#options.getState?.(eventCursor);
             const last = events?.at(-1);
             return { events, cursor: last === undefined ? eventCursor : cursorOf(last) };
           });
@@ -183,13 +179,13 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     }
   }
 
-  #show(item: EventOf<Data> | Gap<EventOf<Data>>): void {
+  #show(item: Item<Data>): void {
     this.#isTold = isGap(item);
     if (!isGap(item)) this.#shown = cursorOf(item);
   }
 
   /** Saves until it is saved. @returns true; undefined once the feed is closed. */
-  #save(item: EventOf<Data> | Gap<EventOf<Data>> | undefined, cursor: string): Promise<boolean | undefined> {
+  #save(item: Item<Data> | undefined, cursor: string): Promise<boolean | undefined> {
     return this.#untilDone(true, async () => {
       await this.#store.save(item, cursor);
       return true;

@@ -61,6 +61,19 @@ export function watch<Data, Variables>(
     connection.close();
     end();
   };
+  async function* read(): AsyncGenerator<FieldOf<Data>, void> {
+    try {
+      for (;;) {
+        const update = updates.shift();
+        if (update !== undefined) yield update;
+        else if (!isOver) await arrival.wait();
+        else if (refusal === undefined) return;
+        else throw refusal;
+      }
+    } finally {
+      close();
+    }
+  }
   return {
     get status() {
       return status;
@@ -75,23 +88,6 @@ export function watch<Data, Variables>(
     suspend: () => connection.suspend(),
     resume: () => connection.resume(),
     close,
-    async *[Symbol.asyncIterator]() {
-      try {
-        for (;;) {
-          const update = updates.shift();
-          if (update !== undefined) {
-            yield update;
-          } else if (!isOver) {
-            await arrival.wait();
-          } else if (refusal === undefined) {
-            return;
-          } else {
-            throw refusal;
-          }
-        }
-      } finally {
-        close();
-      }
-    },
+    [Symbol.asyncIterator]: read,
   };
 }
