@@ -63,7 +63,7 @@ it('each variable and each metric of a wait is one of the gateway', async () => 
 
 it('whatever waits in a queue or for a turn is on the page', async () => {
   /** These wait as well, and no operation waits for them: a comparison of balances. The context hands on the turn of `batch`. */
-  const others = ['src/app/reconciling.ts', 'src/operation/context.ts'];
+  const others = ['src/app/balance-comparisons.ts', 'src/operation/context.ts'];
   const waiting: string[] = [];
   for await (const file of glob('src/**/*.ts', { cwd: fileURLToPath(ROOT) })) {
     if (/new FairQueue\(|new SharedWork<|turns\??\.turn\(/.test(await readPage(file))) waiting.push(file);

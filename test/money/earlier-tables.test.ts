@@ -8,6 +8,7 @@ import { digestOf } from '../../src/money/journal.ts';
 import { verifyJournal } from '../../src/money/journal-verify.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { until } from '../helpers/until.ts';
 import { NOBODYS } from './orders.ts';
 
 const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
@@ -71,6 +72,13 @@ function payByOld(key: string, at: number): void {
     .run(CLIENT, hash, at, INPUT, at, at + 1e9, ASKED, at, at, `transaction ${key}`, line.id);
 }
 
+/** The same now; resolves once what comes next is later. */
+async function payNowByOld(key: string): Promise<void> {
+  const at = Date.now() + 1;
+  payByOld(key, at);
+  await until(() => Date.now() > at);
+}
+
 async function payByNew(records: MoneyRecords, key: string): Promise<void> {
   const claim = { ...NOBODYS, owner: key, inputHash: INPUT, leaseMs: 0, twin: key };
   expect(await records.claim(nameOf(key), claim)).toEqual({ state: 'claimed' });
@@ -125,13 +133,13 @@ it('a file of 0.2.0 is taken over whole, also while a process of 0.2.0 pays on, 
     await payByNew(records, `made by this version ${time}`);
     await all();
     keys.push(`made beside it ${time}`);
-    payByOld(`made beside it ${time}`, Date.now() + 10);
+    await payNowByOld(`made beside it ${time}`);
     await all();
     await records.stop();
     // 0.2.0 begins again with the file, and pays.
     old.exec(TABLES_0_2_0);
     keys.push(`made after it ${time}`);
-    payByOld(`made after it ${time}`, Date.now() + 20);
+    await payNowByOld(`made after it ${time}`);
   }
   expect(old.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
 });

@@ -156,7 +156,13 @@ describe.each(['node:sqlite', 'Redis'] as const)('keys in service mode, over %s,
     }
     const redis = new Redis(redisUrl);
     for (const key of await redis.keys('pasarela:money:{*}:*')) {
-      if ((await redis.type(key)) === 'hash') await redis.hdel(key, 'whose');
+      if ((await redis.type(key)) !== 'hash') continue;
+      await redis.hdel(key, 'whose');
+      // That version kept the status of what is done in a field of its own.
+      const [line = '', sentAt = '', settledAt = '', attempts = '', status] =
+        (await redis.hget(key, 'past'))?.split(',') ?? [];
+      if (status === undefined) continue;
+      await redis.hset(key, 'past', [line, sentAt, settledAt, attempts].join(','), 'status', status);
     }
     redis.disconnect();
   }
