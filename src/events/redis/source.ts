@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
 import { SingleFlight } from '../../common/single-flight.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -29,6 +30,8 @@ import type { RedisWriters } from './writers.ts';
 const MOST_SEAL_KEYS = 1000;
 /** A client without events whose epoch is not among these has it proved once more. */
 const MOST_EPOCHS = 10_000;
+/** After how long a beginning that no replica has acknowledged is tried again, in milliseconds. */
+const BEGIN_AGAIN_MS = 100;
 
 export interface RedisSourceOptions {
   readonly redis: RedisClient;
@@ -208,10 +211,19 @@ export class RedisSource implements Source {
    */
   #begin(clientId: string): Promise<string> {
     return this.#beginning.run(clientId, async () => {
+      const until = clock.monotonic() + this.#deadlineMs;
       const { meta, log } = redisKeys(clientId);
-      const epoch = word((await this.#writers.run(BEGIN, [meta, log], [newEpoch(this.#now())]))[0]);
-      this.#epochs.set(clientId, epoch);
-      return epoch;
+      for (;;) {
+        try {
+          const epoch = word((await this.#writers.run(BEGIN, [meta, log], [newEpoch(this.#now())]))[0]);
+          this.#epochs.set(clientId, epoch);
+          return epoch;
+        } catch (error) {
+          // A replica that has just come acknowledges a moment later: readers need not be turned away for that.
+          if (clock.monotonic() + BEGIN_AGAIN_MS >= until) throw error;
+          await clock.sleep(BEGIN_AGAIN_MS);
+        }
+      }
     });
   }
 
