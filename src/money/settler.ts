@@ -32,8 +32,8 @@ export interface Settler {
 const LOOK_PAUSE = { first: 2_000, most: 2_000 };
 /** While the service does not answer. One of the payments asks for all of them. */
 const AWAY_PAUSE = { first: 1_000, most: 15_000 };
-/** Payments that are taken at once, and those that are found in one look. */
-const LANES = 4;
+/** Payments that are settled at the same time, and those that are found in one look. */
+const AT_ONCE = 4;
 const BATCH = 50;
 /** So many in a row without an answer end a look. */
 const MOST_AWAY = 3;
@@ -139,7 +139,7 @@ async function sweep(settling: Settling, clientId: string, calls: SettlingCalls)
     const isLast = names.length < BATCH;
     let away = 0;
     let settled = 0;
-    const lane = async (): Promise<void> => {
+    const settleInTurn = async (): Promise<void> => {
       for (;;) {
         const name = away < MOST_AWAY && !stopping.aborted ? names.shift() : undefined;
         if (name === undefined) return;
@@ -148,7 +148,7 @@ async function sweep(settling: Settling, clientId: string, calls: SettlingCalls)
         if (result === 'settled') settled += 1;
       }
     };
-    await Promise.all(Array.from({ length: LANES }, lane));
+    await Promise.all(Array.from({ length: AT_ONCE }, settleInTurn));
     if (away >= MOST_AWAY) return true;
     if (isLast || settled === 0 || stopping.aborted) return false;
   }

@@ -112,7 +112,7 @@ export class Feed implements Listener {
    * The same for a follower of topics that have to be asked for. It is live only where it has missed nothing: what it has
    * missed may have to be asked about first.
    */
-  joinLane(follower: Member, position: string): Missed | undefined {
+  joinLookups(follower: Member, position: string): Missed | undefined {
     const missed = this.#missedSince(position);
     if (missed === undefined || missed.entries.length > 0) return missed && { ...missed, all: false };
     this.#lookups.add(follower, position);

@@ -153,7 +153,7 @@ export class Follower extends PushStream<StoredEvent> implements Member {
     const missed =
       this.#ask === undefined
         ? this.#feed.join(this, this.#position)
-        : this.#feed.joinLane(this, this.#position);
+        : this.#feed.joinLookups(this, this.#position);
     if (missed?.all === true) {
       // What is pushed from now on is queued behind these.
       this.#live = true;
