@@ -10,6 +10,9 @@ import { until } from '../helpers/until.ts';
 const WHOLE = 20;
 const OF_EACH = 8;
 
+/** Whoever comes to a gateway that has not found Redis again yet is told so, and comes again. */
+const isNotAnOutage = (code: string): boolean => code !== 'STORE_UNAVAILABLE';
+
 let fleet: Fleet;
 let doomed: Member;
 let steady: Member;
@@ -89,7 +92,7 @@ it('callers with a token each lose nothing, get nothing twice, and nothing of ot
   expect(new Set(order)).toEqual(new Set(provider.answered));
   for (const { seen, told } of whole) {
     expect(seen).toEqual(order);
-    expect(told).toEqual([]);
+    expect(told.filter(isNotAnOutage)).toEqual([]);
   }
   for (const { customer, readers } of narrowed) {
     const own = order.filter((id) => owners.get(id) === customer);
@@ -97,7 +100,7 @@ it('callers with a token each lose nothing, get nothing twice, and nothing of ot
     await until(() => readers.every(({ seen }) => seen.length >= own.length));
     for (const { seen, told } of readers) {
       expect(seen).toEqual(own);
-      expect(told).toEqual([]);
+      expect(told.filter(isNotAnOutage)).toEqual([]);
     }
   }
   await Promise.all(

@@ -87,7 +87,8 @@ describe('while Redis is away', () => {
     const events = await log.follow(client);
     const [before, meanwhile, after] = [moneyIn(), moneyIn(), moneyIn()];
     await log.append(client, before);
-    expect(await log.health()).toMatchObject({ spooled: 0 });
+    // A replica that has just come may acknowledge it too late for this append.
+    await drained(log);
 
     await replica.admin.replicaof('NO', 'ONE');
     await until(async () => !(await isFollowed()));

@@ -448,7 +448,9 @@ describe('events of a caller narrowed to a customer', () => {
     for (const cursor of [own, pageInfo.endCursor, ...edges.map((edge: { cursor: string }) => edge.cursor)]) {
       expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toMatch(/\|\d+$/);
     }
-    const foreign = [plain, others, `${own.slice(0, -2)}AA`, `${plain.slice(0, -1)}x`];
+    // In the middle: the last characters hold bits that count for nothing.
+    const altered = `${own.slice(0, 20)}${own[20] === 'A' ? 'B' : 'A'}${own.slice(21)}`;
+    const foreign = [plain, others, altered, `${plain.slice(0, -1)}x`];
     for (const cursor of foreign) {
       for (const argument of ['after', 'before']) {
         const { errors } = await as('one')(
