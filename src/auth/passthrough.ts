@@ -61,11 +61,11 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     fresh: boolean,
     party: Party,
     source: string | undefined,
+    read: TokenClaims,
   ): Promise<Caller> {
     const id = hash('sha256', token, 'base64url');
     const reason = fresh ? undefined : refused.get(id);
     if (reason !== undefined) throw new UnauthenticatedError(reason);
-    const read = readToken(token, claims);
     if (read.candidates.length === 0) {
       throw new UnauthenticatedError(
         `The access token names no client: no UUID in its claims ${claims.join(', ')}.`,
@@ -96,13 +96,16 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
     async stop() {},
     identify(token, restFor, fresh, asker, stranger) {
       if (stranger === undefined) {
-        return known.find(token, (party) => ask(token, restFor, fresh, party, undefined), fresh, asker);
+        const askAgain = (party: Party) =>
+          ask(token, restFor, fresh, party, undefined, readToken(token, claims));
+        return known.find(token, askAgain, fresh, asker);
       }
       // What a stranger makes up is in nobody's way who names a client that has callers.
-      const client = readToken(token, claims).candidates.find((candidate) => clients.has(candidate));
+      const read = readToken(token, claims);
+      const client = read.candidates.find((candidate) => clients.has(candidate));
       const source = client === undefined ? stranger : `${stranger} ${client}`;
       const owner = { caller: source, group: source };
-      return known.find(token, (party) => ask(token, restFor, fresh, party, source), fresh, {
+      return known.find(token, (party) => ask(token, restFor, fresh, party, source, read), fresh, {
         ...asker,
         owner,
       });

@@ -1,6 +1,6 @@
 import { clock, type Timer } from './clock.ts';
 import type { Owner, Party, Waiter } from './party.ts';
-import { URGENCIES } from './turns.ts';
+import { URGENCIES, type Urgency } from './turns.ts';
 
 /** One who waits, in the queue of its caller. */
 interface Stand {
@@ -44,8 +44,6 @@ class WaitingList<T extends { readonly underWay: number }> {
 /** How often the most pressing of one caller's goes first, while something less pressing of its own waits. */
 const PRESSING_AT_ONCE = 3;
 
-const NO_LINES: readonly Set<Stand>[] = [];
-
 /** One caller. */
 class CallerQueue {
   readonly key: string;
@@ -53,8 +51,8 @@ class CallerQueue {
   underWay = 0;
   /** How many of its own wait. */
   waiting = 0;
-  /** By urgency, the most pressing first. */
-  #lines: readonly Set<Stand>[] = NO_LINES;
+  /** By urgency. */
+  readonly #lines: Partial<Record<Urgency, Set<Stand>>> = {};
   #passedOver = 0;
 
   constructor(key: string) {
@@ -62,18 +60,22 @@ class CallerQueue {
   }
 
   add(stand: Stand): void {
-    if (this.#lines.length === 0) this.#lines = URGENCIES.map(() => new Set());
-    this.#lines[URGENCIES.indexOf(stand.waiter.urgency)]?.add(stand);
+    const { urgency } = stand.waiter;
+    this.#lines[urgency] ??= new Set();
+    this.#lines[urgency].add(stand);
     this.waiting += 1;
   }
 
   remove(stand: Stand): void {
-    if (this.#lines[URGENCIES.indexOf(stand.waiter.urgency)]?.delete(stand)) this.waiting -= 1;
+    if (this.#lines[stand.waiter.urgency]?.delete(stand) === true) this.waiting -= 1;
   }
 
   /** The one whose turn it is: the most pressing, and now and then the least, so that nothing waits for ever. */
   next(): Stand | undefined {
-    const lines = this.#lines.filter(({ size }) => size > 0);
+    const lines = URGENCIES.flatMap((urgency) => {
+      const line = this.#lines[urgency];
+      return line === undefined || line.size === 0 ? [] : [line];
+    });
     const isOneLine = lines.length < 2;
     const isLeast = !isOneLine && this.#passedOver >= PRESSING_AT_ONCE;
     this.#passedOver = isOneLine || isLeast ? 0 : this.#passedOver + 1;

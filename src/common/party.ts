@@ -29,7 +29,8 @@ export interface PartyWatcher {
  */
 export class Party {
   readonly #waiters = new Set<Waiter>();
-  readonly #watchers = new Set<PartyWatcher>();
+  /** Most calls have nobody that watches. */
+  #watchers: Set<PartyWatcher> | undefined;
 
   /** @param first the one for whom it is begun. */
   constructor(first?: Waiter) {
@@ -63,19 +64,21 @@ export class Party {
   join(waiter: Waiter): Waiter {
     const own = { ...waiter };
     this.#waiters.add(own);
-    for (const watcher of this.#watchers) watcher.joined?.(own);
+    if (this.#watchers !== undefined) for (const watcher of this.#watchers) watcher.joined?.(own);
     return own;
   }
 
   leave(waiter: Waiter): void {
     if (!this.#waiters.delete(waiter)) return;
-    for (const watcher of this.#watchers) watcher.left(waiter);
+    if (this.#watchers !== undefined) for (const watcher of this.#watchers) watcher.left(waiter);
   }
 
   /** @returns ends the watching. */
   watch(watcher: PartyWatcher): () => void {
-    this.#watchers.add(watcher);
-    return () => this.#watchers.delete(watcher);
+    const watchers = this.#watchers ?? new Set();
+    this.#watchers = watchers;
+    watchers.add(watcher);
+    return () => watchers.delete(watcher);
   }
 
   /** Resolves after so many milliseconds, or once nobody is there any more. */

@@ -6,7 +6,7 @@ import type { Rest, RestChanges } from './call/rest.ts';
 import { type CustomerScope, customerScope } from './customer-scope.ts';
 import type { ClientLists } from './lists/client-lists.ts';
 import { invalidList, itemOf, pageIn } from './lists/envelope.ts';
-import { createLoader, type Loader } from './lists/loader.ts';
+import { ListLoader, type Loader } from './lists/loader.ts';
 import { type ListDefinition, ListReader } from './lists/reader.ts';
 import { ShownItems, SingleReads } from './lists/single-reads.ts';
 import { emptyList } from './lists/whole-list.ts';
@@ -101,7 +101,7 @@ export function createInstrumentLoader(
     const instrument = await readInstrument(rest, id);
     return instrument !== null && scope.instrument(instrument) ? instrument : null;
   };
-  return createLoader<Instrument, InstrumentFilter>((filter) => {
+  return new ListLoader<Instrument, InstrumentFilter>((filter) => {
     const customerId = filter?.customer_id ?? scope.customerId;
     if (!scope.owner(customerId)) return emptyList();
     const reader = new ListReader(rest, list, lists.paging(list), { customer_id: customerId });

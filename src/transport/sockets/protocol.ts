@@ -175,7 +175,7 @@ async function prepare(
   if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
     return running(args, () => enveloped.execute({ ...args, contextValue }));
   const alone = async () => unwrapped(await enveloped.subscribe({ ...args, contextValue }));
-  return running(args, just(await follow(shared, { args, operation, peer, id, alone })));
+  return running(args, just(await follow(shared, { args, operation, peer, id, incoming, alone })));
 }
 
 /** A subscription that may run. */
@@ -185,6 +185,7 @@ interface Following {
   readonly peer: Peer;
   /** That of the operation on its socket. */
   readonly id: string;
+  readonly incoming: Incoming;
   /** Subscribes for this socket, and for no other. */
   alone(): Promise<Subscribed>;
 }
@@ -192,12 +193,12 @@ interface Following {
 /** The stream of a subscription: the one of all who ask the same, or one of its own. */
 async function follow(
   shared: Shared,
-  { args, operation, peer, id, alone }: Following,
+  { args, operation, peer, id, incoming, alone }: Following,
 ): ReturnType<FanOut['subscribe']> {
-  const { options, fanOut, incomingOf } = shared;
+  const { options, fanOut } = shared;
   const { authorization } = peer;
   // A caller who cannot be identified subscribes alone, and is told why.
-  const caller = await options.identify(incomingOf({ authorization }), false).catch(() => undefined);
+  const caller = await options.identify(incoming, false).catch(() => undefined);
   const stream = streamKey({
     operation,
     variables: args.variableValues,

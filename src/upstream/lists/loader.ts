@@ -47,55 +47,78 @@ export interface Loader<T, Filter extends Query = NoFilter> {
 }
 
 /**
- * Makes a noun's loader of one operation.
- *
- * @param open the source of the list, or of the part that a filter selects: each part is a list of its own.
+ * A noun's loader of one operation. Every operation has one of each noun, and asks few of them: nothing is made before it is asked for.
  */
-export function createLoader<T, Filter extends Query = NoFilter>(
-  open: (filter: Filter | undefined) => Source<T>,
-): Loader<T, Filter> {
-  const source = open(undefined);
-  const parts = new Map<string, Source<T>>();
+export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T, Filter> {
+  readonly #open: (filter: Filter | undefined) => Source<T>;
+  /** By the text of a filter; the whole list under the empty one. */
+  #sources: Map<string, Source<T>> | undefined;
+  #questions: DataLoader<Question<T>, readonly T[], string> | undefined;
   /** What could not be read once is not read again within the operation either. */
-  const windows = new Map<string, Promise<ListWindow<T>>>();
-  let lookUps = 0;
+  #windows: Map<string, Promise<ListWindow<T>>> | undefined;
+  #lookUps = 0;
 
-  const questions = new DataLoader<Question<T>, readonly T[], string>(
-    (asked) => source.answer(asked).catch((error: unknown) => asked.map(() => asError(error))),
-    { cacheKeyFn: ({ key, value, all }) => `${all} ${key} ${value}` },
-  );
-  const partOf = (filter: Filter | undefined, key: string): Source<T> => {
-    if (key === '') return source;
-    const part = parts.get(key) ?? open(filter);
-    parts.set(key, part);
-    return part;
-  };
+  /** @param open the source of the list, or of the part that a filter selects: each part is a list of its own. */
+  constructor(open: (filter: Filter | undefined) => Source<T>) {
+    this.#open = open;
+  }
 
-  return {
-    find(key, value) {
-      lookUps += 1;
-      if (source.listing !== undefined) return source.listing.find(key, value);
-      return questions.load({ key, value, all: false }).then(([first]) => first ?? null);
-    },
-    where(key, value) {
-      lookUps += 1;
-      return source.listing?.where(key, value) ?? questions.load({ key, value, all: true });
-    },
-    window(offset, limit, filter) {
-      lookUps += 1;
-      const part = filterKey(filter);
-      const key = `${offset} ${limit} ${part}`;
-      const window = windows.get(key) ?? partOf(filter, part).window(offset, limit);
-      windows.set(key, window);
-      return window;
-    },
-    begin: () => source.begin(),
-    prefetch(key, values) {
-      if (source.listing !== undefined) return;
-      void Promise.allSettled(values.map((value) => questions.load({ key, value, all: true })));
-    },
-    lookUps: () => lookUps,
-  };
+  find(key: keyof T & string, value: string): MaybePromise<T | null> {
+    this.#lookUps += 1;
+    const { listing } = this.#sourceOf(undefined, '');
+    if (listing !== undefined) return listing.find(key, value);
+    return this.#ask({ key, value, all: false }).then(([first]) => first ?? null);
+  }
+
+  where(key: keyof T & string, value: string): MaybePromise<readonly T[]> {
+    this.#lookUps += 1;
+    const { listing } = this.#sourceOf(undefined, '');
+    return listing?.where(key, value) ?? this.#ask({ key, value, all: true });
+  }
+
+  window(offset: number, limit: number, filter?: Filter): Promise<ListWindow<T>> {
+    this.#lookUps += 1;
+    const part = filterKey(filter);
+    const key = `${offset} ${limit} ${part}`;
+    this.#windows ??= new Map();
+    const window = this.#windows.get(key) ?? this.#sourceOf(filter, part).window(offset, limit);
+    this.#windows.set(key, window);
+    return window;
+  }
+
+  begin(): Promise<unknown> {
+    return this.#sourceOf(undefined, '').begin();
+  }
+
+  prefetch(key: keyof T & string, values: readonly string[]): void {
+    if (this.#sourceOf(undefined, '').listing !== undefined) return;
+    void Promise.allSettled(values.map((value) => this.#ask({ key, value, all: true })));
+  }
+
+  lookUps(): number {
+    return this.#lookUps;
+  }
+
+  #ask(question: Question<T>): Promise<readonly T[]> {
+    this.#questions ??= new DataLoader<Question<T>, readonly T[], string>(
+      (asked) =>
+        this.#sourceOf(undefined, '')
+          .answer(asked)
+          .catch((error: unknown) => asked.map(() => asError(error))),
+      { cacheKeyFn: ({ key, value, all }) => `${all} ${key} ${value}` },
+    );
+    return this.#questions.load(question);
+  }
+
+  #sourceOf(filter: Filter | undefined, key: string): Source<T> {
+    this.#sources ??= new Map();
+    let source = this.#sources.get(key);
+    if (source === undefined) {
+      source = this.#open(filter);
+      this.#sources.set(key, source);
+    }
+    return source;
+  }
 }
 
 /** The parameters of a filter as one text; empty where it selects all. */

@@ -1,14 +1,7 @@
 import type { Query, Rest } from '../call/rest.ts';
 import type { ClientLists } from './client-lists.ts';
 import { Listing } from './listing.ts';
-import {
-  createLoader,
-  filterKey,
-  type ListWindow,
-  type Loader,
-  type NoFilter,
-  type Source,
-} from './loader.ts';
+import { filterKey, ListLoader, type ListWindow, type Loader, type NoFilter, type Source } from './loader.ts';
 import type { ListPlaces } from './places.ts';
 import { isWholeList, type ListDefinition, ListReader } from './reader.ts';
 import { type Sought, search } from './search.ts';
@@ -42,7 +35,7 @@ export function createPlacedLoader<T extends object, Filter extends Query = NoFi
   list: ListDefinition<T>,
   { lists, owned, ...options }: PlacedLoaderOptions<T>,
 ): Loader<T, Filter> {
-  return createLoader((filter) => {
+  return new ListLoader((filter) => {
     const reader = new ListReader(rest, list, lists.paging(list), filter);
     const places = lists.of(rest.clientId, list, filterKey(filter));
     const placed = new PlacedList(reader, places, options);

@@ -1,5 +1,5 @@
 import { Listing, type Question } from './listing.ts';
-import { createLoader, type ListWindow, type Loader, type Source } from './loader.ts';
+import { ListLoader, type ListWindow, type Source } from './loader.ts';
 
 /** A list that is read whole, at most once. A failed read fails every look-up of the operation alike. */
 export class WholeList<T> implements Source<T> {
@@ -30,16 +30,15 @@ export class WholeList<T> implements Source<T> {
   }
 }
 
-/** The loader of a list that is always read whole. */
-export interface WholeLoader<T> extends Loader<T> {
-  all(): Promise<readonly T[]>;
-}
+/** The loader of a list that is always read whole, for one operation. */
+export class WholeLoader<T> extends ListLoader<T> {
+  constructor(read: () => Promise<Listing<T>>) {
+    super(() => new WholeList(read));
+  }
 
-/** Makes it, for one operation. */
-export function createWholeLoader<T>(read: () => Promise<Listing<T>>): WholeLoader<T> {
-  const source = new WholeList(read);
-  const loader = createLoader(() => source);
-  return { ...loader, all: async () => (await loader.window(0, Number.POSITIVE_INFINITY)).items };
+  async all(): Promise<readonly T[]> {
+    return (await this.window(0, Number.POSITIVE_INFINITY)).items;
+  }
 }
 
 /** A list without items. */

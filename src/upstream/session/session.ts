@@ -7,7 +7,7 @@ import { createInstrumentLoader, INSTRUMENTS, type InstrumentLoader } from '../i
 import type { ClientLists } from '../lists/client-lists.ts';
 import { Listing } from '../lists/listing.ts';
 import { createPlacedLoader } from '../lists/placed-list.ts';
-import { createWholeLoader, type WholeLoader } from '../lists/whole-list.ts';
+import { WholeLoader } from '../lists/whole-list.ts';
 import { createTransactionLoader, type Transaction, type TransactionLoader } from '../transactions.ts';
 import { readWebhooks, WEBHOOKS, type Webhook } from '../webhooks.ts';
 import { type OwnershipReads, scopeChanges } from './scoped-changes.ts';
@@ -106,7 +106,7 @@ export function createSession(
     scope.customerId === undefined ? undefined : { key, customerId: scope.customerId, isSeen };
   /** Whether the accounts of the customers that are looked up are read beside them. */
   let prefetchesAccounts = false;
-  const banks = createWholeLoader(() => options.banks.read(rest));
+  const banks = new WholeLoader(() => options.banks.read(rest));
   const accounts: AccountLoader = createPlacedLoader(rest, ACCOUNT_LIST, {
     lists,
     now,
@@ -118,7 +118,7 @@ export function createSession(
     owned: ownedBy('id', scope.customer),
     onIds: (ids) => prefetchesAccounts && accounts.prefetch('ownerId', ids),
   });
-  const webhooks = createWholeLoader(
+  const webhooks = new WholeLoader(
     async () => new Listing(scope.wholeClient ? await readWebhooks(rest) : []),
   );
   const instruments = createInstrumentLoader(rest, scope, lists);
