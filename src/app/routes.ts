@@ -76,12 +76,12 @@ function incoming(
 ): Incoming {
   const addressOf = () => nearestAddress(request);
   return incomingOf(request, response, addressOf, (owner, kept) => {
-    const place = openStreams.enter(addressOfClient(request));
-    if (typeof place === 'string') return place;
-    response.once('close', () => place.leave());
-    const claimed = place.claim(owner);
+    const seat = openStreams.enter(addressOfClient(request));
+    if (typeof seat === 'string') return seat;
+    response.once('close', () => seat.leave());
+    const claimed = seat.claim(owner);
     if (claimed !== 'claimed') return claimed;
-    return place.keep(response, kept);
+    return seat.keep(response, kept);
   });
 }
 

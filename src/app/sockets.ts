@@ -3,7 +3,7 @@ import { GraphQLError } from 'graphql';
 import { isRefusal } from '../auth/credential-expiry.ts';
 import type { Rounds } from '../common/rounds.ts';
 import { documentOf } from '../graphql/plugins/trusted-documents.ts';
-import { placesOf, toDocumentError } from '../graphql/public-errors.ts';
+import { locationsOf, toDocumentError } from '../graphql/public-errors.ts';
 import { serveWebSockets, type WebSocketTransport } from '../transport/websocket.ts';
 import type { Base } from './base.ts';
 import type { Operations } from './operations.ts';
@@ -42,5 +42,5 @@ export function serveSockets(
 function publicForm(error: GraphQLError, requestId: string): GraphQLError {
   const { message, extensions } = toDocumentError(error);
   const { http: _status, ...known } = extensions;
-  return new GraphQLError(message, { ...placesOf(error), extensions: { ...known, requestId } });
+  return new GraphQLError(message, { ...locationsOf(error), extensions: { ...known, requestId } });
 }

@@ -6,12 +6,12 @@ export interface AlarmClock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Something that is to happen at a time. It carries its own place in the order, so that thousands of them cost little. */
+/** Something that is to happen at a time. It carries its own index in the heap, so that thousands of them cost little. */
 export abstract class Alarm {
   /** In milliseconds since the epoch; where it is set. */
   due = 0;
   /** Its index in the heap; -1 while it is not set. */
-  place = -1;
+  index = -1;
   abstract ring(): void;
 }
 
@@ -92,43 +92,43 @@ export class Alarms {
   }
 
   #remove(alarm: Alarm): void {
-    const { place } = alarm;
-    if (place < 0) return;
-    alarm.place = -1;
+    const { index } = alarm;
+    if (index < 0) return;
+    alarm.index = -1;
     const last = this.#heap.pop();
     if (last === undefined || last === alarm) return;
     // It belongs above or below the gap.
-    this.#rise(last, place);
-    this.#sink(last, last.place);
+    this.#rise(last, index);
+    this.#sink(last, last.index);
   }
 
   #rise(alarm: Alarm, from: number): void {
-    let place = from;
-    while (place > 0) {
-      const above = (place - 1) >> 1;
+    let index = from;
+    while (index > 0) {
+      const above = (index - 1) >> 1;
       const parent = this.#heap[above];
       if (parent === undefined || parent.due <= alarm.due) break;
-      this.#put(parent, place);
-      place = above;
+      this.#put(parent, index);
+      index = above;
     }
-    this.#put(alarm, place);
+    this.#put(alarm, index);
   }
 
   #sink(alarm: Alarm, from: number): void {
-    let place = from;
+    let index = from;
     for (;;) {
-      const [left, right] = [this.#heap[2 * place + 1], this.#heap[2 * place + 2]];
+      const [left, right] = [this.#heap[2 * index + 1], this.#heap[2 * index + 2]];
       const child = right !== undefined && left !== undefined && right.due < left.due ? right : left;
       if (child === undefined || child.due >= alarm.due) break;
-      const below = child.place;
-      this.#put(child, place);
-      place = below;
+      const below = child.index;
+      this.#put(child, index);
+      index = below;
     }
-    this.#put(alarm, place);
+    this.#put(alarm, index);
   }
 
-  #put(alarm: Alarm, place: number): void {
-    this.#heap[place] = alarm;
-    alarm.place = place;
+  #put(alarm: Alarm, index: number): void {
+    this.#heap[index] = alarm;
+    alarm.index = index;
   }
 }

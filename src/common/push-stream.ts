@@ -26,15 +26,15 @@ export abstract class PushStream<T> implements AsyncIterableIterator<T, undefine
   abstract stop(): void;
 
   /**
-   * The place in a log up to which the sink has taken all that the stream shows; undefined unless the stream rests, and for one
-   * that reads no log. Streams of one log that show the same, and stand at the same place, can stand in for each other. Not
+   * The position in a log up to which the sink has taken all that the stream shows; undefined unless the stream rests, and for one
+   * that reads no log. Streams of one log that show the same, and stand at the same position, can stand in for each other. Not
    * to be shown to readers.
    */
-  place(): string | undefined {
+  caughtUpTo(): string | undefined {
     return undefined;
   }
 
-  /** A cursor for the place where the stream rests, to be shown to its reader; undefined where `place` is. */
+  /** A cursor for the position where the stream rests, to be shown to its reader; undefined where `caughtUpTo` is. */
   bookmark(): string | undefined {
     return undefined;
   }
@@ -144,8 +144,8 @@ export class MappedStream<In, Out> extends PushStream<Out> implements Sink<In> {
     this.#source.stop();
   }
 
-  override place(): string | undefined {
-    return this.#source.place();
+  override caughtUpTo(): string | undefined {
+    return this.#source.caughtUpTo();
   }
 
   override bookmark(): string | undefined {

@@ -2,10 +2,10 @@ import { entropy } from '../common/entropy.ts';
 import { CursorInvalidError } from './errors.ts';
 
 /**
- * A place in one client's log. `epoch` names the log's current life; `position` is that of an event, in the
+ * A position in one client's log. `epoch` names the log's current life; `position` is that of an event, in the
  * implementation's own form, or the epoch itself: the origin, before the first event.
  */
-export interface Place {
+export interface LogPosition {
   readonly epoch: string;
   readonly position: string;
 }
@@ -24,8 +24,8 @@ export function newEpoch(now: number): string {
 }
 
 /** Opaque, base64url, without padding. */
-export function encodeCursor(clientId: string, place: Place): string {
-  return Buffer.from(`1|${place.epoch}|${clientId}|${place.position}`).toString('base64url');
+export function encodeCursor(clientId: string, at: LogPosition): string {
+  return Buffer.from(`1|${at.epoch}|${clientId}|${at.position}`).toString('base64url');
 }
 
 /**
@@ -34,11 +34,15 @@ export function encodeCursor(clientId: string, place: Place): string {
  * @param isPosition whether the text can be an event's position in this implementation
  * @throws {CursorInvalidError} for anything but a cursor that such a log made for this client
  */
-export function decodeCursor(clientId: string, cursor: string, isPosition: (text: string) => boolean): Place {
+export function decodeCursor(
+  clientId: string,
+  cursor: string,
+  isPosition: (text: string) => boolean,
+): LogPosition {
   const [version, epoch = '', client, position = '', ...rest] = Buffer.from(cursor, 'base64url')
     .toString('utf8')
     .split('|');
-  const place = { epoch, position };
+  const at = { epoch, position };
   const whole =
     version === '1' &&
     EPOCH.test(epoch) &&
@@ -46,7 +50,7 @@ export function decodeCursor(clientId: string, cursor: string, isPosition: (text
     (position === epoch || isPosition(position)) &&
     rest.length === 0 &&
     // Buffer skips what is not base64url: only the exact text that encodeCursor writes is a cursor.
-    encodeCursor(clientId, place) === cursor;
+    encodeCursor(clientId, at) === cursor;
   if (!whole) throw new CursorInvalidError();
-  return place;
+  return at;
 }

@@ -32,7 +32,7 @@ export function encodeEvent(event: NewEvent): string {
   return `${rest.slice(0, -1)},"payload":${event.payload}}`;
 }
 
-/** An event as it will be read, but for its cursor: its place is not known yet. */
+/** An event as it will be read, but for its cursor: its position is not known yet. */
 export function unplaced(event: NewEvent): StoredEvent {
   const { id, type, receivedAt } = event;
   return { cursor: '', id, type, receivedAt, payload: JSON.parse(event.payload) };

@@ -1,41 +1,41 @@
-import { encodeCursor, type Place } from './cursor.ts';
+import { encodeCursor, type LogPosition } from './cursor.ts';
 import { EventsGapError, type GapReason } from './errors.ts';
 import type { Source } from './source.ts';
 
 /** The places from which everything retained, and nothing but what comes, can be read. */
 interface Bounds {
-  readonly oldest: Place;
-  readonly head: Place;
+  readonly oldest: LogPosition;
+  readonly head: LogPosition;
 }
 
 /**
  * What a reader is told when the log cannot go on from where it stands.
  *
- * @param place where it stands; undefined where it reads from an end of the log
+ * @param at where it stands; undefined where it reads from an end of the log
  */
 export function gapError(
   source: Pick<Source, 'isBefore'>,
   clientId: string,
-  place: Place | undefined,
+  at: LogPosition | undefined,
   bounds: Bounds,
 ): EventsGapError {
   const { oldest, head } = bounds;
   return new EventsGapError(
     { oldest: encodeCursor(clientId, oldest), head: encodeCursor(clientId, head) },
-    { clientId, reason: reasonOf(source, place, bounds) },
+    { clientId, reason: reasonOf(source, at, bounds) },
   );
 }
 
 function reasonOf(
   source: Pick<Source, 'isBefore'>,
-  place: Place | undefined,
+  at: LogPosition | undefined,
   { oldest, head }: Bounds,
 ): GapReason {
-  if (place === undefined) return 'lost';
-  if (place.epoch !== head.epoch) return 'begun-anew';
+  if (at === undefined) return 'lost';
+  if (at.epoch !== head.epoch) return 'begun-anew';
   // Nothing has been given up.
   if (oldest.position === oldest.epoch) return 'lost';
-  const isGivenUp = place.position === place.epoch || source.isBefore(place.position, oldest.position);
+  const isGivenUp = at.position === at.epoch || source.isBefore(at.position, oldest.position);
   return isGivenUp ? 'trimmed' : 'lost';
 }
 

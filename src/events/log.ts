@@ -199,7 +199,7 @@ export interface EventLog {
   wholeSince(clientId: string): Promise<number | null>;
 
   /**
-   * The cursor of the newest event; of the place before the first where there is none.
+   * The cursor of the newest event; of the position before the first where there is none.
    *
    * @throws {StoreUnavailableError}
    */

@@ -2,7 +2,7 @@ import { clock } from '../common/clock.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { SingleFlight } from '../common/single-flight.ts';
 import { isUnbroken } from './chain.ts';
-import { decodeCursor, encodeCursor, type Place } from './cursor.ts';
+import { decodeCursor, encodeCursor, type LogPosition } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import { CursorInvalidError, type LogBounds } from './errors.ts';
 import { gapError, readWhole } from './gap.ts';
@@ -49,7 +49,7 @@ export class LogReader
     limit: number,
     search?: EventSearch,
   ): Promise<EventPage> {
-    const after = await this.#place(clientId, cursor);
+    const after = await this.#decode(clientId, cursor);
     if (search !== undefined) {
       const found = await this.#find(clientId, after, 'on', limit, search);
       if (found !== undefined) return found;
@@ -69,7 +69,7 @@ export class LogReader
     limit: number,
     search?: EventSearch,
   ): Promise<EventPage> {
-    const before = await this.#place(clientId, cursor);
+    const before = await this.#decode(clientId, cursor);
     if (search !== undefined) {
       const found = await this.#find(clientId, before, 'back', limit, search);
       if (found !== undefined) return found;
@@ -107,7 +107,7 @@ export class LogReader
   }
 
   async follow(clientId: string, options: FollowOptions = {}): Promise<EventStream> {
-    return this.#hub.follow(clientId, await this.#place(clientId, options.after ?? null), options);
+    return this.#hub.follow(clientId, await this.#decode(clientId, options.after ?? null), options);
   }
 
   watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<EventWatch> {
@@ -131,26 +131,26 @@ export class LogReader
     while (!this.#stopped && !(await this.#source.catchUp(clientId)));
   }
 
-  /** By the index; undefined where it does not hold all events, or not the place, so that the log has to be read. */
+  /** By the index; undefined where it does not hold all events, or not the position, so that the log has to be read. */
   async #find(
     clientId: string,
-    place: Place | undefined,
+    at: LogPosition | undefined,
     direction: SearchFrom['direction'],
     limit: number,
     search: EventSearch,
   ): Promise<EventPage | undefined> {
-    const from = { position: place?.position ?? null, direction, limit };
+    const from = { position: at?.position ?? null, direction, limit };
     let found = await this.#source.find(clientId, from, search);
     if (found === undefined) {
       await Promise.race([this.completeIndex(clientId), clock.sleep(PATIENCE_MS, { ref: false })]);
       found = await this.#source.find(clientId, from, search);
     }
-    // Where the place is not there, the log itself tells: of it there is a second look.
-    if (found?.isHeld !== true || (place !== undefined && place.epoch !== found.epoch)) return undefined;
+    // Where the position is not there, the log itself tells: of it there is a second look.
+    if (found?.isHeld !== true || (at !== undefined && at.epoch !== found.epoch)) return undefined;
     return page(found.entries, found.hasMore);
   }
 
-  #place(clientId: string, cursor: string | null): MaybePromise<Place | undefined> {
+  #decode(clientId: string, cursor: string | null): MaybePromise<LogPosition | undefined> {
     if (cursor === null) return undefined;
     try {
       return decodeCursor(clientId, cursor, (text) => this.#source.isPosition(text));
@@ -165,25 +165,25 @@ export class LogReader
   /** @throws {EventsGapError} where the log has not what the reader asks for */
   async #readWhole(
     clientId: string,
-    place: Place | undefined,
+    at: LogPosition | undefined,
     read: () => Promise<Slice>,
     isWhole: (slice: Slice) => boolean,
   ): Promise<Slice> {
     // A cursor of another life than the one that was just read names events that were lost with that life.
-    const isOfThisLife = ({ epoch }: Slice): boolean => place === undefined || place.epoch === epoch;
+    const isOfThisLife = ({ epoch }: Slice): boolean => at === undefined || at.epoch === epoch;
     const both = (slice: Slice): boolean => isOfThisLife(slice) && isWhole(slice);
     const slice = await readWhole(this.#source, clientId, read, both);
     if (slice !== undefined) return slice;
-    throw gapError(this.#source, clientId, place, await this.#source.bounds(clientId));
+    throw gapError(this.#source, clientId, at, await this.#source.bounds(clientId));
   }
 }
 
-/** Whether a slice that was read back is whole, and ends with the event at a place, or with the newest. */
-function endsAt(place: Place | undefined, slice: Slice): boolean {
-  if (place?.position === slice.epoch) return true;
+/** Whether a slice that was read back is whole, and ends with the event at a position, or with the newest. */
+function endsAt(at: LogPosition | undefined, slice: Slice): boolean {
+  if (at?.position === slice.epoch) return true;
   const end = slice.entries.at(-1)?.position;
   if (!isUnbroken(null, { ...slice, hasMore: true })) return false;
-  return place === undefined ? (end ?? slice.epoch) === slice.head : end === place.position;
+  return at === undefined ? (end ?? slice.epoch) === slice.head : end === at.position;
 }
 
 function page(entries: readonly Entry[], hasMore: boolean): EventPage {

@@ -24,11 +24,11 @@ export interface SealHolder {
 }
 
 /**
- * Seals a cursor: the text tells nothing of the place, not even whether it is later than another, and only who has the key
+ * Seals a cursor: the text tells nothing of the position, not even whether it is later than another, and only who has the key
  * can make one (AES-256-GCM; client and customer are authenticated with it).
  *
- * @param how `stable` gives the same text for the same place, so that an event keeps its cursor however often it is read.
- * `fresh` gives another one each time, for a place that is not an event of the holder's: that it has moved would tell of
+ * @param how `stable` gives the same text for the same position, so that an event keeps its cursor however often it is read.
+ * `fresh` gives another one each time, for a position that is not an event of the holder's: that it has moved would tell of
  * events of others.
  */
 export function sealCursor(holder: SealHolder, cursor: string, how: 'stable' | 'fresh'): string {

@@ -185,11 +185,11 @@ class SealedStream extends PushStream<StoredEvent> implements Sink<StoredEvent> 
     this.#source.stop();
   }
 
-  override place(): string | undefined {
-    return this.#source.place();
+  override caughtUpTo(): string | undefined {
+    return this.#source.caughtUpTo();
   }
 
-  /** Two of one place are not alike: that it has not moved would tell of others' events, as that it has. */
+  /** Two of one position are not alike: that it has not moved would tell of others' events, as that it has. */
   override bookmark(): string | undefined {
     const cursor = this.#source.bookmark();
     return cursor === undefined ? undefined : sealCursor(this.#holder, cursor, 'fresh');

@@ -11,7 +11,7 @@ export const noNames: EventNames = () => [];
 /** What a store found, as one atomic read saw it. */
 export interface Found {
   readonly epoch: string;
-  /** Whether the place that was searched from is still in the log: otherwise events after it may be gone. */
+  /** Whether the position that was searched from is still in the log: otherwise events after it may be gone. */
   readonly isHeld: boolean;
   /** Those that may be of the search, oldest first. Nothing that is of it is left out before or between them. */
   readonly entries: readonly Entry[];

@@ -1,4 +1,4 @@
-import type { Place } from './cursor.ts';
+import type { LogPosition } from './cursor.ts';
 import type { Entry, Slice } from './entry.ts';
 import type { EventSearch } from './log.ts';
 import type { Found, SearchFrom } from './search.ts';
@@ -63,14 +63,14 @@ export interface Source {
   reach(clientId: string): Promise<Reach | undefined>;
 
   /** @throws {StoreUnavailableError} */
-  head(clientId: string): Promise<Place>;
+  head(clientId: string): Promise<LogPosition>;
 
   /**
    * The places from which everything retained, and nothing but what comes, can be read.
    *
    * @throws {StoreUnavailableError}
    */
-  bounds(clientId: string): Promise<{ oldest: Place; head: Place }>;
+  bounds(clientId: string): Promise<{ oldest: LogPosition; head: LogPosition }>;
 
   /**
    * The log's key for this client (`EventLog.sealKey`).

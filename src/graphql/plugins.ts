@@ -33,7 +33,7 @@ import { useStreamLimit } from './plugins/stream-limit.ts';
 import { type TrustedDocuments, useTrustedDocuments } from './plugins/trusted-documents.ts';
 import { useUpstreamReport } from './plugins/upstream-report.ts';
 import { useWays } from './plugins/ways.ts';
-import { placesOf, toDocumentError, toPublicError } from './public-errors.ts';
+import { locationsOf, toDocumentError, toPublicError } from './public-errors.ts';
 
 /** How the graph is served, whichever transport asks. */
 export interface GraphConfig {
@@ -109,7 +109,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
     'error-masking': useErrorMasking({
       translate: toPublicError,
       translateInvalid: toDocumentError,
-      placesOf,
+      locationsOf,
       onMasked(error, requestId) {
         if (error instanceof CallerGoneError) return;
         logger.error({ err: error, requestId }, 'An operation failed unexpectedly');

@@ -32,8 +32,8 @@ export const toDocumentError = (error: GraphQLError): GraphQLError =>
 /** Places that an error names: a field may stand in a document hundreds of times. */
 const MAX_PLACES = 5;
 
-/** Where an error comes from, in as many places as it may name. */
-export const placesOf = ({ nodes, source, positions }: GraphQLError) =>
+/** Where an error comes from, in as many ways as it may name. */
+export const locationsOf = ({ nodes, source, positions }: GraphQLError) =>
   nodes === undefined
     ? { source, positions: positions?.slice(0, MAX_PLACES) }
     : { nodes: nodes.slice(0, MAX_PLACES) };
@@ -43,7 +43,7 @@ function rephrased(error: GraphQLError, message: string): GraphQLError {
   const { originalError, ...extensions } = error.extensions;
   const isBrief = (error.nodes?.length ?? 0) <= MAX_PLACES;
   if (message === error.message && originalError === undefined && isBrief) return error;
-  return new GraphQLError(message, { ...placesOf(error), path: error.path, extensions });
+  return new GraphQLError(message, { ...locationsOf(error), path: error.path, extensions });
 }
 
 /** @param isOfField whether a field of the answer failed, which an error beneath it does not say of itself. */

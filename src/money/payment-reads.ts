@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { MONEY_MUTATIONS, type MoneyIntent, ownerMark, type RecordName, recordName } from './intent.ts';
-import type { MoneyRecords, PaymentPlace, PaymentRecord, PaymentSearch } from './record.ts';
+import type { MoneyRecords, PaymentPosition, PaymentRecord, PaymentSearch } from './record.ts';
 
 /** A record and the name that it has for people. */
 export interface RecordedPayment extends PaymentRecord {
@@ -90,7 +90,7 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
       shown(reader, await records.readByTransaction(reader.clientId, transactionId)),
     async page(search, size, matches) {
       const found: PaymentRecord[] = [];
-      let beyond: PaymentPlace | undefined = search.beyond;
+      let beyond: PaymentPosition | undefined = search.beyond;
       // One more than is asked for tells whether more follow.
       while (found.length <= size) {
         const { records: some, next } = await records.search({ ...search, beyond, limit: size + 1 });
@@ -117,7 +117,7 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
 
 /** Of those that are not settled only a few are held by a call. */
 async function oldestUnknownOf(records: MoneyRecords, clientId: string): Promise<number | undefined> {
-  let beyond: PaymentPlace | undefined;
+  let beyond: PaymentPosition | undefined;
   do {
     const search = { ...EVERYTHING, clientId, classes: ['open'] as const, beyond };
     const found = await records.search({ ...search, isBack: true, limit: 20 });

@@ -37,7 +37,7 @@ export interface PaymentRecord {
 }
 
 /** Where a payment stands among the others of its client. */
-export interface PaymentPlace {
+export interface PaymentPosition {
   readonly createdAt: number;
   readonly hash: string;
 }
@@ -58,7 +58,7 @@ export interface PaymentSearch {
   /** Only those that were asked for before this time. */
   readonly to: number | undefined;
   /** Only what is older than this, or newer where `isBack`. */
-  readonly beyond: PaymentPlace | undefined;
+  readonly beyond: PaymentPosition | undefined;
   /** The oldest first, instead of the newest. */
   readonly isBack: boolean;
   readonly limit: number;
@@ -68,7 +68,7 @@ export interface PaymentSearch {
 export interface PaymentsFound {
   readonly records: readonly PaymentRecord[];
   /** Where to look on; undefined where nothing is left. */
-  readonly next: PaymentPlace | undefined;
+  readonly next: PaymentPosition | undefined;
 }
 
 export interface Claim {

@@ -7,7 +7,7 @@ import { partsOf } from './journal.ts';
 import { ageOf, type Clocks } from './lived-time.ts';
 import { FIRST_DUE_MS } from './open-records.ts';
 import {
-  type PaymentPlace,
+  type PaymentPosition,
   type PaymentRecord,
   type PaymentSearch,
   type PaymentsFound,
@@ -203,7 +203,7 @@ export class RedisPayments {
     const [end, ...rows] = (await runScript(this.#redis, SEARCH, sets, args)) as [string, ...unknown[]];
     return {
       records: rows.map((row) => this.#record(row)).filter((record) => record !== undefined),
-      next: end === '' ? undefined : placeIn(end),
+      next: end === '' ? undefined : positionIn(end),
     };
   }
 
@@ -271,11 +271,11 @@ export function storedAnswer([kind, status, text, past]: readonly (string | null
 
 /** Where a range of a set begins and ends, in the order in which it is read. */
 function boundsOf({ from, to, beyond, isBack }: PaymentSearch): [string, string] {
-  const place = beyond === undefined ? undefined : `${written(beyond.createdAt)}:${beyond.hash}`;
+  const position = beyond === undefined ? undefined : `${written(beyond.createdAt)}:${beyond.hash}`;
   const oldest = from === undefined ? '-' : `[${written(from)}`;
   const newest = to === undefined ? '+' : `(${written(to)}`;
-  if (isBack) return [place === undefined || isLess(place, oldest) ? oldest : `(${place}`, newest];
-  return [place === undefined || isLess(newest, place) ? newest : `(${place}`, oldest];
+  if (isBack) return [position === undefined || isLess(position, oldest) ? oldest : `(${position}`, newest];
+  return [position === undefined || isLess(newest, position) ? newest : `(${position}`, oldest];
 }
 
 const isLess = (one: string, other: string): boolean =>
@@ -284,7 +284,7 @@ const isLess = (one: string, other: string): boolean =>
 const written = (time: number): string =>
   String(Math.min(Math.max(0, Math.ceil(time)), LATEST)).padStart(TIME_DIGITS, '0');
 
-const placeIn = (member: string): PaymentPlace => ({
+const positionIn = (member: string): PaymentPosition => ({
   createdAt: Number(member.slice(0, TIME_DIGITS)),
   hash: member.slice(TIME_DIGITS + 1),
 });

@@ -223,8 +223,8 @@ class TracedStream extends PushStream<StoredEvent> {
     this.#source.stop();
   }
 
-  override place(): string | undefined {
-    return this.#source.place();
+  override caughtUpTo(): string | undefined {
+    return this.#source.caughtUpTo();
   }
 
   override bookmark(): string | undefined {

@@ -11,7 +11,7 @@ export interface BudgetOptions {
   readonly maxItems: number;
 }
 
-/** What one operation is allowed to cost: time, items, reading of the event log, and a stream's place. */
+/** What one operation is allowed to cost: time, items, reading of the event log, and a stream's seat. */
 export class Budget {
   /** How many items the pages of the answer may hold. */
   readonly maxItems: number;

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { clock } from '../common/clock.ts';
 import type { Turns } from '../common/turns.ts';
 import { addressKey } from '../operation/caller-keys.ts';
-import type { OpenStreams, StreamPlace } from './sockets/open-streams.ts';
+import type { OpenStreams, StreamSeat } from './sockets/open-streams.ts';
 
 /** How long a peer that is refused may take to read why, and to close its side, in milliseconds. */
 const REFUSED_MS = 1_000;
@@ -12,7 +12,7 @@ export interface UpgradeOptions {
   readonly path: string;
   /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
   allowsOrigin(origin: string, host: string | undefined): boolean;
-  /** The place that a socket takes, or why there is none. */
+  /** The seat that a socket takes, or why there is none. */
   openStream(request: IncomingMessage): ReturnType<OpenStreams['enter']>;
   /** The network address that a request came from; undefined where it is not known. */
   addressOf(request: IncomingMessage): string | undefined;
@@ -24,7 +24,7 @@ export interface Upgrade {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
-  readonly place: StreamPlace;
+  readonly seat: StreamSeat;
   readonly address: string | undefined;
 }
 
@@ -55,17 +55,17 @@ export function acceptUpgrades(
       refuse(socket, '403 Forbidden');
       return;
     }
-    const place = openStream(request);
-    if (typeof place === 'string') {
-      const status = place === 'full' ? '503 Service Unavailable' : '429 Too Many Requests';
+    const seat = openStream(request);
+    if (typeof seat === 'string') {
+      const status = seat === 'full' ? '503 Service Unavailable' : '429 Too Many Requests';
       refuse(socket, status, 'Retry-After: 10\r\n');
       return;
     }
-    leaveWith(socket, place);
+    leaveWith(socket, seat);
     const address = addressOf(request);
     const enter = (): void => {
       if (isStopping) refuse(socket, '503 Service Unavailable');
-      else letIn({ request, socket, head, place, address });
+      else letIn({ request, socket, head, seat, address });
     };
     const turn = turns.turn('arrivals', addressKey(address));
     if (turn === undefined) enter();
@@ -78,9 +78,9 @@ export function acceptUpgrades(
   };
 }
 
-/** The place is given back as its connection ends. Apart, so that what is held until then knows nothing of the upgrade's request. */
-function leaveWith(socket: Duplex, place: StreamPlace): void {
-  socket.once('close', () => place.leave());
+/** The seat is given back as its connection ends. Apart, so that what is held until then knows nothing of the upgrade's request. */
+function leaveWith(socket: Duplex, seat: StreamSeat): void {
+  socket.once('close', () => seat.leave());
 }
 
 /**

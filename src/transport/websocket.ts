@@ -56,13 +56,13 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const lifetimes = startLifetimes(options.lifetimeMs);
   const protocol = createProtocol(graph, options, lifetimes);
 
-  const open = (socket: WebSocket, request: IncomingMessage, { address, place }: Coming): void => {
+  const open = (socket: WebSocket, request: IncomingMessage, { address, seat }: Coming): void => {
     // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
     socket.on('error', ignore);
     const { authorization } = request.headers;
     const peer = new Peer(
       socket,
-      { authorization, address, turnKey: addressKey(address), place },
+      { authorization, address, turnKey: addressKey(address), seat },
       peerOptions,
     );
     const closed = protocol.opened(peer, peer);
@@ -73,8 +73,8 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
     sockets.emit('connection', socket, request);
   };
 
-  const stopUpgrades = acceptUpgrades(server, options, ({ request, socket, head, address, place }) =>
-    sockets.handleUpgrade(request, socket, head, (webSocket) => open(webSocket, request, { address, place })),
+  const stopUpgrades = acceptUpgrades(server, options, ({ request, socket, head, address, seat }) =>
+    sockets.handleUpgrade(request, socket, head, (webSocket) => open(webSocket, request, { address, seat })),
   );
 
   return {
@@ -89,4 +89,4 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
 }
 
 /** What a socket comes with, beside its request. */
-type Coming = Pick<Peer, 'address' | 'place'>;
+type Coming = Pick<Peer, 'address' | 'seat'>;

@@ -14,7 +14,7 @@ class Handed extends PushStream<number> {
     this.stopped += 1;
   }
 
-  override place(): string {
+  override caughtUpTo(): string {
     return 'here';
   }
 
@@ -55,7 +55,12 @@ it('a mapped stream hands on, rests and stands where its source does', async () 
   mapped.connect(sink);
   for (const item of [1, 2, 3]) void source.sink?.take(item);
   source.sink?.rests?.();
-  expect([sink.got, sink.rested, mapped.place(), mapped.bookmark()]).toEqual([[10, 30], 1, 'here', 'cursor']);
+  expect([sink.got, sink.rested, mapped.caughtUpTo(), mapped.bookmark()]).toEqual([
+    [10, 30],
+    1,
+    'here',
+    'cursor',
+  ]);
   source.sink?.finish();
   expect(sink.ends).toEqual([undefined]);
 });

@@ -1,21 +1,21 @@
 import { expect, it } from 'vitest';
 import type { Entry } from '../../src/events/entry.ts';
 import { QUEUE_LIMIT, Ring } from '../../src/events/live/ring.ts';
-import { type Member, TopicRouter } from '../../src/events/live/topic-router.ts';
+import { type FeedSubscriber, TopicIndex } from '../../src/events/live/topic-index.ts';
 
-const member = (...topics: readonly string[]): Member => ({ topics, push: () => {}, fail: () => {} });
+const member = (...topics: readonly string[]): FeedSubscriber => ({ topics, push: () => {}, fail: () => {} });
 
-it('a router knows nobody any more who has left, whether it stood alone in a topic or beside others', () => {
-  const router = new TopicRouter<Member>();
+it('an index knows nobody any more who has left, whether it stood alone in a topic or beside others', () => {
+  const index = new TopicIndex();
   const [alone, one, other] = [member('a'), member('b'), member('b')];
-  for (const each of [alone, one, other]) router.add(each);
-  expect([...router.readersOf(['a', 'b'])]).toEqual([alone, one, other]);
-  router.delete(alone);
-  router.delete(one);
-  expect([...router.readersOf(['a', 'b'])]).toEqual([other]);
-  router.delete(other);
-  expect([...router.readersOf(['a', 'b'])]).toEqual([]);
-  expect(router.size).toBe(0);
+  for (const each of [alone, one, other]) index.add(each);
+  expect([...index.subscribersTo(['a', 'b'])]).toEqual([alone, one, other]);
+  index.delete(alone);
+  index.delete(one);
+  expect([...index.subscribersTo(['a', 'b'])]).toEqual([other]);
+  index.delete(other);
+  expect([...index.subscribersTo(['a', 'b'])]).toEqual([]);
+  expect(index.size).toBe(0);
 });
 
 it('a ring holds the last entries that fit, however many have gone through it', () => {

@@ -1,4 +1,4 @@
-import { encodeCursor, type Place } from '../../src/events/cursor.ts';
+import { encodeCursor, type LogPosition } from '../../src/events/cursor.ts';
 import type { Entry, Slice } from '../../src/events/entry.ts';
 import { StoreUnavailableError } from '../../src/events/errors.ts';
 import type { EventType } from '../../src/events/log.ts';
@@ -92,11 +92,11 @@ export class MemorySource implements Source {
     return first && { first, goneUpTo: undefined };
   }
 
-  async head(): Promise<Place> {
+  async head(): Promise<LogPosition> {
     return { epoch: EPOCH, position: this.#head() };
   }
 
-  async bounds(): Promise<{ oldest: Place; head: Place }> {
+  async bounds(): Promise<{ oldest: LogPosition; head: LogPosition }> {
     const position = this.#trimmed === 0 ? EPOCH : String(this.#trimmed);
     return { oldest: { epoch: EPOCH, position }, head: await this.head() };
   }

@@ -1,6 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import { createPayments, type RecordedPayment } from '../../money/payment-reads.ts';
-import { type MoneyRecords, PAYMENT_CLASSES, type PaymentPlace } from '../../money/record.ts';
+import { type MoneyRecords, PAYMENT_CLASSES, type PaymentPosition } from '../../money/record.ts';
 import {
   CLASSES,
   OPERATIONS,
@@ -37,12 +37,12 @@ const LIMIT = 50;
 const PAGE = 100;
 
 /** A payment with the client that it is of, as it is printed. */
-export type Listed = Omit<Payment, 'place'> & { readonly clientId: string };
+export type Listed = Omit<Payment, 'position'> & { readonly clientId: string };
 
 /** @returns undefined for a record of a version before, which does not say what was asked for */
 export function listed(clientId: string, record: RecordedPayment): Listed | undefined {
   if (record.asked === null) return undefined;
-  const { place: _place, ...payment } = paymentOf({ ...record, asked: record.asked }, clock.now());
+  const { position: _position, ...payment } = paymentOf({ ...record, asked: record.asked }, clock.now());
   return { clientId, ...payment };
 }
 
@@ -100,7 +100,7 @@ async function read(records: MoneyRecords, clientId: string, filter: Filter): Pr
     isBack: false,
   };
   const found: Listed[] = [];
-  let beyond: PaymentPlace | undefined;
+  let beyond: PaymentPosition | undefined;
   while (found.length < limit) {
     const size = Math.min(PAGE, limit - found.length);
     const page = await payments.page(

@@ -1,21 +1,21 @@
 import { clock, type Timer } from '../../common/clock.ts';
 import { SingleFlight } from '../../common/single-flight.ts';
 import { isUnbroken } from '../chain.ts';
-import { encodeCursor, type Place } from '../cursor.ts';
+import { encodeCursor, type LogPosition } from '../cursor.ts';
 import type { Entry, Slice } from '../entry.ts';
 import { type EventsGapError, StoreUnavailableError } from '../errors.ts';
 import { gapError, readWhole } from '../gap.ts';
 import type { Listener, Source } from '../source.ts';
 import type { EventTopics, TopicAsker } from '../topics.ts';
-import { LookupRouter } from './lookup-router.ts';
+import { LookupQueue } from './lookup-queue.ts';
 import { AT_ONCE, type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
-import { type Member, TopicRouter } from './topic-router.ts';
+import { type FeedSubscriber, TopicIndex } from './topic-index.ts';
 
 const PAGE = 64;
 /** Between attempts to settle a resync, in milliseconds. */
 const RETRY_MS = 200;
 
-/** Told how the number of members changes, and when the last one has left. */
+/** Told how the number of subscribers changes, and when the last one has left. */
 interface FeedOwner {
   sized(change: 1 | -1): void;
   idle(): void;
@@ -31,13 +31,13 @@ export class Feed implements Listener {
   readonly #source: Source;
   readonly #owner: FeedOwner;
   readonly #topics: EventTopics;
-  readonly #live = new TopicRouter<Member>();
+  readonly #live = new TopicIndex();
   /** The live ones that wait for topics which have to be asked for. */
-  readonly #lookups: LookupRouter<Member>;
-  readonly #members = new Set<Member>();
+  readonly #lookups: LookupQueue;
+  readonly #subscribers = new Set<FeedSubscriber>();
   readonly #recent = new Ring();
   readonly #reads = new SingleFlight<Slice | undefined>();
-  #tail: Place | undefined;
+  #tail: LogPosition | undefined;
   #attached: Promise<void> | undefined;
   #reading: Promise<void> | undefined;
   /** Entries that arrived while the log was being read. */
@@ -50,30 +50,30 @@ export class Feed implements Listener {
     this.#source = source;
     this.#topics = topics;
     this.#owner = owner;
-    this.#lookups = new LookupRouter(topics, this.asker());
+    this.#lookups = new LookupQueue(topics, this.asker());
   }
 
-  get members(): ReadonlySet<Member> {
-    return this.#members;
+  get subscribers(): ReadonlySet<FeedSubscriber> {
+    return this.#subscribers;
   }
 
-  enter(member: Member): void {
-    this.#members.add(member);
+  enter(subscriber: FeedSubscriber): void {
+    this.#subscribers.add(subscriber);
     this.#owner.sized(1);
   }
 
-  leave(member: Member): void {
-    this.#live.delete(member);
-    this.#lookups.delete(member);
-    if (!this.#members.delete(member)) return;
+  leave(subscriber: FeedSubscriber): void {
+    this.#live.delete(subscriber);
+    this.#lookups.delete(subscriber);
+    if (!this.#subscribers.delete(subscriber)) return;
     this.#owner.sized(-1);
-    if (this.#members.size > 0) return;
+    if (this.#subscribers.size > 0) return;
     clock.clearTimeout(this.#retry);
     this.#owner.idle();
   }
 
   /** Resolves with the tail once entries are received. Throws `StoreUnavailableError`. */
-  async attach(): Promise<Place> {
+  async attach(): Promise<LogPosition> {
     this.#attached ??= this.#source.attach(this.clientId, this);
     try {
       await this.#attached;
@@ -86,14 +86,14 @@ export class Feed implements Listener {
   }
 
   /** Resolves with the tail as the log has it now. Throws `StoreUnavailableError`. */
-  async lookAgain(): Promise<Place> {
+  async lookAgain(): Promise<LogPosition> {
     await this.#source.confirm(this.clientId);
     this.#readAgain = true;
     await this.reachHead();
     return this.#knownTail();
   }
 
-  #knownTail(): Place {
+  #knownTail(): LogPosition {
     if (this.#tail === undefined) throw new StoreUnavailableError('The event log could not be read.');
     return this.#tail;
   }
@@ -102,9 +102,9 @@ export class Feed implements Listener {
    * What comes after a position; where that is all there is, each new entry of the follower's topics is pushed from now on,
    * and nothing can come between, because nothing here waits. Undefined when the recent past does not reach back that far.
    */
-  join(follower: Member, position: string): Missed | undefined {
+  join(follower: FeedSubscriber, position: string): Missed | undefined {
     const missed = this.#missedSince(position);
-    if (missed?.all === true) this.#live.add(follower);
+    if (missed?.isComplete === true) this.#live.add(follower);
     return missed;
   }
 
@@ -112,9 +112,9 @@ export class Feed implements Listener {
    * The same for a follower of topics that have to be asked for. It is live only where it has missed nothing: what it has
    * missed may have to be asked about first.
    */
-  joinLookups(follower: Member, position: string): Missed | undefined {
+  joinLookups(follower: FeedSubscriber, position: string): Missed | undefined {
     const missed = this.#missedSince(position);
-    if (missed === undefined || missed.entries.length > 0) return missed && { ...missed, all: false };
+    if (missed === undefined || missed.entries.length > 0) return missed && { ...missed, isComplete: false };
     this.#lookups.add(follower, position);
     return missed;
   }
@@ -122,7 +122,7 @@ export class Feed implements Listener {
   #missedSince(position: string): Missed | undefined {
     if (this.#tail === undefined) return undefined;
     return this.#tail.position === position
-      ? { entries: [], all: true }
+      ? { entries: [], isComplete: true }
       : this.#recent.since(position, AT_ONCE);
   }
 
@@ -136,16 +136,16 @@ export class Feed implements Listener {
     return this.#topics.asker(this.clientId);
   }
 
-  /** Pushes each new entry of its topics to a member from now on. Returns the place from which on it does. */
-  watch(member: Member): string | undefined {
+  /** Pushes each new entry of its topics to a subscriber from now on. Returns the position after which it does. */
+  watch(subscriber: FeedSubscriber): string | undefined {
     if (this.#tail === undefined) return undefined;
-    this.#live.add(member);
+    this.#live.add(subscriber);
     return this.#tail.position;
   }
 
-  /** Has a member wait for more topics from now on. */
-  addTopics(member: Member, topics: readonly string[]): void {
-    this.#live.addTopics(member, topics);
+  /** Has a subscriber wait for more topics from now on. */
+  addTopics(subscriber: FeedSubscriber, topics: readonly string[]): void {
+    this.#live.addTopics(subscriber, topics);
   }
 
   /** What has come since a position, and is of any of the topics; undefined where the recent past does not reach back. */
@@ -156,7 +156,7 @@ export class Feed implements Listener {
       ?.entries.filter(({ event }) => this.#topics.of(event).some((topic) => topics.has(topic)));
   }
 
-  /** A checked page of history. Followers that resume from the same place share one read. */
+  /** A checked page of history. Followers that resume from the same position share one read. */
   async history(position: string): Promise<Slice> {
     const slice = await this.#reads.run(position, () => this.#read(position));
     if (slice === undefined) throw await this.gap(this.#tail && { ...this.#tail, position });
@@ -179,7 +179,7 @@ export class Feed implements Listener {
       // The log cannot be read now, and nothing tells when it can be again: the connection that reads is not the one that
       // is subscribed. The feed asks again until it has read the log.
       clock.clearTimeout(this.#retry);
-      if (this.#members.size > 0) this.#retry = clock.setTimeout(() => this.resync(), RETRY_MS).unref();
+      if (this.#subscribers.size > 0) this.#retry = clock.setTimeout(() => this.resync(), RETRY_MS).unref();
     });
   }
 
@@ -205,13 +205,13 @@ export class Feed implements Listener {
     }
   }
 
-  async #catchUp(tail: Place): Promise<void> {
+  async #catchUp(tail: LogPosition): Promise<void> {
     const slice = await this.#read(tail.position);
     if (slice === undefined) return this.#startOver(tail);
     const full = this.#makeRoom(slice.entries, tail.position);
     for (const entry of slice.entries) this.#accept(entry);
     // Before, they would have been live again at once, and pushed what they have no room for.
-    for (const member of full) member.flow?.();
+    for (const subscriber of full) subscriber.flow?.();
     if (slice.hasMore) {
       this.#readAgain = true;
       await clock.immediate();
@@ -222,19 +222,21 @@ export class Feed implements Listener {
    * What piled up during an outage is no fault of the reader: who has no room goes on from the log, at its own pace. Returns
    * those, who begin to read once they `flow`.
    */
-  #makeRoom(entries: readonly Entry[], position: string): readonly Member[] {
-    const coming = new Map<Member, Entry[]>();
+  #makeRoom(entries: readonly Entry[], position: string): readonly FeedSubscriber[] {
+    const coming = new Map<FeedSubscriber, Entry[]>();
     for (const entry of entries) {
-      for (const member of this.#live.readersOf(this.#topics.of(entry.event))) {
-        const own = coming.get(member);
-        if (own === undefined) coming.set(member, [entry]);
+      for (const subscriber of this.#live.subscribersTo(this.#topics.of(entry.event))) {
+        const own = coming.get(subscriber);
+        if (own === undefined) coming.set(subscriber, [entry]);
         else own.push(entry);
       }
     }
-    const full = [...coming].flatMap(([member, own]) => (member.hasRoomFor?.(own) === false ? [member] : []));
-    for (const member of full) {
-      this.#live.delete(member);
-      member.fallBack?.(position);
+    const full = [...coming].flatMap(([subscriber, own]) =>
+      subscriber.hasRoomFor?.(own) === false ? [subscriber] : [],
+    );
+    for (const subscriber of full) {
+      this.#live.delete(subscriber);
+      subscriber.fallBack?.(position);
     }
     return [...full, ...this.#lookups.makeRoom(entries, position)];
   }
@@ -250,17 +252,17 @@ export class Feed implements Listener {
     if (this.#tail === undefined) return;
     this.#tail = { epoch: this.#tail.epoch, position: entry.position };
     this.#recent.push(entry);
-    const readers = this.#live.readersOf(this.#topics.of(entry.event));
-    for (const member of readers) member.push(entry);
+    const subscribers = this.#live.subscribersTo(this.#topics.of(entry.event));
+    for (const subscriber of subscribers) subscriber.push(entry);
     this.#lookups.push(entry);
-    // All of them have it: two that stand at the same place have been pushed the same.
-    for (const member of readers) member.flow?.();
+    // All of them have it: two that stand at the same position have been pushed the same.
+    for (const subscriber of subscribers) subscriber.flow?.();
   }
 
   /** The position up to which a live follower has been pushed all that is of its topics. */
-  placeOf(follower: Member, needsLookup: boolean): string | undefined {
+  positionOf(follower: FeedSubscriber, needsLookup: boolean): string | undefined {
     const position = this.#tail?.position;
-    return needsLookup && position !== undefined ? this.#lookups.placeOf(follower, position) : position;
+    return needsLookup && position !== undefined ? this.#lookups.positionOf(follower, position) : position;
   }
 
   /** The cursor of a position in the present life of the log. */
@@ -278,17 +280,17 @@ export class Feed implements Listener {
     );
   }
 
-  async #startOver(tail: Place): Promise<void> {
+  async #startOver(tail: LogPosition): Promise<void> {
     const bounds = await this.#source.bounds(this.clientId);
     const error = gapError(this.#source, this.clientId, tail, bounds);
-    for (const member of [...this.#live.members]) member.fail(error);
+    for (const subscriber of [...this.#live.subscribers]) subscriber.fail(error);
     this.#live.clear();
     this.#lookups.fail(error);
     this.#recent.clear();
     this.#tail = bounds.head;
   }
 
-  async gap(place: Place | undefined): Promise<EventsGapError> {
-    return gapError(this.#source, this.clientId, place, await this.#source.bounds(this.clientId));
+  async gap(at: LogPosition | undefined): Promise<EventsGapError> {
+    return gapError(this.#source, this.clientId, at, await this.#source.bounds(this.clientId));
   }
 }

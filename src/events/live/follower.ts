@@ -1,6 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
-import type { Place } from '../cursor.ts';
+import type { LogPosition } from '../cursor.ts';
 import type { Entry } from '../entry.ts';
 import { SlowConsumerError, StoreUnavailableError } from '../errors.ts';
 import type { FollowOptions, StoredEvent } from '../log.ts';
@@ -8,7 +8,7 @@ import type { EventMetrics } from '../metrics.ts';
 import type { TopicAsker } from '../topics.ts';
 import type { Feed } from './feed.ts';
 import { QUEUE_LIMIT } from './ring.ts';
-import type { Member } from './topic-router.ts';
+import type { FeedSubscriber } from './topic-index.ts';
 
 /** Between attempts to read a log that is away, in milliseconds. */
 const RETRY_MS = 200;
@@ -17,7 +17,7 @@ const RETRY_MS = 200;
  * One reader of a feed. It reads history page by page, only while there is room for it, until the feed's recent past
  * reaches back to where it stands; from there it is live. Its queue is bounded either way.
  */
-export class Follower extends PushStream<StoredEvent> implements Member {
+export class Follower extends PushStream<StoredEvent> implements FeedSubscriber {
   readonly topics: ReadonlySet<string> | undefined;
   readonly #feed: Feed;
   readonly #metrics: EventMetrics;
@@ -48,7 +48,7 @@ export class Follower extends PushStream<StoredEvent> implements Member {
   }
 
   /** Attaches, and proves that `after` can be gone on from. Throws what `EventLog.follow` throws. */
-  async open(after: Place | undefined): Promise<void> {
+  async open(after: LogPosition | undefined): Promise<void> {
     try {
       let tail = await this.#feed.attach();
       const isOfAnotherLife = (): boolean => after !== undefined && after.epoch !== tail.epoch;
@@ -72,14 +72,14 @@ export class Follower extends PushStream<StoredEvent> implements Member {
     this.#close();
   }
 
-  override place(): string | undefined {
+  override caughtUpTo(): string | undefined {
     const rests = this.#live && !this.#busy && this.#queue.length === 0;
     if (!rests || this.#failure !== undefined || this.#closed) return undefined;
-    return this.#feed.placeOf(this, this.#ask !== undefined);
+    return this.#feed.positionOf(this, this.#ask !== undefined);
   }
 
   override bookmark(): string | undefined {
-    const position = this.place();
+    const position = this.caughtUpTo();
     return position === undefined ? undefined : this.#feed.cursorOf(position);
   }
 
@@ -154,7 +154,7 @@ export class Follower extends PushStream<StoredEvent> implements Member {
       this.#ask === undefined
         ? this.#feed.join(this, this.#position)
         : this.#feed.joinLookups(this, this.#position);
-    if (missed?.all === true) {
+    if (missed?.isComplete === true) {
       // What is pushed from now on is queued behind these.
       this.#live = true;
       for (const entry of missed.entries) if (this.#feed.concerns(this.topics, entry)) this.#enqueue(entry);

@@ -1,13 +1,13 @@
 import { stagger } from '../../common/stagger.ts';
-import type { Place } from '../cursor.ts';
+import type { LogPosition } from '../cursor.ts';
 import { DrainingError } from '../errors.ts';
 import type { FollowOptions, Watcher } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Source } from '../source.ts';
 import type { EventTopics } from '../topics.ts';
 import { Feed } from './feed.ts';
+import { FeedWatch } from './feed-watch.ts';
 import { Follower } from './follower.ts';
-import { Watch } from './watch.ts';
 
 /** All followers of the process: one feed per client that anybody follows. */
 export class Hub {
@@ -27,7 +27,7 @@ export class Hub {
   /** Resolves once attached. Throws what `EventLog.follow` throws. */
   async follow(
     clientId: string,
-    after: Place | undefined,
+    after: LogPosition | undefined,
     options: Omit<FollowOptions, 'after'>,
   ): Promise<Follower> {
     if (this.#stopped) throw new DrainingError();
@@ -37,9 +37,9 @@ export class Hub {
   }
 
   /** Resolves once attached. Throws what `EventLog.watch` throws. */
-  async watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<Watch> {
+  async watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<FeedWatch> {
     if (this.#stopped) throw new DrainingError();
-    const watch = new Watch(this.#feed(clientId), topics, watcher);
+    const watch = new FeedWatch(this.#feed(clientId), topics, watcher);
     await watch.open();
     return watch;
   }
@@ -47,7 +47,7 @@ export class Hub {
   /** Ends the followers one after another, within so many milliseconds; resolves once the last one is. */
   async stop(withinMs: number): Promise<void> {
     this.#stopped = true;
-    const followers = [...this.#feeds.values()].flatMap((feed) => [...feed.members]);
+    const followers = [...this.#feeds.values()].flatMap((feed) => [...feed.subscribers]);
     await stagger(followers, (follower) => follower.fail(new DrainingError()), withinMs);
   }
 

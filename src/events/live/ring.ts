@@ -5,10 +5,10 @@ export const QUEUE_LIMIT = { entries: 256, size: 1024 * 1024 } as const;
 /** How much of that a follower may be given at once, so that there is room for what comes while it reads. */
 export const AT_ONCE = { entries: 128, size: 512 * 1024 } as const;
 
-/** What a follower missed: as much of it as it can be given at once, and whether that was all. */
+/** What a follower missed: as much of it as it can be given at once, and whether that was everything. */
 export interface Missed {
   readonly entries: readonly Entry[];
-  readonly all: boolean;
+  readonly isComplete: boolean;
 }
 
 /** The last entries of an unbroken chain, as many as fit in one follower's queue. */
@@ -42,7 +42,7 @@ export class Ring {
       size += entry.size;
       return index < atOnce.entries && size <= atOnce.size;
     });
-    return { entries: fitting, all: fitting.length === missed.length };
+    return { entries: fitting, isComplete: fitting.length === missed.length };
   }
 
   clear(): void {

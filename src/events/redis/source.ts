@@ -5,7 +5,7 @@ import { SingleFlight } from '../../common/single-flight.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { inTime } from '../../redis/in-time.ts';
 import { runScript, type Script, withoutCommand } from '../../redis/script.ts';
-import { newEpoch, type Place } from '../cursor.ts';
+import { type LogPosition, newEpoch } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type { EventSearch } from '../log.ts';
@@ -87,7 +87,7 @@ export class RedisSource implements Source {
   }
 
   async read(clientId: string, after: string | null, limit: number): Promise<Slice> {
-    // Before the first entry, or a place that this log never had: the chain tells which.
+    // Before the first entry, or a position that this log never had: the chain tells which.
     const start = after !== null && this.isPosition(after) ? `(${after}` : '-';
     const slice = await this.#read(clientId, 'XRANGE', start, '+', limit + 1);
     const hasMore = slice.entries.length > limit;
@@ -151,12 +151,12 @@ export class RedisSource implements Source {
     return { first, goneUpTo };
   }
 
-  async head(clientId: string): Promise<Place> {
+  async head(clientId: string): Promise<LogPosition> {
     const [epoch, position] = await this.#run(HEAD, clientId);
     return { epoch: word(epoch), position: word(position) };
   }
 
-  async bounds(clientId: string): Promise<{ oldest: Place; head: Place }> {
+  async bounds(clientId: string): Promise<{ oldest: LogPosition; head: LogPosition }> {
     const [name, last, oldest] = await this.#run(BOUNDS, clientId);
     const epoch = word(name);
     return { oldest: { epoch, position: word(oldest) }, head: { epoch, position: word(last) } };

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import { integer, text } from './file.ts';
 
-/** Columns that files of an earlier version lack: the run of an event's place, that of the one before it, and what the index wants. */
+/** Columns that files of an earlier version lack: the run of an event's position, that of the one before it, and what the index wants. */
 const LATER_COLUMNS = [
   ['run', "TEXT NOT NULL DEFAULT ''"],
   ['prev_run', "TEXT NOT NULL DEFAULT ''"],

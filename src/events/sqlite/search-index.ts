@@ -197,7 +197,7 @@ export class SqliteIndex {
     return integer(this.#statements.entered.get(clientId)?.['position'] ?? 0);
   }
 
-  /** @param start the number of the place to search from, exclusive; undefined for the end of the log where the direction begins. */
+  /** @param start the number of the position to search from, exclusive; undefined for the end of the log where the direction begins. */
   find(
     clientId: string,
     start: number | undefined,

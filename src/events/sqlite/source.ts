@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { entropy } from '../../common/entropy.ts';
-import { newEpoch, type Place } from '../cursor.ts';
+import { type LogPosition, newEpoch } from '../cursor.ts';
 import { decodeEntry, type Entry, type Slice } from '../entry.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import type { EventSearch } from '../log.ts';
@@ -13,7 +13,7 @@ import { SqliteIndex } from './search-index.ts';
 
 /** Where an event stands: its number, and the run that wrote it. */
 export interface Position {
-  /** From 1, per client; 0 is the place before the first event. */
+  /** From 1, per client; 0 is the position before the first event. */
   readonly number: number;
   readonly run: string;
 }
@@ -69,14 +69,14 @@ export class SqliteSource implements Source {
     return row === undefined ? { number: 0, run: '' } : positionOf(row);
   }
 
-  place({ number, run }: Position): Place {
+  logPosition({ number, run }: Position): LogPosition {
     // Events of an earlier schema have no run.
     const position = run === '' ? String(number) : `${number}.${run}`;
     return { epoch: this.epoch, position: number === 0 ? this.epoch : position };
   }
 
   entry(clientId: string, position: Position, prev: Position, stored: string): Entry {
-    const link = { position: this.place(position).position, prev: this.place(prev).position };
+    const link = { position: this.logPosition(position).position, prev: this.logPosition(prev).position };
     return decodeEntry(clientId, this.epoch, link, stored);
   }
 
@@ -133,15 +133,16 @@ export class SqliteSource implements Source {
     return { epoch: this.epoch, isHeld, hasMore, entries: this.#entries(clientId, rows) };
   }
 
-  /** Whether nothing that follows the place, or of a search back precedes it, was given up. */
+  /** Whether nothing that follows the position, or of a search back precedes it, was given up. */
   #holds(clientId: string, position: string, direction: SearchFrom['direction']): boolean {
     if (position === this.epoch && direction === 'back') return true;
     const [first] = this.#statements.after.all(clientId, 0, 1);
-    const beforeAll = first === undefined ? this.place(this.last(clientId)) : this.place(beforeOf(first));
+    const beforeAll =
+      first === undefined ? this.logPosition(this.last(clientId)) : this.logPosition(beforeOf(first));
     if (direction === 'on' && beforeAll.position === position) return true;
     if (position === this.epoch) return false;
     const row = this.#statements.at.get(clientId, numberOf(position));
-    return row !== undefined && this.place(positionOf(row)).position === position;
+    return row !== undefined && this.logPosition(positionOf(row)).position === position;
   }
 
   async reach(clientId: string): Promise<Reach | undefined> {
@@ -153,15 +154,15 @@ export class SqliteSource implements Source {
     });
   }
 
-  async head(clientId: string): Promise<Place> {
-    return this.#read(() => this.place(this.last(clientId)));
+  async head(clientId: string): Promise<LogPosition> {
+    return this.#read(() => this.logPosition(this.last(clientId)));
   }
 
-  async bounds(clientId: string): Promise<{ oldest: Place; head: Place }> {
+  async bounds(clientId: string): Promise<{ oldest: LogPosition; head: LogPosition }> {
     return this.#read(() => {
       const [first] = this.#statements.after.all(clientId, 0, 1);
-      const head = this.place(this.last(clientId));
-      return { head, oldest: first === undefined ? head : this.place(beforeOf(first)) };
+      const head = this.logPosition(this.last(clientId));
+      return { head, oldest: first === undefined ? head : this.logPosition(beforeOf(first)) };
     });
   }
 
@@ -182,7 +183,7 @@ export class SqliteSource implements Source {
     return this.#read(() => ({
       epoch: this.epoch,
       hasMore,
-      head: this.place(this.last(clientId)).position,
+      head: this.logPosition(this.last(clientId)).position,
       entries: this.#entries(clientId, rows),
     }));
   }
@@ -202,7 +203,7 @@ export class SqliteSource implements Source {
 
 type Row = Record<string, SQLOutputValue>;
 
-/** The place that a row of `events` or `seen` names. */
+/** The position that a row of `events` or `seen` names. */
 export const positionOf = (row: Row): Position => ({
   number: integer(row['position']),
   run: text(row['run']),

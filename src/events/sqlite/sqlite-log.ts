@@ -181,7 +181,7 @@ export class SqliteLog extends LogReader implements EventLog {
       answer: decodeAnswer(text(row['answer'])),
       duplicate: true,
       conflict: text(row['contents']) !== event.contents,
-      cursor: encodeCursor(clientId, this.#store.place(positionOf(row))),
+      cursor: encodeCursor(clientId, this.#store.logPosition(positionOf(row))),
     };
   }
 

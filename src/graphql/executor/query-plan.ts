@@ -50,7 +50,7 @@ export function planQuery(
   return planner.plan(root, operation.selectionSet);
 }
 
-interface Place {
+interface Location {
   readonly path: PlannedField['path'];
   readonly beneathList: boolean;
 }
@@ -60,7 +60,7 @@ class Planner {
   readonly #collector: FieldCollector;
   readonly #fields: PlannedField[] = [];
   readonly #argumentsOf: QueryPlan['argumentsOf'][number][] = [];
-  /** What the generated functions use, by its place, under the name `h<place>`. */
+  /** What the generated functions use, by its index, under the name `h<index>`. */
   readonly #helpers: unknown[] = [];
   readonly #functions: string[] = [];
   #fieldCount = 0;
@@ -72,7 +72,7 @@ class Planner {
 
   plan(root: GraphQLObjectType, selectionSet: SelectionSetNode): QueryPlan {
     const execute = this.#objectFunction(root, [selectionSet], { path: undefined, beneathList: false });
-    const names = this.#helpers.map((_, place) => `h${place}`);
+    const names = this.#helpers.map((_, index) => `h${index}`);
     // Response names are GraphQL names and are quoted, so that no text of a document becomes code.
     const make = new Function(
       'unplanned',
@@ -102,7 +102,11 @@ class Planner {
   }
 
   /** The function that makes the answer's object of a source object. */
-  #objectFunction(type: GraphQLObjectType, selectionSets: readonly SelectionSetNode[], place: Place): string {
+  #objectFunction(
+    type: GraphQLObjectType,
+    selectionSets: readonly SelectionSetNode[],
+    location: Location,
+  ): string {
     const properties: string[] = [];
     const statements: string[] = [];
     for (const [key, nodes] of this.#collector.collect(type, selectionSets)) {
@@ -125,9 +129,9 @@ class Planner {
       if (definition.resolve === undefined && definition.args.length > 0) {
         throw new UnplannedError('an argument');
       }
-      const path = place.beneathList ? undefined : { prev: place.path, key, typename: type.name };
+      const path = location.beneathList ? undefined : { prev: location.path, key, typename: type.name };
       const field: PlannedField = { definition, parentType: type, nodes, path };
-      const inner = { path, beneathList: place.beneathList };
+      const inner = { path, beneathList: location.beneathList };
       if (definition.resolve === undefined && isLeafType(nullable(definition.type))) {
         properties.push(`${property}: ${this.#leaf(definition.type, `v[${JSON.stringify(name)}]`)}`);
         continue;
@@ -190,7 +194,7 @@ class Planner {
   }
 
   /** The function that completes values of a type. */
-  #complete(type: GraphQLOutputType, field: PlannedField, place: Place): string {
+  #complete(type: GraphQLOutputType, field: PlannedField, location: Location): string {
     const ofNull = isNonNullType(type) ? 'isNone()' : 'null';
     const inner = nullable(type);
     if (isLeafType(inner)) return this.#helper(completeLeaf(inner, isNonNullType(type)));
@@ -218,7 +222,7 @@ class Planner {
     const head = `if (v == null) return ${ofNull};
       if (typeof v !== 'object' || v instanceof Error) unplanned();`;
     const object = (of: GraphQLObjectType): string => {
-      const make = this.#objectFunction(of, selectionSets, place);
+      const make = this.#objectFunction(of, selectionSets, location);
       if (of.isTypeOf == null) return `return ${make}(v, r);`;
       const isTypeOf = `${this.#helper(of.isTypeOf)}(v, r.context, ${this.#info(field)})`;
       return `if (${isTypeOf} !== true) unplanned(); return ${make}(v, r);`;

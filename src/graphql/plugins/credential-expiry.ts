@@ -60,8 +60,8 @@ class EndingStream<T> extends PushStream<T> {
     this.#source.stop();
   }
 
-  override place(): string | undefined {
-    return this.#source.place();
+  override caughtUpTo(): string | undefined {
+    return this.#source.caughtUpTo();
   }
 
   override bookmark(): string | undefined {

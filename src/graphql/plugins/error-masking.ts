@@ -13,7 +13,7 @@ export interface ErrorMaskingOptions {
   /** The public form of an error that validation has found. */
   translateInvalid(error: GraphQLError): GraphQLError;
   /** The places in the document that a public form names. */
-  placesOf(error: GraphQLError): Pick<GraphQLErrorOptions, 'nodes' | 'source' | 'positions'>;
+  locationsOf(error: GraphQLError): Pick<GraphQLErrorOptions, 'nodes' | 'source' | 'positions'>;
   /** Called with each error that was masked. */
   onMasked(error: unknown, requestId: string): void;
   /** Called with each result that has errors, in their public form, and is no part of a stream. */
@@ -40,7 +40,7 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
       extensions: { code: 'INTERNAL' },
     };
     return new GraphQLError(message, {
-      ...options.placesOf(error),
+      ...options.locationsOf(error),
       path: error.path,
       extensions: { ...extensions, requestId },
     });

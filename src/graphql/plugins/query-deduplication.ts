@@ -25,7 +25,7 @@ export interface QueryDeduplication {
   readonly plugin: Plugin<SharingContext>;
   /**
    * Lets a query join one that is under way. Must stand behind the plugin that admits operations, so that a query that joins
-   * takes no place: the query that it joins has one.
+   * takes no seat: the query that it joins has one.
    */
   readonly joining: Plugin<SharingContext>;
   /** What a caller asks from now on is read afresh: it has changed something, or has been told of a change. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Found, PaymentBook, Seen } from '../../money/open-payment.ts';
 import type { OpenPayment } from '../../money/open-records.ts';
-import type { PaymentPlace, PaymentRecord, PaymentSearch } from '../../money/record.ts';
+import type { PaymentPosition, PaymentRecord, PaymentSearch } from '../../money/record.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import { present } from '../../upstream/call/json.ts';
 import { isUuid } from '../../upstream/call/path.ts';
@@ -197,7 +197,7 @@ async function recordsOf(
     isBack: false,
     limit: PAGE,
   };
-  let beyond: PaymentPlace | undefined;
+  let beyond: PaymentPosition | undefined;
   do {
     const { records, next } = await book.search({ ...search, beyond });
     found.push(...records);

@@ -1,7 +1,7 @@
 import { clock } from '../../common/clock.ts';
 import { openCursor, sealCursor } from '../../events/seal.ts';
 import type { Payments, RecordedPayment } from '../../money/payment-reads.ts';
-import { PAYMENT_CLASSES, type PaymentPlace, RecordsUnavailableError } from '../../money/record.ts';
+import { PAYMENT_CLASSES, type PaymentPosition, RecordsUnavailableError } from '../../money/record.ts';
 import type { Context } from '../../operation/context.ts';
 import type { Identity } from '../../operation/identity.ts';
 import { type PageInfo, pageSize } from '../connection.ts';
@@ -113,7 +113,7 @@ export async function paymentsPage(args: PaymentsArgs, context: Context): Promis
   const nodes = payments.map(shown).filter((payment) => payment !== null);
   const edges = (isBack ? nodes.toReversed() : nodes).map((node) => ({
     node,
-    cursor: cursors.of(node.place),
+    cursor: cursors.of(node.position),
   }));
   return {
     edges,
@@ -137,12 +137,12 @@ const shown = (record: RecordedPayment | undefined): Payment | null =>
   record?.asked == null ? null : paymentOf({ ...record, asked: record.asked }, clock.now());
 
 interface Cursors {
-  of(place: PaymentPlace): string;
+  of(position: PaymentPosition): string;
   /** @throws PageCursorError */
-  open(name: 'after' | 'before', cursor: string): PaymentPlace;
+  open(name: 'after' | 'before', cursor: string): PaymentPosition;
 }
 
-/** Sealed for everybody: a place holds the hash of a key. The seal is the client's, or the customer's for whom it is narrowed. */
+/** Sealed for everybody: a position holds the hash of a key. The seal is the client's, or the customer's for whom it is narrowed. */
 async function cursorsOf({ identity: { caller }, services: { money } }: Reader): Promise<Cursors> {
   const { clientId, customerId = '' } = caller;
   const key = await reading(money.payments.sealKey(clientId));

@@ -59,7 +59,7 @@ export interface Payment {
   readonly safeToRetry: boolean;
   readonly retryUntil: string | null;
   readonly transactionId: string | null;
-  readonly place: { readonly createdAt: number; readonly hash: string };
+  readonly position: { readonly createdAt: number; readonly hash: string };
 }
 
 /** What became of a payment: the same table by which its caller is told. */
@@ -89,7 +89,7 @@ export function paymentOf(record: RecordedPayment & { readonly asked: Asked }, n
     attempts: record.attempts,
     requestedBy: asked.requestedBy,
     transactionId: transaction?.id ?? null,
-    place: { createdAt: record.createdAt, hash: record.hash },
+    position: { createdAt: record.createdAt, hash: record.hash },
     ...adviceOn(record, asked, state, now),
   };
 }

@@ -16,7 +16,7 @@ import {
   type ReconcilingBook,
   type ReconcilingCalls,
 } from '../../money/reconciling/reconciler.ts';
-import type { PaymentPlace, PaymentRecord, PaymentSearch } from '../../money/record.ts';
+import type { PaymentPosition, PaymentRecord, PaymentSearch } from '../../money/record.ts';
 import { ACCOUNT_LIST, type Account } from '../../upstream/accounts.ts';
 import { present } from '../../upstream/call/json.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
@@ -124,7 +124,7 @@ async function knownRecords(
     { classes: ['done'], from: baseline.from - HOUR_MS },
   ];
   for (const search of searches) {
-    let beyond: PaymentPlace | undefined;
+    let beyond: PaymentPosition | undefined;
     do {
       await given(options, signal);
       const page = await book.search({ ...EVERYTHING, clientId, ...search, beyond, limit: PAGE });

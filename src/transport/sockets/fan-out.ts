@@ -13,7 +13,7 @@ interface SocketSubscription {
   readonly open: () => Promise<Subscribed>;
   /** Subscribes for this one alone: from where it left off, or from now on where it has not said where. */
   readonly alone: () => Promise<Subscribed>;
-  /** Whether it goes on from a place of its own. */
+  /** Whether it goes on from a position of its own. */
   readonly resumes: boolean;
 }
 
@@ -21,7 +21,7 @@ interface SocketSubscription {
  * Executes a subscription once for all who ask the same, and sends all the same text. Results do not come through the
  * iterators given, which only end when the stream does: they are sent.
  *
- * Each reader is sent every result from its place on, once and in order. A stream never ends without a reason: its reader is
+ * Each reader is sent every result from its position on, once and in order. A stream never ends without a reason: its reader is
  * sent the error, or its socket is closed with a code.
  */
 export interface FanOut {
@@ -59,7 +59,7 @@ export function createFanOut(metrics: FanOutMetrics, rounds: Rounds): FanOut {
       const group = enter(subscription);
       try {
         const refused = await group.opened;
-        if (refused === undefined && group.place() !== undefined)
+        if (refused === undefined && group.caughtUpTo() !== undefined)
           return new Reader(subscription.outlet, parts, group, undefined);
         // Who begins now is not given what the group has still to send, nor the end of one that has failed meanwhile.
         const outcome = refused ?? (await readAlone(subscription));

@@ -68,11 +68,11 @@ export class Group implements Sink<ExecutionResult> {
   }
 
   /** Where all members stand, but for what waits for each of them; undefined while it is at work, and once it has ended. */
-  place(): string | undefined {
-    return this.#ended ? undefined : this.#stream?.place();
+  caughtUpTo(): string | undefined {
+    return this.#ended ? undefined : this.#stream?.caughtUpTo();
   }
 
-  /** A cursor for that place. */
+  /** A cursor for that position. */
   bookmark(): string | undefined {
     return this.#ended ? undefined : this.#stream?.bookmark();
   }
@@ -106,7 +106,7 @@ export class Group implements Sink<ExecutionResult> {
     this.#readers += 1;
   }
 
-  /** Sends a member every result from now on. Only while it rests: `place` says where it begins. */
+  /** Sends a member every result from now on. Only while it rests: `caughtUpTo` says where it begins. */
   join(member: GroupMember): void {
     this.#members.add(member);
     this.#metrics.sharing(1);

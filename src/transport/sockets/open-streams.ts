@@ -11,9 +11,9 @@ export interface StreamLimits {
   readonly perClient: number;
 }
 
-/** The place that one stream takes. */
-export interface StreamPlace {
-  /** Counts it as this caller's too; else says whose places are taken. */
+/** The seat that one stream takes. */
+export interface StreamSeat {
+  /** Counts it as this caller's too; else says whose seats are taken. */
   claim(owner: StreamOwner): 'claimed' | 'caller-full' | 'client-full';
   /**
    * Counts what an operation keeps; else says whether its caller, or all callers together, would keep too much.
@@ -23,13 +23,13 @@ export interface StreamPlace {
   keep(operation: object, kept: Kept): 'kept-full' | 'all-kept-full' | undefined;
   /** An operation has ended. */
   letGo(operation: object): void;
-  /** Gives the place back, and lets go of all that is kept. Later calls do nothing. */
+  /** Gives the seat back, and lets go of all that is kept. Later calls do nothing. */
   leave(): void;
 }
 
 export interface OpenStreams {
   /** @param address undefined where it is not known: such streams count in all, and of their callers. */
-  enter(address: string | undefined): StreamPlace | 'full' | 'address-full';
+  enter(address: string | undefined): StreamSeat | 'full' | 'address-full';
 }
 
 /** What the operations of one caller may keep, and those of all callers, in bytes (docs/operations.md, "Connections"). */
@@ -91,12 +91,12 @@ class Counts implements OpenStreams {
     this.limits = limits;
   }
 
-  enter(address: string | undefined): StreamPlace | 'full' | 'address-full' {
+  enter(address: string | undefined): StreamSeat | 'full' | 'address-full' {
     if (this.open >= this.limits.total) return 'full';
     if (address !== undefined && !take(this.addresses, address, this.limits.perAddress))
       return 'address-full';
     this.open += 1;
-    return new Place(this, address);
+    return new Seat(this, address);
   }
 
   keep(caller: string, kept: Kept): 'kept-full' | 'all-kept-full' | undefined {
@@ -125,7 +125,7 @@ interface KeptBy {
 }
 
 /** A class, and nothing made before it is needed: there are thousands. */
-class Place implements StreamPlace {
+class Seat implements StreamSeat {
   readonly #counts: Counts;
   readonly #address: string | undefined;
   #owner: StreamOwner | undefined;

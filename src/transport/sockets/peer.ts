@@ -3,14 +3,14 @@ import { type RawData, WebSocket } from 'ws';
 import type { Turns } from '../../common/turns.ts';
 import type { Watched } from './expiry-watch.ts';
 import { shortened } from './messages.ts';
-import type { StreamPlace } from './open-streams.ts';
+import type { StreamSeat } from './open-streams.ts';
 import type { Outlet } from './reader.ts';
 
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
 
 /** What a socket comes with. */
-export type Arrival = Pick<Peer, 'authorization' | 'address' | 'turnKey' | 'place'>;
+export type Arrival = Pick<Peer, 'authorization' | 'address' | 'turnKey' | 'seat'>;
 
 /** What all sockets share. */
 export interface PeerOptions {
@@ -35,7 +35,7 @@ export class Peer implements ProtocolSocket, Watched {
   /** The client that its caller acts for, once that is known. */
   clientId = '';
   expiresAt: number | undefined;
-  readonly place: StreamPlace;
+  readonly seat: StreamSeat;
   readonly #socket: WebSocket;
   readonly #options: PeerOptions;
   #isGreeted = false;
@@ -44,8 +44,8 @@ export class Peer implements ProtocolSocket, Watched {
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
 
-  constructor(socket: WebSocket, { authorization, address, turnKey, place }: Arrival, options: PeerOptions) {
-    this.place = place;
+  constructor(socket: WebSocket, { authorization, address, turnKey, seat }: Arrival, options: PeerOptions) {
+    this.seat = seat;
     this.#socket = socket;
     this.protocol = socket.protocol;
     this.authorization = authorization;

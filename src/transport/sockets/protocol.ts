@@ -102,7 +102,7 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
       if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
     },
     onComplete({ extra: peer }, _id, message) {
-      peer.place.letGo(message);
+      peer.seat.letGo(message);
     },
   });
 }
@@ -121,7 +121,7 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
     // Nobody would end the watch of a socket that has closed meanwhile.
     if (!peer.isOpen) return false;
     peer.clientId = caller.clientId;
-    const claimed = peer.place.claim(streamOwner(caller));
+    const claimed = peer.seat.claim(streamOwner(caller));
     if (claimed !== 'claimed') {
       peer.close(TRY_AGAIN_LATER, STREAM_REFUSALS[claimed]);
       return false;
@@ -169,7 +169,7 @@ async function prepare(
   // The message is kept as long as the operation runs: what was read of it need not be.
   Object.assign(message, { query: '', variables: undefined, extensions: undefined });
   const kept = keptOf(args);
-  const refusal = peer.place.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
+  const refusal = peer.seat.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
   if (refusal !== undefined) return refused([refusedStream(refusal)]);
   const contextValue = await enveloped.contextFactory();
   if (operation?.type !== OperationTypeNode.SUBSCRIPTION)

@@ -47,7 +47,7 @@ const QUEUE = { results: 256, bytes: 1024 * 1024 } as const;
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /**
- * Reads its own stream until it reaches the place of its group, then joins the group. Where the group has ended, it keeps its own
+ * Reads its own stream until it reaches the position of its group, then joins the group. Where the group has ended, it keeps its own
  * stream, which either goes on or says why it ends.
  */
 export class Reader
@@ -144,13 +144,13 @@ export class Reader
     this.#mark();
   }
 
-  /** Goes on with the group, where both stand at the same place and nothing is on its way. */
+  /** Goes on with the group, where both stand at the same position and nothing is on its way. */
   #joinGroup(): void {
     const own = this.#own;
     if (own === undefined || this.#group === undefined || this.#left) return;
-    const place = own.place();
-    if (place === undefined) return;
-    if (place !== this.#group.place()) {
+    const position = own.caughtUpTo();
+    if (position === undefined) return;
+    if (position !== this.#group.caughtUpTo()) {
       this.#group.awaitRest(this);
       return;
     }

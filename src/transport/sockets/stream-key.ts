@@ -16,7 +16,7 @@ export interface StreamRequest {
 export interface StreamKey {
   /** Subscriptions with the same one get the same result of every event. */
   readonly key: string;
-  /** Whether it continues from a place of its own, the field's argument `after`. */
+  /** Whether it continues from a position of its own, the field's argument `after`. */
   readonly resumes: boolean;
   /** Whether it may be shared with other credentials, as nothing in it is read under one. */
   readonly ofAnyCredential: boolean;
@@ -38,13 +38,13 @@ export function streamKey({
 }: StreamRequest): StreamKey | undefined {
   const after = operation.derived(afterOf);
   if (after === undefined) return undefined;
-  const { [after ?? '']: place, ...others } = variables ?? {};
+  const { [after ?? '']: position, ...others } = variables ?? {};
   const ofAnyCredential = visibility !== undefined && operation.derived(isOfEvent);
   const whose = ofAnyCredential ? `for ${visibility}` : `by ${credential}`;
   return {
     // What it is made of may be long, and is kept with each stream.
     key: hash('sha256', JSON.stringify([operation.id, others, whose]), 'base64url'),
-    resumes: place !== undefined && place !== null,
+    resumes: position !== undefined && position !== null,
     ofAnyCredential,
   };
 }

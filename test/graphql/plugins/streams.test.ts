@@ -22,7 +22,7 @@ class Source extends PushStream<ExecutionResult> {
     this.isStopped = true;
   }
 
-  override place(): string {
+  override caughtUpTo(): string {
     return 'here';
   }
 
@@ -123,7 +123,7 @@ describe('a stream of a credential that ends', () => {
 
   it('stands where the stream does that it reads', () => {
     const { made } = start();
-    expect([made.place(), made.bookmark()]).toEqual(['here', 'cursor']);
+    expect([made.caughtUpTo(), made.bookmark()]).toEqual(['here', 'cursor']);
   });
 
   it('goes on while nothing can be found out, and over a socket is left to that', async () => {
@@ -142,7 +142,7 @@ describe('a stream that fails', () => {
   const masking = useErrorMasking({
     translate: toPublicError,
     translateInvalid: (error) => error,
-    placesOf: () => ({}),
+    locationsOf: () => ({}),
     onMasked: (error, requestId) => masked.push([error, requestId]),
     onFailed: () => undefined,
   });

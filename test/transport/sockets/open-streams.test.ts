@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Kept } from '../../../src/operation/streams.ts';
-import { createOpenStreams, type StreamPlace } from '../../../src/transport/sockets/open-streams.ts';
+import { createOpenStreams, type StreamSeat } from '../../../src/transport/sockets/open-streams.ts';
 
 const LIMITS = { total: 6, perAddress: 3, perCaller: 2, perClient: 3 };
 const MEBIBYTE = 1024 * 1024;
@@ -9,26 +9,26 @@ const ownerOf = (caller: string, clientId = 'c') => ({ caller, clientId });
 
 function start(limits = LIMITS) {
   const streams = createOpenStreams(limits);
-  const enter = (address?: string): StreamPlace => {
-    const place = streams.enter(address);
-    if (typeof place === 'string') throw new Error(place);
-    return place;
+  const enter = (address?: string): StreamSeat => {
+    const seat = streams.enter(address);
+    if (typeof seat === 'string') throw new Error(seat);
+    return seat;
   };
   return { streams, enter };
 }
 
-describe('places of streams', () => {
+describe('seats of streams', () => {
   it('are bounded in all and for each address, and given back once', () => {
     const { streams, enter } = start();
-    const places = [enter('a'), enter('a'), enter('a')];
+    const seats = [enter('a'), enter('a'), enter('a')];
     expect(streams.enter('a')).toBe('address-full');
-    places.push(enter(undefined), enter(undefined), enter('b'));
+    seats.push(enter(undefined), enter(undefined), enter('b'));
     expect(streams.enter('b')).toBe('full');
-    places[0]?.leave();
-    places[0]?.leave();
+    seats[0]?.leave();
+    seats[0]?.leave();
     enter('a');
     expect([streams.enter('a'), streams.enter('c')]).toEqual(['full', 'full']);
-    for (const place of places) place.leave();
+    for (const seat of seats) seat.leave();
     for (let count = 0; count < 2; count += 1) enter('a');
     expect(streams.enter('a')).toBe('address-full');
   });
@@ -36,9 +36,9 @@ describe('places of streams', () => {
   it('are bounded for each caller and each client, and a refusal takes nothing', () => {
     const { enter } = start();
     const claimed = ['one', 'one', 'two'].map((caller) => {
-      const place = enter();
-      expect(place.claim(ownerOf(caller))).toBe('claimed');
-      return place;
+      const seat = enter();
+      expect(seat.claim(ownerOf(caller))).toBe('claimed');
+      return seat;
     });
     expect(enter().claim(ownerOf('one'))).toBe('caller-full');
     for (let round = 0; round < 3; round += 1) {
@@ -56,23 +56,22 @@ describe('places of streams', () => {
 
   it('are claimed once, and not after they were left', () => {
     const { enter } = start();
-    const place = enter();
-    expect([place.claim(ownerOf('one')), place.claim(ownerOf('one'))]).toEqual(['claimed', 'caller-full']);
-    place.leave();
-    expect([
-      place.claim(ownerOf('one')),
-      place.keep({}, { bytes: 1, document: {}, documentBytes: 1 }),
-    ]).toEqual(['caller-full', 'kept-full']);
+    const seat = enter();
+    expect([seat.claim(ownerOf('one')), seat.claim(ownerOf('one'))]).toEqual(['claimed', 'caller-full']);
+    seat.leave();
+    expect([seat.claim(ownerOf('one')), seat.keep({}, { bytes: 1, document: {}, documentBytes: 1 })]).toEqual(
+      ['caller-full', 'kept-full'],
+    );
     const [first, second] = [enter(), enter()];
     expect([first.claim(ownerOf('one')), second.claim(ownerOf('one'))]).toEqual(['claimed', 'claimed']);
   });
 });
 
 describe('what operations keep', () => {
-  const claimed = (enter: () => StreamPlace, caller = 'one') => {
-    const place = enter();
-    place.claim(ownerOf(caller));
-    return place;
+  const claimed = (enter: () => StreamSeat, caller = 'one') => {
+    const seat = enter();
+    seat.claim(ownerOf(caller));
+    return seat;
   };
   const keptOf = (bytes: number, document: object = {}, documentBytes = 0): Kept => ({
     bytes,
@@ -120,26 +119,26 @@ describe('what operations keep', () => {
 
   it('is bounded in all', () => {
     const { enter } = start({ total: 20, perAddress: 20, perCaller: 20, perClient: 20 });
-    const places = Array.from({ length: 9 }, (_, index) => claimed(enter, `caller ${index}`));
-    expect(places.map((place) => place.keep({}, keptOf(15 * MEBIBYTE)))).toEqual([
+    const seats = Array.from({ length: 9 }, (_, index) => claimed(enter, `caller ${index}`));
+    expect(seats.map((seat) => seat.keep({}, keptOf(15 * MEBIBYTE)))).toEqual([
       ...Array(8).fill(undefined),
       'all-kept-full',
     ]);
-    places[0]?.leave();
-    expect(places[8]?.keep({}, keptOf(15 * MEBIBYTE))).toBeUndefined();
+    seats[0]?.leave();
+    expect(seats[8]?.keep({}, keptOf(15 * MEBIBYTE))).toBeUndefined();
   });
 
   it('counts a document that callers have in common once in all, as long as one of them has it', () => {
     const { enter } = start({ total: 40, perAddress: 40, perCaller: 40, perClient: 40 });
     const document = {};
-    const places = Array.from({ length: 30 }, (_, index) => claimed(enter, `caller ${index}`));
-    for (const place of places) expect(place.keep({}, keptOf(1, document, 15 * MEBIBYTE))).toBeUndefined();
+    const seats = Array.from({ length: 30 }, (_, index) => claimed(enter, `caller ${index}`));
+    for (const seat of seats) expect(seat.keep({}, keptOf(1, document, 15 * MEBIBYTE))).toBeUndefined();
     const others = Array.from({ length: 8 }, (_, index) => claimed(enter, `other ${index}`));
-    const kept = () => others.map((place) => place.keep({}, keptOf(0, {}, 15 * MEBIBYTE)));
+    const kept = () => others.map((seat) => seat.keep({}, keptOf(0, {}, 15 * MEBIBYTE)));
     expect(kept()).toEqual([...Array(7).fill(undefined), 'all-kept-full']);
-    for (const place of places.slice(1)) place.leave();
+    for (const seat of seats.slice(1)) seat.leave();
     expect(others[7]?.keep({}, keptOf(0, {}, 15 * MEBIBYTE))).toBe('all-kept-full');
-    places[0]?.leave();
+    seats[0]?.leave();
     expect(others[7]?.keep({}, keptOf(0, {}, 15 * MEBIBYTE))).toBeUndefined();
   });
 });

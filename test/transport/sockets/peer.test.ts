@@ -29,13 +29,13 @@ it('the messages of one caller take turns with those of others, however many soc
   let sockets = 0;
   const openStreams = createOpenStreams({ total: 10, perAddress: 10, perCaller: 10, perClient: 10 });
   server.on('connection', (socket, request) => {
-    const place = openStreams.enter(undefined);
-    if (typeof place === 'string') throw new Error('there are ten places');
+    const seat = openStreams.enter(undefined);
+    if (typeof seat === 'string') throw new Error('there are ten seats');
     const turnKey = request.url ?? '';
     sockets += 1;
     new Peer(
       socket,
-      { authorization: undefined, address: undefined, turnKey, place },
+      { authorization: undefined, address: undefined, turnKey, seat },
       { onTold: () => undefined, turns: gated },
     ).onMessage(async (message) => {
       taken.push(message);
@@ -71,11 +71,11 @@ it('a socket whose client reads nothing is ended before much waits in it', async
   const [socket] = (await once(server, 'connection')) as [WebSocket];
   await once(client, 'open');
   client.pause();
-  const place = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 }).enter(undefined);
-  if (typeof place === 'string') throw new Error('nobody else has a place');
+  const seat = createOpenStreams({ total: 1, perAddress: 1, perCaller: 1, perClient: 1 }).enter(undefined);
+  if (typeof seat === 'string') throw new Error('nobody else has a seat');
   const peer = new Peer(
     socket,
-    { authorization: undefined, address: undefined, turnKey: 'one', place },
+    { authorization: undefined, address: undefined, turnKey: 'one', seat },
     { onTold: () => undefined, turns: new Turns(() => performance.now()) },
   );
   const largest = { waiting: 0 };

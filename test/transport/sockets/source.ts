@@ -18,12 +18,12 @@ export class Source extends PushStream<ExecutionResult> {
     this.#at = at;
   }
 
-  override place(): string | undefined {
+  override caughtUpTo(): string | undefined {
     return this.#busy || this.working || this.ended || this.#sink === undefined ? undefined : `p${this.#at}`;
   }
 
   override bookmark(): string | undefined {
-    return this.place() && `c${this.#at}`;
+    return this.caughtUpTo() && `c${this.#at}`;
   }
 
   push(...numbers: readonly number[]): void {

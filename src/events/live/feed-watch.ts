@@ -1,10 +1,10 @@
 import type { Entry } from '../entry.ts';
 import type { EventWatch, StoredEvent, Watcher } from '../log.ts';
 import type { Feed } from './feed.ts';
-import type { Member } from './topic-router.ts';
+import type { FeedSubscriber } from './topic-index.ts';
 
 /** One who is told of a few events as they come, and of nothing before. It has no queue: its watcher takes each at once. */
-export class Watch implements Member, EventWatch {
+export class FeedWatch implements FeedSubscriber, EventWatch {
   readonly #feed: Feed;
   readonly #watcher: Watcher;
   #topics: readonly string[];

@@ -1,14 +1,14 @@
 import type { Entry } from '../entry.ts';
 import type { EventTopics, TopicAsker } from '../topics.ts';
 import { QUEUE_LIMIT } from './ring.ts';
-import { type Member, TopicRouter } from './topic-router.ts';
+import { type FeedSubscriber, TopicIndex } from './topic-index.ts';
 
 interface WaitingEntry {
   readonly entry: Entry;
   readonly asked: ReturnType<TopicAsker>;
 }
 
-/** Where a member joined while entries waited; it has already seen those. */
+/** Where a subscriber joined while entries waited; it has already seen those. */
 interface JoinPoint {
   /** How many entries had been pushed. */
   readonly count: number;
@@ -17,14 +17,14 @@ interface JoinPoint {
 }
 
 /**
- * Entries on their way to members that wait for topics which have to be asked for. Every entry goes through, in the log's
- * order: those after one that is being asked about wait for it. One question serves all members.
+ * Entries on their way to subscribers that wait for topics which have to be asked for. Every entry goes through, in the log's
+ * order: those after one that is being asked about wait for it. One question serves all subscribers.
  */
-export class LookupRouter<M extends Member> {
+export class LookupQueue {
   readonly #topics: EventTopics;
   readonly #ask: TopicAsker;
-  readonly #router = new TopicRouter<M>();
-  readonly #joined = new Map<M, JoinPoint>();
+  readonly #index = new TopicIndex();
+  readonly #joined = new Map<FeedSubscriber, JoinPoint>();
   /** The first one is being asked about. */
   readonly #waiting: WaitingEntry[] = [];
   #waitingSize = 0;
@@ -38,20 +38,20 @@ export class LookupRouter<M extends Member> {
     this.#ask = ask;
   }
 
-  /** Adds a member that has seen every entry so far, up to a position. */
-  add(member: M, position: string): void {
-    this.#router.add(member);
-    if (this.#waiting.length > 0) this.#joined.set(member, { count: this.#count, position });
+  /** Adds a subscriber that has seen every entry so far, up to a position. */
+  add(subscriber: FeedSubscriber, position: string): void {
+    this.#index.add(subscriber);
+    if (this.#waiting.length > 0) this.#joined.set(subscriber, { count: this.#count, position });
   }
 
-  delete(member: M): void {
-    this.#router.delete(member);
-    this.#joined.delete(member);
+  delete(subscriber: FeedSubscriber): void {
+    this.#index.delete(subscriber);
+    this.#joined.delete(subscriber);
   }
 
   /** Lets an entry through, once those before it are. */
   push(entry: Entry): void {
-    if (this.#router.size === 0) return;
+    if (this.#index.size === 0) return;
     const asked = this.#ask(entry.event);
     // It is awaited later than it may fail: until then the failure must not count as unhandled.
     asked?.catch(() => undefined);
@@ -66,23 +66,25 @@ export class LookupRouter<M extends Member> {
    * Has those go on from the log that have no room for entries which are about to come, after the one at a position. Returns
    * them; they begin to read once they `flow`.
    */
-  makeRoom(entries: readonly Entry[], position: string): readonly M[] {
+  makeRoom(entries: readonly Entry[], position: string): readonly FeedSubscriber[] {
     const seen = this.#waiting[0]?.entry.prev ?? position;
     const coming = [...this.#waiting.map(({ entry }) => entry), ...entries];
-    const full = [...this.#router.members].filter((member) => member.hasRoomFor?.(coming) === false);
-    for (const member of full) {
-      const from = this.#seenBy(member, seen);
-      this.delete(member);
-      member.fallBack?.(from);
+    const full = [...this.#index.subscribers].filter(
+      (subscriber) => subscriber.hasRoomFor?.(coming) === false,
+    );
+    for (const subscriber of full) {
+      const from = this.#seenBy(subscriber, seen);
+      this.delete(subscriber);
+      subscriber.fallBack?.(from);
     }
     return full;
   }
 
-  /** Ends every member. */
+  /** Ends every subscriber. */
   fail(error: Error): void {
-    const members = [...this.#router.members];
+    const subscribers = [...this.#index.subscribers];
     this.#reset();
-    for (const member of members) member.fail(error);
+    for (const subscriber of subscribers) subscriber.fail(error);
   }
 
   /** Routes entries up to one that is being asked about, and goes on when that is answered. */
@@ -112,45 +114,47 @@ export class LookupRouter<M extends Member> {
 
   #route(entry: Entry, asked: readonly string[]): void {
     const topics = [...this.#topics.of(entry.event), ...asked];
-    const readers = [...this.#router.readersOf(topics)].filter((member) => !this.#hasSeenFirst(member));
+    const subscribers = [...this.#index.subscribersTo(topics)].filter(
+      (subscriber) => !this.#hasSeenFirst(subscriber),
+    );
     this.#waiting.shift();
     this.#waitingSize -= entry.size;
-    for (const member of readers) member.push(entry);
-    // All of them have it: two that stand at the same place have been pushed the same.
-    for (const member of readers) member.flow?.();
+    for (const subscriber of subscribers) subscriber.push(entry);
+    // All of them have it: two that stand at the same position have been pushed the same.
+    for (const subscriber of subscribers) subscriber.flow?.();
   }
 
-  /** The position up to which a member has been pushed everything; `tail` is the last one that came. */
-  placeOf(member: M, tail: string): string {
-    return this.#seenBy(member, this.#waiting[0]?.entry.prev ?? tail);
+  /** The position up to which a subscriber has been pushed everything; `tail` is the last one that came. */
+  positionOf(subscriber: FeedSubscriber, tail: string): string {
+    return this.#seenBy(subscriber, this.#waiting[0]?.entry.prev ?? tail);
   }
 
-  /** Whether a member came after the first one that waits. */
-  #hasSeenFirst(member: M): boolean {
-    const joined = this.#joined.get(member);
+  /** Whether a subscriber came after the first one that waits. */
+  #hasSeenFirst(subscriber: FeedSubscriber): boolean {
+    const joined = this.#joined.get(subscriber);
     return joined !== undefined && joined.count > this.#count - this.#waiting.length;
   }
 
-  /** The position up to which a member has seen everything, where the others have up to another. */
-  #seenBy(member: M, others: string): string {
-    return (this.#hasSeenFirst(member) ? this.#joined.get(member)?.position : undefined) ?? others;
+  /** The position up to which a subscriber has seen everything, where the others have up to another. */
+  #seenBy(subscriber: FeedSubscriber, others: string): string {
+    return (this.#hasSeenFirst(subscriber) ? this.#joined.get(subscriber)?.position : undefined) ?? others;
   }
 
-  /** More waits than a follower's queue may hold: every member goes on from the log by itself. */
+  /** More waits than a follower's queue may hold: every subscriber goes on from the log by itself. */
   #fallBack(): void {
     const [first] = this.#waiting;
     if (first === undefined) return;
-    const behind = [...this.#router.members].map(
-      (member) => [member, this.#seenBy(member, first.entry.prev)] as const,
+    const behind = [...this.#index.subscribers].map(
+      (subscriber) => [subscriber, this.#seenBy(subscriber, first.entry.prev)] as const,
     );
     this.#reset();
-    for (const [member, position] of behind) member.fallBack?.(position);
-    for (const [member] of behind) member.flow?.();
+    for (const [subscriber, position] of behind) subscriber.fallBack?.(position);
+    for (const [subscriber] of behind) subscriber.flow?.();
   }
 
   #reset(): void {
     this.#round += 1;
-    this.#router.clear();
+    this.#index.clear();
     this.#joined.clear();
     this.#waiting.length = 0;
     this.#waitingSize = 0;
