@@ -17,11 +17,11 @@ export interface FlightOptions {
 const ALWAYS: FlightOptions = { now: () => 0, joinedWithinMs: 0 };
 
 /**
- * Work under way, shared by those of one group who ask for the same meanwhile. A group is one caller, or all who may share.
+ * Work under way, shared by those of one namespace who ask for the same meanwhile. A namespace is one caller, or all who may share.
  * What has ended is not kept.
  */
 export class SingleFlight<T, D = undefined> {
-  readonly #groups = new Map<string, Map<string, Flight<T, D>>>();
+  readonly #namespaces = new Map<string, Map<string, Flight<T, D>>>();
   readonly #options: FlightOptions;
 
   /** @param options without them, work may be joined for as long as it lasts. */
@@ -31,48 +31,49 @@ export class SingleFlight<T, D = undefined> {
 
   /** Whether nothing is under way. */
   get isIdle(): boolean {
-    return this.#groups.size === 0;
+    return this.#namespaces.size === 0;
   }
 
-  /** Whether anything of a group is under way. */
-  isUnderWay(group: string): boolean {
-    // Even in an empty map a look-up reads the whole name, and a group's may be a credential.
-    return !this.isIdle && this.#groups.has(group);
+  /** Whether anything of a namespace is under way. */
+  isUnderWay(namespace: string): boolean {
+    // Even in an empty map a look-up reads the whole name, and a namespace's may be a credential.
+    return !this.isIdle && this.#namespaces.has(namespace);
   }
 
   /** The work under way that may be joined. */
-  underWay(group: string, key = ''): Flight<T, D> | undefined {
-    const flight = this.isUnderWay(group) ? this.#groups.get(group)?.get(key) : undefined;
+  underWay(namespace: string, key = ''): Flight<T, D> | undefined {
+    const flight = this.isUnderWay(namespace) ? this.#namespaces.get(namespace)?.get(key) : undefined;
     const { now, joinedWithinMs } = this.#options;
     return flight !== undefined && now() - flight.startedAt <= joinedWithinMs ? flight : undefined;
   }
 
-  /** Joins the work under way in a group, or begins it. All who wait get the same result, or the same error. */
-  run(this: SingleFlight<T>, group: string, work: () => Promise<T>): Promise<T> {
-    return (this.underWay(group) ?? this.begin(group, '', work(), undefined)).result;
+  /** Joins the work under way in a namespace, or begins it. All who wait get the same result, or the same error. */
+  run(this: SingleFlight<T>, namespace: string, work: () => Promise<T>): Promise<T> {
+    return (this.underWay(namespace) ?? this.begin(namespace, '', work(), undefined)).result;
   }
 
   /** Shows work that has begun to those who ask from now on. */
-  begin(group: string, key: string, result: Promise<T>, details: D): Flight<T, D> {
-    const flights = this.#groups.get(group) ?? new Map<string, Flight<T, D>>();
-    this.#groups.set(group, flights);
+  begin(namespace: string, key: string, result: Promise<T>, details: D): Flight<T, D> {
+    const flights = this.#namespaces.get(namespace) ?? new Map<string, Flight<T, D>>();
+    this.#namespaces.set(namespace, flights);
     const flight: Flight<T, D> = { result, startedAt: this.#options.now(), details };
     flights.set(key, flight);
     const forgetFlight = (): void => {
       if (flights.get(key) === flight) flights.delete(key);
-      if (flights.size === 0 && this.#groups.get(group) === flights) this.#groups.delete(group);
+      if (flights.size === 0 && this.#namespaces.get(namespace) === flights)
+        this.#namespaces.delete(namespace);
     };
     result.then(forgetFlight, forgetFlight);
     return flight;
   }
 
-  /** Whether work is still shown: nothing of its group has been forgotten since it began, and it has not ended. */
-  isCurrent(group: string, key: string, flight: Flight<T, D>): boolean {
-    return this.#groups.get(group)?.get(key) === flight;
+  /** Whether work is still shown: nothing of its namespace has been forgotten since it began, and it has not ended. */
+  isCurrent(namespace: string, key: string, flight: Flight<T, D>): boolean {
+    return this.#namespaces.get(namespace)?.get(key) === flight;
   }
 
-  /** What is under way in a group is joined no more. */
-  forget(group: string): void {
-    this.#groups.delete(group);
+  /** What is under way in a namespace is joined no more. */
+  forget(namespace: string): void {
+    this.#namespaces.delete(namespace);
   }
 }

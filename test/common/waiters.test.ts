@@ -78,11 +78,11 @@ it('a party lasts until the latest of its deadlines, and is as pressing as the m
   expect([party.deadline, party.urgency]).toEqual([20, 'operations']);
 });
 
-it('work under way is shared within its group until it ends, well or badly, and no longer', async () => {
+it('work under way is shared within its namespace until it ends, well or badly, and no longer', async () => {
   const flights = new SingleFlight<string>();
   const asked: PromiseWithResolvers<string>[] = [];
-  const run = (group: string) =>
-    flights.run(group, () => {
+  const run = (namespace: string) =>
+    flights.run(namespace, () => {
       const work = Promise.withResolvers<string>();
       asked.push(work);
       return work.promise;

@@ -2,8 +2,8 @@ import type { ExecutionResult } from 'graphql';
 import { PushStream } from '../../common/push-stream.ts';
 import type { Rounds } from '../../common/rounds.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
-import { Group, type Results, type Subscribed } from './group.ts';
 import { type Outlet, Reader } from './reader.ts';
+import { type Results, SharedStream, type Subscribed } from './shared-stream.ts';
 
 interface SocketSubscription {
   /** The same for all whom every event gives the same result. */
@@ -35,17 +35,17 @@ export interface FanOut {
 
 /** @param rounds when each reader is told where it stands, beside the first time. */
 export function createFanOut(metrics: FanOutMetrics, rounds: Rounds): FanOut {
-  const groups = new Map<string, Group>();
+  const sharedStreams = new Map<string, SharedStream>();
   const parts = { metrics, rounds };
 
-  const enter = ({ key, open }: SocketSubscription): Group => {
-    let group = groups.get(key);
-    if (group === undefined) {
-      group = new Group(open, metrics, () => groups.delete(key));
-      groups.set(key, group);
+  const enter = ({ key, open }: SocketSubscription): SharedStream => {
+    let shared = sharedStreams.get(key);
+    if (shared === undefined) {
+      shared = new SharedStream(open, metrics, () => sharedStreams.delete(key));
+      sharedStreams.set(key, shared);
     }
-    group.enter();
-    return group;
+    shared.enter();
+    return shared;
   };
 
   const readAlone = async (subscription: SocketSubscription) => {
@@ -56,17 +56,17 @@ export function createFanOut(metrics: FanOutMetrics, rounds: Rounds): FanOut {
   return {
     async subscribe(subscription) {
       if (subscription.resumes) return readAlone(subscription);
-      const group = enter(subscription);
+      const shared = enter(subscription);
       try {
-        const refused = await group.opened;
-        if (refused === undefined && group.caughtUpTo() !== undefined)
-          return new Reader(subscription.outlet, parts, group, undefined);
-        // Who begins now is not given what the group has still to send, nor the end of one that has failed meanwhile.
+        const refused = await shared.opened;
+        if (refused === undefined && shared.caughtUpTo() !== undefined)
+          return new Reader(subscription.outlet, parts, shared, undefined);
+        // Who begins now is not given what the shared one has still to send, nor the end of one that has failed meanwhile.
         const outcome = refused ?? (await readAlone(subscription));
-        group.leave();
+        shared.leave();
         return outcome;
       } catch (error) {
-        group.leave();
+        shared.leave();
         throw error;
       }
     },

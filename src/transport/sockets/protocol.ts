@@ -18,7 +18,7 @@ import type { Incoming } from '../../operation/incoming.ts';
 import { STREAM_REFUSALS, streamOwner } from '../../operation/streams.ts';
 import { createExpiryWatch, type ExpiryWatch } from './expiry-watch.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
-import { hasCode, type Subscribed } from './group.ts';
+import { hasCode, type Subscribed } from './shared-stream.ts';
 import type { Lifetimes } from './lifetime.ts';
 import { type Peer, TRY_AGAIN_LATER } from './peer.ts';
 import { just, running, runOf } from './run.ts';

@@ -4,7 +4,13 @@ import type { Sink } from '../../common/push-stream.ts';
 import type { RoundMember, Rounds } from '../../common/rounds.ts';
 import { countDelivery } from '../../graphql/deliveries.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
-import { fellBehind, type Group, type GroupMember, hasCode, type Results } from './group.ts';
+import {
+  fellBehind,
+  hasCode,
+  type Results,
+  type SharedStream,
+  type SharedStreamReader,
+} from './shared-stream.ts';
 
 /** One operation of one socket. */
 export interface Outlet {
@@ -47,19 +53,19 @@ const QUEUE = { results: 256, bytes: 1024 * 1024 } as const;
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /**
- * Reads its own stream until it reaches the position of its group, then joins the group. Where the group has ended, it keeps its own
- * stream, which either goes on or says why it ends.
+ * Reads its own stream until that stands at the position of the shared one, then joins the shared one. Where the shared one has ended,
+ * it keeps its own, which either goes on or says why it ends.
  */
 export class Reader
   implements
     AsyncIterableIterator<ExecutionResult, undefined>,
     Sink<ExecutionResult>,
-    GroupMember,
+    SharedStreamReader,
     RoundMember
 {
   readonly #outlet: Outlet;
   readonly #parts: ReaderParts;
-  readonly #group: Group | undefined;
+  readonly #shared: SharedStream | undefined;
   #own: Results | undefined;
   readonly #since = clock.now();
   #settle: ((step: IteratorResult<ExecutionResult, undefined>) => void) | undefined;
@@ -72,15 +78,20 @@ export class Reader
   /** Whether it is to be told where it stands: first as soon as it is live. */
   #isOwedMark = true;
 
-  /** @param own its own stream; undefined where it joins the group, which rests. */
-  constructor(outlet: Outlet, parts: ReaderParts, group: Group | undefined, own: Results | undefined) {
+  /** @param own its own stream; undefined where it joins the shared stream, which rests. */
+  constructor(
+    outlet: Outlet,
+    parts: ReaderParts,
+    shared: SharedStream | undefined,
+    own: Results | undefined,
+  ) {
     this.#outlet = outlet;
     this.#parts = parts;
-    this.#group = group;
+    this.#shared = shared;
     this.#own = own;
     parts.rounds.add(this);
     if (own === undefined) {
-      group?.join(this);
+      shared?.join(this);
       this.#mark();
     } else {
       own.connect(this);
@@ -126,12 +137,12 @@ export class Reader
 
   /** Its own stream has nothing more for now. */
   rests(): void {
-    this.#joinGroup();
+    this.#joinShared();
     this.#mark();
   }
 
-  groupRests(): void {
-    this.#joinGroup();
+  sharedRests(): void {
+    this.#joinShared();
     this.#mark();
   }
 
@@ -144,27 +155,27 @@ export class Reader
     this.#mark();
   }
 
-  /** Goes on with the group, where both stand at the same position and nothing is on its way. */
-  #joinGroup(): void {
+  /** Goes on with the shared stream, where both stand at the same position and nothing is on its way. */
+  #joinShared(): void {
     const own = this.#own;
-    if (own === undefined || this.#group === undefined || this.#left) return;
+    if (own === undefined || this.#shared === undefined || this.#left) return;
     const position = own.caughtUpTo();
     if (position === undefined) return;
-    if (position !== this.#group.caughtUpTo()) {
-      this.#group.awaitRest(this);
+    if (position !== this.#shared.caughtUpTo()) {
+      this.#shared.awaitRest(this);
       return;
     }
     this.#own = undefined;
     own.stop();
-    this.#group.join(this);
+    this.#shared.join(this);
   }
 
   /** Tells it where it stands, where it is owed that, once all before has been sent. */
   #mark(): void {
     if (!this.#isOwedMark || this.#left || this.#sending) return;
-    const cursor = (this.#own ?? this.#group)?.bookmark();
+    const cursor = (this.#own ?? this.#shared)?.bookmark();
     if (cursor === undefined) {
-      if (this.#own === undefined) this.#group?.awaitRest(this);
+      if (this.#own === undefined) this.#shared?.awaitRest(this);
       return;
     }
     if (!this.#outlet.holds(clock.now())) return;
@@ -235,6 +246,6 @@ export class Reader
     this.#parts.rounds.delete(this);
     this.#own?.stop();
     this.#own = undefined;
-    this.#group?.leave(this);
+    this.#shared?.leave(this);
   }
 }

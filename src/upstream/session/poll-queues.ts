@@ -1,24 +1,24 @@
-import type { PollGroup } from './poll-group.ts';
+import type { SharedPoll } from './shared-poll.ts';
 
-/** The groups of one owner that wait. */
+/** The polls of one owner that wait. */
 interface OwnerQueue {
   readonly owner: string;
   /** How many readings of its own are under way. */
   underWay: number;
-  /** Groups that a message has hinted at, and groups that are due by their schedule; each in the order in which they began to wait. */
-  readonly hinted: Set<PollGroup>;
-  readonly due: Set<PollGroup>;
+  /** Polls that a message has hinted at, and polls that are due by their schedule; each in the order in which they began to wait. */
+  readonly hinted: Set<SharedPoll>;
+  readonly due: Set<SharedPoll>;
 }
 
 /**
- * The groups to be read, in a queue for each owner. The owners take turns, so that no owner waits for all groups of another; a group of several
- * owners stands in the queue of each. In a queue the hinted groups go first, then the one that has waited longest.
+ * The polls to be read, in a queue for each owner. The owners take turns, so that no owner waits for all polls of another; a poll of several
+ * owners stands in the queue of each. In a queue the hinted polls go first, then the one that has waited longest.
  */
 export class PollQueues {
   readonly #perOwner: number;
   readonly #queues = new Map<string, OwnerQueue>();
-  /** Why each group waits. */
-  readonly #waiting = new Map<PollGroup, 'hinted' | 'due'>();
+  /** Why each poll waits. */
+  readonly #waiting = new Map<SharedPoll, 'hinted' | 'due'>();
 
   /** @param perOwner how many readings of one owner may be under way. */
   constructor(perOwner: number) {
@@ -30,45 +30,45 @@ export class PollQueues {
     return this.#queues.values().some((queue) => this.#isReady(queue));
   }
 
-  add(group: PollGroup, way: 'hinted' | 'due'): void {
-    this.remove(group);
-    this.#waiting.set(group, way);
-    for (const owner of group.owners) this.#queueOf(owner)[way].add(group);
+  add(poll: SharedPoll, way: 'hinted' | 'due'): void {
+    this.remove(poll);
+    this.#waiting.set(poll, way);
+    for (const owner of poll.owners) this.#queueOf(owner)[way].add(poll);
   }
 
-  /** Takes a group out of all queues. */
-  remove(group: PollGroup): void {
-    if (!this.#waiting.delete(group)) return;
-    for (const owner of group.owners) this.#drop(owner, group);
+  /** Takes a poll out of all queues. */
+  remove(poll: SharedPoll): void {
+    if (!this.#waiting.delete(poll)) return;
+    for (const owner of poll.owners) this.#drop(owner, poll);
   }
 
-  /** Puts a group that waits into the queue of one more owner. */
-  join(group: PollGroup, owner: string): void {
-    const way = this.#waiting.get(group);
-    if (way !== undefined) this.#queueOf(owner)[way].add(group);
+  /** Puts a poll that waits into the queue of one more owner. */
+  join(poll: SharedPoll, owner: string): void {
+    const way = this.#waiting.get(poll);
+    if (way !== undefined) this.#queueOf(owner)[way].add(poll);
   }
 
-  /** Takes a group out of the queue of one owner. */
-  leave(group: PollGroup, owner: string): void {
-    this.#drop(owner, group);
+  /** Takes a poll out of the queue of one owner. */
+  leave(poll: SharedPoll, owner: string): void {
+    this.#drop(owner, poll);
   }
 
-  /** Takes the next group out, and counts it as its owner's reading under way until `end`. */
-  take(): { readonly group: PollGroup; readonly owner: string } | undefined {
+  /** Takes the next poll out, and counts it as its owner's reading under way until `end`. */
+  take(): { readonly poll: SharedPoll; readonly owner: string } | undefined {
     const queue = this.#queues.values().find((one) => this.#isReady(one));
-    const [group] = queue === undefined ? [] : queue.hinted.size > 0 ? queue.hinted : queue.due;
-    if (queue === undefined || group === undefined) return undefined;
+    const [poll] = queue === undefined ? [] : queue.hinted.size > 0 ? queue.hinted : queue.due;
+    if (queue === undefined || poll === undefined) return undefined;
     this.begin(queue.owner);
-    this.remove(group);
+    this.remove(poll);
     // The others come first now.
     this.#queues.delete(queue.owner);
     this.#queues.set(queue.owner, queue);
-    return { group, owner: queue.owner };
+    return { poll, owner: queue.owner };
   }
 
   /** The owner whose reading of it may begin at once, out of turn; undefined where other owners wait, or its owners have enough under way. */
-  ownerAtOnce(group: PollGroup): string | undefined {
-    const owners = new Set(group.owners);
+  ownerAtOnce(poll: SharedPoll): string | undefined {
+    const owners = new Set(poll.owners);
     const isOthers = (queue: OwnerQueue): boolean => !owners.has(queue.owner) && this.#isReady(queue);
     if (this.#waiting.size > 0 && this.#queues.values().some(isOthers)) return undefined;
     return owners.values().find((owner) => (this.#queues.get(owner)?.underWay ?? 0) < this.#perOwner);
@@ -98,11 +98,11 @@ export class PollQueues {
     return queue;
   }
 
-  #drop(owner: string, group: PollGroup): void {
+  #drop(owner: string, poll: SharedPoll): void {
     const queue = this.#queues.get(owner);
     if (queue === undefined) return;
-    queue.hinted.delete(group);
-    queue.due.delete(group);
+    queue.hinted.delete(poll);
+    queue.due.delete(poll);
     this.#tidy(queue);
   }
 

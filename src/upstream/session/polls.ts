@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { type AlarmClock, Alarms, CallAlarm } from '../../common/alarms.ts';
 import type { Transaction } from '../transactions.ts';
-import { Pace, type Polled, PollGroup } from './poll-group.ts';
 import { PollQueues } from './poll-queues.ts';
+import { Pace, type Polled, SharedPoll } from './shared-poll.ts';
 
-export type { Polled, Schedule } from './poll-group.ts';
+export type { Polled, Schedule } from './shared-poll.ts';
 
 /** Waits, in milliseconds, before another reading after a hint whose reading showed nothing new: the service's reads may lag behind its messages. */
 const HINT_LAGS = [1_000, 3_000];
@@ -24,10 +24,10 @@ export class Polls {
   readonly alarms: Alarms;
   readonly #clock: AlarmClock;
   readonly #perSecond: number;
-  readonly #groups = new Map<string, PollGroup>();
+  readonly #polls = new Map<string, SharedPoll>();
   /** The paces of transactions for which nobody waits any more. */
   readonly #paces = new LRUCache<string, Pace>({ max: REMEMBERED.max });
-  /** The groups whose time has come. */
+  /** The polls whose time has come. */
   readonly #queues = new PollQueues(UNDER_WAY);
   readonly #wake = new CallAlarm(() => this.#pump());
   /** Readings that may be made now, and when that was counted. Below zero where hints have used up readings of the future. */
@@ -45,25 +45,25 @@ export class Polls {
 
   /** Reads it again from now on. The watcher has just read it, so one who joins others waits for their next reading. */
   add(polled: Polled): void {
-    let group = this.#groups.get(polled.pollKey);
-    if (group === undefined) {
+    let poll = this.#polls.get(polled.pollKey);
+    if (poll === undefined) {
       const now = this.#clock.now();
-      group = new PollGroup(polled.pollKey, polled.schedule, this.#paceOf(polled.pollKey, now), (due) => {
+      poll = new SharedPoll(polled.pollKey, polled.schedule, this.#paceOf(polled.pollKey, now), (due) => {
         if (due.lags === undefined) this.#line(due);
         else this.#readAtOnce(due);
       });
-      this.#groups.set(polled.pollKey, group);
-      this.alarms.set(group, group.nextDue(now));
+      this.#polls.set(polled.pollKey, poll);
+      this.alarms.set(poll, poll.nextDue(now));
     }
-    if (group.add(polled)) this.#queues.join(group, polled.pollOwner);
+    if (poll.add(polled)) this.#queues.join(poll, polled.pollOwner);
   }
 
   /** A message has brought its state: its next reading is a whole wait away again. */
   putOff(polled: Polled): void {
-    const group = this.#groups.get(polled.pollKey);
-    if (group === undefined || group.isReading) return;
-    this.#queues.remove(group);
-    this.alarms.set(group, group.nextDue(this.#clock.now()));
+    const poll = this.#polls.get(polled.pollKey);
+    if (poll === undefined || poll.isReading) return;
+    this.#queues.remove(poll);
+    this.alarms.set(poll, poll.nextDue(this.#clock.now()));
   }
 
   /**
@@ -73,25 +73,25 @@ export class Polls {
    * @param messageId of the message, which is one hint to all that share a reading; undefined for a hint to this one alone.
    */
   hint(polled: Polled, messageId?: string): void {
-    const group = this.#groups.get(polled.pollKey);
-    if (group === undefined || (messageId !== undefined && group.hintedBy === messageId)) return;
-    group.hintedBy = messageId;
+    const poll = this.#polls.get(polled.pollKey);
+    if (poll === undefined || (messageId !== undefined && poll.hintedBy === messageId)) return;
+    poll.hintedBy = messageId;
     // A reading under way may have begun before the change.
-    if (group.isReading) group.isHinted = true;
-    else this.#takeHint(group);
+    if (poll.isReading) poll.isHinted = true;
+    else this.#takeHint(poll);
   }
 
   remove(polled: Polled): void {
-    const group = this.#groups.get(polled.pollKey);
-    if (group === undefined) return;
-    const { was, isLast } = group.remove(polled);
-    if (isLast) this.#queues.leave(group, polled.pollOwner);
-    if (!was || group.members.size > 0) return;
-    this.#groups.delete(group.key);
-    this.#queues.remove(group);
-    this.alarms.clear(group);
-    group.pace.leftAt = this.#clock.now();
-    this.#paces.set(group.key, group.pace);
+    const poll = this.#polls.get(polled.pollKey);
+    if (poll === undefined) return;
+    const { was, isLast } = poll.remove(polled);
+    if (isLast) this.#queues.leave(poll, polled.pollOwner);
+    if (!was || poll.watchers.size > 0) return;
+    this.#polls.delete(poll.key);
+    this.#queues.remove(poll);
+    this.alarms.clear(poll);
+    poll.pace.leftAt = this.#clock.now();
+    this.#paces.set(poll.key, poll.pace);
   }
 
   #paceOf(key: string, now: number): Pace {
@@ -100,29 +100,29 @@ export class Polls {
     return known === undefined || now - known.leftAt > REMEMBERED.ms ? new Pace(now) : known;
   }
 
-  #takeHint(group: PollGroup): boolean {
-    if (!group.pace.takeHint(this.#clock.now())) return false;
-    group.lags = 0;
-    this.#readAtOnce(group);
+  #takeHint(poll: SharedPoll): boolean {
+    if (!poll.pace.takeHint(this.#clock.now())) return false;
+    poll.lags = 0;
+    this.#readAtOnce(poll);
     return true;
   }
 
-  #readAtOnce(group: PollGroup): void {
-    this.#queues.remove(group);
-    this.alarms.clear(group);
+  #readAtOnce(poll: SharedPoll): void {
+    this.#queues.remove(poll);
+    this.alarms.clear(poll);
     this.#count();
-    const owner = this.#queues.ownerAtOnce(group);
+    const owner = this.#queues.ownerAtOnce(poll);
     if (owner === undefined) {
-      this.#line(group, 'hinted');
+      this.#line(poll, 'hinted');
       return;
     }
     this.#allowed = Math.max(-this.#perSecond, this.#allowed - 1);
     this.#queues.begin(owner);
-    void this.#read(group, owner);
+    void this.#read(poll, owner);
   }
 
-  #line(group: PollGroup, way: 'hinted' | 'due' = 'due'): void {
-    this.#queues.add(group, way);
+  #line(poll: SharedPoll, way: 'hinted' | 'due' = 'due'): void {
+    this.#queues.add(poll, way);
     this.#pump();
   }
 
@@ -141,64 +141,64 @@ export class Polls {
       const next = this.#queues.take();
       if (next === undefined) return;
       this.#allowed -= 1;
-      void this.#read(next.group, next.owner);
+      void this.#read(next.poll, next.owner);
     }
     if (!this.#queues.isReady) return;
     const wait = Math.ceil(((1 - this.#allowed) / this.#perSecond) * 1_000);
     this.alarms.set(this.#wake, this.#clock.now() + wait);
   }
 
-  /** Reads as each member in turn, so that each credential is asked about now and then. */
-  async #read(group: PollGroup, owner: string): Promise<void> {
-    const present = [...group.members];
-    const reader = group.takeReader();
+  /** Reads as each watcher in turn, so that each credential is asked about now and then. */
+  async #read(poll: SharedPoll, owner: string): Promise<void> {
+    const present = [...poll.watchers];
+    const reader = poll.takeReader();
     if (reader === undefined) {
       this.#queues.end(owner);
       return;
     }
-    group.isReading = true;
+    poll.isReading = true;
     let transaction: Transaction | null;
     try {
       transaction = await reader.read();
     } catch (error) {
-      this.#end(group, owner);
+      this.#end(poll, owner);
       if (reader.pollFailed(error)) {
-        this.#stepOn(group, false);
+        this.#stepOn(poll, false);
         return;
       }
       this.remove(reader);
       // Another's credential may still be good.
-      if (group.members.size > 0) this.#line(group);
+      if (poll.watchers.size > 0) this.#line(poll);
       return;
     }
-    this.#end(group, owner);
+    this.#end(poll, owner);
     let isNews = false;
-    // A member that joined meanwhile has read it later than this.
-    for (const member of present) {
-      if (group.members.has(member)) isNews = member.takePoll(transaction, member === reader) || isNews;
+    // A watcher that joined meanwhile has read it later than this.
+    for (const watcher of present) {
+      if (poll.watchers.has(watcher)) isNews = watcher.takePoll(transaction, watcher === reader) || isNews;
     }
-    this.#stepOn(group, isNews);
+    this.#stepOn(poll, isNews);
   }
 
   /** A reading is over: another of its owner's may begin. */
-  #end(group: PollGroup, owner: string): void {
-    group.isReading = false;
+  #end(poll: SharedPoll, owner: string): void {
+    poll.isReading = false;
     this.#queues.end(owner);
     this.#pump();
   }
 
-  #stepOn(group: PollGroup, isNews: boolean): void {
-    const { isHinted } = group;
-    group.isHinted = false;
-    if (group.members.size === 0 || (isHinted && this.#takeHint(group))) return;
+  #stepOn(poll: SharedPoll, isNews: boolean): void {
+    const { isHinted } = poll;
+    poll.isHinted = false;
+    if (poll.watchers.size === 0 || (isHinted && this.#takeHint(poll))) return;
     const now = this.#clock.now();
-    const lag = group.lags === undefined || isNews ? undefined : HINT_LAGS[group.lags];
-    if (group.lags !== undefined && lag !== undefined && group.pace.takeHint(now)) {
-      group.lags += 1;
-      this.alarms.set(group, now + lag);
+    const lag = poll.lags === undefined || isNews ? undefined : HINT_LAGS[poll.lags];
+    if (poll.lags !== undefined && lag !== undefined && poll.pace.takeHint(now)) {
+      poll.lags += 1;
+      this.alarms.set(poll, now + lag);
       return;
     }
-    group.lags = undefined;
-    this.alarms.set(group, group.nextDue(now));
+    poll.lags = undefined;
+    this.alarms.set(poll, poll.nextDue(now));
   }
 }

@@ -1,5 +1,5 @@
 import type { FanOut } from '../../../src/transport/sockets/fan-out.ts';
-import type { Subscribed } from '../../../src/transport/sockets/group.ts';
+import type { Subscribed } from '../../../src/transport/sockets/shared-stream.ts';
 
 /** Someone with a socket, as graphql-ws drives it: what its iterator gives is sent before more is asked for. */
 export class Client {

@@ -9,7 +9,7 @@ import { silentMetrics } from '../../../src/events/metrics.ts';
 import { LogReader } from '../../../src/events/reader.ts';
 import { ORIGIN } from '../../../src/graphql/executor/graphql-js.ts';
 import { createFanOut } from '../../../src/transport/sockets/fan-out.ts';
-import type { Subscribed } from '../../../src/transport/sockets/group.ts';
+import type { Subscribed } from '../../../src/transport/sockets/shared-stream.ts';
 import { MemorySource } from '../../events/memory-source.ts';
 import { bell } from '../../helpers/bell.ts';
 import { until } from '../../helpers/until.ts';

@@ -3,7 +3,7 @@ import type { ExecutionResult } from 'graphql';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Rounds } from '../../../src/common/rounds.ts';
 import { createFanOut, type FanOut } from '../../../src/transport/sockets/fan-out.ts';
-import type { Subscribed } from '../../../src/transport/sockets/group.ts';
+import type { Subscribed } from '../../../src/transport/sockets/shared-stream.ts';
 import { bell } from '../../helpers/bell.ts';
 import { until } from '../../helpers/until.ts';
 import { Client } from './client.ts';

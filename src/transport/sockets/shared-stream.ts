@@ -10,15 +10,15 @@ export type Results = PushStream<ExecutionResult>;
 export type Subscribed = ExecutionResult | Results;
 
 /** One who reads a stream that is read for many, or is going to. */
-export interface GroupMember {
+export interface SharedStreamReader {
   /** Sends a result. Says whether it may be sent at all. */
   deliver(payload: Buffer, now: number): boolean;
   /** Ends it as a reader that may come back. */
   drop(): void;
   /** Ends it once what waits has been sent. */
   end(): void;
-  /** The group rests: the member may join it, or be told where it stands. */
-  groupRests(): void;
+  /** The shared stream rests: the reader may join it, or be told where it stands. */
+  sharedRests(): void;
 }
 
 export const hasCode = (
@@ -29,15 +29,15 @@ export const hasCode = (
 export const fellBehind = (result: ExecutionResult): boolean => hasCode(result, 'SLOW_CONSUMER');
 
 /** One stream that is read for many. It is forgotten as it ends: who asks the same later begins another. */
-export class Group implements Sink<ExecutionResult> {
+export class SharedStream implements Sink<ExecutionResult> {
   /** Resolves with what there is instead of a stream; with undefined once there is one. */
   readonly opened: Promise<ExecutionResult | undefined>;
   readonly #metrics: FanOutMetrics;
   readonly #since = clock.now();
   readonly #forget: () => void;
-  readonly #members = new Set<GroupMember>();
+  readonly #joined = new Set<SharedStreamReader>();
   /** Those who want to know when it rests. */
-  readonly #waiting = new Set<GroupMember>();
+  readonly #waiting = new Set<SharedStreamReader>();
   #readers = 0;
   #stream: Results | undefined;
   #ended = false;
@@ -67,7 +67,7 @@ export class Group implements Sink<ExecutionResult> {
     return undefined;
   }
 
-  /** Where all members stand, but for what waits for each of them; undefined while it is at work, and once it has ended. */
+  /** Where all readers stand, but for what waits for each of them; undefined while it is at work, and once it has ended. */
   caughtUpTo(): string | undefined {
     return this.#ended ? undefined : this.#stream?.caughtUpTo();
   }
@@ -79,11 +79,11 @@ export class Group implements Sink<ExecutionResult> {
 
   /** A stream that fails says so in its last result (graphql/plugins/error-masking.ts). */
   take(result: ExecutionResult): void {
-    if (fellBehind(result)) for (const member of this.#members) member.drop();
+    if (fellBehind(result)) for (const reader of this.#joined) reader.drop();
     const payload = Buffer.from(JSON.stringify(result));
     const now = clock.now();
     let readers = 0;
-    for (const member of this.#members) if (member.deliver(payload, now)) readers += 1;
+    for (const reader of this.#joined) if (reader.deliver(payload, now)) readers += 1;
     countDelivery(this.#metrics, result, readers, this.#since);
   }
 
@@ -91,7 +91,7 @@ export class Group implements Sink<ExecutionResult> {
     if (this.#waiting.size === 0) return;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const member of waiting) member.groupRests();
+    for (const reader of waiting) reader.sharedRests();
   }
 
   finish(): void {
@@ -106,21 +106,21 @@ export class Group implements Sink<ExecutionResult> {
     this.#readers += 1;
   }
 
-  /** Sends a member every result from now on. Only while it rests: `caughtUpTo` says where it begins. */
-  join(member: GroupMember): void {
-    this.#members.add(member);
+  /** Sends a reader every result from now on. Only while it rests: `caughtUpTo` says where it begins. */
+  join(reader: SharedStreamReader): void {
+    this.#joined.add(reader);
     this.#metrics.sharing(1);
   }
 
-  /** Tells a member once when it rests next. */
-  awaitRest(member: GroupMember): void {
-    if (!this.#ended) this.#waiting.add(member);
+  /** Tells a reader once when it rests next. */
+  awaitRest(reader: SharedStreamReader): void {
+    if (!this.#ended) this.#waiting.add(reader);
   }
 
-  leave(member?: GroupMember): void {
-    if (member !== undefined) {
-      if (this.#members.delete(member)) this.#metrics.sharing(-1);
-      this.#waiting.delete(member);
+  leave(reader?: SharedStreamReader): void {
+    if (reader !== undefined) {
+      if (this.#joined.delete(reader)) this.#metrics.sharing(-1);
+      this.#waiting.delete(reader);
     }
     this.#readers -= 1;
     if (this.#readers > 0) return;
@@ -134,6 +134,6 @@ export class Group implements Sink<ExecutionResult> {
     this.#ended = true;
     this.#forget();
     this.#waiting.clear();
-    for (const member of this.#members) member.end();
+    for (const reader of this.#joined) reader.end();
   }
 }

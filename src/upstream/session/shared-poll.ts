@@ -54,23 +54,23 @@ export class Pace {
 }
 
 /** The watchers that one reading serves. The first of them reads next. */
-export class PollGroup extends Alarm {
+export class SharedPoll extends Alarm {
   readonly key: string;
   readonly pace: Pace;
-  readonly #members = new Set<Polled>();
-  /** How many members each owner has. */
+  readonly #watchers = new Set<Polled>();
+  /** How many watchers each owner has. */
   readonly #owners = new Map<string, number>();
   readonly #schedule: Schedule;
-  readonly #isDue: (group: PollGroup) => void;
+  readonly #isDue: (poll: SharedPoll) => void;
   isReading = false;
   /** Whether a hint has come while it was being read. */
   isHinted = false;
-  /** The message that was the last hint. Every member reports it. */
+  /** The message that was the last hint. Every watcher reports it. */
   hintedBy: string | undefined;
   /** How many readings have followed a hint and shown nothing new; undefined where the schedule alone decides. */
   lags: number | undefined;
 
-  constructor(key: string, schedule: Schedule, pace: Pace, isDue: (group: PollGroup) => void) {
+  constructor(key: string, schedule: Schedule, pace: Pace, isDue: (poll: SharedPoll) => void) {
     super();
     this.key = key;
     this.pace = pace;
@@ -82,19 +82,19 @@ export class PollGroup extends Alarm {
     this.#isDue(this);
   }
 
-  get members(): ReadonlySet<Polled> {
-    return this.#members;
+  get watchers(): ReadonlySet<Polled> {
+    return this.#watchers;
   }
 
-  /** The owners of the members. */
+  /** The owners of the watchers. */
   get owners(): Iterable<string> {
     return this.#owners.keys();
   }
 
   /** @returns whether it is the first of its owner. */
   add(polled: Polled): boolean {
-    if (this.#members.has(polled)) return false;
-    this.#members.add(polled);
+    if (this.#watchers.has(polled)) return false;
+    this.#watchers.add(polled);
     const count = this.#owners.get(polled.pollOwner) ?? 0;
     this.#owners.set(polled.pollOwner, count + 1);
     return count === 0;
@@ -102,19 +102,19 @@ export class PollGroup extends Alarm {
 
   /** @returns whether it was there, and whether it was the last of its owner. */
   remove(polled: Polled): { readonly was: boolean; readonly isLast: boolean } {
-    if (!this.#members.delete(polled)) return { was: false, isLast: false };
+    if (!this.#watchers.delete(polled)) return { was: false, isLast: false };
     const count = (this.#owners.get(polled.pollOwner) ?? 0) - 1;
     if (count > 0) this.#owners.set(polled.pollOwner, count);
     else this.#owners.delete(polled.pollOwner);
     return { was: true, isLast: count <= 0 };
   }
 
-  /** The member whose turn it is to read, under its own credential; the next time it is another's. */
+  /** The watcher whose turn it is to read, under its own credential; the next time it is another's. */
   takeReader(): Polled | undefined {
-    const [reader] = this.#members;
+    const [reader] = this.#watchers;
     if (reader === undefined) return undefined;
-    this.#members.delete(reader);
-    this.#members.add(reader);
+    this.#watchers.delete(reader);
+    this.#watchers.add(reader);
     return reader;
   }
 
