@@ -1,6 +1,6 @@
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
-import type { Owner } from '../common/party.ts';
+import type { Requester } from '../common/party.ts';
 import { leaverOf } from '../common/waiters.ts';
 import { createReconcilingCalls } from '../resolvers/payments/reconciling-calls.ts';
 import { createRest } from '../upstream/call/rest.ts';
@@ -10,7 +10,7 @@ import type { Stores } from './stores.ts';
 /** All that is read of the service for one comparison is read by then, in ms. */
 const MOST_MS = 4 * 60_000;
 
-const ownerOf = (clientId: string): Owner => ({
+const requesterOf = (clientId: string): Requester => ({
   caller: 'gateway reconciling',
   group: `gateway reconciling ${clientId}`,
 });
@@ -22,12 +22,12 @@ export function serveComparisons(base: Base, { events, money, auth }: Stores): v
   if (service === undefined || reconciling === undefined) return;
   const { marginMs } = reconciling;
   const clients = service.clients.map(({ clientId }) => {
-    const owner = ownerOf(clientId);
+    const requester = requesterOf(clientId);
     const rest = (signal: AbortSignal) =>
       createRest({
         http: restService.http,
         clientId,
-        owner,
+        requester,
         authorize: auth.authorize('', clientId),
         // Less pressing than what somebody waits for.
         urgency: 'streams',
@@ -37,7 +37,7 @@ export function serveComparisons(base: Base, { events, money, auth }: Stores): v
         leaver: leaverOf(signal),
         onCall: metrics.upstreamCall,
       });
-    const turn = () => turns.turn('streams', owner.caller);
+    const turn = () => turns.turn('streams', requester.caller);
     const now = () => clock.now();
     const parts = { clientId, log: events, utcOffset, marginMs, rest, turn, now };
     return [clientId, createReconcilingCalls(parts)] as const;

@@ -1,6 +1,6 @@
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
-import type { Owner } from '../common/party.ts';
+import type { Requester } from '../common/party.ts';
 import type { SettleLater } from '../operation/services.ts';
 import { createSettlingCalls } from '../resolvers/payments/settling-calls.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
@@ -13,7 +13,7 @@ const MOST_MS = 10_000;
 /** A token that does not say when it ends is used for so long, in ms. */
 const UNTOLD_MS = 15 * 60_000;
 const UNAUTHORIZED = 401;
-const ownerOf = (clientId: string): Owner => ({
+const requesterOf = (clientId: string): Requester => ({
   caller: 'gateway settling',
   group: `gateway settling ${clientId}`,
 });
@@ -23,20 +23,29 @@ export function serveOpenPayments(base: Base, { events, money, auth }: Stores): 
   const { service } = base.config;
   if (service === undefined) return;
   for (const { clientId } of service.clients) {
-    money.serve(clientId, callsOf(base, events, clientId, ownerOf(clientId), auth.authorize('', clientId)));
+    money.serve(
+      clientId,
+      callsOf(base, events, clientId, requesterOf(clientId), auth.authorize('', clientId)),
+    );
   }
 }
 
 /** How payments are settled under their callers' own credentials; undefined where the gateway does that under its own. */
 export function settleLaterOf(base: Base, { events }: Stores): SettleLater | undefined {
   if (base.config.service !== undefined) return undefined;
-  return ({ clientId, expiresAt }, owner, authorize) => ({
+  return ({ clientId, expiresAt }, requester, authorize) => ({
     until: expiresAt ?? clock.now() + UNTOLD_MS,
-    calls: () => callsOf(base, events, clientId, owner, authorize),
+    calls: () => callsOf(base, events, clientId, requester, authorize),
   });
 }
 
-function callsOf(base: Base, log: Stores['events'], clientId: string, owner: Owner, authorize: Authorize) {
+function callsOf(
+  base: Base,
+  log: Stores['events'],
+  clientId: string,
+  requester: Requester,
+  authorize: Authorize,
+) {
   const { config, metrics, restService } = base;
   const timeoutMs = Math.min(config.upstreamTimeoutMs, MOST_MS);
   let isOver = false;
@@ -44,7 +53,7 @@ function callsOf(base: Base, log: Stores['events'], clientId: string, owner: Own
     createRest({
       http: restService.http,
       clientId,
-      owner,
+      requester,
       authorize,
       // Less pressing than what somebody waits for.
       urgency: 'streams',

@@ -1,6 +1,6 @@
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
-import type { Owner } from '../common/party.ts';
+import type { Requester } from '../common/party.ts';
 import type { Turns } from '../common/turns.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { type CircuitBreaker, createBreaker } from '../upstream/call/breaker.ts';
@@ -11,7 +11,7 @@ import { createRest, type Rest } from '../upstream/call/rest.ts';
 import type { ServerConfig } from './server-config.ts';
 
 /** Whose REST calls those are that the gateway makes for itself: one client's failures are no other's. */
-const ownCalls = (clientId: string): Owner => ({ caller: 'gateway', group: `gateway ${clientId}` });
+const ownCalls = (clientId: string): Requester => ({ caller: 'gateway', group: `gateway ${clientId}` });
 
 /** The REST service as this process reaches it. */
 export interface RestService {
@@ -37,7 +37,7 @@ export function openRestService(config: ServerConfig, metrics: Metrics, turns: T
       createRest({
         http,
         clientId,
-        owner: ownCalls(clientId),
+        requester: ownCalls(clientId),
         over,
         authorize,
         headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },

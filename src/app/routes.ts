@@ -75,11 +75,11 @@ function incoming(
   { openStreams, addressOfClient, nearestAddress }: RouteParts,
 ): Incoming {
   const addressOf = () => nearestAddress(request);
-  return incomingOf(request, response, addressOf, (owner, kept) => {
+  return incomingOf(request, response, addressOf, (holder, kept) => {
     const seat = openStreams.enter(addressOfClient(request));
     if (typeof seat === 'string') return seat;
     response.once('close', () => seat.leave());
-    const claimed = seat.claim(owner);
+    const claimed = seat.claim(holder);
     if (claimed !== 'claimed') return claimed;
     return seat.keep(response, kept);
   });

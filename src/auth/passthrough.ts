@@ -104,10 +104,10 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
       const read = readToken(token, claims);
       const client = read.candidates.find((candidate) => clients.has(candidate));
       const source = client === undefined ? stranger : `${stranger} ${client}`;
-      const owner = { caller: source, group: source };
+      const requester = { caller: source, group: source };
       return known.find(token, (party) => ask(token, restFor, fresh, party, source, read), fresh, {
         ...asker,
-        owner,
+        requester,
       });
     },
   };

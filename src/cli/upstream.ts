@@ -7,7 +7,7 @@ import { openSharedTokenStore } from '../auth/shared-token-store.ts';
 import { clock } from '../common/clock.ts';
 import { entropy } from '../common/entropy.ts';
 import { silentLogger } from '../common/logger.ts';
-import type { Owner } from '../common/party.ts';
+import type { Requester } from '../common/party.ts';
 import { createBreaker } from '../upstream/call/breaker.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
@@ -16,7 +16,7 @@ import { createRest, type Rest } from '../upstream/call/rest.ts';
 import { CommandError } from './command.ts';
 
 /** Whose calls a command makes: it has no neighbours. */
-const OPERATOR: Owner = { caller: 'operator', group: 'operator' };
+const OPERATOR: Requester = { caller: 'operator', group: 'operator' };
 
 /** The REST service as an operator reaches it, with the credentials that the variables hold. */
 export interface UpstreamAccess extends AsyncDisposable {
@@ -52,7 +52,7 @@ export async function openUpstream(variables: Variables): Promise<UpstreamAccess
     createRest({
       http,
       clientId,
-      owner: OPERATOR,
+      requester: OPERATOR,
       authorize,
       headers: { 'x-request-id': entropy.uuid(), accept: 'application/json' },
       timeoutMs,
@@ -112,7 +112,7 @@ async function passthroughRest(
     );
   }
   const auth = createPassthrough(variables.UPSTREAM_TOKEN_CLIENT_CLAIM);
-  const asker = { owner: OPERATOR, urgency: 'operations', leaver: undefined } as const;
+  const asker = { requester: OPERATOR, urgency: 'operations', leaver: undefined } as const;
   const deadline = clock.now() + 10 * variables.UPSTREAM_TIMEOUT_MS;
   const { clientId } = await auth.identify(token, restFor, true, { ...asker, deadline }, undefined);
   return restFor(clientId, auth.authorize(token, clientId));

@@ -1,5 +1,5 @@
 import { clock, type Timer } from './clock.ts';
-import type { Owner, Party, Waiter } from './party.ts';
+import type { Party, Requester, Waiter } from './party.ts';
 import { URGENCIES, type Urgency } from './turns.ts';
 
 /** One who waits, in the queue of its caller. */
@@ -140,17 +140,17 @@ export class FairQueue {
   }
 
   /** How many of one caller wait. */
-  waitingOf({ group, caller }: Owner): number {
+  waitingOf({ group, caller }: Requester): number {
     return this.#groups.get(group)?.callers.get(caller)?.waiting ?? 0;
   }
 
   /** Takes a seat, if there is one at once. Its holder gives it back with `leave`. */
-  tryEnter(owner: Owner): boolean {
+  tryEnter(requester: Requester): boolean {
     const { total, perCaller, perGroup } = this.#options;
     if (this.#underWay >= total) return false;
-    const group = this.#group(owner.group);
+    const group = this.#group(requester.group);
     if (group.underWay >= perGroup) return false;
-    const queue = group.queueOf(owner.caller);
+    const queue = group.queueOf(requester.caller);
     if (queue.underWay >= perCaller) return false;
     queue.underWay += 1;
     group.underWay += 1;
@@ -163,30 +163,30 @@ export class FairQueue {
    *
    * @returns whose seat it is; undefined when nobody waits any more.
    */
-  enter(party: Party): Promise<Owner | undefined> {
+  enter(party: Party): Promise<Requester | undefined> {
     return new Promise((resolve) => {
       const stands = new Map<Waiter, { readonly stand: Stand; readonly timer: Timer }>();
-      const finish = (owner: Owner | undefined): void => {
+      const finish = (requester: Requester | undefined): void => {
         unwatch();
         for (const waiter of stands.keys()) remove(waiter);
         this.#count(-1);
-        resolve(owner);
+        resolve(requester);
       };
       const remove = (waiter: Waiter): boolean => {
         const held = stands.get(waiter);
         if (held === undefined) return false;
         clock.clearTimeout(held.timer);
         stands.delete(waiter);
-        this.#change(waiter.owner, (queue) => queue.remove(held.stand));
+        this.#change(waiter.requester, (queue) => queue.remove(held.stand));
         return true;
       };
       const leave = (waiter: Waiter): void => {
         if (remove(waiter) && stands.size === 0) finish(undefined);
       };
       const join = (waiter: Waiter): void => {
-        const stand = { waiter, enter: () => finish(waiter.owner) };
+        const stand = { waiter, enter: () => finish(waiter.requester) };
         stands.set(waiter, { stand, timer: clock.setTimeout(leave, waiter.deadline - clock.now(), waiter) });
-        this.#change(waiter.owner, (queue) => queue.add(stand));
+        this.#change(waiter.requester, (queue) => queue.add(stand));
       };
       this.#count(1);
       const unwatch = party.watch({
@@ -203,11 +203,11 @@ export class FairQueue {
   }
 
   /** Gives back a seat. */
-  leave(owner: Owner): void {
+  leave(requester: Requester): void {
     this.#underWay -= 1;
-    const group = this.#group(owner.group);
+    const group = this.#group(requester.group);
     group.underWay -= 1;
-    const queue = group.queueOf(owner.caller);
+    const queue = group.queueOf(requester.caller);
     queue.underWay -= 1;
     this.#reorder(group, queue);
     if (this.#waiting > 0) this.#letIn();
@@ -238,9 +238,9 @@ export class FairQueue {
   }
 
   /** Changes a caller's queue. */
-  #change(owner: Owner, change: (queue: CallerQueue) => void): void {
-    const group = this.#group(owner.group);
-    const queue = group.queueOf(owner.caller);
+  #change(requester: Requester, change: (queue: CallerQueue) => void): void {
+    const group = this.#group(requester.group);
+    const queue = group.queueOf(requester.caller);
     change(queue);
     this.#reorder(group, queue);
   }

@@ -1,8 +1,8 @@
 import { clock } from './clock.ts';
 import { URGENCIES, type Urgency } from './turns.ts';
 
-/** Whose something is, for a fair share of what can be done at once. */
-export interface Owner {
+/** For whom an operation or a call is made. Each requester has a fair share of what can be done at once. */
+export interface Requester {
   /** One credential, person or address: those with the same have the share of one. */
   readonly caller: string;
   /** All that stand for the same client or customer. Together they have a share as well, however many they are. */
@@ -11,7 +11,7 @@ export interface Owner {
 
 /** One who waits for a result. */
 export interface Waiter {
-  readonly owner: Owner;
+  readonly requester: Requester;
   readonly urgency: Urgency;
   /** Until when it is waited for, in milliseconds since the epoch. */
   readonly deadline: number;

@@ -3,7 +3,7 @@ export interface Flight<T, D = undefined> {
   readonly result: Promise<T>;
   /** When it began, in milliseconds of the clock of its flights. */
   readonly startedAt: number;
-  /** What its owner notes of it. */
+  /** What the one that began it notes of it. */
   readonly details: D;
 }
 

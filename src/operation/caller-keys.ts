@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.ts';
-import type { Owner } from '../common/party.ts';
+import type { Requester } from '../common/party.ts';
 
-/** Whose a credential is that was verified. */
+/** What a verified credential counts for. */
 export interface KnownKeys {
   /** For a fair share of REST calls and operations. */
-  readonly owner: Owner;
+  readonly requester: Requester;
   /** For turns of this process: in service mode the subject, else the client, however many credentials it has. */
   readonly turnKey: string;
 }
@@ -36,10 +36,10 @@ export class CallerKeys {
 
   /** Notes a token that was verified. */
   note(token: string, caller: Caller): KnownKeys {
-    const owner = ownerOf(caller, token);
+    const requester = requesterOf(caller, token);
     const keys = {
-      owner,
-      turnKey: caller.subject === undefined || caller.amongClients ? owner.group : owner.caller,
+      requester,
+      turnKey: caller.subject === undefined || caller.amongClients ? requester.group : requester.caller,
     };
     this.#known.set(token, keys);
     if (this.#last?.token === token) this.#last.keys = keys;
@@ -72,24 +72,24 @@ export class CallerKeys {
   }
 }
 
-/** The key of all whom nobody has verified, and who come from one address. */
+/** The key that all unverified callers of an address share. */
 export const addressKey = (address: string | undefined): string => `address ${address ?? ''}`;
 
-/** Whose the work is of all whom nobody has verified, and who come from one address. */
-export function ownerOfAddress(address: string | undefined): Owner {
+/** The one requester that all unverified callers of an address are. */
+export function requesterOfAddress(address: string | undefined): Requester {
   const key = addressKey(address);
   return { caller: key, group: key };
 }
 
 /**
- * Whose the calls are by which the gateway finds out whose receipts events are: the customer's for whose reader it asks, else the
- * client's, whose feed it serves. No reader's look-ups wait in another's queue, nor a feed's in a reader's.
+ * For whom the gateway looks up who paid for a receipt: the customer whose reader asks, else the client whose feed is served. So no
+ * reader waits for the look-ups of another, nor a feed for those of a reader.
  */
-export const ownerOfReceipts = ({
+export const requesterOfReceipts = ({
   clientId,
   customerId,
   amongClients,
-}: Pick<Caller, 'clientId' | 'amongClients'> & Partial<Pick<Caller, 'customerId'>>): Owner =>
+}: Pick<Caller, 'clientId' | 'amongClients'> & Partial<Pick<Caller, 'customerId'>>): Requester =>
   customerId === undefined
     ? { caller: 'receipts', group: clientGroup(clientId) }
     : amongClients
@@ -100,12 +100,15 @@ const clientGroup = (clientId: string): string => `client ${clientId}`;
 const customerGroup = (clientId: string, customerId: string): string => `customer ${clientId} ${customerId}`;
 
 /**
- * Whose the operations of a verified caller are: in service mode those of the subject of its token, else of the token. All tokens of one
+ * The requester that a verified caller is: in service mode by the subject of its token, else by the token. All tokens of one
  * client are one group; in service mode, where there is one client, all those of one customer, and each subject that acts for the
  * whole client. Where a gateway in service mode serves several clients, each of them is a group, and in it each customer, and each
  * subject that acts for the whole client, is a caller.
  */
-export function ownerOf({ clientId, customerId, subject, amongClients }: Caller, token: string): Owner {
+export function requesterOf(
+  { clientId, customerId, subject, amongClients }: Caller,
+  token: string,
+): Requester {
   const caller = subject === undefined ? `token ${token}` : `subject ${subject}`;
   if (amongClients) {
     const name = customerId === undefined ? caller : `customer ${customerId}`;

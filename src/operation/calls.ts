@@ -1,4 +1,4 @@
-import type { Owner } from '../common/party.ts';
+import type { Requester } from '../common/party.ts';
 import type { Urgency } from '../common/turns.ts';
 import type { Leaver } from '../common/waiters.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
@@ -36,17 +36,17 @@ export class Calls {
     this.#report = report;
   }
 
-  /** @param owner whose the calls are, for a fair share of what can be under way. */
+  /** @param requester for whom the calls are made. */
   rest(
     clientId: string,
-    owner: Owner,
+    requester: Requester,
     authorize: Authorize,
     { leaver, coalesce, over, urgency = this.#urgency }: RestWays,
   ): Rest {
     return createRest({
       http: this.#options.http,
       clientId,
-      owner,
+      requester,
       authorize,
       headers: { 'x-request-id': this.#requestId, accept: 'application/json' },
       timeoutMs: this.#options.upstreamTimeoutMs,

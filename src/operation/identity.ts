@@ -3,11 +3,11 @@ import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.
 import type { Caller } from '../auth/caller.ts';
 import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import type { Owner } from '../common/party.ts';
+import type { Requester } from '../common/party.ts';
 import type { Urgency } from '../common/turns.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import type { Budget } from './budget.ts';
-import { addressKey, type CallerKeys, ownerOf, ownerOfAddress } from './caller-keys.ts';
+import { addressKey, type CallerKeys, requesterOf, requesterOfAddress } from './caller-keys.ts';
 import type { Calls } from './calls.ts';
 import type { Incoming } from './incoming.ts';
 
@@ -33,7 +33,7 @@ export class Identity {
   readonly #calls: Calls;
   #identified: MaybePromise<Caller> | undefined;
   #caller: Caller | undefined;
-  #owner: Owner | undefined;
+  #requester: Requester | undefined;
   #awaiting: (() => void)[] = [];
 
   constructor(options: IdentityOptions, incoming: Incoming, urgency: Urgency, budget: Budget, calls: Calls) {
@@ -76,11 +76,12 @@ export class Identity {
     return this.#caller;
   }
 
-  /** Whose operation it is, for a fair share of what can be done at once: a verified caller, else the peer. */
-  get owner(): Owner {
+  /** For whom the operation runs: a verified caller, else its network address. */
+  get requester(): Requester {
     // A credential counts once it has been verified: a stranger could make up as many as it likes.
-    this.#owner ??= this.token === undefined ? undefined : this.#options.callerKeys.find(this.token)?.owner;
-    return this.#owner ?? ownerOfAddress(this.address);
+    this.#requester ??=
+      this.token === undefined ? undefined : this.#options.callerKeys.find(this.token)?.requester;
+    return this.#requester ?? requesterOfAddress(this.address);
   }
 
   /** What the operation takes turns by. */
@@ -157,12 +158,12 @@ export class Identity {
 
   #know(caller: Caller): Caller {
     this.#caller = caller;
-    if (this.#owner === undefined) {
+    if (this.#requester === undefined) {
       // Without a token it is a stream of several callers who may see the same.
-      this.#owner =
+      this.#requester =
         this.token === undefined
-          ? ownerOf(caller, '')
-          : this.#options.callerKeys.note(this.token, caller).owner;
+          ? requesterOf(caller, '')
+          : this.#options.callerKeys.note(this.token, caller).requester;
     }
     if (this.#awaiting.length > 0) for (const work of this.#awaiting.splice(0)) work();
     return caller;
@@ -179,10 +180,10 @@ export class Identity {
       );
     }
     const restFor = (clientId: string, authorize: Authorize) =>
-      this.#calls.rest(clientId, this.owner, authorize, { over: 'probes' });
+      this.#calls.rest(clientId, this.requester, authorize, { over: 'probes' });
     const { auth, callerKeys } = this.#options;
     const asker = {
-      owner: this.owner,
+      requester: this.requester,
       urgency: this.#urgency,
       deadline: this.#budget.deadline,
       leaver: this.#budget.waiters,

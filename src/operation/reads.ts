@@ -89,10 +89,10 @@ export class Reads {
 
   /** REST calls under the caller's own `x-api-key`, for a client that it names (docs/upstream-api.md, "Authentication"). */
   underKey(key: string, clientId: string): Rest {
-    const { owner, address } = this.#identity;
+    const { requester, address } = this.#identity;
     const leaver = this.#budget.waiters;
     const authorize = fixedCredential({ 'x-api-key': key });
-    const rest = this.#calls.rest(clientId, owner, authorize, { leaver, over: 'probes' });
+    const rest = this.#calls.rest(clientId, requester, authorize, { leaver, over: 'probes' });
     return guessing(rest, this.#options.keyGuesses, addressKey(address));
   }
 
@@ -124,16 +124,16 @@ export class Reads {
   }
 
   #begin(): Session {
-    const { caller, owner, authorize } = this.#identity;
+    const { caller, requester, authorize } = this.#identity;
     const { clientId, customerId } = caller;
     const leaver = this.#budget.waiters;
     const { reads } = this.#options;
     const coalesce: RestWays['coalesce'] =
       reads && ((call, asker, read) => this.#read(reads, call, asker, read));
-    const rest = this.#calls.rest(clientId, owner, authorize, { leaver, coalesce });
+    const rest = this.#calls.rest(clientId, requester, authorize, { leaver, coalesce });
     // What a payment has to read first waits in nobody's queue of reads, and is what the service says now.
     const beforePayments = () =>
-      this.#calls.rest(clientId, owner, authorize, { leaver, over: 'money', urgency: 'money' });
+      this.#calls.rest(clientId, requester, authorize, { leaver, over: 'money', urgency: 'money' });
     return createSession(rest, beforePayments, customerId, this.#options);
   }
 

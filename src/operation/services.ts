@@ -2,7 +2,7 @@ import type { Caller } from '../auth/caller.ts';
 import type { Clock } from '../auth/credential-expiry.ts';
 import type { RefusedKeys } from '../auth/refused-keys.ts';
 import type { Logger } from '../common/logger.ts';
-import type { Owner } from '../common/party.ts';
+import type { Requester } from '../common/party.ts';
 import type { EventType } from '../events/log.ts';
 import type { Later } from '../money/call.ts';
 import type { Money } from '../money/execute.ts';
@@ -30,7 +30,7 @@ export interface Services {
 }
 
 /** @param authorize of the caller's credential */
-export type SettleLater = (caller: Caller, owner: Owner, authorize: Authorize) => Later;
+export type SettleLater = (caller: Caller, requester: Requester, authorize: Authorize) => Later;
 
 /** An event that tells of a receipt (CEP). */
 interface ReceiptEvent {
@@ -44,8 +44,8 @@ interface ReceiptEvent {
 /** Who wants to know whose receipts are. */
 export interface ReceiptReader {
   readonly patience: Patience;
-  /** Whose the REST calls are that this takes. */
-  readonly owner: Owner;
+  /** For whom it has the REST service asked. */
+  readonly requester: Requester;
   /** Whether it may have the REST service asked once more: called before each such reading. Without it, it may. */
   readonly mayAsk?: (() => boolean) | undefined;
 }

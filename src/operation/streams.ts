@@ -1,13 +1,13 @@
 import type { Caller } from '../auth/caller.ts';
 
-/** Whose a stream is. */
-export interface StreamOwner {
+/** For whom a stream is open. Streams are bounded for each. */
+export interface StreamHolder {
   /** The same for all streams of one caller: in service mode a subject, for one customer where it is narrowed to one; else the client. */
   readonly caller: string;
   readonly clientId: string;
 }
 
-export const streamOwner = ({ clientId, customerId, subject }: Caller): StreamOwner => ({
+export const streamHolder = ({ clientId, customerId, subject }: Caller): StreamHolder => ({
   caller:
     subject === undefined && customerId === undefined
       ? clientId

@@ -25,10 +25,10 @@ export class Routes {
   /** @throws {Error} where nobody is known to own the key's slot */
   async route(redis: RedisClient, key: string): Promise<Route> {
     if (!(redis instanceof Cluster)) return { server: redis, asking: false };
-    const server = ownerOf(redis, key);
+    const server = nodeOf(redis, key);
     if (server !== undefined) return { server, asking: false };
     await this.#refresh(redis);
-    const found = ownerOf(redis, key);
+    const found = nodeOf(redis, key);
     if (found === undefined) throw new Error('no node of the Cluster is known to own the slot');
     return { server: found, asking: false };
   }
@@ -58,13 +58,13 @@ export class Routes {
     if (kind === 'MOVED') {
       await refreshed(redis);
       // The node that was asked for the map may not have heard yet.
-      const server = named() ?? ownerOf(redis, key);
+      const server = named() ?? nodeOf(redis, key);
       if (server === undefined) throw error;
       return { reply: undefined, route: { server, asking: false } };
     }
     // Whatever it was, the slot may have another owner. ioredis learns of that by itself from single commands alone.
     await this.#refresh(redis);
-    const server = ownerOf(redis, key);
+    const server = nodeOf(redis, key);
     if (server === undefined || server === from) throw error;
     return { reply: undefined, route: { server, asking: false } };
   }
@@ -94,7 +94,7 @@ function hasAllOwners(cluster: Cluster): boolean {
 }
 
 /** The node that owns a key's slot, as far as the client knows. */
-function ownerOf(cluster: Cluster, key: string): Redis | undefined {
+function nodeOf(cluster: Cluster, key: string): Redis | undefined {
   const [address] = cluster.slots[new Command('get', [key]).getSlot()] ?? [];
   return cluster.nodes().find((node) => addressOf(node) === address);
 }

@@ -8,7 +8,7 @@ import { callerToken, serviceForAll } from '../helpers/service.ts';
 const CLIENT = { clientId: '11111111-2222-4333-8444-555555555555', apiKey: 'k1', clientSecret: 's1' };
 const OTHER = { clientId: '11111111-2222-4333-8444-666666666666', apiKey: 'k2', clientSecret: 's2' };
 const ASKER: Asker = {
-  owner: { caller: 'one', group: 'one' },
+  requester: { caller: 'one', group: 'one' },
   urgency: 'operations',
   deadline: Number.MAX_SAFE_INTEGER,
   leaver: undefined,

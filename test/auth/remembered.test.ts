@@ -12,7 +12,7 @@ import { stillTime } from '../helpers/still-time.ts';
 const MINUTE = 60_000;
 
 const ASKER: Asker = {
-  owner: { caller: 'one', group: 'one' },
+  requester: { caller: 'one', group: 'one' },
   urgency: 'operations',
   deadline: Date.now() + 24 * 60 * MINUTE,
   leaver: undefined,

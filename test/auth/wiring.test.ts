@@ -12,7 +12,7 @@ import { until } from '../helpers/until.ts';
 
 const CLIENT = '{ client { id } }';
 const ASKER: Asker = {
-  owner: { caller: 'one', group: 'one' },
+  requester: { caller: 'one', group: 'one' },
   urgency: 'operations',
   deadline: Number.POSITIVE_INFINITY,
   leaver: undefined,

@@ -6,7 +6,7 @@ import { leaverOf, Waiters } from '../../src/common/waiters.ts';
 import { stillTime } from '../helpers/still-time.ts';
 
 const placeOf = (caller: string, deadline = 0) =>
-  ({ owner: { caller, group: caller }, urgency: 'operations', deadline }) as const;
+  ({ requester: { caller, group: caller }, urgency: 'operations', deadline }) as const;
 
 it('those who wait are gone with the last of them, and who watches is told once', () => {
   const waiters = new Waiters();

@@ -45,7 +45,7 @@ export async function startUpstream(
   const ofCaller: RestOptions = {
     http,
     clientId: CLIENT_ID,
-    owner: { caller: 'caller', group: 'caller' },
+    requester: { caller: 'caller', group: 'caller' },
     authorize: fixedCredential({ authorization: 'Bearer token' }),
     headers: {},
     timeoutMs: options.timeoutMs ?? 5_000,

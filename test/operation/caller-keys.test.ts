@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
-import { CallerKeys, ownerOf, ownerOfAddress, ownerOfReceipts } from '../../src/operation/caller-keys.ts';
-import { streamOwner } from '../../src/operation/streams.ts';
+import {
+  CallerKeys,
+  requesterOf,
+  requesterOfAddress,
+  requesterOfReceipts,
+} from '../../src/operation/caller-keys.ts';
+import { streamHolder } from '../../src/operation/streams.ts';
 
 const callerOf = (given: Partial<Caller> = {}): Caller => ({
   clientId: 'c1',
@@ -22,15 +27,15 @@ const CALLERS: readonly Caller[] = ['c1', 'c2'].flatMap((clientId) =>
 
 describe('whose an operation is', () => {
   it('is its subject’s, and its token’s where it has none', () => {
-    expect(ownerOf(callerOf({ subject: 'alma' }), 't1')).toEqual(
-      ownerOf(callerOf({ subject: 'alma' }), 't2'),
+    expect(requesterOf(callerOf({ subject: 'alma' }), 't1')).toEqual(
+      requesterOf(callerOf({ subject: 'alma' }), 't2'),
     );
-    expect(ownerOf(callerOf(), 't1').caller).not.toBe(ownerOf(callerOf(), 't2').caller);
-    expect(ownerOf(callerOf(), 't1').group).toBe(ownerOf(callerOf(), 't2').group);
+    expect(requesterOf(callerOf(), 't1').caller).not.toBe(requesterOf(callerOf(), 't2').caller);
+    expect(requesterOf(callerOf(), 't1').group).toBe(requesterOf(callerOf(), 't2').group);
   });
 
   it('stands for a client or a customer: no two of these share what one may have', () => {
-    const groupOf = (caller: Caller) => ownerOf(caller, 't').group;
+    const groupOf = (caller: Caller) => requesterOf(caller, 't').group;
     expect(groupOf(callerOf({ clientId: 'c1' }))).not.toBe(groupOf(callerOf({ clientId: 'c2' })));
     const [one, two] = [callerOf({ customerId: 'k1' }), callerOf({ customerId: 'k2' })];
     expect(groupOf(one)).not.toBe(groupOf(two));
@@ -38,15 +43,15 @@ describe('whose an operation is', () => {
   });
 
   it('where several clients are served, is a client’s share, and no two of different clients are one caller', () => {
-    const owners = CALLERS.map((caller) => ({
+    const requesters = CALLERS.map((caller) => ({
       caller,
-      owner: ownerOf({ ...caller, amongClients: true }, 't'),
+      requester: requesterOf({ ...caller, amongClients: true }, 't'),
     }));
-    for (const { caller, owner } of owners) {
-      for (const other of owners) {
+    for (const { caller, requester } of requesters) {
+      for (const other of requesters) {
         const isSameClient = caller.clientId === other.caller.clientId;
-        expect(owner.group === other.owner.group).toBe(isSameClient);
-        if (!isSameClient) expect(owner.caller).not.toBe(other.owner.caller);
+        expect(requester.group === other.requester.group).toBe(isSameClient);
+        if (!isSameClient) expect(requester.caller).not.toBe(other.requester.caller);
       }
     }
   });
@@ -55,13 +60,13 @@ describe('whose an operation is', () => {
 describe('the key by which a credential takes turns', () => {
   it('is its address’s until somebody has verified it', () => {
     const keys = new CallerKeys();
-    expect(keys.turnKeyOf('Bearer t1', '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
+    expect(keys.turnKeyOf('Bearer t1', '192.0.2.1')).toBe(requesterOfAddress('192.0.2.1').caller);
     keys.note('t1', callerOf({ subject: 'alma' }));
     expect(keys.turnKeyOf('Bearer t1', '192.0.2.1')).toBe(
-      ownerOf(callerOf({ subject: 'alma' }), 't1').caller,
+      requesterOf(callerOf({ subject: 'alma' }), 't1').caller,
     );
-    expect(keys.turnKeyOf('Bearer t2', '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
-    expect(keys.turnKeyOf(undefined, '192.0.2.1')).toBe(ownerOfAddress('192.0.2.1').caller);
+    expect(keys.turnKeyOf('Bearer t2', '192.0.2.1')).toBe(requesterOfAddress('192.0.2.1').caller);
+    expect(keys.turnKeyOf(undefined, '192.0.2.1')).toBe(requesterOfAddress('192.0.2.1').caller);
   });
 
   it('is its client’s where it names nobody, and where several clients are served', () => {
@@ -88,17 +93,17 @@ describe('the key by which a credential takes turns', () => {
 
 it('look-ups of receipts are each customer’s own, and none waits in a reader’s queue', () => {
   for (const amongClients of [false, true]) {
-    const whose = CALLERS.map((caller) => ownerOfReceipts({ ...caller, amongClients }));
+    const whose = CALLERS.map((caller) => requesterOfReceipts({ ...caller, amongClients }));
     const distinct = new Set(whose.map(({ caller, group }) => `${caller} of ${group}`));
     // Two clients, each with its own feed and two customers.
     expect(distinct.size).toBe(6);
-    const readers = new Set(CALLERS.map((caller) => ownerOf({ ...caller, amongClients }, 't').caller));
+    const readers = new Set(CALLERS.map((caller) => requesterOf({ ...caller, amongClients }, 't').caller));
     for (const { caller } of whose) expect(readers).not.toContain(caller);
   }
 });
 
 it('streams are counted for each subject and each customer of each client', () => {
-  const owners = CALLERS.map(streamOwner);
-  expect(new Set(owners.map(({ caller }) => caller)).size).toBe(CALLERS.length);
-  expect(new Set(owners.map(({ clientId }) => clientId)).size).toBe(2);
+  const requesters = CALLERS.map(streamHolder);
+  expect(new Set(requesters.map(({ caller }) => caller)).size).toBe(CALLERS.length);
+  expect(new Set(requesters.map(({ clientId }) => clientId)).size).toBe(2);
 });

@@ -9,7 +9,7 @@ import type { CallRecord } from '../../src/upstream/call/rest.ts';
 import { CLIENT_ID, json, startUpstream, type Upstream } from '../helpers/http-stub.ts';
 import { until } from '../helpers/until.ts';
 
-const OWNER = { caller: 'alma', group: 'alma' };
+const REQUESTER = { caller: 'alma', group: 'alma' };
 
 let upstream: Upstream;
 afterEach(() => upstream[Symbol.asyncDispose]());
@@ -27,7 +27,7 @@ function operation(operationTimeoutMs = 20_000) {
     report,
   );
   const rest = (ways: RestWays = {}) =>
-    calls.rest(CLIENT_ID, OWNER, fixedCredential({ authorization: 'Bearer t' }), ways);
+    calls.rest(CLIENT_ID, REQUESTER, fixedCredential({ authorization: 'Bearer t' }), ways);
   return { rest, counted, report };
 }
 
@@ -86,7 +86,7 @@ it('are as pressing as the operation, or as is said of them', async () => {
 it('that outlive the operation are counted, and not reported with it', async () => {
   upstream = await startUpstream((_request, response) => json(response, {}));
   const { rest, counted, report } = operation();
-  const party = new Party({ owner: OWNER, urgency: 'streams', deadline: Date.now() + 5_000 });
+  const party = new Party({ requester: REQUESTER, urgency: 'streams', deadline: Date.now() + 5_000 });
   await rest().sharedBy(party, true).get('/v1/x');
   expect([counted.length, report.calls.length]).toEqual([1, 1]);
   await rest().sharedBy(party, false).get('/v1/y');

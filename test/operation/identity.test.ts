@@ -83,10 +83,10 @@ it('asks once who is calling, and again only where it is to', async () => {
 
 it('counts as its address’s until its credential is verified, and then as its caller’s', async () => {
   const { identity } = operation();
-  expect(identity.owner.caller).toBe('address 192.0.2.1');
+  expect(identity.requester.caller).toBe('address 192.0.2.1');
   expect(identity.turnKey).toBe('address 192.0.2.1');
   await identity.identify();
-  expect(identity.owner.caller).toBe('subject alma');
+  expect(identity.requester.caller).toBe('subject alma');
   expect(identity.turnKey).toBe('subject alma');
 });
 
@@ -152,7 +152,7 @@ it('asks in its own place: until its deadline, as pressing as it is, and no long
   await identity.identify();
   expect(askers).toEqual([
     {
-      owner: { caller: 'address 192.0.2.1', group: 'address 192.0.2.1' },
+      requester: { caller: 'address 192.0.2.1', group: 'address 192.0.2.1' },
       urgency: 'streams',
       deadline: budget.deadline,
       leaver: waiters,

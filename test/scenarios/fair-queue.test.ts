@@ -1,31 +1,34 @@
 import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../src/common/fair-queue.ts';
-import { type Owner, Party, type Waiter } from '../../src/common/party.ts';
+import { Party, type Requester, type Waiter } from '../../src/common/party.ts';
 import type { Urgency } from '../../src/common/turns.ts';
 import { until } from '../helpers/until.ts';
 
 const LONG = 60_000;
 
 /** `a` is a caller that is a group of its own, `A/a` one of a group. */
-const ownerOf = (name: string): Owner => {
+const requesterOf = (name: string): Requester => {
   const [group = '', caller = group] = name.split('/');
   return { group, caller };
 };
 
 const waiterOf = (name: string, urgency: Urgency = 'operations', forMs = LONG): Waiter => ({
-  owner: ownerOf(name),
+  requester: requesterOf(name),
   urgency,
   deadline: Date.now() + forMs,
 });
 
-const nameOf = ({ group, caller }: Owner): string => (group === caller ? caller : `${group}/${caller}`);
+const nameOf = ({ group, caller }: Requester): string => (group === caller ? caller : `${group}/${caller}`);
 
 /** Asks for a seat for each; tells the order in which they got one. */
 function ask(queue: FairQueue, names: readonly string[]): { readonly entered: string[] } {
   const entered: string[] = [];
   for (const name of names) {
-    if (queue.tryEnter(ownerOf(name))) entered.push(name);
-    else void queue.enter(new Party(waiterOf(name))).then((owner) => owner && entered.push(nameOf(owner)));
+    if (queue.tryEnter(requesterOf(name))) entered.push(name);
+    else
+      void queue
+        .enter(new Party(waiterOf(name)))
+        .then((requester) => requester && entered.push(nameOf(requester)));
   }
   return { entered };
 }
@@ -37,11 +40,13 @@ describe('a fair queue', () => {
     const queue = new FairQueue({ total: 10, perCaller: 2, perGroup: 10 });
     const { entered } = ask(queue, ['a', 'a', 'a', 'a', 'b']);
     expect(entered).toEqual(['a', 'a', 'b']);
-    expect([queue.waiting, queue.waitingOf(ownerOf('a')), queue.waitingOf(ownerOf('b'))]).toEqual([2, 2, 0]);
-    queue.leave(ownerOf('b'));
+    expect([queue.waiting, queue.waitingOf(requesterOf('a')), queue.waitingOf(requesterOf('b'))]).toEqual([
+      2, 2, 0,
+    ]);
+    queue.leave(requesterOf('b'));
     await turn();
     expect(entered).toEqual(['a', 'a', 'b']);
-    queue.leave(ownerOf('a'));
+    queue.leave(requesterOf('a'));
     await turn();
     expect(entered).toEqual(['a', 'a', 'b', 'a']);
   });
@@ -51,7 +56,7 @@ describe('a fair queue', () => {
     const { entered } = ask(queue, ['A/1', 'A/1', 'A/1', 'A/2', 'A/2', 'A/3', 'A/3', 'A/4', 'B/1']);
     expect(entered).toEqual(['A/1', 'A/1', 'A/2', 'A/2', 'B/1']);
     for (const leaver of ['A/1', 'A/2', 'A/1', 'A/2']) {
-      queue.leave(ownerOf(leaver));
+      queue.leave(requesterOf(leaver));
       await turn();
     }
     // Those with nothing under way come first.
@@ -62,7 +67,7 @@ describe('a fair queue', () => {
   it('lets a caller that has nothing under way in before one that has, whoever asked first', async () => {
     const queue = new FairQueue({ total: 2, perCaller: 2, perGroup: 2 });
     const { entered } = ask(queue, ['a', 'a', 'a', 'a', 'a', 'b']);
-    queue.leave(ownerOf('a'));
+    queue.leave(requesterOf('a'));
     await turn();
     expect(entered).toEqual(['a', 'a', 'b']);
   });
@@ -70,7 +75,7 @@ describe('a fair queue', () => {
   it('counts a group with many callers once', async () => {
     const queue = new FairQueue({ total: 2, perCaller: 1, perGroup: 2 });
     const { entered } = ask(queue, ['A/1', 'A/2', 'A/3', 'A/4', 'A/5', 'B']);
-    queue.leave(ownerOf('A/1'));
+    queue.leave(requesterOf('A/1'));
     await turn();
     expect(entered).toEqual(['A/1', 'A/2', 'B']);
   });
@@ -79,7 +84,7 @@ describe('a fair queue', () => {
     const queue = new FairQueue({ total: 3, perCaller: 3, perGroup: 3 });
     const { entered } = ask(queue, ['a', 'b', 'c', ...'aaabbbccc']);
     for (const key of 'abcabcabc') {
-      queue.leave(ownerOf(key));
+      queue.leave(requesterOf(key));
       await turn();
     }
     const counts = (upTo: number) =>
@@ -91,21 +96,21 @@ describe('a fair queue', () => {
   it('takes no turn from a caller that goes on asking', async () => {
     const queue = new FairQueue({ total: 1, perCaller: 1, perGroup: 1 });
     const { entered } = ask(queue, ['x', 'a', 'b', 'b', 'b', 'a']);
-    queue.leave(ownerOf('x'));
+    queue.leave(requesterOf('x'));
     await turn();
     expect(entered).toEqual(['x', 'a']);
   });
 
   it('lets what is more pressing go first among one caller’s own, and the rest now and then', async () => {
     const queue = new FairQueue({ total: 1, perCaller: 1, perGroup: 1 });
-    expect(queue.tryEnter(ownerOf('a'))).toBe(true);
+    expect(queue.tryEnter(requesterOf('a'))).toBe(true);
     const entered: Urgency[] = [];
     const urgencies: Urgency[] = ['streams', 'streams', ...Array<Urgency>(6).fill('operations')];
     for (const urgency of urgencies) {
       void queue.enter(new Party(waiterOf('a', urgency))).then(() => entered.push(urgency));
     }
     for (const _ of urgencies) {
-      queue.leave(ownerOf('a'));
+      queue.leave(requesterOf('a'));
       await turn();
     }
     const pressing = Array<Urgency>(3).fill('operations');
@@ -120,7 +125,7 @@ describe('a fair queue', () => {
       perGroup: 1,
       onWaiting: (count) => waits.push(count),
     });
-    expect(queue.tryEnter(ownerOf('a'))).toBe(true);
+    expect(queue.tryEnter(requesterOf('a'))).toBe(true);
     const leaving = new Party(waiterOf('b'));
     const [late, left, patient] = [
       queue.enter(new Party(waiterOf('b', 'operations', 1))),
@@ -129,18 +134,18 @@ describe('a fair queue', () => {
     ];
     for (const waiter of leaving.waiters) leaving.leave(waiter);
     expect([await late, await left]).toEqual([undefined, undefined]);
-    queue.leave(ownerOf('a'));
-    expect(await patient).toEqual(ownerOf('b'));
-    queue.leave(ownerOf('b'));
+    queue.leave(requesterOf('a'));
+    expect(await patient).toEqual(requesterOf('b'));
+    queue.leave(requesterOf('b'));
     expect(queue.waiting).toBe(0);
     expect(waits.at(-1)).toBe(0);
-    expect(queue.tryEnter(ownerOf('c'))).toBe(true);
+    expect(queue.tryEnter(requesterOf('c'))).toBe(true);
   });
 
   it('lets in nobody for whom all have left before', async () => {
     const queue = new FairQueue({ total: 1, perCaller: 1, perGroup: 1 });
     expect(await queue.enter(new Party())).toBeUndefined();
-    expect([queue.waiting, queue.tryEnter(ownerOf('a'))]).toEqual([0, true]);
+    expect([queue.waiting, queue.tryEnter(requesterOf('a'))]).toEqual([0, true]);
   });
 });
 
@@ -156,10 +161,10 @@ describe('what several wait for', () => {
     const party = new Party(waiterOf('a'));
     const entered = queue.enter(party);
     party.join(waiterOf('c'));
-    expect(queue.waitingOf(ownerOf('c'))).toBe(1);
-    queue.leave(ownerOf('b'));
-    expect(await entered).toEqual(ownerOf('c'));
-    expect([queue.waiting, queue.waitingOf(ownerOf('a')), queue.waitingOf(ownerOf('c'))]).toEqual([
+    expect(queue.waitingOf(requesterOf('c'))).toBe(1);
+    queue.leave(requesterOf('b'));
+    expect(await entered).toEqual(requesterOf('c'));
+    expect([queue.waiting, queue.waitingOf(requesterOf('a')), queue.waitingOf(requesterOf('c'))]).toEqual([
       50, 50, 0,
     ]);
   });
@@ -170,17 +175,17 @@ describe('what several wait for', () => {
     const party = new Party(waiterOf('a'));
     const entered = queue.enter(party);
     party.join(waiterOf('b'));
-    expect(await entered).toEqual(ownerOf('b'));
+    expect(await entered).toEqual(requesterOf('b'));
   });
 
   it('waits no more once it has entered, whoever joins or leaves then', async () => {
     const queue = crowded();
     const party = new Party(waiterOf('c'));
     const entered = queue.enter(party);
-    queue.leave(ownerOf('b'));
-    expect(await entered).toEqual(ownerOf('c'));
+    queue.leave(requesterOf('b'));
+    expect(await entered).toEqual(requesterOf('c'));
     const joined = party.join(waiterOf('d'));
-    expect([queue.waiting, queue.waitingOf(ownerOf('d'))]).toEqual([50, 0]);
+    expect([queue.waiting, queue.waitingOf(requesterOf('d'))]).toEqual([50, 0]);
     party.leave(joined);
     expect(queue.waiting).toBe(50);
   });
@@ -188,19 +193,19 @@ describe('what several wait for', () => {
   it('waits where the first one does once the other has left', async () => {
     const queue = crowded();
     const party = new Party(waiterOf('a'));
-    let owner: Owner | undefined;
+    let requester: Requester | undefined;
     void queue.enter(party).then((entered) => {
-      owner = entered;
+      requester = entered;
     });
     const joined = party.join(waiterOf('c'));
     party.leave(joined);
-    expect([queue.waiting, queue.waitingOf(ownerOf('c'))]).toEqual([51, 0]);
-    queue.leave(ownerOf('b'));
+    expect([queue.waiting, queue.waitingOf(requesterOf('c'))]).toEqual([51, 0]);
+    queue.leave(requesterOf('b'));
     await turn();
-    expect(owner).toBeUndefined();
-    for (let left = 0; left < 51; left += 1) queue.leave(ownerOf('a'));
-    await until(() => owner !== undefined);
-    expect(owner).toEqual(ownerOf('a'));
+    expect(requester).toBeUndefined();
+    for (let left = 0; left < 51; left += 1) queue.leave(requesterOf('a'));
+    await until(() => requester !== undefined);
+    expect(requester).toEqual(requesterOf('a'));
   });
 
   it('waits on for those whose time is not over', async () => {
@@ -208,7 +213,7 @@ describe('what several wait for', () => {
     const party = new Party(waiterOf('c', 'operations', 1));
     const patient = party.join(waiterOf('a'));
     const entered = queue.enter(party);
-    await until(() => queue.waitingOf(ownerOf('c')) === 0);
+    await until(() => queue.waitingOf(requesterOf('c')) === 0);
     party.leave(patient);
     expect(await entered).toBeUndefined();
     expect(queue.waiting).toBe(50);
@@ -216,15 +221,15 @@ describe('what several wait for', () => {
 
   it('is among one caller’s own as pressing as the most pressing of them', async () => {
     const queue = new FairQueue({ total: 1, perCaller: 1, perGroup: 1 });
-    expect(queue.tryEnter(ownerOf('a'))).toBe(true);
+    expect(queue.tryEnter(requesterOf('a'))).toBe(true);
     const entered: string[] = [];
     const wait = (name: string, party: Party) =>
-      void queue.enter(party).then((owner) => owner && entered.push(name));
+      void queue.enter(party).then((requester) => requester && entered.push(name));
     wait('earlier', new Party(waiterOf('a', 'streams')));
     const shared = new Party(waiterOf('a', 'streams'));
     wait('shared', shared);
     shared.join(waiterOf('a', 'operations'));
-    queue.leave(ownerOf('a'));
+    queue.leave(requesterOf('a'));
     await turn();
     expect(entered).toEqual(['shared']);
   });

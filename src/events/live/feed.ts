@@ -16,7 +16,7 @@ const PAGE = 64;
 const RETRY_MS = 200;
 
 /** Told how the number of subscribers changes, and when the last one has left. */
-interface FeedOwner {
+interface FeedObserver {
   sized(change: 1 | -1): void;
   idle(): void;
 }
@@ -29,7 +29,7 @@ interface FeedOwner {
 export class Feed implements Listener {
   readonly clientId: string;
   readonly #source: Source;
-  readonly #owner: FeedOwner;
+  readonly #observer: FeedObserver;
   readonly #topics: EventTopics;
   readonly #live = new TopicIndex();
   /** The live ones that wait for topics which have to be asked for. */
@@ -45,11 +45,11 @@ export class Feed implements Listener {
   #readAgain = false;
   #retry: Timer | undefined;
 
-  constructor(clientId: string, source: Source, topics: EventTopics, owner: FeedOwner) {
+  constructor(clientId: string, source: Source, topics: EventTopics, observer: FeedObserver) {
     this.clientId = clientId;
     this.#source = source;
     this.#topics = topics;
-    this.#owner = owner;
+    this.#observer = observer;
     this.#lookups = new LookupQueue(topics, this.asker());
   }
 
@@ -59,17 +59,17 @@ export class Feed implements Listener {
 
   enter(subscriber: FeedSubscriber): void {
     this.#subscribers.add(subscriber);
-    this.#owner.sized(1);
+    this.#observer.sized(1);
   }
 
   leave(subscriber: FeedSubscriber): void {
     this.#live.delete(subscriber);
     this.#lookups.delete(subscriber);
     if (!this.#subscribers.delete(subscriber)) return;
-    this.#owner.sized(-1);
+    this.#observer.sized(-1);
     if (this.#subscribers.size > 0) return;
     clock.clearTimeout(this.#retry);
-    this.#owner.idle();
+    this.#observer.idle();
   }
 
   /** Resolves with the tail once entries are received. Throws `StoreUnavailableError`. */

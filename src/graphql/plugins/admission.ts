@@ -2,7 +2,7 @@ import { type ExecutionArgs, GraphQLError, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
 import { FairQueue } from '../../common/fair-queue.ts';
-import { type Owner, Party, type Waiter } from '../../common/party.ts';
+import { Party, type Requester, type Waiter } from '../../common/party.ts';
 import type { Leaver } from '../../common/waiters.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
@@ -11,7 +11,7 @@ import { preparedOperation } from '../documents/prepared-operation.ts';
 /** What this plugin needs of an operation's context. */
 interface AdmittedContext {
   /** Whose operation it is: each has its share of what can be under way at once. Over a socket there is no status of HTTP. */
-  readonly identity: Pick<Identity, 'owner' | 'endsWithSocket'>;
+  readonly identity: Pick<Identity, 'requester' | 'endsWithSocket'>;
   readonly budget: Pick<Budget, 'waiters' | 'deadline'>;
 }
 
@@ -92,23 +92,23 @@ class Admission {
   /** Executes an operation at once, once there is a seat, or not at all. */
   enter(operation: Admitted): unknown {
     const { queue, context } = operation;
-    const { owner } = context.identity;
-    if (queue.tryEnter(owner)) return this.#run(operation);
-    return queue.waitingOf(owner) < this.#options.queue ? this.#wait(operation) : this.#refuse(operation);
+    const { requester } = context.identity;
+    if (queue.tryEnter(requester)) return this.#run(operation);
+    return queue.waitingOf(requester) < this.#options.queue ? this.#wait(operation) : this.#refuse(operation);
   }
 
   #run({ queue, context, executeFn, args }: Admitted): unknown {
-    const { owner } = context.identity;
+    const { requester } = context.identity;
     const start = clock.monotonic();
     let result: unknown;
     try {
       result = executeFn(args);
     } catch (error) {
-      queue.leave(owner);
+      queue.leave(requester);
       throw error;
     }
-    if (isPromise(result)) return result.finally(() => this.#leave(queue, owner, start));
-    queue.leave(owner);
+    if (isPromise(result)) return result.finally(() => this.#leave(queue, requester, start));
+    queue.leave(requester);
     return result;
   }
 
@@ -116,22 +116,22 @@ class Admission {
     const { queue, context } = operation;
     const leftMs = context.budget.deadline - clock.now();
     const waitMs = leftMs - Math.min(NEEDED_MS, leftMs / 2);
-    const { owner } = context.identity;
-    const waiter = { owner, urgency: 'operations', deadline: clock.now() + waitMs } as const;
+    const { requester } = context.identity;
+    const waiter = { requester, urgency: 'operations', deadline: clock.now() + waitMs } as const;
     const entered = await enter(queue, waiter, context.budget.waiters);
     return entered ? this.#run(operation) : this.#refuse(operation);
   }
 
-  #leave(queue: FairQueue, owner: Owner, start: number): void {
+  #leave(queue: FairQueue, requester: Requester, start: number): void {
     this.#meanMs += SMOOTHING * (clock.monotonic() - start - this.#meanMs);
-    queue.leave(owner);
+    queue.leave(requester);
   }
 
   #refuse({ queue, context }: Admitted) {
-    const { owner, endsWithSocket } = context.identity;
+    const { requester, endsWithSocket } = context.identity;
     this.#options.onRefused();
     const atOnce = queue === this.#mutations ? MUTATIONS_PER_CALLER : this.#options.perCaller;
-    const turns = Math.ceil((queue.waitingOf(owner) + 1) / atOnce);
+    const turns = Math.ceil((queue.waitingOf(requester) + 1) / atOnce);
     const retryAfterMs = Math.round(
       Math.min(LONGEST_WAIT_MS, Math.max(SHORTEST_WAIT_MS, turns * this.#meanMs)),
     );

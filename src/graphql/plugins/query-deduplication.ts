@@ -36,7 +36,7 @@ export interface QueryDeduplication {
 
 /** What is noted of a query under way. */
 interface Asked {
-  readonly owner: SharingContext;
+  readonly first: SharingContext;
   shared: boolean;
 }
 
@@ -83,12 +83,12 @@ class QueriesUnderWay {
   }
 
   register(
-    owner: SharingContext,
+    first: SharingContext,
     key: string,
     execution: Promise<ExecutionResult>,
   ): Promise<ExecutionResult> {
-    const asked = { owner, shared: false };
-    const { details } = this.#flights.begin(owner.identity.credential, key, execution, asked);
+    const asked = { first, shared: false };
+    const { details } = this.#flights.begin(first.identity.credential, key, execution, asked);
     return execution.then((result) => {
       if (details.shared) this.#written.set(result, {});
       return result;
@@ -104,7 +104,7 @@ class QueriesUnderWay {
     // Most queries come while their caller has nothing under way: those need no key.
     if (!this.#flights.isUnderWay(credential)) return undefined;
     const flight = this.#flights.underWay(credential, keyOf(operation, args));
-    return flight?.details.owner.budget.waiters?.isGone === true ? undefined : flight;
+    return flight?.details.first.budget.waiters?.isGone === true ? undefined : flight;
   }
 
   /** Each caller that changes something reads afresh from now on, once it is known who it is. */
@@ -160,7 +160,7 @@ function join(
   { result, details }: Flight<ExecutionResult, Asked>,
   executeAlone: () => unknown,
 ): unknown {
-  const { waiters } = details.owner.budget;
+  const { waiters } = details.first.budget;
   details.shared = true;
   // It waits from now on: the first caller may leave while this one is being identified.
   waiters?.add();
@@ -168,7 +168,7 @@ function join(
   const unwatch = context.budget.waiters?.whenGone(leave);
   const share = async (): Promise<ExecutionResult> => {
     const shared = await result;
-    context.report.share([...details.owner.report.calls, ...details.owner.report.sharedCalls]);
+    context.report.share([...details.first.report.calls, ...details.first.report.sharedCalls]);
     return shared;
   };
   const identified = context.identity.identify();

@@ -108,10 +108,10 @@ type FindOnce = (
 function findingOnce({ known, find }: SourceOwnerReads, timeoutMs: number): FindOnce {
   const readings = new Map<string, SharedWork<Awaited<ReturnType<FindOwner>>>>();
 
-  return (clientId, transactionId, isSettled, { owner, mayAsk = () => true }) => {
+  return (clientId, transactionId, isSettled, { requester, mayAsk = () => true }) => {
     const key = `${clientId} ${transactionId.toLowerCase()} ${isSettled}`;
     const asker = {
-      owner,
+      requester,
       urgency: 'operations',
       deadline: clock.now() + timeoutMs,
       leaver: undefined,

@@ -20,8 +20,8 @@ export class TransactionSource implements StatusSource {
     return `transaction ${this.context.identity.caller.clientId} ${this.transactionId.toLowerCase()}`;
   }
 
-  get pollOwner(): string {
-    return this.context.identity.owner.group;
+  get pollRequester(): string {
+    return this.context.identity.requester.group;
   }
 
   /** A caller that is narrowed must have been told by the upstream that the transaction is its own. */

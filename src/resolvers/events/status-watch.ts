@@ -12,7 +12,7 @@ export interface StatusSource {
   /** The same for callers whom one reading may serve, once each of them has read the transaction. */
   readonly pollKey: string;
   /** Whose readings they are: those with the same have one share. */
-  readonly pollOwner: string;
+  readonly pollRequester: string;
   /** Whether messages may be shown of a transaction that the caller has not read. */
   readonly seesMessages: boolean;
   /** Has a watcher told of the client's events of some topics, from now on. */
@@ -94,8 +94,8 @@ export class StatusWatch<Update> extends PushStream<Update> implements Watcher, 
     this.#polls = polls;
   }
 
-  get pollOwner(): string {
-    return this.#source.pollOwner;
+  get pollRequester(): string {
+    return this.#source.pollRequester;
   }
 
   get schedule(): Schedule {

@@ -1,6 +1,6 @@
 import type { EventType, StoredEvent } from '../../events/log.ts';
 import type { EventTopics } from '../../events/topics.ts';
-import { ownerOfReceipts } from '../../operation/caller-keys.ts';
+import { requesterOfReceipts } from '../../operation/caller-keys.ts';
 import type { ReceiptOwner } from '../../operation/services.ts';
 import { Patience } from '../../upstream/session/patience.ts';
 import { decodeEvent } from './event.ts';
@@ -57,7 +57,7 @@ function topicsOf(stored: StoredEvent): readonly string[] {
 export const createEventTopics = (ownerOf: ReceiptOwner): EventTopics => ({
   of: topicsOf,
   asker(clientId) {
-    const reader = { patience: new Patience(), owner: ownerOfReceipts({ clientId }) };
+    const reader = { patience: new Patience(), requester: requesterOfReceipts({ clientId }) };
     return (stored) => {
       const event = decodeEvent(stored);
       return event.type === 'CEP'

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../common/maybe-promise.ts';
 import type { Budget } from '../../operation/budget.ts';
-import { ownerOfReceipts } from '../../operation/caller-keys.ts';
+import { requesterOfReceipts } from '../../operation/caller-keys.ts';
 import type { Identity } from '../../operation/identity.ts';
 import type { Services } from '../../operation/services.ts';
 import { customerScope } from '../../upstream/customer-scope.ts';
@@ -31,7 +31,7 @@ export function createVisibility(
   const { clientId, customerId } = caller;
   const view = customerScope(customerId);
   if (view.wholeClient) return () => true;
-  const reader = { patience: new Patience(), owner: ownerOfReceipts(caller), mayAsk };
+  const reader = { patience: new Patience(), requester: requesterOfReceipts(caller), mayAsk };
   return (event) => {
     if (event.type === 'MONEY_IN') return view.owner(event.ownerId);
     if (event.type !== 'CEP') return false;

@@ -124,7 +124,7 @@ export const intentOf = (
   { key, inputHash, body, shown }: Payment,
   { identity, services, requestId }: Context,
 ) => {
-  const { caller, owner, authorize, requestedBy } = identity;
+  const { caller, requester, authorize, requestedBy } = identity;
   return {
     clientId: caller.clientId,
     customerId: caller.customerId,
@@ -134,7 +134,7 @@ export const intentOf = (
     body,
     shown: { ...shown, requestedBy },
     requestId,
-    later: services.settleLater?.(caller, owner, authorize),
+    later: services.settleLater?.(caller, requester, authorize),
   };
 };
 

@@ -1,4 +1,4 @@
-import type { Kept, StreamOwner } from '../../operation/streams.ts';
+import type { Kept, StreamHolder } from '../../operation/streams.ts';
 
 /** How many WebSockets and SSE streams may be open at once. */
 export interface StreamLimits {
@@ -14,7 +14,7 @@ export interface StreamLimits {
 /** The seat that one stream takes. */
 export interface StreamSeat {
   /** Counts it as this caller's too; else says whose seats are taken. */
-  claim(owner: StreamOwner): 'claimed' | 'caller-full' | 'client-full';
+  claim(holder: StreamHolder): 'claimed' | 'caller-full' | 'client-full';
   /**
    * Counts what an operation keeps; else says whether its caller, or all callers together, would keep too much.
    *
@@ -128,7 +128,7 @@ interface KeptBy {
 class Seat implements StreamSeat {
   readonly #counts: Counts;
   readonly #address: string | undefined;
-  #owner: StreamOwner | undefined;
+  #holder: StreamHolder | undefined;
   /** A table of twenty at most: a map would take four times the memory for the one that a phone has. */
   #kept: KeptBy[] | undefined;
   #left = false;
@@ -138,21 +138,21 @@ class Seat implements StreamSeat {
     this.#address = address;
   }
 
-  claim(owner: StreamOwner): 'claimed' | 'caller-full' | 'client-full' {
+  claim(holder: StreamHolder): 'claimed' | 'caller-full' | 'client-full' {
     const { callers, clients, limits } = this.#counts;
-    if (this.#left || this.#owner !== undefined) return 'caller-full';
-    if (!take(callers, owner.caller, limits.perCaller)) return 'caller-full';
-    if (!take(clients, owner.clientId, limits.perClient)) {
-      give(callers, owner.caller);
+    if (this.#left || this.#holder !== undefined) return 'caller-full';
+    if (!take(callers, holder.caller, limits.perCaller)) return 'caller-full';
+    if (!take(clients, holder.clientId, limits.perClient)) {
+      give(callers, holder.caller);
       return 'client-full';
     }
-    this.#owner = owner;
+    this.#holder = holder;
     return 'claimed';
   }
 
   keep(operation: object, kept: Kept): 'kept-full' | 'all-kept-full' | undefined {
-    if (this.#left || this.#owner === undefined) return 'kept-full';
-    const refusal = this.#counts.keep(this.#owner.caller, kept);
+    if (this.#left || this.#holder === undefined) return 'kept-full';
+    const refusal = this.#counts.keep(this.#holder.caller, kept);
     if (refusal !== undefined) return refusal;
     const entry = { operation, kept };
     if (this.#kept === undefined) this.#kept = [entry];
@@ -163,8 +163,8 @@ class Seat implements StreamSeat {
   letGo(operation: object): void {
     const index = this.#kept?.findIndex((entry) => entry.operation === operation) ?? -1;
     const [entry] = index < 0 ? [] : (this.#kept?.splice(index, 1) ?? []);
-    if (entry === undefined || this.#owner === undefined) return;
-    this.#counts.letGo(this.#owner.caller, entry.kept);
+    if (entry === undefined || this.#holder === undefined) return;
+    this.#counts.letGo(this.#holder.caller, entry.kept);
   }
 
   leave(): void {
@@ -172,11 +172,11 @@ class Seat implements StreamSeat {
     this.#left = true;
     this.#counts.open -= 1;
     if (this.#address !== undefined) give(this.#counts.addresses, this.#address);
-    if (this.#owner === undefined) return;
-    for (const { kept } of this.#kept ?? []) this.#counts.letGo(this.#owner.caller, kept);
+    if (this.#holder === undefined) return;
+    for (const { kept } of this.#kept ?? []) this.#counts.letGo(this.#holder.caller, kept);
     this.#kept = undefined;
-    give(this.#counts.callers, this.#owner.caller);
-    give(this.#counts.clients, this.#owner.clientId);
+    give(this.#counts.callers, this.#holder.caller);
+    give(this.#counts.clients, this.#holder.clientId);
   }
 }
 

@@ -15,13 +15,13 @@ import type { DocumentRequest } from '../../graphql/plugins/trusted-documents.ts
 import type { Graph } from '../../graphql/yoga.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import type { Incoming } from '../../operation/incoming.ts';
-import { STREAM_REFUSALS, streamOwner } from '../../operation/streams.ts';
+import { STREAM_REFUSALS, streamHolder } from '../../operation/streams.ts';
 import { createExpiryWatch, type ExpiryWatch } from './expiry-watch.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
-import { hasCode, type Subscribed } from './shared-stream.ts';
 import type { Lifetimes } from './lifetime.ts';
 import { type Peer, TRY_AGAIN_LATER } from './peer.ts';
 import { just, running, runOf } from './run.ts';
+import { hasCode, type Subscribed } from './shared-stream.ts';
 import { streamKey } from './stream-key.ts';
 
 /** How long a socket may stay silent before `connection_init`, in milliseconds. */
@@ -121,7 +121,7 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
     // Nobody would end the watch of a socket that has closed meanwhile.
     if (!peer.isOpen) return false;
     peer.clientId = caller.clientId;
-    const claimed = peer.seat.claim(streamOwner(caller));
+    const claimed = peer.seat.claim(streamHolder(caller));
     if (claimed !== 'claimed') {
       peer.close(TRY_AGAIN_LATER, STREAM_REFUSALS[claimed]);
       return false;

@@ -1,7 +1,7 @@
 import type { Attempt as AnyAttempt } from '../../common/attempt.ts';
 import { clock } from '../../common/clock.ts';
 import { FairQueue } from '../../common/fair-queue.ts';
-import type { Owner, Party } from '../../common/party.ts';
+import type { Party, Requester } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
 import type { CircuitBreaker, ServiceSign } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
@@ -171,16 +171,16 @@ class Pools implements UpstreamHttp {
     const { party, over = 'reads' } = request;
     const { pool, queue } = this.#pools[over];
     if (party.isGone) return abandoned();
-    const owner = firstIn(queue, party) ?? (await enterLater(queue, request));
-    if (owner === undefined) return party.isGone ? abandoned() : expired();
+    const requester = firstIn(queue, party) ?? (await enterLater(queue, request));
+    if (requester === undefined) return party.isGone ? abandoned() : expired();
     try {
       // Its turn may come in the very moment in which its time ends, or all leave: a payment is not sent then.
       if (party.isGone) return abandoned();
       const leftMs = party.deadline - clock.now();
       if (leftMs <= 0) return expired();
-      return await this.#sendIfAdmitted(pool, request, owner, leftMs);
+      return await this.#sendIfAdmitted(pool, request, requester, leftMs);
     } finally {
-      queue.leave(owner);
+      queue.leave(requester);
     }
   }
 
@@ -191,14 +191,14 @@ class Pools implements UpstreamHttp {
   async #sendIfAdmitted(
     pool: CallPool,
     request: HttpRequest,
-    owner: Owner,
+    requester: Requester,
     leftMs: number,
   ): Promise<Attempt> {
-    const permit = this.#breaker.admit(request.over ?? 'reads', owner.group);
+    const permit = this.#breaker.admit(request.over ?? 'reads', requester.group);
     if (permit === undefined) return { kind: 'failed', error: new SuspendedError() };
     let sign: ServiceSign | undefined;
     try {
-      const attempt = await this.#attempt(pool, request, owner, Math.min(request.timeoutMs, leftMs));
+      const attempt = await this.#attempt(pool, request, requester, Math.min(request.timeoutMs, leftMs));
       // A call that its callers gave up says nothing.
       if (attempt.kind === 'answered' || !request.party.isGone) {
         sign = signOf(attempt, leftMs < request.timeoutMs);
@@ -209,13 +209,18 @@ class Pools implements UpstreamHttp {
     }
   }
 
-  async #attempt(pool: CallPool, request: HttpRequest, owner: Owner, timeoutMs: number): Promise<Attempt> {
+  async #attempt(
+    pool: CallPool,
+    request: HttpRequest,
+    requester: Requester,
+    timeoutMs: number,
+  ): Promise<Attempt> {
     const { party, over } = request;
     const { turns, maxAnswerBytes } = this.#options;
     const came = await exchange(pool, request, timeoutMs);
     if ('dispatched' in came) return { kind: 'failed', error: describe(came, timeoutMs, maxAnswerBytes) };
     // Reading it, and what its reader makes of it, may be as much work as all else together.
-    const turn = turns?.turn(over === 'money' ? 'money' : party.urgency, owner.group);
+    const turn = turns?.turn(over === 'money' ? 'money' : party.urgency, requester.group);
     if (turn !== undefined) {
       const arrivedAt = clock.monotonic();
       await turn;
@@ -229,15 +234,15 @@ class Pools implements UpstreamHttp {
 }
 
 /** Waits for a seat, and notes for how long. */
-async function enterLater(queue: FairQueue, request: HttpRequest): Promise<Owner | undefined> {
+async function enterLater(queue: FairQueue, request: HttpRequest): Promise<Requester | undefined> {
   const asked = clock.monotonic();
-  const owner = await queue.enter(request.party);
+  const requester = await queue.enter(request.party);
   request.queuedMs = clock.monotonic() - asked;
-  return owner;
+  return requester;
 }
 
 /** The first of a party for whom there is a seat at once. */
-function firstIn(queue: FairQueue, { waiters }: Party): Owner | undefined {
-  for (const { owner } of waiters) if (queue.tryEnter(owner)) return owner;
+function firstIn(queue: FairQueue, { waiters }: Party): Requester | undefined {
+  for (const { requester } of waiters) if (queue.tryEnter(requester)) return requester;
   return undefined;
 }

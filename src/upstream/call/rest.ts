@@ -1,6 +1,6 @@
 import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
-import { type Owner, Party, type Waiter } from '../../common/party.ts';
+import { Party, type Requester, type Waiter } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
 import { type Leaver, leaverOf } from '../../common/waiters.ts';
 import { type Authorize, type Credential, type MayRenew, underCredential } from './credential.ts';
@@ -95,8 +95,8 @@ export interface Rest {
 export interface RestOptions {
   readonly http: UpstreamHttp;
   readonly clientId: string;
-  /** Whose calls they are (http.ts). */
-  readonly owner: Owner;
+  /** For whom the calls are made; each requester has its share of the connections (http.ts). */
+  readonly requester: Requester;
   readonly authorize: Authorize;
   /** Over which connections its calls go; undefined for those of reads. */
   readonly over?: Connections | undefined;
@@ -135,10 +135,10 @@ class CallerRest implements Rest {
   readonly #waiter: Waiter;
 
   constructor(options: RestOptions) {
-    const { owner, urgency = 'operations', deadline } = options;
+    const { requester, urgency = 'operations', deadline } = options;
     this.clientId = options.clientId;
     this.#options = options;
-    this.#waiter = { owner, urgency, deadline };
+    this.#waiter = { requester, urgency, deadline };
   }
 
   get #asker(): Asker {

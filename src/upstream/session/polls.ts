@@ -10,12 +10,12 @@ export type { Polled, Schedule } from './shared-poll.ts';
 const HINT_LAGS = [1_000, 3_000];
 /** The pace of a transaction is remembered for so long after everybody has left it, and of so many transactions. */
 const REMEMBERED = { ms: 1_800_000, max: 20_000 };
-/** How many readings of one owner may be under way, so that readings that hang do not use up the rate. */
+/** How many readings of one requester may be under way, so that readings that hang do not use up the rate. */
 const UNDER_WAY = 16;
 
 /**
  * Reads transactions again, each on its schedule: a lost webhook delays an answer, and never loses it. Watchers with the
- * same `pollKey` share a reading. All readings together keep to a rate; past it they wait in a queue for each owner, and the owners take turns.
+ * same `pollKey` share a reading. All readings together keep to a rate; past it they wait in a queue for each requester, and the requesters take turns.
  * A transaction that a message hints at is read at once: the reading counts for the rate, and waits for it only where the rate is used up
  * and others wait.
  */
@@ -55,7 +55,7 @@ export class Polls {
       this.#polls.set(polled.pollKey, poll);
       this.alarms.set(poll, poll.nextDue(now));
     }
-    if (poll.add(polled)) this.#queues.join(poll, polled.pollOwner);
+    if (poll.add(polled)) this.#queues.join(poll, polled.pollRequester);
   }
 
   /** A message has brought its state: its next reading is a whole wait away again. */
@@ -85,7 +85,7 @@ export class Polls {
     const poll = this.#polls.get(polled.pollKey);
     if (poll === undefined) return;
     const { was, isLast } = poll.remove(polled);
-    if (isLast) this.#queues.leave(poll, polled.pollOwner);
+    if (isLast) this.#queues.leave(poll, polled.pollRequester);
     if (!was || poll.watchers.size > 0) return;
     this.#polls.delete(poll.key);
     this.#queues.remove(poll);
@@ -111,14 +111,14 @@ export class Polls {
     this.#queues.remove(poll);
     this.alarms.clear(poll);
     this.#count();
-    const owner = this.#queues.ownerAtOnce(poll);
-    if (owner === undefined) {
+    const requester = this.#queues.requesterAtOnce(poll);
+    if (requester === undefined) {
       this.#line(poll, 'hinted');
       return;
     }
     this.#allowed = Math.max(-this.#perSecond, this.#allowed - 1);
-    this.#queues.begin(owner);
-    void this.#read(poll, owner);
+    this.#queues.begin(requester);
+    void this.#read(poll, requester);
   }
 
   #line(poll: SharedPoll, way: 'hinted' | 'due' = 'due'): void {
@@ -141,7 +141,7 @@ export class Polls {
       const next = this.#queues.take();
       if (next === undefined) return;
       this.#allowed -= 1;
-      void this.#read(next.poll, next.owner);
+      void this.#read(next.poll, next.requester);
     }
     if (!this.#queues.isReady) return;
     const wait = Math.ceil(((1 - this.#allowed) / this.#perSecond) * 1_000);
@@ -149,11 +149,11 @@ export class Polls {
   }
 
   /** Reads as each watcher in turn, so that each credential is asked about now and then. */
-  async #read(poll: SharedPoll, owner: string): Promise<void> {
+  async #read(poll: SharedPoll, requester: string): Promise<void> {
     const present = [...poll.watchers];
     const reader = poll.takeReader();
     if (reader === undefined) {
-      this.#queues.end(owner);
+      this.#queues.end(requester);
       return;
     }
     poll.isReading = true;
@@ -161,7 +161,7 @@ export class Polls {
     try {
       transaction = await reader.read();
     } catch (error) {
-      this.#end(poll, owner);
+      this.#end(poll, requester);
       if (reader.pollFailed(error)) {
         this.#stepOn(poll, false);
         return;
@@ -171,7 +171,7 @@ export class Polls {
       if (poll.watchers.size > 0) this.#line(poll);
       return;
     }
-    this.#end(poll, owner);
+    this.#end(poll, requester);
     let isNews = false;
     // A watcher that joined meanwhile has read it later than this.
     for (const watcher of present) {
@@ -180,10 +180,10 @@ export class Polls {
     this.#stepOn(poll, isNews);
   }
 
-  /** A reading is over: another of its owner's may begin. */
-  #end(poll: SharedPoll, owner: string): void {
+  /** A reading is over: another of its requester's may begin. */
+  #end(poll: SharedPoll, requester: string): void {
     poll.isReading = false;
-    this.#queues.end(owner);
+    this.#queues.end(requester);
     this.#pump();
   }
 

@@ -11,8 +11,8 @@ export type Schedule = readonly { readonly until: number; readonly wait: number 
 export interface Polled {
   /** The same for all that one reading may serve. */
   readonly pollKey: string;
-  /** Whose it is. Each owner has one share of the readings. */
-  readonly pollOwner: string;
+  /** For whom it is read: the group of its requester. Each has one share of the readings. */
+  readonly pollRequester: string;
   readonly schedule: Schedule;
   /** Reads under its own credential. */
   read(): Promise<Transaction | null>;
@@ -58,8 +58,8 @@ export class SharedPoll extends Alarm {
   readonly key: string;
   readonly pace: Pace;
   readonly #watchers = new Set<Polled>();
-  /** How many watchers each owner has. */
-  readonly #owners = new Map<string, number>();
+  /** How many watchers each requester has. */
+  readonly #requesters = new Map<string, number>();
   readonly #schedule: Schedule;
   readonly #isDue: (poll: SharedPoll) => void;
   isReading = false;
@@ -86,26 +86,26 @@ export class SharedPoll extends Alarm {
     return this.#watchers;
   }
 
-  /** The owners of the watchers. */
-  get owners(): Iterable<string> {
-    return this.#owners.keys();
+  /** The requesters of the watchers. */
+  get requesters(): Iterable<string> {
+    return this.#requesters.keys();
   }
 
-  /** @returns whether it is the first of its owner. */
+  /** @returns whether it is the first of its requester. */
   add(polled: Polled): boolean {
     if (this.#watchers.has(polled)) return false;
     this.#watchers.add(polled);
-    const count = this.#owners.get(polled.pollOwner) ?? 0;
-    this.#owners.set(polled.pollOwner, count + 1);
+    const count = this.#requesters.get(polled.pollRequester) ?? 0;
+    this.#requesters.set(polled.pollRequester, count + 1);
     return count === 0;
   }
 
-  /** @returns whether it was there, and whether it was the last of its owner. */
+  /** @returns whether it was there, and whether it was the last of its requester. */
   remove(polled: Polled): { readonly was: boolean; readonly isLast: boolean } {
     if (!this.#watchers.delete(polled)) return { was: false, isLast: false };
-    const count = (this.#owners.get(polled.pollOwner) ?? 0) - 1;
-    if (count > 0) this.#owners.set(polled.pollOwner, count);
-    else this.#owners.delete(polled.pollOwner);
+    const count = (this.#requesters.get(polled.pollRequester) ?? 0) - 1;
+    if (count > 0) this.#requesters.set(polled.pollRequester, count);
+    else this.#requesters.delete(polled.pollRequester);
     return { was: true, isLast: count <= 0 };
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { UnattributedReason } from '../../../src/events/metrics.ts';
-import { ownerOfReceipts } from '../../../src/operation/caller-keys.ts';
+import { requesterOfReceipts } from '../../../src/operation/caller-keys.ts';
 import { LogReadingError } from '../../../src/resolvers/errors.ts';
 import { createReceiptOwner, type FindOwner } from '../../../src/resolvers/events/receipt-owner.ts';
 import { errorOfAnswer, UpstreamError } from '../../../src/upstream/call/errors.ts';
@@ -17,7 +17,10 @@ const receiptOf = (bodyId: string | null, receivedAt = new Date()) => ({
   bodyId,
 });
 
-const readerOf = (patience = new Patience()) => ({ patience, owner: ownerOfReceipts({ clientId: CLIENT }) });
+const readerOf = (patience = new Patience()) => ({
+  patience,
+  requester: requesterOfReceipts({ clientId: CLIENT }),
+});
 
 function start(find: FindOwner) {
   const unattributed: UnattributedReason[] = [];

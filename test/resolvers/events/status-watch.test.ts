@@ -170,7 +170,7 @@ describe('readings', () => {
   const [client, other] = ['a client', 'another'];
   const of = (clientId: string, customerId: string | undefined, group: string): Context =>
     // What tells whose readings they are needs no more of an operation.
-    ({ identity: { caller: { clientId, customerId }, owner: { caller: 'a token', group } } }) as Context;
+    ({ identity: { caller: { clientId, customerId }, requester: { caller: 'a token', group } } }) as Context;
 
   it('of a receipt are shared by those who may see the same, and by no others', () => {
     const keys = [
@@ -188,6 +188,6 @@ describe('readings', () => {
   });
 
   it('have one share for all tokens that stand for one client', () => {
-    expect(new TransactionSource(ID, of(client, undefined, 'the group')).pollOwner).toBe('the group');
+    expect(new TransactionSource(ID, of(client, undefined, 'the group')).pollRequester).toBe('the group');
   });
 });

@@ -110,7 +110,7 @@ export function startWatch<Update>(
   const updates = new StatusWatch(
     {
       pollKey: `client ${transactionId}`,
-      pollOwner: owner,
+      pollRequester: owner,
       seesMessages,
       async watch(first, told) {
         topics = first;

@@ -176,7 +176,7 @@ describe('calls that say nothing of the service', () => {
     upstream.http.send({ party: caller, method: 'GET', path: '/', headers: {}, timeoutMs });
   const party = (forMs = 60_000, caller = 'caller'): Party =>
     new Party({
-      owner: { caller, group: caller },
+      requester: { caller, group: caller },
       urgency: 'operations',
       deadline: Date.now() + forMs,
     });

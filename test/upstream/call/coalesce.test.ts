@@ -42,7 +42,7 @@ const ask = ({
     caller,
     path,
     asker: {
-      owner: { caller: 'person', group: 'person' },
+      requester: { caller: 'person', group: 'person' },
       urgency,
       deadline,
       leaver: signal && leaverOf(signal),

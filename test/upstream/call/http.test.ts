@@ -9,7 +9,7 @@ import { until } from '../../helpers/until.ts';
 
 /** Those who wait, where it does not matter who they are. */
 const party = (caller = 'caller', deadline = Date.now() + 600_000): Party =>
-  new Party({ owner: { caller, group: caller }, urgency: 'operations', deadline });
+  new Party({ requester: { caller, group: caller }, urgency: 'operations', deadline });
 const ROUTE = '/v1/clients/{clientId}/accounts';
 
 describe('a GET to the upstream', () => {

@@ -13,7 +13,7 @@ import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
 
 const ROUTE = '/v1/clients/{clientId}/accounts';
-const ownerOf = (caller: string) => ({ caller, group: caller });
+const requesterOf = (caller: string) => ({ caller, group: caller });
 
 it('one who leaves while a repeat is waited for waits no longer, and nothing more is sent', async () => {
   await using upstream = await startUpstream((_request, response) => {
@@ -72,7 +72,7 @@ it('a walk over a list goes on in the place of one who joins, where the one who 
   const lists = createClientLists({ maxAgeMs: 5_000, now: () => 0, logger: silentLogger });
   const ask = (caller: string, id: string) => {
     const rest = upstream.restOf({
-      owner: ownerOf(caller),
+      requester: requesterOf(caller),
       urgency: caller === 'slow' ? 'streams' : 'operations',
     });
     return {
@@ -108,7 +108,7 @@ it('who asks whom a token stands for may leave: it is found out for the others, 
       },
       false,
       {
-        owner: ownerOf('address'),
+        requester: requesterOf('address'),
         urgency: 'operations',
         deadline: Date.now() + 60_000,
         leaver: leaverOf(signal),

@@ -11,7 +11,7 @@ import { until } from '../../helpers/until.ts';
 const TO_OPEN = 20;
 
 const partyOf = (caller = 'caller', group = caller): Party =>
-  new Party({ owner: { caller, group }, urgency: 'operations', deadline: Date.now() + 600_000 });
+  new Party({ requester: { caller, group }, urgency: 'operations', deadline: Date.now() + 600_000 });
 
 const leave = (party: Party): void => {
   for (const waiter of party.waiters) party.leave(waiter);
@@ -106,7 +106,7 @@ describe('those who wait for a call', () => {
     await using service = await start((_request, response) => held.push(response));
     const party = partyOf();
     const other = party.join({
-      owner: { caller: 'other', group: 'other' },
+      requester: { caller: 'other', group: 'other' },
       urgency: 'operations',
       deadline: 0,
     });

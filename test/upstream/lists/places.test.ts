@@ -193,7 +193,7 @@ describe('where the items of a large list stand', () => {
     const rest = createRest({
       http: upstream.http,
       clientId: CLIENT_ID,
-      owner: { caller: 'caller', group: 'caller' },
+      requester: { caller: 'caller', group: 'caller' },
       authorize: fixedCredential({}),
       headers: {},
       timeoutMs: 5_000,

@@ -7,10 +7,14 @@ const SECOND = 1_000;
 const EVERY_THREE_SECONDS: Schedule = [{ until: Number.POSITIVE_INFINITY, wait: 3 * SECOND }];
 
 /** One who has a transaction read again, and how often it has been. */
-function watcher(pollOwner: string, key: string, read: () => Promise<Transaction | null> = async () => null) {
+function watcher(
+  pollRequester: string,
+  key: string,
+  read: () => Promise<Transaction | null> = async () => null,
+) {
   const watched = {
     pollKey: key,
-    pollOwner,
+    pollRequester,
     schedule: EVERY_THREE_SECONDS,
     reads: 0,
     read() {
@@ -25,9 +29,14 @@ function watcher(pollOwner: string, key: string, read: () => Promise<Transaction
 
 type Watcher = ReturnType<typeof watcher>;
 
-/** Adds many of one owner, so that their readings come due at once. */
-function crowd({ polls }: Shared, owner: string, count: number, read?: () => Promise<Transaction | null>) {
-  const all = Array.from({ length: count }, (_, index) => watcher(owner, `${owner} ${index}`, read));
+/** Adds many of one requester, so that their readings come due at once. */
+function crowd(
+  { polls }: Shared,
+  requester: string,
+  count: number,
+  read?: () => Promise<Transaction | null>,
+) {
+  const all = Array.from({ length: count }, (_, index) => watcher(requester, `${requester} ${index}`, read));
   for (const one of all) polls.add(one);
   return all;
 }
@@ -50,7 +59,7 @@ async function readsAlone(): Promise<number> {
   return own.reads;
 }
 
-describe('readings of one owner beside two thousand of another', () => {
+describe('readings of one requester beside two thousand of another', () => {
   it('come as often as they do alone', async () => {
     const shared = share();
     const others = crowd(shared, 'other', 2_000);
@@ -103,7 +112,7 @@ describe('readings of one owner beside two thousand of another', () => {
     expect(own.reads).toBeGreaterThanOrEqual((await readsAlone()) - 2);
   });
 
-  it('that a message hints at go before the rest of their owner’s, in its turn', async () => {
+  it('that a message hints at go before the rest of their requester’s, in its turn', async () => {
     const shared = share(1);
     const [first, ...others] = crowd(shared, 'other', 50);
     const [hinted, ...rest] = crowd(shared, 'merchant', 50);
@@ -233,7 +242,7 @@ describe('one who leaves and comes back', () => {
   });
 });
 
-describe('a reading that several owners share', () => {
+describe('a reading that several requesters share', () => {
   const waiting = async () => {
     const shared = share(1);
     crowd(shared, 'other', 100);
