@@ -14,7 +14,7 @@ import { preparedOperation } from '../graphql/documents/prepared-operation.ts';
 import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import { everydayAnswer, jsonObjectOf, type Operation, parseOperation } from './everyday-request.ts';
 
-export interface JsonPostOptions<TContext> {
+export interface FastPathOptions<TContext> {
   /** Whether anything is served here; where not, Yoga's own transport serves all. */
   readonly isOn: boolean;
   /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
@@ -44,7 +44,7 @@ export interface JsonPostOptions<TContext> {
 }
 
 /** Serves one request at the graph's path. Never rejects. */
-export type Transport<TContext> = (
+export type GraphHandler<TContext> = (
   request: IncomingMessage,
   response: ServerResponse,
   context: TContext,
@@ -57,21 +57,21 @@ type WholeBody = Extract<Body, { readonly kind: 'whole' }>;
  * cost more than all else of a small query. Only the bytes are handled here: what they mean, with every plugin's say in
  * it, is the executor's, and whatever is not quite everyday is handed to Yoga's own transport as it came.
  */
-export function createJsonPost<TContext extends object>(
+export function createFastPath<TContext extends object>(
   yoga: YogaServerInstance<TContext, object>,
-  options: JsonPostOptions<TContext>,
-): Transport<TContext> {
-  const post = new JsonPost(yoga, options);
-  return (request, response, context) => post.receive(request, response, context);
+  options: FastPathOptions<TContext>,
+): GraphHandler<TContext> {
+  const fastPath = new FastPath(yoga, options);
+  return (request, response, context) => fastPath.receive(request, response, context);
 }
 
-class JsonPost<TContext extends object> {
+class FastPath<TContext extends object> {
   readonly #yoga: YogaServerInstance<TContext, object>;
-  readonly #options: JsonPostOptions<TContext>;
+  readonly #options: FastPathOptions<TContext>;
   /** All operations share one: Yoga's plugins ask it for its method alone. */
   readonly #request: Request;
 
-  constructor(yoga: YogaServerInstance<TContext, object>, options: JsonPostOptions<TContext>) {
+  constructor(yoga: YogaServerInstance<TContext, object>, options: FastPathOptions<TContext>) {
     this.#yoga = yoga;
     this.#options = options;
     this.#request = new yoga.fetchAPI.Request('http://localhost', { method: 'POST' });

@@ -2,7 +2,7 @@ import { Bodies } from '../common/bodies.ts';
 import { documentOf } from '../graphql/plugins/trusted-documents.ts';
 import type { GraphConfig, GraphContext, GraphParts } from '../graphql/plugins.ts';
 import { type Graph, MAX_BODY_BYTES, maskThrown } from '../graphql/yoga.ts';
-import { createJsonPost, type Transport } from './http-fast-path.ts';
+import { createFastPath, type GraphHandler } from './http-fast-path.ts';
 import type { Requests } from './requests.ts';
 
 /** What the bodies of requests under way may take, in bytes. */
@@ -17,9 +17,9 @@ export function createGraphHttp(
   { allowsOrigin, trustedDocuments, layersOff }: GraphConfig,
   { logger, shared, documents }: Pick<GraphParts, 'logger' | 'shared' | 'documents'>,
   { senderOf, turn }: Requests,
-): Transport<GraphContext> {
+): GraphHandler<GraphContext> {
   const bodies = new Bodies(BODIES);
-  return createJsonPost(graph, {
+  return createFastPath(graph, {
     isOn: !layersOff.has('fast-path'),
     maxBodyBytes: MAX_BODY_BYTES,
     async readBody(request, response) {

@@ -4,7 +4,7 @@ import { GraphQLError } from 'graphql';
 import { createSchema, createYoga } from 'graphql-yoga';
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { Bodies } from '../../src/common/bodies.ts';
-import { createJsonPost } from '../../src/transport/http-fast-path.ts';
+import { createFastPath } from '../../src/transport/http-fast-path.ts';
 import { until } from '../helpers/until.ts';
 
 /** How often Yoga's own transport was handed a request. */
@@ -35,7 +35,7 @@ const counted = new Proxy(yoga, {
   },
 });
 const bodies = new Bodies({ total: 10_000, strangers: 0, perKey: 10_000 });
-const serve = createJsonPost(counted, {
+const serve = createFastPath(counted, {
   isOn: true,
   maxBodyBytes: 1_000,
   readBody: (request) => bodies.read(request, { key: 'one', isKnown: true, maxBytes: 1_000 }),
