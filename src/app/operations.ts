@@ -1,7 +1,7 @@
 import { Guesses, KEY_GUESSES } from '../auth/guesses.ts';
 import { createRefusedKeys } from '../auth/refused-keys.ts';
 import { clock as time } from '../common/clock.ts';
-import { KeptDocuments } from '../graphql/documents/kept-documents.ts';
+import { DocumentCache } from '../graphql/documents/document-cache.ts';
 import { createQueryDeduplication, type QueryDeduplication } from '../graphql/plugins/query-deduplication.ts';
 import { createIngress, type Ingress } from '../ingress/ingress.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -28,7 +28,7 @@ export interface Operations {
   readonly createContext: ContextFactory;
   readonly callerKeys: CallerKeys;
   readonly shared: QueryDeduplication;
-  readonly documents: KeptDocuments;
+  readonly documents: DocumentCache;
   /** A caller is about to be told of an event: what it asks from now on must not be older. */
   onTold(credential: string, clientId: string): void;
   readonly ingress: Ingress;
@@ -77,7 +77,7 @@ export function createOperations(base: Base, stores: Stores): Operations {
     createContext,
     callerKeys,
     shared,
-    documents: new KeptDocuments(KEPT_DOCUMENTS_BYTES),
+    documents: new DocumentCache(KEPT_DOCUMENTS_BYTES),
     onTold: (credential, clientId) => shared.forget(credential, auth.upstreamIdentity(credential, clientId)),
     ingress: ingressOf(base, stores, lists, reads),
   };

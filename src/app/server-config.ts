@@ -1,6 +1,6 @@
 import type { ServiceOptions } from '../auth/service.ts';
 import type { Secret } from '../common/secret.ts';
-import type { GraphConfig } from '../graphql/plugins.ts';
+import type { GraphConfig } from '../graphql/plugin-stack.ts';
 import type { ReconcilingOptions } from '../money/reconciling/reconciler.ts';
 import type { StreamLimits } from '../transport/sockets/open-streams.ts';
 import type { BankFieldNames } from '../upstream/banks.ts';

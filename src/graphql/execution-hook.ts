@@ -32,7 +32,7 @@ export function withOneExecutionHook(plugins: readonly AnyPlugin[]): AnyPlugin[]
     };
     const doneHooks: OnExecuteDone[] = [];
     for (const hook of hooks) {
-      const { onExecuteDone } = prompt(hook(current)) ?? {};
+      const { onExecuteDone } = synchronous(hook(current)) ?? {};
       if (onExecuteDone !== undefined) doneHooks.push(onExecuteDone);
       if (isStopped) break;
     }
@@ -45,7 +45,7 @@ export function withOneExecutionHook(plugins: readonly AnyPlugin[]): AnyPlugin[]
             seen.result = result;
           },
         };
-        for (const hook of doneHooks) prompt(hook(seen));
+        for (const hook of doneHooks) synchronous(hook(seen));
         if (seen.result !== done.result) done.setResult(seen.result);
       },
     };
@@ -54,7 +54,7 @@ export function withOneExecutionHook(plugins: readonly AnyPlugin[]): AnyPlugin[]
   return [{ onExecute }, ...plugins.map(({ onExecute: _, ...others }) => others)];
 }
 
-function prompt<T>(value: T | Promise<T>): T {
+function synchronous<T>(value: T | Promise<T>): T {
   if (isPromise(value)) throw new Error('A hook on an execution gave a promise, and nothing waits for it.');
   return value;
 }

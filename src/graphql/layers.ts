@@ -1,6 +1,6 @@
 /**
  * The layers between a request and its answer, from the outermost to the innermost. This is the only place that states their
- * order: `plugins.ts` builds the plugins from it, and docs/layers.md, which says what each may change and must never, is
+ * order: `plugin-stack.ts` builds the plugins from it, and docs/layers.md, which says what each may change and must never, is
  * compared with it by a test.
  */
 export const LAYERS = [

@@ -2,7 +2,7 @@ import { GraphQLError } from 'graphql';
 import { createYoga, type YogaServerInstance } from 'graphql-yoga';
 import type { Logger } from '../common/logger.ts';
 import { buildSchema } from '../schema/index.ts';
-import { type GraphConfig, type GraphContext, type GraphParts, pluginsOf } from './plugins.ts';
+import { type GraphConfig, type GraphContext, type GraphParts, pluginsOf } from './plugin-stack.ts';
 import { toPublicError } from './public-errors.ts';
 
 export type Graph = YogaServerInstance<GraphContext, object>;

@@ -1,6 +1,6 @@
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import type { IdentifiedContext } from '../../operation/identity.ts';
-import type { KeptDocuments } from '../documents/kept-documents.ts';
+import type { DocumentCache } from '../documents/document-cache.ts';
 import { preparedDocument } from '../documents/prepared-operation.ts';
 
 /** What is known before the operation's context is made. */
@@ -19,11 +19,11 @@ interface InitialContext {
  * Must stand before all plugins that ask for a prepared operation.
  */
 export function useKeptDocuments(
-  kept: KeptDocuments,
+  cache: DocumentCache,
 ): Plugin<IdentifiedContext & InitialContext, InitialContext> {
   return {
     onParse({ params, setParsedDocument }) {
-      const known = kept.find(typeof params.source === 'string' ? params.source : params.source.body);
+      const known = cache.find(typeof params.source === 'string' ? params.source : params.source.body);
       if (known !== undefined) setParsedDocument(known);
     },
     onValidate({ params, setResult, context }) {
@@ -36,21 +36,21 @@ export function useKeptDocuments(
       return ({ valid }) => {
         document.isValid = valid;
         // A thousand phones that come back at once have it in common from the first one on.
-        if (valid && context.isIdentified === true) kept.keep(document);
+        if (valid && context.isIdentified === true) cache.keep(document);
       };
     },
     onExecute({ args }) {
       return {
         onExecuteDone() {
           if (args.contextValue.identity.isIdentified)
-            kept.keep(preparedDocument(args.schema, args.document));
+            cache.keep(preparedDocument(args.schema, args.document));
         },
       };
     },
     onSubscribe({ args }) {
       return {
         onSubscribeResult({ result }) {
-          if (isAsyncIterable(result)) kept.keep(preparedDocument(args.schema, args.document));
+          if (isAsyncIterable(result)) cache.keep(preparedDocument(args.schema, args.document));
         },
       };
     },

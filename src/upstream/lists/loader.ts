@@ -10,7 +10,7 @@ export interface ListWindow<T> {
 }
 
 /** How a list is read within one operation: whole, by the index of places, or item by item. */
-export interface Source<T> {
+export interface ListSource<T> {
   /** The whole list once it has arrived; undefined before that, and where it does not come whole. */
   readonly listing: Listing<T> | undefined;
   /** Begins to read what look-ups are going to need. */
@@ -50,16 +50,16 @@ export interface Loader<T, Filter extends Query = NoFilter> {
  * A noun's loader of one operation. Every operation has one of each noun, and asks few of them: nothing is made before it is asked for.
  */
 export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T, Filter> {
-  readonly #open: (filter: Filter | undefined) => Source<T>;
+  readonly #open: (filter: Filter | undefined) => ListSource<T>;
   /** By the text of a filter; the whole list under the empty one. */
-  #sources: Map<string, Source<T>> | undefined;
+  #sources: Map<string, ListSource<T>> | undefined;
   #questions: DataLoader<Question<T>, readonly T[], string> | undefined;
   /** What could not be read once is not read again within the operation either. */
   #windows: Map<string, Promise<ListWindow<T>>> | undefined;
   #lookUps = 0;
 
   /** @param open the source of the list, or of the part that a filter selects: each part is a list of its own. */
-  constructor(open: (filter: Filter | undefined) => Source<T>) {
+  constructor(open: (filter: Filter | undefined) => ListSource<T>) {
     this.#open = open;
   }
 
@@ -110,7 +110,7 @@ export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T,
     return this.#questions.load(question);
   }
 
-  #sourceOf(filter: Filter | undefined, key: string): Source<T> {
+  #sourceOf(filter: Filter | undefined, key: string): ListSource<T> {
     this.#sources ??= new Map();
     let source = this.#sources.get(key);
     if (source === undefined) {

@@ -1,7 +1,7 @@
 import type { Query, Rest } from '../call/rest.ts';
 import type { ClientLists } from './client-lists.ts';
 import { Listing } from './listing.ts';
-import { filterKey, ListLoader, type ListWindow, type Loader, type NoFilter, type Source } from './loader.ts';
+import { filterKey, ListLoader, type ListWindow, type Loader, type NoFilter, type ListSource } from './loader.ts';
 import type { ListPlaces } from './places.ts';
 import { isWholeList, type ListDefinition, ListReader } from './reader.ts';
 import { type Sought, search } from './search.ts';
@@ -47,7 +47,7 @@ export function createPlacedLoader<T extends object, Filter extends Query = NoFi
  * A list that is read whole where it comes in one answer. Of any other the pages are read that a window or a look-up needs: the index
  * of places (places.ts) knows where an item stands, and the item is read from there, under the caller's own credential.
  */
-class PlacedList<T extends object> implements Source<T> {
+class PlacedList<T extends object> implements ListSource<T> {
   readonly #reader: ListReader<T>;
   readonly #places: ListPlaces<T>;
   readonly #now: () => number;
@@ -101,7 +101,7 @@ class PlacedList<T extends object> implements Source<T> {
   }
 
   /** The part of the list that belongs to one customer, as a list that is read whole. */
-  ownedBy({ key, customerId, isSeen }: Owned<T>): Source<T> {
+  ownedBy({ key, customerId, isSeen }: Owned<T>): ListSource<T> {
     const sought: Sought<T> = { key, value: customerId, all: true, matches: isSeen };
     return new WholeList(async () => {
       const [items = []] = await this.answer([sought]);

@@ -1,5 +1,5 @@
 import type { Listing, Question } from './listing.ts';
-import { asError, type ListWindow, type Source } from './loader.ts';
+import { asError, type ListSource, type ListWindow } from './loader.ts';
 import { MAX_PAGE } from './page-cover.ts';
 import { isWholeList, type ListReader, type Slice } from './reader.ts';
 
@@ -24,7 +24,7 @@ export class ShownItems<T extends { readonly id: string }> {
 }
 
 /** A list whose items the service also gives one by one, so that it is neither read whole nor indexed. Look-ups are by id alone. */
-export class SingleReads<T extends { readonly id: string }> implements Source<T> {
+export class SingleReads<T extends { readonly id: string }> implements ListSource<T> {
   readonly listing: Listing<T> | undefined = undefined;
   readonly #reader: ListReader<T>;
   readonly #readOne: (id: string) => Promise<T | null>;

@@ -1,8 +1,8 @@
 import { Listing, type Question } from './listing.ts';
-import { ListLoader, type ListWindow, type Source } from './loader.ts';
+import { ListLoader, type ListWindow, type ListSource } from './loader.ts';
 
 /** A list that is read whole, at most once. A failed read fails every look-up of the operation alike. */
-export class WholeList<T> implements Source<T> {
+export class WholeList<T> implements ListSource<T> {
   readonly #read: () => Promise<Listing<T>>;
   #arriving: Promise<Listing<T>> | undefined;
   listing: Listing<T> | undefined;
@@ -42,4 +42,4 @@ export class WholeLoader<T> extends ListLoader<T> {
 }
 
 /** A list without items. */
-export const emptyList = <T>(): Source<T> => new WholeList<T>(async () => new Listing<T>([]));
+export const emptyList = <T>(): ListSource<T> => new WholeList<T>(async () => new Listing<T>([]));

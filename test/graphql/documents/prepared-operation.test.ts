@@ -1,7 +1,7 @@
 import { parse, validate } from 'graphql';
 import { createSchema, createYoga, type Plugin } from 'graphql-yoga';
 import { expect, it } from 'vitest';
-import { KeptDocuments } from '../../../src/graphql/documents/kept-documents.ts';
+import { DocumentCache } from '../../../src/graphql/documents/document-cache.ts';
 import { preparedDocument, preparedOperation } from '../../../src/graphql/documents/prepared-operation.ts';
 import { useKeptDocuments } from '../../../src/graphql/plugins/kept-documents.ts';
 import { startGateway } from '../../helpers/gateway.ts';
@@ -35,7 +35,7 @@ function counting() {
   };
   const yoga = createYoga<Caller>({
     schema,
-    plugins: [useKeptDocuments(new KeptDocuments(KEPT_BYTES)), counts],
+    plugins: [useKeptDocuments(new DocumentCache(KEPT_BYTES)), counts],
     parserAndValidationCache: false,
     logging: false,
   });

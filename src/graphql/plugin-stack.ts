@@ -7,7 +7,7 @@ import type { ContextFactory } from '../operation/context.ts';
 import type { Incoming } from '../operation/incoming.ts';
 import type { Transport, Way } from '../operation/way.ts';
 import { forgetRights } from '../schema/builder.ts';
-import type { KeptDocuments } from './documents/kept-documents.ts';
+import type { DocumentCache } from './documents/document-cache.ts';
 import { preparedOperation } from './documents/prepared-operation.ts';
 import { withOneExecutionHook } from './execution-hook.ts';
 import { useGraphQLJs } from './executor/graphql-js.ts';
@@ -73,7 +73,7 @@ export interface GraphParts {
   readonly drain: Drain;
   readonly shared: QueryDeduplication;
   /** Documents that identified callers have run. */
-  readonly documents: KeptDocuments;
+  readonly documents: DocumentCache;
   /** When each reader of a stream is told where it stands. */
   readonly rounds: Rounds;
   readonly createContext: ContextFactory;

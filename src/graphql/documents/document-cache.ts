@@ -2,8 +2,8 @@ import type { DocumentNode } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import type { PreparedDocument } from './prepared-operation.ts';
 
-/** Documents that are within the limits and valid, with all that is derived from them, as long as there is room. */
-export class KeptDocuments {
+/** A cache of documents that are within the limits and valid, with all that is derived from them, as long as there is room. */
+export class DocumentCache {
   readonly #kept: LRUCache<string, PreparedDocument>;
   readonly #sizes = new WeakMap<PreparedDocument, number>();
 
