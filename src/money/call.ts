@@ -14,13 +14,13 @@ export interface MoneyCalls extends Reading {
    *
    * @param number 1 for the first request under the key, more for a repeat.
    * @param signal aborts at the operation's deadline alone, never because the caller went away.
-   * @param keyOwner whose name the record has, for the upstream's key to have it too; undefined where it has nobody's.
+   * @param ownerDigest as in {@link Call}: the upstream's key is made of it too.
    */
-  send(body: string, number: number, signal: AbortSignal, keyOwner: string | undefined): Promise<Attempt>;
+  send(body: string, number: number, signal: AbortSignal, ownerDigest: string | undefined): Promise<Attempt>;
   /** What the caller is told of a refusal in one word. */
   codeOf(refusal: UpstreamAnswer): string;
   /** By which the upstream knows a repeat. Absent where it knows none. */
-  upstreamKey?(keyOwner: string | undefined): string;
+  upstreamKey?(ownerDigest: string | undefined): string;
 }
 
 export interface RefundCalls extends MoneyCalls {
@@ -80,8 +80,8 @@ export interface UnknownResult {
 export interface Call {
   readonly order: MoneyOrder;
   readonly name: RecordName;
-  /** Whose name that is, where another uses the key under its first name. */
-  readonly namedAfter: string | undefined;
+  /** The part of that name that tells the owners of one key apart; undefined for the first owner, whose name has none. */
+  readonly ownerDigest: string | undefined;
   /** Names this call in the record. */
   readonly owner: string;
   /** In ms since the epoch. */

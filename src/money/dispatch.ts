@@ -141,9 +141,9 @@ function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, p
  * @throws {RecordsUnavailableError} when it is certain that nothing will be sent.
  */
 async function markSent(call: Call, sent: Dispatch): Promise<true | MoneyResult | undefined> {
-  const { records, name, owner, order, namedAfter } = call;
+  const { records, name, owner, order, ownerDigest } = call;
   try {
-    const upstreamKey = order.calls.upstreamKey?.(namedAfter) ?? null;
+    const upstreamKey = order.calls.upstreamKey?.(ownerDigest) ?? null;
     const original = order.mutation === 'refundTransaction' ? order.calls.originalId : null;
     const isMarked = await records.markSent(name, owner, sent.body, { upstreamKey, original });
     return isMarked || undefined;
@@ -156,9 +156,9 @@ async function markSent(call: Call, sent: Dispatch): Promise<true | MoneyResult 
 }
 
 async function send(call: Call, body: string, attempt: number): Promise<Attempt> {
-  const { order, atDeadline, namedAfter, logger } = call;
+  const { order, atDeadline, ownerDigest, logger } = call;
   try {
-    return await order.calls.send(body, attempt, atDeadline, namedAfter);
+    return await order.calls.send(body, attempt, atDeadline, ownerDigest);
   } catch (cause) {
     logger.error({ err: cause, mutation: order.mutation }, 'a money request threw, and is taken for sent');
     return { kind: 'failed', error: new GivenUpError('the request threw', { dispatched: true, cause }) };

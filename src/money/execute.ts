@@ -1,8 +1,8 @@
 import type { Logger } from '../common/logger.ts';
 import { type Ambient, systemAmbient } from './ambient.ts';
 import type { Call, MoneyOrder, MoneyResult } from './call.ts';
-import { follow } from './follow.ts';
 import { type MoneyMutation, recordName } from './intent.ts';
+import { failureName, outcomeName, type PaymentOutcome } from './payment-outcome.ts';
 import { createPayments, type Payments } from './payment-reads.ts';
 import { createPersistence, type Persistence } from './persist.ts';
 import {
@@ -13,7 +13,7 @@ import {
 } from './reconciling/reconciler.ts';
 import type { Hold, MoneyRecords } from './record.ts';
 import { createSettler, type SettledBy, type Settler } from './settler.ts';
-import { failureName, outcomeName, type PaymentOutcome } from './told.ts';
+import { runUnderKey } from './under-key.ts';
 
 interface Limits {
   /** The operation's deadline, in ms since the epoch. Waits, reads, requests and repeats all fit within it. */
@@ -140,7 +140,7 @@ function executing(
     const call: Call = {
       order,
       name,
-      namedAfter: undefined,
+      ownerDigest: undefined,
       owner,
       deadline,
       atDeadline: late.signal,
@@ -152,7 +152,7 @@ function executing(
       track(logged(order, payments.idOf(name), outcome, result, logger));
     };
     try {
-      const result = await follow(call, leaseMs, (next) => {
+      const result = await runUnderKey(call, leaseMs, (next) => {
         name = next;
       });
       report(outcomeName(result), result);

@@ -12,8 +12,8 @@ const NAMESPACE = '6a7a8d0e-53a1-4f0c-9d0c-5a4b1f6f2c11';
  */
 export function upstreamIdempotencyKey(
   { clientId, customerId, key }: Pick<MoneyIntent, 'clientId' | 'customerId' | 'key'>,
-  keyOwner?: string,
+  ownerDigest?: string,
 ): string {
-  const owned = keyOwner === undefined ? [] : [keyOwner];
+  const owned = ownerDigest === undefined ? [] : [ownerDigest];
   return v5(JSON.stringify([clientId, 'money_out', customerId ?? null, key, ...owned]), NAMESPACE);
 }

@@ -71,20 +71,20 @@ export function inputHash(mutation: MoneyMutation, input: unknown): string {
  * The name under which an intent is recorded: the same for every process and every repeat.
  *
  * Versions before knew no owner of a key. So the first owner that uses a key gets the name that they would give it, and they and
- * this version find each other's records; a second owner of the same key has a name of its own, by `keyOwner`.
+ * this version find each other's records; a second owner of the same key has a name of its own, by its digest.
  *
- * @param keyOwner undefined for the first name
+ * @param ownerDigest undefined for the first name
  */
 export function recordName(
   { clientId, customerId, key }: Pick<MoneyIntent, 'clientId' | 'customerId' | 'key'>,
-  keyOwner?: string,
+  ownerDigest?: string,
 ): RecordName {
-  const owned = keyOwner === undefined ? [] : [keyOwner];
+  const owned = ownerDigest === undefined ? [] : [ownerDigest];
   return { clientId, hash: sha256(JSON.stringify([clientId, customerId ?? null, key, ...owned])) };
 }
 
 /** What a record holds of its key's owner: a digest, empty where there is none. */
-export const ownerMark = ({ clientId, keyOwner }: Pick<MoneyIntent, 'clientId' | 'keyOwner'>): string =>
+export const ownerDigest = ({ clientId, keyOwner }: Pick<MoneyIntent, 'clientId' | 'keyOwner'>): string =>
   keyOwner === undefined ? '' : sha256(JSON.stringify([clientId, keyOwner]));
 
 /** The same for all callers of a client that send one input under one key, whoever they act for. */

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type JournalStep, partsOf, type ReadLine, readLine } from './journal.ts';
 import type { JournalLine, JournalStore } from './journal-store.ts';
 import { idOf } from './payment-reads.ts';
-import type { Asked } from './record.ts';
+import type { OrderSummary } from './record.ts';
 
 /** A line of the journal as people and their programs read it: what was asked for stands in every line of a payment. */
 export interface JournalEntry {
@@ -13,7 +13,7 @@ export interface JournalEntry {
   /** `Payment.id`; null where the line that began the payment has been cut off. */
   readonly paymentId: string | null;
   /** Null likewise. */
-  readonly asked: Asked | null;
+  readonly asked: OrderSummary | null;
   readonly requestId: string | null;
   readonly transactionId: string | null;
   /** HTTP status of the service's answer. */
@@ -29,7 +29,7 @@ const REMEMBERED = 50_000;
 
 interface Beginning {
   readonly paymentId: string;
-  readonly asked: Asked | undefined;
+  readonly asked: OrderSummary | undefined;
 }
 
 interface EntrySource {

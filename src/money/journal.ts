@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { listedAsked, packed, readAsked, unpacked } from './asked.ts';
 import type { RecordName } from './intent.ts';
 import type { JournalLine } from './journal-store.ts';
-import { type Asked, RETENTION_MS, type StoredAnswer } from './record.ts';
+import { packed, packSummary, readSummary, unpacked } from './order-summary.ts';
+import { type OrderSummary, RETENTION_MS, type StoredAnswer } from './record.ts';
 
 /** How long lines are kept, in ms, where nobody says. */
 export const JOURNAL_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
@@ -53,10 +53,14 @@ export const partsOf = (id: string): [number, number] => {
 };
 
 /** The line that begins a payment. */
-export const askedLine = (asked: Asked, inputHash: string, { hash }: RecordName, requestId: string): string =>
-  LETTERS.asked + JSON.stringify([...listedAsked(asked, inputHash), hash, packed(requestId)]);
+export const askedLine = (
+  asked: OrderSummary,
+  inputHash: string,
+  { hash }: RecordName,
+  requestId: string,
+): string => LETTERS.asked + JSON.stringify([...packSummary(asked, inputHash), hash, packed(requestId)]);
 
-/** What {@link askedLine} holds of what was asked for, as `readAsked` reads it. */
+/** What {@link askedLine} holds of what was asked for, as `readSummary` reads it. */
 const askedIn = (text: string): string => text.slice(LETTERS.asked.length);
 
 /** What a store needs to write a line that goes on with a payment: it puts the payment between the two. */
@@ -87,7 +91,7 @@ export interface ReadLine {
   readonly begun?: string | undefined;
   /** Of the record. */
   readonly hash?: string | undefined;
-  readonly asked?: Asked | undefined;
+  readonly asked?: OrderSummary | undefined;
   readonly requestId?: string | undefined;
   readonly status?: number | undefined;
   readonly code?: string | undefined;
@@ -107,7 +111,7 @@ export function readLine(text: string): ReadLine | undefined {
 
 function readAskedLine(text: string): ReadLine | undefined {
   const list = askedIn(text);
-  const asked = readAsked(list, undefined);
+  const asked = readSummary(list, undefined);
   if (asked === null) return undefined;
   const [hash, requestId]: unknown[] = JSON.parse(list).slice(ASKED_FIELDS);
   return { step: 'asked', hash: String(hash), asked, requestId: unpacked(String(requestId)) };

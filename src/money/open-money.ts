@@ -3,12 +3,12 @@ import type { Logger } from '../common/logger.ts';
 import { createMoney, type Money } from './execute.ts';
 import type { MoneyMutation } from './intent.ts';
 import { JOURNAL_RETENTION_MS } from './journal.ts';
+import type { PaymentOutcome } from './payment-outcome.ts';
 import { withPaymentsOff } from './payments-off.ts';
 import type { ComparisonOutcome } from './reconciling/reconciler.ts';
 import type { MoneyRecords } from './record.ts';
 import type { SettledBy } from './settler.ts';
 import { openSqliteRecords } from './sqlite-record.ts';
-import type { PaymentOutcome } from './told.ts';
 
 /** What money is opened with. */
 export interface MoneyOptions {

@@ -1,13 +1,13 @@
 import type { RecordName } from './intent.ts';
-import type { Asked, Noted, Sent, StoredAnswer } from './kept.ts';
+import type { OrderSummary, Sent, SentDetails, StoredAnswer } from './record-parts.ts';
 
 /** How long after it was sent a payment without an answer is due for the first time, in ms. Most calls have ended by then. */
 export const FIRST_DUE_MS = 5_000;
 
 /** A payment that has left, and is neither done nor refused. */
-export interface OpenPayment extends Sent, Noted {
+export interface OpenPayment extends Sent, SentDetails {
   readonly name: RecordName;
-  readonly asked: Asked;
+  readonly asked: OrderSummary;
   readonly inputHash: string;
   /**
    * By which the upstream knows a repeat. Null where the same must not be sent again without its caller: the upstream has no key for it,

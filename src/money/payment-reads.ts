@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { MONEY_MUTATIONS, type MoneyIntent, ownerMark, type RecordName, recordName } from './intent.ts';
+import { MONEY_MUTATIONS, type MoneyIntent, ownerDigest, type RecordName, recordName } from './intent.ts';
 import type { MoneyRecords, PaymentPosition, PaymentRecord, PaymentSearch } from './record.ts';
 
 /** A record and the name that it has for people. */
@@ -74,7 +74,7 @@ export function createPayments(records: MoneyRecords, served: Iterable<string> =
 
   return {
     async byKey(holder) {
-      const mark = ownerMark(holder);
+      const mark = ownerDigest(holder);
       const first = await records.read(recordName(holder));
       const isOwn = first === undefined || first.keyOwner === null || first.keyOwner === mark;
       const record = isOwn ? first : await records.read(recordName(holder, mark));

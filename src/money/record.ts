@@ -1,10 +1,10 @@
 import type { MoneyMutation, RecordName } from './intent.ts';
 import type { JournalStore } from './journal-store.ts';
-import type { Asked, Noted, Sent, StoredAnswer } from './kept.ts';
 import type { OpenRecords } from './open-records.ts';
 import type { ReadingStore } from './reconciling/reading-store.ts';
+import type { OrderSummary, Sent, SentDetails, StoredAnswer } from './record-parts.ts';
 
-export type { Asked, Sent, StoredAnswer } from './kept.ts';
+export type { OrderSummary, Sent, StoredAnswer } from './record-parts.ts';
 
 /** How long a record is kept after it was last written, in ms: 30 days. */
 export const RETENTION_MS = 30 * 24 * 60 * 60 * 1000;
@@ -16,7 +16,7 @@ export interface PaymentRecord {
   /** As in {@link Claim}; null in a record of a version before. */
   readonly keyOwner: string | null;
   /** Null in a record of a version before, whose caller has not come back since. */
-  readonly asked: Asked | null;
+  readonly asked: OrderSummary | null;
   readonly state: 'claimed' | 'sent' | 'answered';
   /** Whether a call holds the key now. */
   readonly isHeld: boolean;
@@ -30,7 +30,7 @@ export interface PaymentRecord {
   readonly attempts: number;
   /** Null until it is answered. */
   readonly answer: StoredAnswer | null;
-  /** As in {@link Noted}; null once it is settled. */
+  /** As in {@link SentDetails}; null once it is settled. */
   readonly original: string | null;
   /** What the gateway has seen of it while it looked by itself (open-payment.ts); null where it has not looked. */
   readonly seen?: string | null;
@@ -73,7 +73,7 @@ export interface PaymentsFound {
 
 export interface Claim {
   /** What is asked for. A record of a version before, which does not have it, is given it. */
-  readonly asked: Asked;
+  readonly asked: OrderSummary;
   /** Of the request that asks for it, for the journal; undefined where nobody asks. */
   readonly requestId?: string | undefined;
   /** Names one call of one process. */
@@ -82,7 +82,7 @@ export interface Claim {
   readonly inputHash: string;
   /** How long the key is the caller's, in ms from now. */
   readonly leaseMs: number;
-  /** Whose the key is: `ownerMark` of the intent. */
+  /** Whose the key is: `ownerDigest` of the intent. */
   readonly keyOwner: string;
   /** `twinOf` the intent: where a customer's intent is found by callers that act for the whole client. */
   readonly twin: string;
@@ -148,7 +148,7 @@ export interface MoneyRecords extends OpenRecords {
    * @param body the very text that will be handed to the network
    * @throws {PaymentsHeldError} while payments are held: nothing may be sent.
    */
-  markSent(name: RecordName, owner: string, body: string, noted?: Noted): Promise<boolean>;
+  markSent(name: RecordName, owner: string, body: string, details?: SentDetails): Promise<boolean>;
   /** Lets the owner's lease end in so many ms from now; 0 gives the key to the next call. */
   renew(name: RecordName, owner: string, leaseMs: number): Promise<void>;
   /**

@@ -1,9 +1,9 @@
 import type { RedisClient } from '../redis/connection.ts';
 import { runScript, script } from '../redis/script.ts';
-import { readAsked } from './asked.ts';
 import { MONEY_MUTATIONS, type RecordName } from './intent.ts';
 import { ageOf, type Clocks } from './lived-time.ts';
 import type { OpenPayment } from './open-records.ts';
+import { readSummary } from './order-summary.ts';
 import { ledgerOf, type RedisHolds } from './redis-holds.ts';
 import { keyOf, keysOf } from './redis-keys.ts';
 import type { RedisMarks } from './redis-marks.ts';
@@ -127,7 +127,7 @@ export class RedisOpen {
     const [input = '', original = '', body = '', sentAt, wall = '', bootId = '', bootMs, upstreamKey = ''] =
       fields;
     const [epoch, kind = '', status = '', text = '', state, tries, nowEpoch, age, written] = fields.slice(8);
-    const asked = readAsked(written, input);
+    const asked = readSummary(written, input);
     if (asked === null) {
       await this.putOff(name, owner, undefined, '');
       return undefined;

@@ -1,11 +1,11 @@
 import { entropy } from '../common/entropy.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { runScript, script } from '../redis/script.ts';
-import { OPERATION_LETTERS, packed, readAsked } from './asked.ts';
 import { MONEY_MUTATIONS, type MoneyMutation, type RecordName } from './intent.ts';
 import { partsOf } from './journal.ts';
 import { ageOf, type Clocks } from './lived-time.ts';
 import { FIRST_DUE_MS } from './open-records.ts';
+import { OPERATION_LETTERS, packed, readSummary } from './order-summary.ts';
 import {
   type PaymentPosition,
   type PaymentRecord,
@@ -229,7 +229,7 @@ export class RedisPayments {
       hash,
       // No owner of a key has this mark.
       keyOwner: whose === '?' ? null : String(whose),
-      asked: readAsked(asked, input),
+      asked: readSummary(asked, input),
       state: state as PaymentRecord['state'],
       isHeld: state !== 'answered' && Number(lease) > Number(now),
       createdAt: askedAt === '' ? begunAt || Number(sentAt) : Number(askedAt),

@@ -95,7 +95,7 @@ function stepsOf(parts: RedisParts) {
   const open = new RedisOpen(redis, clocks, marks, holds);
   return {
     claim: (name, wanted) => steps.claim(name, wanted),
-    markSent: (name, owner, body, noted) => steps.markSent(name, owner, body, noted),
+    markSent: (name, owner, body, details) => steps.markSent(name, owner, body, details),
     renew: (name, owner, leaseMs) => steps.renew(name, owner, leaseMs),
     answer: (name, inputHash, answer, transactionId, code) =>
       steps.answer(name, inputHash, answer, transactionId, code),

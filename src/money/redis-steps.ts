@@ -10,7 +10,6 @@ import {
   retriedLine,
   sentLine,
 } from './journal.ts';
-import type { Noted, StoredAnswer } from './kept.ts';
 import { ageOf, type Clocks, stampOf } from './lived-time.ts';
 import {
   type Claim,
@@ -20,6 +19,7 @@ import {
   RETENTION_MS,
   RecordsUnavailableError,
 } from './record.ts';
+import type { SentDetails, StoredAnswer } from './record-parts.ts';
 import { ledgerOf, type RedisHolds } from './redis-holds.ts';
 import { CLIENTS, keyOf } from './redis-keys.ts';
 import type { RedisMarks } from './redis-marks.ts';
@@ -62,7 +62,7 @@ export class RedisSteps {
     return claimed(await this.#run('claim', CLAIM, keys, args), clocks);
   }
 
-  async markSent(name: RecordName, owner: string, body: string, noted?: Noted): Promise<boolean> {
+  async markSent(name: RecordName, owner: string, body: string, details?: SentDetails): Promise<boolean> {
     const { clientId } = name;
     const { holds, marks, clocks } = this.#parts;
     const isNew = !this.#known.has(clientId);
@@ -75,7 +75,7 @@ export class RedisSteps {
     const { wall, bootId, bootMs } = stampOf(clocks);
     const keys = [keyOf(name), ledgerOf(clientId)];
     const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
-    const more = [noted?.upstreamKey ?? '', noted?.original ?? ''];
+    const more = [details?.upstreamKey ?? '', details?.original ?? ''];
     const reply = await this.#write('sent', SENT, keys, [...args, ...more]);
     if (!Array.isArray(reply)) return false;
     if (reply[0] === 'held') {

@@ -1,9 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RunningClock } from '../common/running-clock.ts';
-import { listedAsked } from './asked.ts';
 import type { RecordName } from './intent.ts';
 import { askedLine } from './journal.ts';
 import type { Clocks } from './lived-time.ts';
+import { packSummary } from './order-summary.ts';
 import { type Claim, type Claimed, RETENTION_MS } from './record.ts';
 import type { SqliteJournal } from './sqlite-journal.ts';
 import { storedAnswer } from './sqlite-payment-reads.ts';
@@ -108,7 +108,7 @@ export class SqliteClaims {
     const { journal, clocks } = this.#parts;
     journal.cut(name.clientId);
     return {
-      asked: JSON.stringify(listedAsked(asked, inputHash)),
+      asked: JSON.stringify(packSummary(asked, inputHash)),
       askedAt: clocks.now(),
       operation: asked.operation,
       customerId: asked.customerId,

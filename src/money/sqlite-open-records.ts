@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { readAsked } from './asked.ts';
 import type { RecordName } from './intent.ts';
 import type { OpenPayment } from './open-records.ts';
+import { readSummary } from './order-summary.ts';
 import { type RowClock, storedAnswer } from './sqlite-payment-reads.ts';
 
 /** Columns of `intent` that serve the settling of open payments. Null in a record of a version before. */
@@ -59,7 +59,7 @@ export class SqliteOpen {
       return undefined;
     }
     const inputHash = String(row['input_hash']);
-    const asked = readAsked(row['asked'], inputHash);
+    const asked = readSummary(row['asked'], inputHash);
     if (asked === null) {
       this.#setDue(name, NEVER);
       return undefined;

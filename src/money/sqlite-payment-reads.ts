@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { entropy } from '../common/entropy.ts';
-import { readAsked } from './asked.ts';
 import type { RecordName } from './intent.ts';
+import { readSummary } from './order-summary.ts';
 import type { PaymentRecord, PaymentSearch, PaymentsFound, Sent, StoredAnswer } from './record.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -127,7 +127,7 @@ export class SqlitePayments {
     return {
       hash: String(row['hash']),
       keyOwner: row['key_owner'] === null ? null : String(row['key_owner']),
-      asked: readAsked(row['asked'], String(row['input_hash'])),
+      asked: readSummary(row['asked'], String(row['input_hash'])),
       state: row['state'] as PaymentRecord['state'],
       isHeld: row['state'] !== 'answered' && Number(row['lease_until']) > this.#clock.now(),
       createdAt: Number(row['asked_at'] ?? row['sent_at'] ?? 0),

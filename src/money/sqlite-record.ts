@@ -121,11 +121,11 @@ function openParts(
 function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
   return {
     claim: (name, wanted) => step('claim', () => claims.claim(name, wanted)),
-    markSent: async (name, owner, body, noted) => {
+    markSent: async (name, owner, body, details) => {
       const mark = await step('sent', () => {
         const hold = ledger.held();
         if (hold !== undefined) throw new PaymentsHeldError(hold.why);
-        return steps.markSent(name, owner, body, noted) ? ledger.count() : undefined;
+        return steps.markSent(name, owner, body, details) ? ledger.count() : undefined;
       });
       if (mark !== undefined) ledger.nameFile(mark);
       return mark !== undefined;

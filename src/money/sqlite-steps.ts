@@ -1,13 +1,13 @@
 import type { StatementSync } from 'node:sqlite';
 import type { RecordName } from './intent.ts';
 import { answeredLine, type NextLine, nextLine, nothingMovedLine, retriedLine, sentLine } from './journal.ts';
-import type { Noted, StoredAnswer } from './kept.ts';
 import { stampOf } from './lived-time.ts';
 import { FIRST_DUE_MS } from './open-records.ts';
 import { RETENTION_MS } from './record.ts';
+import type { SentDetails, StoredAnswer } from './record-parts.ts';
 import { leaseEnd, type SqliteParts } from './sqlite-claim.ts';
 
-const NOTHING_NOTED: Noted = { upstreamKey: null, original: null };
+const NO_DETAILS: SentDetails = { upstreamKey: null, original: null };
 
 /** Columns that serve what is open, in an answer that may settle it. */
 const NO_LONGER_NEEDED = Object.entries({
@@ -67,12 +67,12 @@ export class SqliteSteps {
   }
 
   /** @returns whether the record is the owner's */
-  markSent(name: RecordName, owner: string, body: string, noted = NOTHING_NOTED): boolean {
+  markSent(name: RecordName, owner: string, body: string, details = NO_DETAILS): boolean {
     const { clientId, hash } = name;
     const { clock, clocks } = this.#parts;
     const sentClock = clock.now();
     const expiresAt = sentClock + RETENTION_MS;
-    const kept = { body, ...noted, ...stampOf(clocks), sentClock, dueAt: sentClock + FIRST_DUE_MS };
+    const kept = { body, ...details, ...stampOf(clocks), sentClock, dueAt: sentClock + FIRST_DUE_MS };
     const wasSent = this.#read.get(clientId, hash)?.['state'] === 'sent';
     const { changes } = this.#markSent.run({ clientId, hash, owner, ...kept, expiresAt });
     if (Number(changes) !== 1) return false;

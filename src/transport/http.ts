@@ -1,6 +1,6 @@
 import { Bodies } from '../common/bodies.ts';
-import { documentOf } from '../graphql/plugins/trusted-documents.ts';
 import type { GraphConfig, GraphContext, GraphParts } from '../graphql/plugin-stack.ts';
+import { documentOf } from '../graphql/plugins/trusted-documents.ts';
 import { type Graph, MAX_BODY_BYTES, maskThrown } from '../graphql/yoga.ts';
 import { createFastPath, type GraphHandler } from './http-fast-path.ts';
 import type { Requests } from './requests.ts';

@@ -54,10 +54,10 @@ export function order(
     body: JSON.stringify({ reference: key, amount, madeAt: performance.now() }),
   };
   const calls = {
-    send(body: string, _attempt: number, signal: AbortSignal, namedAfter?: string): Promise<Attempt> {
+    send(body: string, _attempt: number, signal: AbortSignal, ownerDigest?: string): Promise<Attempt> {
       const headers: Record<string, string> = { 'content-type': 'application/json' };
       if (mutation === 'createMoneyOut')
-        headers['idempotency-key'] = upstreamIdempotencyKey(intent, namedAfter);
+        headers['idempotency-key'] = upstreamIdempotencyKey(intent, ownerDigest);
       return exchange(`${upstreamUrl}/${mutation}`, { method: 'POST', headers, body }, signal, timeoutMs);
     },
     compare: ({ body }: UpstreamAnswer): Comparison => {

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
 import { createPayments, type Payments } from '../../src/money/payment-reads.ts';
-import type { Asked, MoneyRecords, PaymentClass, PaymentSearch } from '../../src/money/record.ts';
+import type { MoneyRecords, OrderSummary, PaymentClass, PaymentSearch } from '../../src/money/record.ts';
 import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
@@ -31,7 +31,7 @@ interface Made {
   readonly leaseMs?: number;
   readonly body?: string;
   readonly text?: string;
-  readonly shown?: Pick<Asked, 'source' | 'destination' | 'requestedBy'>;
+  readonly shown?: Pick<OrderSummary, 'source' | 'destination' | 'requestedBy'>;
   readonly requestId?: string;
 }
 

@@ -5,7 +5,7 @@ import type { RecordName } from '../../src/money/intent.ts';
 import type { SettlingCalls } from '../../src/money/open-payment.ts';
 import type { OpenPayment } from '../../src/money/open-records.ts';
 import { createPersistence } from '../../src/money/persist.ts';
-import type { Asked, MoneyRecords, StoredAnswer } from '../../src/money/record.ts';
+import type { MoneyRecords, OrderSummary, StoredAnswer } from '../../src/money/record.ts';
 import { createSettler } from '../../src/money/settler.ts';
 
 const CLIENT = 'client';
@@ -80,7 +80,7 @@ it('keeps a payment that is unknown, forgets one that another has settled, and t
   await settler.stop();
 });
 
-const ASKED: Asked = {
+const ASKED: OrderSummary = {
   operation: 'createInternalTransaction',
   ...{ amount: '1.00', source: 'one', destination: 'other', customerId: null, requestedBy: 'somebody' },
 };

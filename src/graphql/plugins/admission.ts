@@ -57,7 +57,7 @@ export function useAdmission(options: AdmissionOptions): Plugin<AdmittedContext>
     onExecute({ args, executeFn, setExecuteFn }) {
       const { contextValue } = args;
       const queue = admission.queueOf(preparedOperation(args)?.type);
-      setExecuteFn((given) => admission.enter({ queue, context: contextValue, executeFn, args: given }));
+      setExecuteFn((args) => admission.enter({ queue, context: contextValue, executeFn, args }));
     },
   };
 }

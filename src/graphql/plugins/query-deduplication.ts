@@ -35,7 +35,7 @@ export interface QueryDeduplication {
 }
 
 /** What is noted of a query under way. */
-interface Asked {
+interface QueryDetails {
   readonly first: SharingContext;
   shared: boolean;
 }
@@ -73,7 +73,7 @@ export function createQueryDeduplication(
 
 /** The queries under way, by credential and question. */
 class QueriesUnderWay {
-  readonly #flights: SingleFlight<ExecutionResult, Asked>;
+  readonly #flights: SingleFlight<ExecutionResult, QueryDetails>;
   readonly #written = new WeakMap<ExecutionResult, { bytes?: Buffer }>();
   readonly #onForget: (upstreamIdentity: string) => void;
 
@@ -100,7 +100,7 @@ class QueriesUnderWay {
     { identity: { credential } }: SharingContext,
     operation: PreparedOperation,
     args: ExecutionArgs,
-  ): Flight<ExecutionResult, Asked> | undefined {
+  ): Flight<ExecutionResult, QueryDetails> | undefined {
     // Most queries come while their caller has nothing under way: those need no key.
     if (!this.#flights.isUnderWay(credential)) return undefined;
     const flight = this.#flights.underWay(credential, keyOf(operation, args));
@@ -135,9 +135,9 @@ const showing = (queries: QueriesUnderWay): Plugin<SharingContext> => ({
       queries.changes(context);
       return { onExecuteDone: () => queries.changes(context) };
     }
-    setExecuteFn((given) => {
-      const result = executeFn(given);
-      return isPromise(result) ? queries.register(context, keyOf(operation, given), result) : result;
+    setExecuteFn((args) => {
+      const result = executeFn(args);
+      return isPromise(result) ? queries.register(context, keyOf(operation, args), result) : result;
     });
     return undefined;
   },
@@ -148,16 +148,16 @@ const joining = (queries: QueriesUnderWay): Plugin<SharingContext> => ({
     const context = args.contextValue;
     const operation = preparedOperation(args);
     if (operation?.type !== OperationTypeNode.QUERY) return;
-    setExecuteFn((given) => {
-      const flight = queries.find(context, operation, given);
-      return flight === undefined ? executeFn(given) : join(context, flight, () => executeFn(given));
+    setExecuteFn((args) => {
+      const flight = queries.find(context, operation, args);
+      return flight === undefined ? executeFn(args) : join(context, flight, () => executeFn(args));
     });
   },
 });
 
 function join(
   context: SharingContext,
-  { result, details }: Flight<ExecutionResult, Asked>,
+  { result, details }: Flight<ExecutionResult, QueryDetails>,
   executeAlone: () => unknown,
 ): unknown {
   const { waiters } = details.first.budget;

@@ -1,12 +1,12 @@
 import { toAmount } from '../../common/amounts.ts';
 import type { OpenPayment } from '../../money/open-records.ts';
-import type { Asked } from '../../money/record.ts';
+import type { OrderSummary } from '../../money/record.ts';
 import { isObject, type JsonObject, type Optional, present } from '../../upstream/call/json.ts';
 import { toRfc3339 } from '../../upstream/call/timestamps.ts';
 import type { Transaction } from '../../upstream/transactions.ts';
 
 /** What a request to pay said, as far as a transaction shows it again. */
-export interface Order extends Pick<Asked, 'operation' | 'source' | 'destination' | 'amount'> {
+export interface Order extends Pick<OrderSummary, 'operation' | 'source' | 'destination' | 'amount'> {
   /** Undefined where it was left to the service. */
   readonly description: string | undefined;
   readonly reference: string | undefined;

@@ -67,9 +67,9 @@ export function createMoneyOut(input: TransferInput, context: Context): Promise<
   const { clientId, customerId } = context.identity.caller;
   const payment = transfer('createMoneyOut', clientId, input);
   const { rest } = context.reads.session;
-  const keyOf = (namedAfter: string | undefined) =>
-    upstreamIdempotencyKey({ clientId, customerId, key: payment.key }, namedAfter);
-  const send: Send = (body, mayRenew, namedAfter) => sendMoneyOut(rest, body, keyOf(namedAfter), mayRenew);
+  const keyOf = (ownerDigest: string | undefined) =>
+    upstreamIdempotencyKey({ clientId, customerId, key: payment.key }, ownerDigest);
+  const send: Send = (body, mayRenew, ownerDigest) => sendMoneyOut(rest, body, keyOf(ownerDigest), mayRenew);
   return pay('createMoneyOut', payment, context, input, input.amount, send, keyOf);
 }
 
@@ -91,7 +91,7 @@ export function createPennyValidation(input: PennyValidationInput, context: Cont
   );
 }
 
-type Send = (body: string, mayRenew: MayRenew, namedAfter: string | undefined) => Promise<Attempt>;
+type Send = (body: string, mayRenew: MayRenew, ownerDigest: string | undefined) => Promise<Attempt>;
 
 async function pay(
   mutation: Exclude<Payment['mutation'], 'refundTransaction'>,
@@ -107,15 +107,15 @@ async function pay(
   const ordered = { mutation, clientId, amount, sourceInstrumentId, destinationInstrumentId };
   const calls: MoneyCalls = {
     // A request that has left is bounded by the operation's deadline, which the session's calls keep by themselves.
-    send: async (body, number, _signal, namedAfter) =>
-      attemptOf(await send(body, renewal(mutation, number), namedAfter), number),
+    send: async (body, number, _signal, ownerDigest) =>
+      attemptOf(await send(body, renewal(mutation, number), ownerDigest), number),
     compare: (answer) => compare(ordered, answer),
     isServiceError: isDocumentedError,
     codeOf: codeBy(TRANSFER_RULES),
     ...(upstreamKey === undefined ? {} : { upstreamKey }),
   };
   const order = { ...intentOf(payment, context), mutation, calls };
-  const { answer, replayed } = await execute(order, context, TRANSFER_RULES);
+  const { answer, replayed } = await carryOut(order, context, TRANSFER_RULES);
   return { transaction: transactionIn(answer), replayed };
 }
 
@@ -153,7 +153,7 @@ export const codeBy =
  * @throws UpstreamError when nothing moved, for reasons outside the input.
  * @throws PaymentRecordError when nothing was sent, as the record of payments is away.
  */
-export async function execute(
+export async function carryOut(
   order: MoneyOrder,
   context: Context,
   rules: RefusalRules,

@@ -5,7 +5,7 @@ import { reasonOf } from '../../money/dispatch.ts';
 import type { MoneyMutation } from '../../money/intent.ts';
 import type { UnknownReason } from '../../money/outcome.ts';
 import type { RecordedPayment } from '../../money/payment-reads.ts';
-import type { Asked, PaymentClass, PaymentRecord } from '../../money/record.ts';
+import type { OrderSummary, PaymentClass, PaymentRecord } from '../../money/record.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
 import { readRefusal } from '../../upstream/call/errors.ts';
 import { isTransaction, type Transaction } from '../../upstream/transactions.ts';
@@ -71,7 +71,7 @@ export function stateOf({ state, isHeld, answer }: PaymentRecord): PaymentState 
 }
 
 /** @param now in ms since the epoch */
-export function paymentOf(record: RecordedPayment & { readonly asked: Asked }, now: number): Payment {
+export function paymentOf(record: RecordedPayment & { readonly asked: OrderSummary }, now: number): Payment {
   const { asked, sent } = record;
   const state = stateOf(record);
   const transaction = state === 'DONE' ? transactionOf(record) : null;
@@ -96,7 +96,7 @@ export function paymentOf(record: RecordedPayment & { readonly asked: Asked }, n
 
 type Advice = Pick<Payment, 'code' | 'message' | 'safeToRetry' | 'retryUntil'>;
 
-function adviceOn(record: PaymentRecord, asked: Asked, state: PaymentState, now: number): Advice {
+function adviceOn(record: PaymentRecord, asked: OrderSummary, state: PaymentState, now: number): Advice {
   const nothing: Advice = { code: null, message: null, safeToRetry: false, retryUntil: null };
   if (state === 'REFUSED' && record.answer !== null) {
     const { status, text, body } = readAnswer(record.answer);
@@ -113,13 +113,13 @@ function adviceOn(record: PaymentRecord, asked: Asked, state: PaymentState, now:
 }
 
 /** Until when the same may be sent again; undefined where it may not, or that is over. */
-function retryUntilOf({ sent, answer }: PaymentRecord, asked: Asked, now: number): number | undefined {
+function retryUntilOf({ sent, answer }: PaymentRecord, asked: OrderSummary, now: number): number | undefined {
   if (asked.operation !== 'createMoneyOut' || answer !== null || sent === null) return undefined;
   const until = Math.min(sent.sentAt, now - sent.ageMs) + RETRY_WINDOW_MS;
   return now < until ? until : undefined;
 }
 
-function reasonFor({ answer }: PaymentRecord, asked: Asked, safeToRetry: boolean): UnknownReason {
+function reasonFor({ answer }: PaymentRecord, asked: OrderSummary, safeToRetry: boolean): UnknownReason {
   if (answer !== null) return reasonOf(answer.kind, answer.status);
   return asked.operation === 'createMoneyOut' && !safeToRetry ? 'TOO_LATE_TO_ASK' : 'NO_ANSWER';
 }

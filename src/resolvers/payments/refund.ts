@@ -7,7 +7,7 @@ import { UpstreamError } from '../../upstream/call/errors.ts';
 import { isTransaction, sendRefund, type Transaction } from '../../upstream/transactions.ts';
 import { NotFoundError, PreconditionError, type UserError, ValidationError } from '../errors.ts';
 import { isNeverRefunded } from '../transaction.ts';
-import { attemptOf, codeBy, execute, intentOf, renewal } from './paying.ts';
+import { attemptOf, carryOut, codeBy, intentOf, renewal } from './paying.ts';
 import { compare } from './payment-answer.ts';
 import { type RefundInput, refund } from './payment-input.ts';
 import { REFUND_RULES } from './payment-rules.ts';
@@ -66,7 +66,7 @@ export async function refundTransaction(input: RefundInput, context: Context): P
     },
     isRefunded: ({ body }: UpstreamAnswer) => isTransaction(body) && body.transactionStatus === 'REFUNDED',
   };
-  const { answer, replayed } = await execute(
+  const { answer, replayed } = await carryOut(
     { ...intentOf(payment, context), mutation, calls },
     context,
     REFUND_RULES,

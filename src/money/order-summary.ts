@@ -1,5 +1,5 @@
 import { MONEY_MUTATIONS, type MoneyMutation } from './intent.ts';
-import type { Asked } from './record.ts';
+import type { OrderSummary } from './record.ts';
 
 /** In the place of an operation. */
 export const OPERATION_LETTERS: Readonly<Record<MoneyMutation, string>> = {
@@ -17,8 +17,8 @@ const INPUT_DIGITS = 8;
  * customer. A version before that takes a free key over for another input leaves it as it is, so that it bears a part of the hash
  * of its own.
  */
-export const listedAsked = (
-  { operation, customerId, amount, source, destination, requestedBy }: Asked,
+export const packSummary = (
+  { operation, customerId, amount, source, destination, requestedBy }: OrderSummary,
   inputHash: string,
 ): readonly string[] => [
   inputHash.slice(0, INPUT_DIGITS),
@@ -31,13 +31,13 @@ export const listedAsked = (
 ];
 
 /**
- * @param text a JSON list that begins as {@link listedAsked} has it
+ * @param text a JSON list that begins as {@link packSummary} has it
  * @param inputHash undefined where it need not be told for which input it was written
  * @returns null where there is none, and where it was written for another input.
  */
-export function readAsked(text: unknown, inputHash: string | undefined): Asked | null {
+export function readSummary(text: unknown, inputHash: string | undefined): OrderSummary | null {
   if (typeof text !== 'string' || text === '') return null;
-  // Only ever made of listedAsked.
+  // Only ever made of packSummary.
   const [input, letter, ...rest] = JSON.parse(text) as [string, string, ...string[]];
   const operation = MONEY_MUTATIONS.find((one) => OPERATION_LETTERS[one] === letter);
   if (operation === undefined || inputHash?.startsWith(input) === false) return null;

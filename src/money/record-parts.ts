@@ -24,7 +24,7 @@ export interface Sent {
 }
 
 /** What was asked for, as a list of payments shows it. No names, no numbers of accounts, and not the caller's key. */
-export interface Asked {
+export interface OrderSummary {
   readonly operation: MoneyMutation;
   /** Pesos, with two decimals; null for a refund that names none. */
   readonly amount: string | null;
@@ -38,7 +38,7 @@ export interface Asked {
 }
 
 /** What a store keeps of a request besides its text, until the payment is settled. */
-export interface Noted {
+export interface SentDetails {
   /** By which the upstream knows a repeat; null where it knows none. */
   readonly upstreamKey: string | null;
   /** Id of the credit that a refund returns; null for anything else. */

@@ -1,19 +1,19 @@
 import { backoff } from './backoff.ts';
 import type { Call, MoneyResult } from './call.ts';
 import { begin, replay, replayCustomers, takeUp } from './dispatch.ts';
-import { ownerMark, type RecordName, recordName, twinOf } from './intent.ts';
+import { ownerDigest, type RecordName, recordName, twinOf } from './intent.ts';
 import type { Claimed } from './record.ts';
 
 const POLL_BACKOFF = { first: 25, most: 500 };
 
 /**
- * Claims the key of a call, and follows what is found there. A call that waits for another asks again, with backoff: a message
- * from the holder of the key could get lost, so that asking would be needed all the same, and it is alike on both stores.
+ * Claims the key of a call, then does what the state of its record asks for: sends, repeats, or gives the stored answer. While another
+ * call holds the key, this one asks again, with backoff. A message from the holder could get lost, so asking is needed anyway.
  *
  * @param leaseMs how long the key is the call's, and is renewed for
  * @param onName is told of the name that the record has in the end, where it is not the first
  */
-export async function follow(
+export async function runUnderKey(
   first: Call,
   leaseMs: number,
   onName: (name: RecordName) => void,
@@ -43,13 +43,13 @@ export async function follow(
 
 /** The call under the name that its key has for its owner alone. */
 function named(call: Call): Call {
-  const namedAfter = ownerMark(call.order);
-  return { ...call, namedAfter, name: recordName(call.order, namedAfter) };
+  const digest = ownerDigest(call.order);
+  return { ...call, ownerDigest: digest, name: recordName(call.order, digest) };
 }
 
 async function claim({ name, owner, order, records }: Call, leaseMs: number): Promise<Claimed> {
   const { inputHash, customerId, requestId } = order;
-  const whose = { keyOwner: ownerMark(order), twin: twinOf(order), isCustomers: customerId !== undefined };
+  const whose = { keyOwner: ownerDigest(order), twin: twinOf(order), isCustomers: customerId !== undefined };
   const asked = { operation: order.mutation, customerId: customerId ?? null, ...order.shown };
   try {
     return await records.claim(name, { owner, inputHash, leaseMs, asked, requestId, ...whose });
