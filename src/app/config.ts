@@ -29,20 +29,20 @@ export class ConfigError extends Error {
  * @throws ConfigError
  */
 export function readVariables(environment: Readonly<Record<string, string | undefined>>): Variables {
-  const given = Object.fromEntries(
+  const values = Object.fromEntries(
     Object.keys(variables.shape)
       .map((name) => [name, environment[name]] as const)
       .filter(([, value]) => value !== undefined && value !== ''),
   );
-  const read = variables.safeParse(given);
+  const read = variables.safeParse(values);
   const problems = new Map<string, string>();
   for (const issue of read.error?.issues ?? []) {
     const name = String(issue.path[0]);
-    const got = SECRET.has(name) ? 'a value' : JSON.stringify(given[name]);
+    const got = SECRET.has(name) ? 'a value' : JSON.stringify(values[name]);
     const own = name === 'REDIS_URL' && issue.code === 'custom';
     problems.set(name, own ? `${issue.message}.` : `${name}: got ${got}, wants ${wants(name)}.`);
   }
-  for (const [name, problem] of problemsBetween(given, read.data)) problems.set(name, problem);
+  for (const [name, problem] of problemsBetween(values, read.data)) problems.set(name, problem);
   if (!read.success || problems.size > 0) {
     const list = [...problems.values()].map((problem) => `  ${problem}`).join('\n');
     throw new ConfigError(`The configuration is wrong:\n${list}`);

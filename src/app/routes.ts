@@ -85,7 +85,7 @@ function incoming(
   });
 }
 
-async function readinessOf({ restService }: Base, stores: Stores, { announced: draining }: Drain) {
+async function readinessOf({ restService }: Base, stores: Stores, { isEnding: draining }: Drain) {
   const upstreamAvailable = !restService.breaker.isOpen();
   const known = await stores.condition();
   if (known === undefined) return readiness({ draining, upstreamAvailable, stores: undefined });

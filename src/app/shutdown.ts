@@ -50,7 +50,7 @@ export interface Running {
  */
 export async function shutDown({ delayMs, graceMs }: ShutdownTimes, running: Running): Promise<void> {
   const { server, connections, drain, ingress, sockets, events, last, logger } = running;
-  drain.announce();
+  drain.markEnding();
   // Proxies let go of their connections by and by, each after an answer: none is closed under a request.
   connections.end();
   if (delayMs > 0) {

@@ -1,8 +1,8 @@
 import { type Variables, wants } from './variables.ts';
 
 /** What `AUTH_MODE=service` cannot do without, with one client or with several. */
-const serviceNeeds = (given: Readonly<Record<string, string | undefined>>): readonly string[] => [
-  ...(given['UPSTREAM_CLIENTS'] === undefined
+const serviceNeeds = (values: Readonly<Record<string, string | undefined>>): readonly string[] => [
+  ...(values['UPSTREAM_CLIENTS'] === undefined
     ? ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_ID', 'UPSTREAM_CLIENT_SECRET']
     : ['AUTH_CLIENT_CLAIM']),
   'AUTH_ISSUER',
@@ -11,11 +11,11 @@ const serviceNeeds = (given: Readonly<Record<string, string | undefined>>): read
 
 /** What is wrong with variables that could each be read, by the name of the one that is missing. */
 export function problemsBetween(
-  given: Readonly<Record<string, string | undefined>>,
+  values: Readonly<Record<string, string | undefined>>,
   read: Variables | undefined,
 ): ReadonlyMap<string, string> {
   const problems = new Map<string, string>();
-  if (given['UPSTREAM_URL'] !== undefined && given['WEBHOOK_SECRET'] === undefined) {
+  if (values['UPSTREAM_URL'] !== undefined && values['WEBHOOK_SECRET'] === undefined) {
     problems.set(
       'WEBHOOK_SECRET',
       `WEBHOOK_SECRET: is not set, and UPSTREAM_URL is; wants ${wants('WEBHOOK_SECRET')}, the same in every process.`,
@@ -23,7 +23,7 @@ export function problemsBetween(
   }
   const ports = [read?.PORT, read?.SANDBOX_PORT];
   if (
-    given['UPSTREAM_URL'] === undefined &&
+    values['UPSTREAM_URL'] === undefined &&
     ports[0] !== 0 &&
     ports[0] !== undefined &&
     ports[0] === ports[1]
@@ -33,23 +33,23 @@ export function problemsBetween(
       `PORT, SANDBOX_PORT: both are ${ports[0]}; wants two ports, as the embedded sandbox listens beside the gateway.`,
     );
   }
-  if (given['REUSE_PORT'] === 'true' && given['REDIS_URL'] === undefined) {
+  if (values['REUSE_PORT'] === 'true' && values['REDIS_URL'] === undefined) {
     problems.set(
       'REDIS_URL',
       `REDIS_URL: is not set, and REUSE_PORT is true; wants ${wants('REDIS_URL')}, as processes on one port share their events.`,
     );
   }
-  for (const [name, problem] of serviceProblems(given)) problems.set(name, problem);
-  if ((given['REDIS_TLS_CERT'] === undefined) !== (given['REDIS_TLS_KEY'] === undefined)) {
+  for (const [name, problem] of serviceProblems(values)) problems.set(name, problem);
+  if ((values['REDIS_TLS_CERT'] === undefined) !== (values['REDIS_TLS_KEY'] === undefined)) {
     problems.set(
       'REDIS_TLS_KEY',
       'REDIS_TLS_CERT, REDIS_TLS_KEY: one is set without the other; wants a certificate and its key, or neither.',
     );
   }
   const files = ['REDIS_TLS_CA', 'REDIS_TLS_CERT', 'REDIS_TLS_KEY'].filter(
-    (name) => given[name] !== undefined,
+    (name) => values[name] !== undefined,
   );
-  if (files.length > 0 && !given['REDIS_URL']?.startsWith('rediss')) {
+  if (files.length > 0 && !values['REDIS_URL']?.startsWith('rediss')) {
     problems.set(
       'REDIS_TLS_CA',
       `${files.join(', ')}: set, and REDIS_URL uses no TLS; wants a REDIS_URL of the form rediss….`,
@@ -59,27 +59,27 @@ export function problemsBetween(
 }
 
 /** What is wrong with those that only `AUTH_MODE=service` has. */
-function serviceProblems(given: Readonly<Record<string, string | undefined>>): ReadonlyMap<string, string> {
+function serviceProblems(values: Readonly<Record<string, string | undefined>>): ReadonlyMap<string, string> {
   const problems = new Map<string, string>();
-  if (given['AUTH_MODE'] !== 'service') {
-    if (given['RECONCILE_EVERY'] === undefined) return problems;
+  if (values['AUTH_MODE'] !== 'service') {
+    if (values['RECONCILE_EVERY'] === undefined) return problems;
     return problems.set(
       'RECONCILE_EVERY',
       'RECONCILE_EVERY: is set, and AUTH_MODE is passthrough; wants AUTH_MODE=service, as the gateway reads balances under credentials of its own. `pasarela reconcile` compares them under a token.',
     );
   }
-  for (const name of serviceNeeds(given).filter((name) => given[name] === undefined)) {
+  for (const name of serviceNeeds(values).filter((name) => values[name] === undefined)) {
     problems.set(name, `${name}: is not set, and AUTH_MODE is service; wants ${wants(name)}.`);
   }
-  const single = ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_SECRET'].filter((name) => given[name] !== undefined);
-  if (given['UPSTREAM_CLIENTS'] !== undefined && single.length > 0) {
+  const single = ['UPSTREAM_API_KEY', 'UPSTREAM_CLIENT_SECRET'].filter((name) => values[name] !== undefined);
+  if (values['UPSTREAM_CLIENTS'] !== undefined && single.length > 0) {
     problems.set(
       'UPSTREAM_CLIENTS',
       `UPSTREAM_CLIENTS: set, and ${single.join(', ')} too; wants the credentials of all clients in the file.`,
     );
   }
-  if ((given['AUTH_JWKS_URL'] === undefined) === (given['AUTH_JWT_SECRET'] === undefined)) {
-    const both = given['AUTH_JWKS_URL'] !== undefined;
+  if ((values['AUTH_JWKS_URL'] === undefined) === (values['AUTH_JWT_SECRET'] === undefined)) {
+    const both = values['AUTH_JWKS_URL'] !== undefined;
     problems.set(
       'AUTH_JWKS_URL',
       `AUTH_JWKS_URL, AUTH_JWT_SECRET: ${both ? 'both are set' : 'neither is set, and AUTH_MODE is service'}; wants one: ${wants('AUTH_JWKS_URL')}, or ${wants('AUTH_JWT_SECRET')}.`,

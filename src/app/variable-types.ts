@@ -120,9 +120,9 @@ export const host = z
   .refine((value) => URL.canParse(`http://${value}`) && new URL(`http://${value}`).host === value);
 
 /** The names that were given stand in the place of the known ones. */
-export function bankFieldNames(given: readonly (readonly string[])[]): BankFieldNames {
+export function bankFieldNames(pairs: readonly (readonly string[])[]): BankFieldNames {
   const namesOf = (field: BankField): readonly string[] => {
-    const names = given.flatMap(([of, name]) => (of === field && name !== undefined ? [name] : []));
+    const names = pairs.flatMap(([of, name]) => (of === field && name !== undefined ? [name] : []));
     return names.length > 0 ? names : BANK_FIELD_NAMES[field];
   };
   return {

@@ -43,7 +43,7 @@ export const variables = z.object({
     .describe('names of JWT claims, comma-separated')
     .default(['client_id', 'clientId', 'cid', 'sub']),
   UPSTREAM_BANK_FIELDS: list(z.string().regex(/^(name|institutionCode|clabeCode)=[^=\s]+$/))
-    .transform((given) => bankFieldNames(given.map((pair) => pair.split('=', 2))))
+    .transform((pairs) => bankFieldNames(pairs.map((pair) => pair.split('=', 2))))
     .describe('such as name=nombre,institutionCode=clave,clabeCode=prefijo')
     .optional(),
   AUTH_MODE: z.enum(['passthrough', 'service']).describe('passthrough or service').default('passthrough'),

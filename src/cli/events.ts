@@ -76,7 +76,7 @@ understood.`,
       transactionId: values.transaction ?? null,
       trackingKey: values['tracking-key'] ?? null,
     };
-    if (verb === 'search' && Object.values(filter).every((given) => given === null)) {
+    if (verb === 'search' && Object.values(filter).every((value) => value === null)) {
       throw new UsageError('search wants --from, --to, --transaction or --tracking-key');
     }
     const wanted: Wanted = {
@@ -116,12 +116,12 @@ interface Filter {
 }
 
 /** A time as the graph takes it; of a day alone, its beginning in UTC. */
-function readTime(option: string, given: string | undefined): string | null {
-  if (given === undefined) return null;
-  const time = /^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given;
+function readTime(option: string, text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const time = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
   if (Number.isNaN(Date.parse(time)) || !/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/i.test(time)) {
     throw new UsageError(
-      `${option} got "${given}", wants a day or a time, such as 2026-11-17 or 2026-11-17T09:30:00-06:00`,
+      `${option} got "${text}", wants a day or a time, such as 2026-11-17 or 2026-11-17T09:30:00-06:00`,
     );
   }
   return time;

@@ -24,18 +24,18 @@ export const isFinal = (graph: Graph, code: string): boolean =>
  *
  * @throws CommandError without a token, UsageError for what is no address
  */
-export function graphAt(given: string | undefined): Graph {
+export function graphAt(text: string | undefined): Graph {
   const variables = readEnvironment();
   const token = tokenOf(variables);
-  const url = given ?? `${gatewayOrigin(variables.HOST, variables.PORT)}/graphql`;
+  const url = text ?? `${gatewayOrigin(variables.HOST, variables.PORT)}/graphql`;
   if (!URL.canParse(url)) throw new UsageError(`--url got "${url}", wants the address of a graph`);
   return { url, token };
 }
 
 /** The types of `--types`; null for all. */
-export function readTypes(given: string | undefined): readonly string[] | null {
-  if (given === undefined) return null;
-  const types = given.split(',').map((part) => part.trim());
+export function readTypes(text: string | undefined): readonly string[] | null {
+  if (text === undefined) return null;
+  const types = text.split(',').map((part) => part.trim());
   const unknown = types.find((type) => !EVENT_TYPES.some((known) => known === type));
   if (unknown !== undefined)
     throw new UsageError(`--types got "${unknown}", wants of ${EVENT_TYPES.join(', ')}`);

@@ -45,10 +45,10 @@ type TokenVariables = Pick<
  * @throws CommandError where no way, or more than one, is set
  */
 export function tokenOf(variables: TokenVariables): Token {
-  const { PASARELA_TOKEN: given, PASARELA_TOKEN_FILE: file } = variables;
+  const { PASARELA_TOKEN: text, PASARELA_TOKEN_FILE: file } = variables;
   const { PASARELA_TOKEN_COMMAND: command, PASARELA_TOKEN_URL: url } = variables;
   const ways = [
-    given && (() => fixed(given)),
+    text && (() => fixed(text)),
     file && (() => inFile(file)),
     command && (() => kept(() => printedBy(command.reveal()))),
     url && (() => kept(() => issuedBy(url, variables))),

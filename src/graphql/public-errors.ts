@@ -116,8 +116,8 @@ const OTHER_TYPE =
 /** Errors of the executor itself: variables it could not coerce, and fields that the upstream filled with another type. */
 function ofGraphQL(error: GraphQLError, isOfField: boolean): GraphQLError {
   const known = toDocumentError(error);
-  const given = known.extensions['code'];
-  if (given !== undefined && given !== BAD_REQUEST) return known;
+  const ownCode = known.extensions['code'];
+  if (ownCode !== undefined && ownCode !== BAD_REQUEST) return known;
   const code = isOfField && OTHER_TYPE.test(known.message) ? 'UPSTREAM_INVALID' : 'BAD_USER_INPUT';
   return new GraphQLError(known.message, { extensions: { ...known.extensions, code } });
 }

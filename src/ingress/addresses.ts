@@ -80,8 +80,8 @@ function sign(text: string, secret: string): string {
 }
 
 /** Takes the same time whatever of that length is given, and whichever is right. */
-function isOneOf(given: string, right: readonly string[]): boolean {
-  const bytes = Buffer.from(given);
+function isOneOf(token: string, right: readonly string[]): boolean {
+  const bytes = Buffer.from(token);
   let found = false;
   for (const candidate of right) {
     const wanted = Buffer.from(candidate);

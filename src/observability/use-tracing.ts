@@ -37,7 +37,7 @@ export function useTracing(tracer: Tracer, findOperation: FindOperation): Plugin
   return {
     onExecute({ args, executeFn, setExecuteFn }) {
       const span = begin(args);
-      setExecuteFn((given) => context.with(trace.setSpan(context.active(), span), () => executeFn(given)));
+      setExecuteFn((args) => context.with(trace.setSpan(context.active(), span), () => executeFn(args)));
       return {
         onExecuteDone({ result }) {
           end(span, isAsyncIterable(result) ? {} : result);
@@ -46,9 +46,7 @@ export function useTracing(tracer: Tracer, findOperation: FindOperation): Plugin
     },
     onSubscribe({ args, subscribeFn, setSubscribeFn }) {
       const span = begin(args);
-      setSubscribeFn((given) =>
-        context.with(trace.setSpan(context.active(), span), () => subscribeFn(given)),
-      );
+      setSubscribeFn((args) => context.with(trace.setSpan(context.active(), span), () => subscribeFn(args)));
       return {
         onSubscribeResult({ result }) {
           end(span, isAsyncIterable(result) ? {} : result);

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { clock } from '../common/clock.ts';
 import { SingleFlight } from '../common/single-flight.ts';
 import type { RedisClient } from './connection.ts';
-import { serversOf, type Watchers, watchersOf } from './failover.ts';
+import { type FailoverAuthority, failoverAuthorityOf, serversOf } from './failover.ts';
 import { refusalOf } from './refusal.ts';
 import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
 import { type Route, Routes } from './routes.ts';
@@ -45,7 +45,7 @@ interface Answer {
  * that writes how many follow it. See {@link Replication} for how many have to.
  */
 export class DurableWrites {
-  readonly #watchers: Watchers | undefined;
+  readonly #authority: FailoverAuthority | undefined;
   readonly #replication: Replication;
   readonly #routes = new Routes();
   /** The history that a connection last wrote to, or looked at. */
@@ -67,8 +67,8 @@ export class DurableWrites {
    */
   constructor(url: string, replicaTimeoutMs: number, now?: () => number) {
     this.#replicaTimeoutMs = replicaTimeoutMs;
-    this.#watchers = watchersOf(url);
-    this.#replication = new Replication(this.#watchers !== undefined, now);
+    this.#authority = failoverAuthorityOf(url);
+    this.#replication = new Replication(this.#authority !== undefined, now);
   }
 
   /** Whether a write on any primary would count now, as far as is known. */
@@ -124,7 +124,7 @@ export class DurableWrites {
     const { server } = await this.#routes.route(redis, key);
     const info = await server.info('replication');
     if (!/^role:master/m.test(info)) return false;
-    const word = await this.#watchers?.ask(server);
+    const word = await this.#authority?.ask(server);
     if (word !== undefined) return true;
     const primary = primaryIn(`${info}${await server.info('stats')}`);
     this.#observe(server, primary);
@@ -260,7 +260,7 @@ export class DurableWrites {
     const refusal = await refusalOf(redis, server);
     const primary = primaryIn(`${await server.info('replication')}${await server.info('stats')}`);
     this.#observe(server, primary);
-    this.#replication.told(primary.replid, await this.#watchers?.ask(server));
+    this.#replication.told(primary.replid, await this.#authority?.ask(server));
     return { replid: primary.replid, refusal };
   }
 }

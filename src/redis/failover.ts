@@ -8,17 +8,17 @@ const SENTINEL_TIMEOUT_MS = 1000;
 const TOO_OLD = 10;
 const DOWN = /s_down|o_down/;
 
-/** Those who decide about failovers. */
-export interface Watchers {
+/** Sentinel, or the Cluster: it decides about failovers. */
+export interface FailoverAuthority {
   /**
-   * What they say of a primary; undefined when none can be asked, too few of them see each other, or they name another.
+   * What it says of a primary; undefined when it cannot be asked, too few of its members see each other, or they name another.
    * Never fails.
    */
   ask(primary: Redis): Promise<Failover | undefined>;
 }
 
-/** Who decides about failovers at the place that `REDIS_URL` names; undefined for one Redis, of which nobody can be asked. */
-export function watchersOf(url: string): Watchers | undefined {
+/** The authority behind `REDIS_URL`; undefined for a single Redis, which has none. */
+export function failoverAuthorityOf(url: string): FailoverAuthority | undefined {
   const target = parseRedisUrl(url);
   if (target.form === 'cluster') return { ask: askCluster };
   if (target.form === 'sentinel') return { ask: (primary) => askSentinels(target, primary) };
@@ -86,12 +86,12 @@ async function askSentinels(target: RedisTarget, primary: Redis): Promise<Failov
   try {
     const runId = /^run_id:(\w+)/m.exec(await primary.info('server'))?.[1];
     const answers = await Promise.all(target.nodes.map((node) => askSentinel(target, node).catch(() => {})));
-    const given = answers.filter((answer) => answer !== undefined);
-    const named = given.every((answer) => answer.runId === runId && !answer.isDown);
-    if (!named || !given.some(({ hasQuorum }) => hasQuorum)) return undefined;
+    const answered = answers.filter((answer) => answer !== undefined);
+    const named = answered.every((answer) => answer.runId === runId && !answer.isDown);
+    if (!named || !answered.some(({ hasQuorum }) => hasQuorum)) return undefined;
     return {
-      promotable: Math.max(...given.map(({ promotable }) => promotable)),
-      noticedAfterMs: Math.max(...given.map(({ noticedAfterMs }) => noticedAfterMs)),
+      promotable: Math.max(...answered.map(({ promotable }) => promotable)),
+      noticedAfterMs: Math.max(...answered.map(({ noticedAfterMs }) => noticedAfterMs)),
     };
   } catch {
     return undefined;

@@ -86,11 +86,11 @@ function hasBareSign(url: string): boolean {
 
 /** Adds to a `REDIS_URL` which files TLS is to use, so that every connection made by it uses them. */
 export function withTlsFiles(url: string, { ca, cert, key }: TlsFiles): string {
-  const given = Object.entries({ tlsCa: ca, tlsCert: cert, tlsKey: key }).flatMap(([name, path]) =>
+  const parameters = Object.entries({ tlsCa: ca, tlsCert: cert, tlsKey: key }).flatMap(([name, path]) =>
     path === undefined ? [] : [`${name}=${encodeURIComponent(path)}`],
   );
-  if (given.length === 0) return url;
-  return `${url}${url.includes('?') ? '&' : '?'}${given.join('&')}`;
+  if (parameters.length === 0) return url;
+  return `${url}${url.includes('?') ? '&' : '?'}${parameters.join('&')}`;
 }
 
 export interface RedisNode {

@@ -12,8 +12,8 @@ export function incomingOf(
   addressOf: Incoming['addressOf'],
   openStream: Incoming['openStream'],
 ): Incoming {
-  const given = request.headers['x-request-id'];
-  const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : entropy.uuid();
+  const header = request.headers['x-request-id'];
+  const requestId = typeof header === 'string' && REQUEST_ID.test(header) ? header : entropy.uuid();
   response.setHeader('x-request-id', requestId);
   const waiters = new Waiters();
   response.on('close', () => {

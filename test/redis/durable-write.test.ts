@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
 import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
 import { DurableWrites, durableScript } from '../../src/redis/durable-write.ts';
-import { serversOf, watchersOf } from '../../src/redis/failover.ts';
+import { failoverAuthorityOf, serversOf } from '../../src/redis/failover.ts';
 import { ALONE_FOR_MS } from '../../src/redis/replication.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { inStep, startCluster, startMigration, startWithSentinel } from '../helpers/redis-topologies.ts';
@@ -314,7 +314,7 @@ it('is asked of the Sentinels how soon they act, which replicas they could promo
   timeout: 60_000,
 }, async () => {
   await using redis = await startWithSentinel();
-  const watchers = watchersOf(redis.url);
+  const watchers = failoverAuthorityOf(redis.url);
   const [primary] = serversOf(connect(redis.primary.url));
   const [replica] = serversOf(connect(redis.replica.url));
   if (watchers === undefined || primary === undefined || replica === undefined)

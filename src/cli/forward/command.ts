@@ -110,11 +110,11 @@ function tellEnd(error: CommandError, stateFile: string): void {
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** A pause such as `30s`, `10m` or `1h`, in milliseconds. */
-function readPause(given: string): number {
-  const [, number, unit = ''] = /^\s*(\d{1,6})([smh])\s*$/.exec(given) ?? [];
+function readPause(text: string): number {
+  const [, number, unit = ''] = /^\s*(\d{1,6})([smh])\s*$/.exec(text) ?? [];
   const factor = UNITS[unit];
   if (number === undefined || factor === undefined) {
-    throw new UsageError(`--schedule got "${given}", wants pauses such as 10s,1m,10m,1h`);
+    throw new UsageError(`--schedule got "${text}", wants pauses such as 10s,1m,10m,1h`);
   }
   return Number(number) * factor;
 }

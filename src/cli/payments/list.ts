@@ -118,12 +118,12 @@ async function read(records: MoneyRecords, clientId: string, filter: Filter): Pr
 
 function wordsOf<T extends string>(
   option: string,
-  given: string | undefined,
+  text: string | undefined,
   known: Readonly<Record<T, unknown>>,
 ): readonly T[] | undefined {
   // The keys of the table are the words.
   const names = Object.keys(known) as T[];
-  return given?.split(',').map((word) => {
+  return text?.split(',').map((word) => {
     const name = names.find((one) => one === word.trim().toUpperCase());
     if (name === undefined) throw new UsageError(`${option} got "${word}", wants of ${names.join(', ')}`);
     return name;

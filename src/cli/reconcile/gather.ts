@@ -148,14 +148,14 @@ async function wholeList<T>(
     }),
   });
   const found: T[] = [];
-  let given = variables;
+  let page = variables;
   for (;;) {
-    const data = await query(graph, document, given);
+    const data = await query(graph, document, page);
     // The accounts are the client's, everything else is asked for by itself.
     const { list } = Page.parse(Object(data)['client'] ?? data);
     found.push(...list.nodes);
     const { hasNextPage, endCursor } = list.pageInfo;
     if (!hasNextPage || endCursor === null) return found;
-    given = { ...variables, after: endCursor };
+    page = { ...variables, after: endCursor };
   }
 }

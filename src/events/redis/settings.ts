@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { connectRedisNode, type RedisClient } from '../../redis/connection.ts';
-import { serversOf, watchersOf } from '../../redis/failover.ts';
+import { failoverAuthorityOf, serversOf } from '../../redis/failover.ts';
 import { primaryIn } from '../../redis/replication.ts';
 import { parseRedisUrl, type RedisNode, type RedisTarget } from '../../redis/url.ts';
 
@@ -29,7 +29,7 @@ export interface RedisWarning {
  */
 export async function redisWarnings(redis: RedisClient, url: string): Promise<readonly RedisWarning[]> {
   const { form } = parseRedisUrl(url);
-  const watchers = watchersOf(url);
+  const watchers = failoverAuthorityOf(url);
   const warnings = new Map<string, RedisWarning>();
   const warn = (text: string, isRisk = false): void => void warnings.set(text, { text, isRisk });
   const look = async (primary: Redis): Promise<void> => {

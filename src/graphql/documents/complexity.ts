@@ -225,8 +225,8 @@ interface Argument {
 function idsIn(args: readonly Argument[], variables: Variables): number | undefined {
   const value = args.find(({ name }) => name.value === ONE_EACH)?.value;
   if (value === undefined) return undefined;
-  const given = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.values;
-  return Array.isArray(given) ? Math.min(given.length, MAX_PAGE) : 1;
+  const resolved = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.values;
+  return Array.isArray(resolved) ? Math.min(resolved.length, MAX_PAGE) : 1;
 }
 
 /** The page size that is written, the larger of two; undefined where none is, and where what is written is none. */
@@ -234,9 +234,9 @@ function pageSize(args: readonly Argument[], variables: Variables): number | und
   let written: number | undefined;
   for (const { name, value } of args) {
     if (!isPageSize(name)) continue;
-    const given = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.value;
+    const resolved = value.kind === Kind.VARIABLE ? variables[value.name?.value ?? ''] : value.value;
     // Anything may stand in a variable; an object is not asked what number it is.
-    const size = typeof given === 'number' || typeof given === 'string' ? Number(given) : Number.NaN;
+    const size = typeof resolved === 'number' || typeof resolved === 'string' ? Number(resolved) : Number.NaN;
     if (Number.isInteger(size) && size > 0) written = Math.max(written ?? 0, Math.min(size, MAX_PAGE));
   }
   return written;

@@ -20,8 +20,8 @@ export function conditionsOf(
   const names = new Set<string>();
   for (const definition of [operation, ...fragments]) {
     visit(definition, {
-      Directive({ arguments: given = [] }) {
-        for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
+      Directive({ arguments: args = [] }) {
+        for (const { value } of args) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
       },
     });
   }

@@ -30,9 +30,9 @@ export function useCsrfPrevention(): Plugin {
 }
 
 /** The parameters of a GET (GraphQL over HTTP); Yoga's own reading takes malformed JSON for a failure of the server. */
-function readQuery(given: URLSearchParams): GraphQLParams {
+function readQuery(params: URLSearchParams): GraphQLParams {
   const parameters = ['operationName', 'query', 'documentId', 'variables', 'extensions'].flatMap((name) => {
-    const value = given.get(name);
+    const value = params.get(name);
     if (value === null || value === '') return [];
     return [[name, name === 'variables' || name === 'extensions' ? json(name, value) : value]];
   });

@@ -4,8 +4,8 @@ import { isPromise, type Plugin } from 'graphql-yoga';
 /** Lets operations in flight finish before the process ends, and takes no new ones meanwhile. */
 export interface Drain {
   /** Whether the process has said that it will end; until {@link Drain.begin} it serves as ever. */
-  readonly announced: boolean;
-  announce(): void;
+  readonly isEnding: boolean;
+  markEnding(): void;
   readonly plugin: Plugin;
   /** Refuses what comes from now on; resolves once queries and mutations in flight are done. */
   begin(): Promise<void>;
@@ -13,7 +13,7 @@ export interface Drain {
 
 /** Counts operations that end by themselves; each transport ends its own subscriptions. */
 export function createDrain(): Drain {
-  let announced = false;
+  let isEnding = false;
   let draining = false;
   let inFlight = 0;
   const idle = Promise.withResolvers<void>();
@@ -30,11 +30,11 @@ export function createDrain(): Drain {
   });
 
   return {
-    get announced() {
-      return announced;
+    get isEnding() {
+      return isEnding;
     },
-    announce() {
-      announced = true;
+    markEnding() {
+      isEnding = true;
     },
     plugin: {
       onExecute({ executeFn, setExecuteFn, setResultAndStopExecution }) {
@@ -54,7 +54,7 @@ export function createDrain(): Drain {
       },
     },
     begin() {
-      announced = true;
+      isEnding = true;
       draining = true;
       if (inFlight === 0) idle.resolve();
       return idle.promise;

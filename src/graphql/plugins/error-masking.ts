@@ -49,9 +49,9 @@ export function useErrorMasking(options: ErrorMaskingOptions): Plugin<ErrorConte
   const maskResult = (result: ExecutionResult, requestId: string): ExecutionResult => {
     const { errors = [] } = result;
     if (errors.length === 0) return result;
-    const given = errors.slice(0, MAX_ERRORS).map((error) => publicForm(error, requestId));
-    const left = errors.length - given.length;
-    return { ...result, errors: left === 0 ? given : [...given, leftOut(left, requestId)] };
+    const shown = errors.slice(0, MAX_ERRORS).map((error) => publicForm(error, requestId));
+    const left = errors.length - shown.length;
+    return { ...result, errors: left === 0 ? shown : [...shown, leftOut(left, requestId)] };
   };
 
   const maskWhole = (result: ExecutionResult, requestId: string): ExecutionResult => {

@@ -172,12 +172,14 @@ function costOf(limits: Limits, args: Operation): Cost {
   const operation = preparedOperation(args);
   if (operation === undefined) return NOTHING;
   const { sizes, measured } = operation.derived(costsOf);
-  const given = args.variableValues ?? {};
+  const variables = args.variableValues ?? {};
   // A variable that is left out has its default, which one that is null has not.
-  const key = JSON.stringify(sizes.map((name) => (Object.hasOwn(given, name) ? [sizeOf(given[name])] : 0)));
+  const key = JSON.stringify(
+    sizes.map((name) => (Object.hasOwn(variables, name) ? [sizeOf(variables[name])] : 0)),
+  );
   const known = measured.get(key);
   if (known !== undefined && known <= limits.cost) return { cost: known, pages: [] };
-  const { cost, pages } = complexityOf(args.schema, operation.document.fragments, operation.node, given);
+  const { cost, pages } = complexityOf(args.schema, operation.document.fragments, operation.node, variables);
   return {
     cost,
     pages,

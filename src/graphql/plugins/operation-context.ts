@@ -17,13 +17,13 @@ export function useOperationContext<TInitial extends object, TContext extends ob
     onExecute({ args, executeFn, setExecuteFn }) {
       const contextValue = create(args.contextValue, false);
       Object.assign(args, { contextValue });
-      setExecuteFn((given) => executeFn(Object.assign(given, { contextValue })));
+      setExecuteFn((args) => executeFn(Object.assign(args, { contextValue })));
       return { onExecuteDone: () => release(contextValue) };
     },
     onSubscribe({ args, subscribeFn, setSubscribeFn }) {
       const contextValue = create(args.contextValue, true);
       Object.assign(args, { contextValue });
-      setSubscribeFn((given) => subscribeFn({ ...given, contextValue }));
+      setSubscribeFn((args) => subscribeFn({ ...args, contextValue }));
       return { onSubscribeResult: () => release(contextValue) };
     },
   };

@@ -99,8 +99,8 @@ export async function paymentsPage(args: PaymentsArgs, context: Context): Promis
     isBack,
   };
   const cursors = await cursorsOf(context);
-  const given = isBack ? args.before : args.after;
-  const beyond = given == null ? undefined : cursors.open(isBack ? 'before' : 'after', given);
+  const cursor = isBack ? args.before : args.after;
+  const beyond = cursor == null ? undefined : cursors.open(isBack ? 'before' : 'after', cursor);
   const { payments, goesOn } = await reading(
     money.payments.page(
       { ...search, beyond },
@@ -118,8 +118,8 @@ export async function paymentsPage(args: PaymentsArgs, context: Context): Promis
   return {
     edges,
     pageInfo: {
-      hasNextPage: isBack ? given != null : goesOn,
-      hasPreviousPage: isBack ? goesOn : given != null,
+      hasNextPage: isBack ? cursor != null : goesOn,
+      hasPreviousPage: isBack ? goesOn : cursor != null,
       startCursor: edges[0]?.cursor ?? null,
       endCursor: edges.at(-1)?.cursor ?? null,
     },

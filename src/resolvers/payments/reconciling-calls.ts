@@ -126,7 +126,7 @@ async function knownRecords(
   for (const search of searches) {
     let beyond: PaymentPosition | undefined;
     do {
-      await given(options, signal);
+      await awaitTurn(options, signal);
       const page = await book.search({ ...EVERYTHING, clientId, ...search, beyond, limit: PAGE });
       for (const record of page.records) found.set(record.hash, record);
       if (found.size > MOST_PAYMENTS) throw new BaselineLostError('Too many payments since the baseline.');
@@ -135,7 +135,7 @@ async function knownRecords(
   }
   for (const hash of open) {
     if (found.has(hash)) continue;
-    await given(options, signal);
+    await awaitTurn(options, signal);
     const record = await book.read({ clientId, hash });
     if (record !== undefined) found.set(hash, record);
   }
@@ -215,7 +215,7 @@ async function knownCredits(
   const found: KnownCredit[] = [];
   let cursor = after;
   for (let read = 0; ; ) {
-    await given(options, signal);
+    await awaitTurn(options, signal);
     const { events, hasMore } = await log.readAfter(clientId, cursor, PAGE).catch((cause: unknown) => {
       const isLost = cause instanceof EventsGapError || cause instanceof CursorInvalidError;
       throw isLost ? new BaselineLostError('The log no longer holds the events.', { cause }) : cause;
@@ -242,7 +242,7 @@ async function knownCredits(
 }
 
 /** Before each page: somebody more pressing may go first, and an end is an end. */
-async function given({ turn }: ReconcilingCallsOptions, signal: AbortSignal): Promise<void> {
+async function awaitTurn({ turn }: ReconcilingCallsOptions, signal: AbortSignal): Promise<void> {
   await turn();
   signal.throwIfAborted();
 }

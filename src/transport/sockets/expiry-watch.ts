@@ -1,7 +1,7 @@
 import { Alarm, type AlarmClock, Alarms } from '../../common/alarms.ts';
 
 /** A socket whose credential may end. */
-export interface Watched {
+export interface ExpiringSocket {
   /** When its credential ends, in milliseconds since the epoch, once that is known; undefined when it does not say. */
   expiresAt: number | undefined;
   /** Called when it has ended. */
@@ -14,11 +14,11 @@ export interface ExpiryWatch {
    * Watches from now on, unless it does already: a credential that nobody could identify yet is watched from a later call
    * on.
    */
-  watch(socket: Watched, authorization: string | undefined): void;
+  watch(socket: ExpiringSocket, authorization: string | undefined): void;
   /** A credential has been found to have ended: all its sockets are told. */
   end(authorization: string | undefined): void;
   /** The socket is gone. */
-  leave(socket: Watched, authorization: string | undefined): void;
+  leave(socket: ExpiringSocket, authorization: string | undefined): void;
 }
 
 /** What a credential has been found to stand for. */
@@ -45,11 +45,15 @@ const ASK_AGAIN_MS = 60_000;
 class Credential extends Alarm {
   readonly authorization: string | undefined;
   /** One socket alone, as most credentials have, stands without a set of its own. */
-  sockets: Watched | Set<Watched>;
+  sockets: ExpiringSocket | Set<ExpiringSocket>;
   expiresAt: number | undefined;
   readonly #isDue: (credential: Credential) => void;
 
-  constructor(authorization: string | undefined, first: Watched, isDue: (credential: Credential) => void) {
+  constructor(
+    authorization: string | undefined,
+    first: ExpiringSocket,
+    isDue: (credential: Credential) => void,
+  ) {
     super();
     this.authorization = authorization;
     this.sockets = first;
@@ -60,18 +64,18 @@ class Credential extends Alarm {
     this.#isDue(this);
   }
 
-  get all(): readonly Watched[] {
+  get all(): readonly ExpiringSocket[] {
     return this.sockets instanceof Set ? [...this.sockets] : [this.sockets];
   }
 
-  add(socket: Watched): void {
+  add(socket: ExpiringSocket): void {
     socket.expiresAt = this.expiresAt;
     if (this.sockets instanceof Set) this.sockets.add(socket);
     else if (this.sockets !== socket) this.sockets = new Set([this.sockets, socket]);
   }
 
   /** Whether it was the last one. */
-  remove(socket: Watched): boolean {
+  remove(socket: ExpiringSocket): boolean {
     if (!(this.sockets instanceof Set)) return this.sockets === socket;
     this.sockets.delete(socket);
     return this.sockets.size === 0;
@@ -119,7 +123,7 @@ export function createExpiryWatch({ clock, identify, isRefusal }: ExpiryWatchOpt
     );
   }
 
-  function begin(authorization: string | undefined, socket: Watched): Credential {
+  function begin(authorization: string | undefined, socket: ExpiringSocket): Credential {
     const credential = new Credential(authorization, socket, due);
     credentials.set(authorization, credential);
     identify(authorization, false).then(

@@ -1,7 +1,7 @@
 import { CloseCode, type WebSocket as ProtocolSocket, type SubscribePayload } from 'graphql-ws';
 import { type RawData, WebSocket } from 'ws';
 import type { Turns } from '../../common/turns.ts';
-import type { Watched } from './expiry-watch.ts';
+import type { ExpiringSocket } from './expiry-watch.ts';
 import { shortened } from './messages.ts';
 import type { StreamSeat } from './open-streams.ts';
 import type { Outlet } from './reader.ts';
@@ -24,7 +24,7 @@ export interface PeerOptions {
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 /** A socket as the protocol needs it. Thousands of them wait for events: each holds as little as may be. */
-export class Peer implements ProtocolSocket, Watched {
+export class Peer implements ProtocolSocket, ExpiringSocket {
   readonly protocol: string;
   /** What its caller presents: the header of the upgrade request, until the socket is initialised. */
   authorization: string | undefined;

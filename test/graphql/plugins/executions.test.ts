@@ -189,8 +189,8 @@ describe('a process that ends', () => {
   it('serves until it begins to, lets what is in flight finish, and takes nothing new', async () => {
     const drain = createDrain();
     const [good, bad] = [Promise.withResolvers<ExecutionResult>(), Promise.withResolvers<ExecutionResult>()];
-    drain.announce();
-    expect(drain.announced).toBe(true);
+    drain.markEnding();
+    expect(drain.isEnding).toBe(true);
     const asked = [good, bad].map(({ promise }) =>
       Promise.resolve(execute([drain.plugin], args, () => promise)).catch(() => 'failed'),
     );
@@ -218,7 +218,7 @@ describe('a process that ends', () => {
     // Only these members of the hook's payload are used.
     const subscribe = drain.plugin.onSubscribe as unknown as (payload: object) => void;
     const ask = () => subscribe({ setResultAndStopExecution: (result: unknown) => answers.push(result) });
-    drain.announce();
+    drain.markEnding();
     ask();
     expect(answers).toEqual([]);
     void drain.begin();

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { AlarmClock } from '../../../src/common/alarms.ts';
-import { createExpiryWatch, type Watched } from '../../../src/transport/sockets/expiry-watch.ts';
+import { createExpiryWatch, type ExpiringSocket } from '../../../src/transport/sockets/expiry-watch.ts';
 import { until } from '../../helpers/until.ts';
 
 const MINUTE = 60_000;
 const REFUSED = new Error('refused');
 
-class Socket implements Watched {
+class Socket implements ExpiringSocket {
   expiresAt: number | undefined;
   closed = 0;
 
