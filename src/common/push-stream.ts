@@ -116,40 +116,52 @@ class Puller<T> implements Sink<T> {
   }
 }
 
+/** A stream that gives what another does, in another form or with another end. It stands where that one stands. */
+export abstract class WrappedStream<In, Out = In> extends PushStream<Out> {
+  protected readonly source: PushStream<In>;
+
+  constructor(source: PushStream<In>) {
+    super();
+    this.source = source;
+  }
+
+  override stop(): void {
+    this.source.stop();
+  }
+
+  override caughtUpTo(): string | undefined {
+    return this.source.caughtUpTo();
+  }
+
+  override bookmark(): string | undefined {
+    return this.source.bookmark();
+  }
+}
+
 /** What a mapped stream makes of an item; undefined leaves it out. */
 export type Mapping<In, Out> = (item: In) => Out | undefined | Promise<Out | undefined>;
 
 /** A stream of what is made of another's items. A mapping that throws ends both. */
-export class MappedStream<In, Out> extends PushStream<Out> implements Sink<In> {
-  readonly #source: PushStream<In>;
+export class MappedStream<In, Out> extends WrappedStream<In, Out> implements Sink<In> {
   readonly #map: Mapping<In, Out>;
   readonly #failed: ((error: unknown) => Out) | undefined;
   #sink: Sink<Out> | undefined;
 
   /** @param failed makes a last item of the error that ends the stream; without it the error is passed on. */
   constructor(source: PushStream<In>, map: Mapping<In, Out>, failed?: (error: unknown) => Out) {
-    super();
-    this.#source = source;
+    super(source);
     this.#map = map;
     this.#failed = failed;
   }
 
   override connect(sink: Sink<Out>): void {
     this.#sink = sink;
-    this.#source.connect(this);
+    this.source.connect(this);
   }
 
   override stop(): void {
     this.#sink = undefined;
-    this.#source.stop();
-  }
-
-  override caughtUpTo(): string | undefined {
-    return this.#source.caughtUpTo();
-  }
-
-  override bookmark(): string | undefined {
-    return this.#source.bookmark();
+    super.stop();
   }
 
   rests(): void {
@@ -189,7 +201,7 @@ export class MappedStream<In, Out> extends PushStream<Out> implements Sink<In> {
   }
 
   #fail(error: unknown): void {
-    this.#source.stop();
+    this.source.stop();
     this.finish(error);
   }
 }

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../common/maybe-promise.ts';
-import { PushStream, type Sink } from '../common/push-stream.ts';
+import { MappedStream } from '../common/push-stream.ts';
 import { CursorInvalidError, EventsGapError, type LogBounds } from './errors.ts';
 import type { EventLog, EventPage, EventStream, StoredEvent } from './log.ts';
 import { openCursor, type SealHolder, sealCursor } from './seal.ts';
@@ -62,12 +62,7 @@ export function sealedReads(
       const after = options.after === undefined ? undefined : await sealing.open(holder, options.after);
       try {
         const source = await log.follow(clientId, { ...options, after });
-        return new SealedStream(
-          source,
-          holder,
-          (event) => sealedEvent(holder, event),
-          (error: unknown) => sealing.error(clientId, error),
-        );
+        return new SealedStream(source, holder, (error) => sealing.error(clientId, error));
       } catch (error) {
         throw await sealing.error(clientId, error);
       }
@@ -154,57 +149,25 @@ const sealedBounds = (holder: SealHolder, { oldest, head }: LogBounds): LogBound
   head: sealCursor(holder, head, 'fresh'),
 });
 
-/** Ends with what an error has been translated to. */
-class SealedStream extends PushStream<StoredEvent> implements Sink<StoredEvent> {
-  readonly #source: EventStream;
+/** A stream whose cursors are sealed, those of the error that ends it too. */
+class SealedStream extends MappedStream<StoredEvent, StoredEvent> {
   readonly #holder: SealHolder;
-  readonly #seal: (event: StoredEvent) => StoredEvent;
   readonly #translate: (error: unknown) => Promise<unknown>;
-  #sink: Sink<StoredEvent> | undefined;
 
-  constructor(
-    source: EventStream,
-    holder: SealHolder,
-    seal: (event: StoredEvent) => StoredEvent,
-    translate: (error: unknown) => Promise<unknown>,
-  ) {
-    super();
-    this.#source = source;
+  constructor(source: EventStream, holder: SealHolder, translate: (error: unknown) => Promise<unknown>) {
+    super(source, (event) => sealedEvent(holder, event));
     this.#holder = holder;
-    this.#seal = seal;
     this.#translate = translate;
-  }
-
-  override connect(sink: Sink<StoredEvent>): void {
-    this.#sink = sink;
-    this.#source.connect(this);
-  }
-
-  override stop(): void {
-    this.#sink = undefined;
-    this.#source.stop();
-  }
-
-  override caughtUpTo(): string | undefined {
-    return this.#source.caughtUpTo();
   }
 
   /** Two of one position are not alike: that it has not moved would tell of others' events, as that it has. */
   override bookmark(): string | undefined {
-    const cursor = this.#source.bookmark();
+    const cursor = super.bookmark();
     return cursor === undefined ? undefined : sealCursor(this.#holder, cursor, 'fresh');
   }
 
-  rests(): void {
-    this.#sink?.rests?.();
-  }
-
-  take(event: StoredEvent): void | Promise<void> {
-    return this.#sink?.take(this.#seal(event));
-  }
-
-  finish(error?: unknown): void {
-    const finish = (known: unknown): void => this.#sink?.finish(known);
+  override finish(error?: unknown): void {
+    const finish = (known: unknown): void => super.finish(known);
     if (error === undefined) finish(undefined);
     else this.#translate(error).then(finish, finish);
   }

@@ -19,7 +19,7 @@ import {
 } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { clock } from '../common/clock.ts';
-import { PushStream, type Sink } from '../common/push-stream.ts';
+import { type PushStream, type Sink, WrappedStream } from '../common/push-stream.ts';
 import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent, type Watcher } from '../events/log.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
 import { type FindOperation, useTracing } from './use-tracing.ts';
@@ -201,34 +201,20 @@ class TracedLog implements EventLog {
 }
 
 /** What is done with each event is beneath a span of its delivery. */
-class TracedStream extends PushStream<StoredEvent> {
-  readonly #source: PushStream<StoredEvent>;
+class TracedStream extends WrappedStream<StoredEvent> {
   readonly #tracer: Tracer;
 
   constructor(source: PushStream<StoredEvent>, tracer: Tracer) {
-    super();
-    this.#source = source;
+    super(source);
     this.#tracer = tracer;
   }
 
   override connect(sink: Sink<StoredEvent>): void {
-    this.#source.connect({
+    this.source.connect({
       take: (event) => deliver(this.#tracer, event, () => sink.take(event)),
       finish: (error) => sink.finish(error),
       rests: () => sink.rests?.(),
     });
-  }
-
-  override stop(): void {
-    this.#source.stop();
-  }
-
-  override caughtUpTo(): string | undefined {
-    return this.#source.caughtUpTo();
-  }
-
-  override bookmark(): string | undefined {
-    return this.#source.bookmark();
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Plugin } from 'graphql-yoga';
-import { PushStream, type Sink } from '../../common/push-stream.ts';
+import { PushStream, type Sink, WrappedStream } from '../../common/push-stream.ts';
 import type { Identity } from '../../operation/identity.ts';
 
 /** What this plugin needs of an operation's context. */
@@ -27,20 +27,18 @@ export function useCredentialExpiry(): Plugin<ExpiringContext> {
 }
 
 /** What another stream gives until it ends, or a failure comes first; leaving ends both. */
-class EndingStream<T> extends PushStream<T> {
-  readonly #source: PushStream<T>;
+class EndingStream<T> extends WrappedStream<T> {
   readonly #left = new AbortController();
   readonly #failure: Promise<Error | undefined>;
 
   constructor(source: PushStream<T>, failure: (signal: AbortSignal) => Promise<Error | undefined>) {
-    super();
-    this.#source = source;
+    super(source);
     // Nobody is streamed to who could not be identified to begin with.
     this.#failure = failure(this.#left.signal).catch(() => undefined);
   }
 
   override connect(sink: Sink<T>): void {
-    this.#source.connect({
+    this.source.connect({
       take: (item) => sink.take(item),
       finish: (error) => {
         this.#left.abort();
@@ -57,14 +55,6 @@ class EndingStream<T> extends PushStream<T> {
 
   override stop(): void {
     this.#left.abort();
-    this.#source.stop();
-  }
-
-  override caughtUpTo(): string | undefined {
-    return this.#source.caughtUpTo();
-  }
-
-  override bookmark(): string | undefined {
-    return this.#source.bookmark();
+    super.stop();
   }
 }

@@ -2,20 +2,7 @@ import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
 import type { Identity } from '../../operation/identity.ts';
 import type { Report } from '../../operation/report.ts';
-
-/** One REST call beneath a result. */
-interface ReportedCall {
-  readonly method: string;
-  readonly route: string;
-  readonly path: string;
-  readonly status: number | null;
-  readonly milliseconds: number;
-  /** In milliseconds of `performance.now()`. */
-  readonly startedAt: number;
-  readonly queuedMs: number;
-  readonly unreadMs: number;
-  readonly cached: boolean;
-}
+import type { CallRecord } from '../../upstream/call/rest.ts';
 
 /** What this plugin needs of an operation's context. */
 export interface ReportContext {
@@ -40,7 +27,7 @@ export function useUpstreamReport(): Plugin<ReportContext> {
           if (isAsyncIterable(result) || !args.contextValue.identity.seesCalls) return;
           const { calls, sharedCalls, way } = args.contextValue.report;
           const lookUps = args.contextValue.report.lookUps();
-          const reported = (coalesced: boolean) => (call: ReportedCall) => ({
+          const reported = (coalesced: boolean) => (call: CallRecord) => ({
             method: call.method,
             route: call.route,
             path: call.path,
