@@ -71,7 +71,7 @@ describe('operations of one caller beyond its share', () => {
     ) => {
       const { caller = 'alma', document = QUERY, waiters, ms = 60_000, endsWithSocket = false } = more;
       const contextValue = {
-        identity: { owner: { caller, group: caller }, endsWithSocket },
+        identity: { requester: { caller, group: caller }, endsWithSocket },
         budget: { waiters, deadline: Date.now() + ms },
       };
       return Promise.resolve(
