@@ -30,7 +30,7 @@ interface WantedEvents {
  * Follows the caller's log. Each event is resolved with a session of its own: what was read before it is older. The topics
  * spare the stream what does not concern it; what it shows, `matches` decides.
  */
-async function follow<T extends Event>(
+async function followLog<T extends Event>(
   after: string | null | undefined,
   context: Context,
   waiting: WantedEvents,
@@ -68,11 +68,11 @@ export function followEvents(
   const types = args.types ?? undefined;
   if (customerId === undefined) {
     const topics = types?.map(typeTopic);
-    return follow(args.after, context, { topics }, (event) => event, matches);
+    return followLog(args.after, context, { topics }, (event) => event, matches);
   }
   const own = (types ?? OF_CUSTOMERS).filter((type) => OF_CUSTOMERS.includes(type));
   const topics = own.map((type) => ownerTopic(type, customerId));
-  return follow(args.after, context, { topics, needsLookup: own.includes('CEP') }, (event) => event, matches);
+  return followLog(args.after, context, { topics, needsLookup: own.includes('CEP') }, (event) => event, matches);
 }
 
 /** Credits as they arrive, of one owner, to one CLABE, or of all. */
@@ -80,7 +80,7 @@ export function followMoneyIn(args: CreditFilter, context: Context): Promise<Pus
   const matches = eventFilter(args, context);
   const topics = [creditTopic(args, context.identity.caller.customerId)];
   const { clabe } = args;
-  return follow(
+  return followLog(
     args.after,
     context,
     { topics },

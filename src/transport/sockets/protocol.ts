@@ -175,11 +175,11 @@ async function prepare(
   if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
     return running(args, () => enveloped.execute({ ...args, contextValue }));
   const alone = async () => unwrapped(await enveloped.subscribe({ ...args, contextValue }));
-  return running(args, just(await follow(shared, { args, operation, peer, id, incoming, alone })));
+  return running(args, just(await subscribe(shared, { args, operation, peer, id, incoming, alone })));
 }
 
 /** A subscription that may run. */
-interface Following {
+interface Subscribing {
   readonly args: ExecutionArgs;
   readonly operation: PreparedOperation;
   readonly peer: Peer;
@@ -191,9 +191,9 @@ interface Following {
 }
 
 /** The stream of a subscription: the one of all who ask the same, or one of its own. */
-async function follow(
+async function subscribe(
   shared: Shared,
-  { args, operation, peer, id, incoming, alone }: Following,
+  { args, operation, peer, id, incoming, alone }: Subscribing,
 ): ReturnType<FanOut['subscribe']> {
   const { options, fanOut } = shared;
   const { authorization } = peer;

@@ -1,7 +1,14 @@
 import type { Query, Rest } from '../call/rest.ts';
 import type { ClientLists } from './client-lists.ts';
 import { Listing } from './listing.ts';
-import { filterKey, ListLoader, type ListWindow, type Loader, type NoFilter, type ListSource } from './loader.ts';
+import {
+  filterKey,
+  ListLoader,
+  type ListSource,
+  type ListWindow,
+  type Loader,
+  type NoFilter,
+} from './loader.ts';
 import type { ListPlaces } from './places.ts';
 import { isWholeList, type ListDefinition, ListReader } from './reader.ts';
 import { type Sought, search } from './search.ts';

@@ -1,5 +1,5 @@
 import { Listing, type Question } from './listing.ts';
-import { ListLoader, type ListWindow, type ListSource } from './loader.ts';
+import { ListLoader, type ListSource, type ListWindow } from './loader.ts';
 
 /** A list that is read whole, at most once. A failed read fails every look-up of the operation alike. */
 export class WholeList<T> implements ListSource<T> {
