@@ -1,4 +1,4 @@
-import type { Clock } from '../auth/credential-expiry.ts';
+import type { AlarmClock } from '../common/alarms.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Turns } from '../common/turns.ts';
 import type { Metrics } from '../observability/metrics.ts';
@@ -12,7 +12,7 @@ export interface Base {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** What subscriptions wait by. */
-  readonly clock: Clock;
+  readonly clock: AlarmClock;
   /** When a piece of work begins, of all callers. */
   readonly turns: Turns;
   readonly addresses: OwnAddresses;

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../auth/credential-expiry.ts';
+import { type AlarmClock, systemAlarmClock } from '../common/alarms.ts';
 import { createClientAddress, createNearestAddress } from '../common/client-address.ts';
 import { clock as time } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
@@ -48,7 +48,7 @@ export function buildServer(
   config: ServerConfig,
   logger: Logger,
   open = openMoney,
-  clock: Clock = systemClock,
+  clock: AlarmClock = systemAlarmClock,
 ): Gateway {
   const metrics = createMetrics(undocumentedValues, logger);
   const turns = new Turns(() => time.monotonic());

@@ -1,23 +1,8 @@
-import { clock } from '../common/clock.ts';
+import type { AlarmClock } from '../common/alarms.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import { UnauthenticatedError } from './authenticator.ts';
 import type { Caller } from './caller.ts';
-
-/** Time, as tests may step it. */
-export interface Clock {
-  /** Milliseconds since the epoch. */
-  now(): number;
-  /** Rejects when the signal is aborted. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-}
-
-export const systemClock: Clock = {
-  now: () => clock.now(),
-  async sleep(ms, signal) {
-    await clock.sleep(ms, { signal, ref: false });
-  },
-};
 
 /** How often the service is asked again about a token without an end (docs/assumptions.md, "token expiry"). */
 const PROBE_MS = 60_000;
@@ -40,7 +25,7 @@ export function assertHolds({ expiresAt }: Pick<Caller, 'expiresAt'>, now: numbe
 export async function untilExpiry(
   caller: Caller,
   again: () => MaybePromise<Caller>,
-  clock: Clock,
+  clock: AlarmClock,
   signal: AbortSignal,
 ): Promise<Error | undefined> {
   let { expiresAt } = caller;

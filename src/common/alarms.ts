@@ -1,3 +1,5 @@
+import { clock } from './clock.ts';
+
 /** Time, as an {@link Alarms} measures it. */
 export interface AlarmClock {
   /** Milliseconds since the epoch. */
@@ -5,6 +7,11 @@ export interface AlarmClock {
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
+
+export const systemAlarmClock: AlarmClock = {
+  now: () => clock.now(),
+  sleep: (ms, signal) => clock.sleep(ms, { signal, ref: false }),
+};
 
 /** Something that is to happen at a time. It carries its own index in the heap, so that thousands of them cost little. */
 export abstract class Alarm {

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { type Authenticator, UnauthenticatedError } from '../auth/authenticator.ts';
 import type { Caller } from '../auth/caller.ts';
-import { assertHolds, type Clock, untilExpiry } from '../auth/credential-expiry.ts';
+import { assertHolds, untilExpiry } from '../auth/credential-expiry.ts';
+import type { AlarmClock } from '../common/alarms.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Requester } from '../common/party.ts';
 import type { Urgency } from '../common/turns.ts';
@@ -14,7 +15,7 @@ import type { Incoming } from './incoming.ts';
 export interface IdentityOptions {
   readonly auth: Authenticator;
   readonly callerKeys: CallerKeys;
-  readonly clock: Clock;
+  readonly clock: AlarmClock;
 }
 
 /** Characters of a subject that is recorded as it is. */

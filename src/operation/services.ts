@@ -1,6 +1,6 @@
 import type { Caller } from '../auth/caller.ts';
-import type { Clock } from '../auth/credential-expiry.ts';
 import type { RefusedKeys } from '../auth/refused-keys.ts';
+import type { AlarmClock } from '../common/alarms.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Requester } from '../common/party.ts';
 import type { EventType } from '../events/log.ts';
@@ -26,7 +26,7 @@ export interface Services {
   /** Offset of upstream timestamps that carry none, also where nobody is identified. */
   readonly utcOffset: string;
   /** What long waits are measured by. */
-  readonly clock: Clock;
+  readonly clock: AlarmClock;
 }
 
 /** @param authorize of the caller's credential */

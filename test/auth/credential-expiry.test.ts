@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
-import { type Clock, untilExpiry } from '../../src/auth/credential-expiry.ts';
+import { untilExpiry } from '../../src/auth/credential-expiry.ts';
+import type { AlarmClock } from '../../src/common/alarms.ts';
 import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import { until } from '../helpers/until.ts';
 
@@ -19,7 +20,7 @@ function startClock() {
   const slept: number[] = [];
   let wake: (() => void) | undefined;
   let time = 1_000_000;
-  const clock: Clock = {
+  const clock: AlarmClock = {
     now: () => time,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {

@@ -1,8 +1,8 @@
-import type { Clock } from '../../src/auth/credential-expiry.ts';
+import type { AlarmClock } from '../../src/common/alarms.ts';
 import { until } from './until.ts';
 
 /** A clock that begins at the real now, and stands still until it is stepped. */
-export interface SteppedClock extends Clock {
+export interface SteppedClock extends AlarmClock {
   /** Resolves once somebody sleeps for exactly so long. */
   asleep(ms: number): Promise<void>;
   /** Lets the time pass of those who do. */

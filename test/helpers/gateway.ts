@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../packages/sandbox/src/index.ts';
 import type { ServerConfig } from '../../src/app/server-config.ts';
-import type { Clock } from '../../src/auth/credential-expiry.ts';
+import type { AlarmClock } from '../../src/common/alarms.ts';
 import type { Logger } from '../../src/common/logger.ts';
 import type { EventType } from '../../src/events/log.ts';
 import type { IngressAddresses } from '../../src/operation/services.ts';
@@ -59,7 +59,7 @@ export interface GatewayOptions {
   /** For which types the gateway's ingress is registered at the sandbox; true, the default, for CEP and MONEY_IN. */
   readonly webhooks?: readonly EventType[] | boolean;
   /** What subscriptions wait by. */
-  readonly clock?: Clock;
+  readonly clock?: AlarmClock;
 }
 
 /** Starts a real gateway in front of a real sandbox, both on free ports of loopback. */

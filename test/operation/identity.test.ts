@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { type Authenticator, UnauthenticatedError } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES } from '../../src/auth/caller.ts';
-import { type Clock, systemClock } from '../../src/auth/credential-expiry.ts';
+import { type AlarmClock, systemAlarmClock } from '../../src/common/alarms.ts';
 import { Waiters } from '../../src/common/waiters.ts';
 import { Budget } from '../../src/operation/budget.ts';
 import { CallerKeys } from '../../src/operation/caller-keys.ts';
@@ -35,9 +35,14 @@ const BROUGHT: Incoming = {
 
 /** Whom a token stands for, and how often that was asked. */
 function operation(
-  given: { incoming?: Partial<Incoming>; caller?: Caller; servesBootstrap?: boolean; clock?: Clock } = {},
+  given: {
+    incoming?: Partial<Incoming>;
+    caller?: Caller;
+    servesBootstrap?: boolean;
+    clock?: AlarmClock;
+  } = {},
 ) {
-  const { incoming = {}, caller = ALMA, servesBootstrap = true, clock = systemClock } = given;
+  const { incoming = {}, caller = ALMA, servesBootstrap = true, clock = systemAlarmClock } = given;
   const askers: Asker[] = [];
   const asked: { readonly fresh: boolean; readonly stranger: string | undefined }[] = [];
   const auth: Authenticator = {

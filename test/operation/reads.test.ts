@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
 import type { Authenticator } from '../../src/auth/authenticator.ts';
 import { type Caller, SCOPES, type Scope } from '../../src/auth/caller.ts';
-import { systemClock } from '../../src/auth/credential-expiry.ts';
 import { Guesses, KEY_GUESSES } from '../../src/auth/guesses.ts';
+import { systemAlarmClock } from '../../src/common/alarms.ts';
 import { Turns } from '../../src/common/turns.ts';
 import type { EventLog } from '../../src/events/log.ts';
 import { CallerKeys } from '../../src/operation/caller-keys.ts';
@@ -90,7 +90,7 @@ async function operation(
     keyGuesses: new Guesses(KEY_GUESSES),
     callerKeys: new CallerKeys(),
     onInvalidate: (credential) => invalidated.push(credential),
-    clock: systemClock,
+    clock: systemAlarmClock,
     onCall: () => undefined,
     ...options,
   });

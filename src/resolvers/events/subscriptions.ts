@@ -72,7 +72,13 @@ export function followEvents(
   }
   const own = (types ?? OF_CUSTOMERS).filter((type) => OF_CUSTOMERS.includes(type));
   const topics = own.map((type) => ownerTopic(type, customerId));
-  return followLog(args.after, context, { topics, needsLookup: own.includes('CEP') }, (event) => event, matches);
+  return followLog(
+    args.after,
+    context,
+    { topics, needsLookup: own.includes('CEP') },
+    (event) => event,
+    matches,
+  );
 }
 
 /** Credits as they arrive, of one owner, to one CLABE, or of all. */

@@ -3,7 +3,7 @@ import { IncomingMessage } from 'node:http';
 import { queryObjects } from 'node:v8';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { Clock } from '../../../src/auth/credential-expiry.ts';
+import type { AlarmClock } from '../../../src/common/alarms.ts';
 import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { until } from '../../helpers/until.ts';
@@ -40,7 +40,7 @@ async function connect(gateway: RunningGateway, authorization: string) {
 /** The machine's time, and who sleeps. */
 function watchedClock() {
   const sleepers = new Set<object>();
-  const clock: Clock = {
+  const clock: AlarmClock = {
     now: () => Date.now(),
     sleep: (_ms, signal) =>
       new Promise((_resolve, reject) => {
