@@ -5,7 +5,7 @@ import type { Turns } from '../common/turns.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import { type CircuitBreaker, createBreaker } from '../upstream/call/breaker.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
-import type { Connections } from '../upstream/call/exchange.ts';
+import type { CallKind } from '../upstream/call/exchange.ts';
 import { createHttp, type UpstreamHttp } from '../upstream/call/http.ts';
 import { createRest, type Rest } from '../upstream/call/rest.ts';
 import type { ServerConfig } from './server-config.ts';
@@ -18,7 +18,7 @@ export interface RestService {
   readonly http: UpstreamHttp;
   readonly breaker: CircuitBreaker;
   /** REST calls that belong to no operation. */
-  rest(clientId: string, authorize: Authorize, over: Connections): Rest;
+  rest(clientId: string, authorize: Authorize, over: CallKind): Rest;
 }
 
 export function openRestService(config: ServerConfig, metrics: Metrics, turns: Turns): RestService {

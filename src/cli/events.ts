@@ -12,7 +12,7 @@ import {
   UsageError,
 } from './command.ts';
 import { FORWARD_HELP, runForward } from './forward/command.ts';
-import { describe, type Graph, query, subscribe } from './graph.ts';
+import { describe, type GraphClient, query, subscribe } from './graph.ts';
 import { graphAt, isFinal, readTypes } from './graph-options.ts';
 
 /** Between attempts to subscribe again after any other error, in milliseconds. */
@@ -128,7 +128,7 @@ function readTime(option: string, text: string | undefined): string | null {
 }
 
 interface Wanted {
-  readonly graph: Graph;
+  readonly graph: GraphClient;
   readonly types: readonly string[] | null;
   readonly after: string | null;
   show(event: Event): void;

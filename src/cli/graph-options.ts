@@ -2,7 +2,7 @@ import { readEnvironment } from '../app/config.ts';
 import { EVENT_TYPES } from '../events/log.ts';
 import { gatewayOrigin } from './address.ts';
 import { UsageError } from './command.ts';
-import type { Graph } from './graph.ts';
+import type { GraphClient } from './graph.ts';
 import { tokenOf } from './token.ts';
 
 /** Errors that stay, however long one waits. */
@@ -16,7 +16,7 @@ const FINAL = [
 ];
 
 /** Whether an error of the graph stays. A refused token does where no other can be had. */
-export const isFinal = (graph: Graph, code: string): boolean =>
+export const isFinal = (graph: GraphClient, code: string): boolean =>
   FINAL.includes(code) && !(code === 'UNAUTHENTICATED' && graph.token.renews);
 
 /**
@@ -24,7 +24,7 @@ export const isFinal = (graph: Graph, code: string): boolean =>
  *
  * @throws CommandError without a token, UsageError for what is no address
  */
-export function graphAt(text: string | undefined): Graph {
+export function graphAt(text: string | undefined): GraphClient {
   const variables = readEnvironment();
   const token = tokenOf(variables);
   const url = text ?? `${gatewayOrigin(variables.HOST, variables.PORT)}/graphql`;

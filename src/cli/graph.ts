@@ -11,7 +11,7 @@ const TIMEOUT_MS = 30_000;
 const LONGEST_WAIT_MS = 10_000;
 
 /** A running gateway's graph, and who asks. */
-export interface Graph {
+export interface GraphClient {
   /** Address of the graph, such as `http://127.0.0.1:4000/graphql`. */
   readonly url: string;
   /** Access tokens that the gateway accepts. */
@@ -37,7 +37,7 @@ const Result = z.object({
  * @returns its `data`, as it came
  * @throws CommandError when the gateway cannot be asked, GraphError when it answers with an error
  */
-export async function query(graph: Graph, document: string, variables: object): Promise<unknown> {
+export async function query(graph: GraphClient, document: string, variables: object): Promise<unknown> {
   const token = await graph.token.get();
   try {
     return await ask(graph.url, token, document, variables);
@@ -102,7 +102,7 @@ type Step = { readonly data: unknown } | { readonly failures: readonly GraphFail
  * @throws CommandError when the gateway closes the socket for good, as for a token that has ended
  */
 export async function* subscribe(
-  graph: Graph,
+  graph: GraphClient,
   document: string,
   variables: Record<string, unknown>,
   onReconnect: () => void,

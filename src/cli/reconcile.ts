@@ -14,7 +14,7 @@ import {
   refuseArguments,
   UsageError,
 } from './command.ts';
-import type { Graph } from './graph.ts';
+import type { GraphClient } from './graph.ts';
 import { graphAt } from './graph-options.ts';
 import { gatherMovements, lookAtBalances } from './reconcile/gather.ts';
 
@@ -73,7 +73,11 @@ understood.`,
 };
 
 /** One reading, compared with those that the file keeps. */
-async function reconcileOnce(graph: Graph, path: string, marginMs: number): Promise<readonly Difference[]> {
+async function reconcileOnce(
+  graph: GraphClient,
+  path: string,
+  marginMs: number,
+): Promise<readonly Difference[]> {
   const kept = readState(path);
   const look = await lookAtBalances(graph);
   if (kept === undefined) {

@@ -3,12 +3,12 @@ import type { Logger } from '../common/logger.ts';
 import type { Ambient } from './ambient.ts';
 import type { MoneyIntent, RecordName } from './intent.ts';
 import type { SettlingCalls } from './open-payment.ts';
-import type { Reading, UnknownReason } from './outcome.ts';
+import type { AnswerReading, UnknownReason } from './outcome.ts';
 import type { Persistence } from './persist.ts';
 import type { MoneyRecords } from './record.ts';
 
 /** The upstream as one intent sees it. `resolvers` implements it over REST. */
-export interface MoneyCalls extends Reading {
+export interface MoneyCalls extends AnswerReading {
   /**
    * Sends the request: `body` as it is, with the same headers each time but for the credentials.
    *

@@ -1,7 +1,7 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
 import { backoff, RETRY_WINDOW_MS } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls } from './call.ts';
-import { type Comparison, outcomeOf, type Reading, type UnknownReason } from './outcome.ts';
+import { type AnswerReading, type Comparison, outcomeOf, type UnknownReason } from './outcome.ts';
 import { isStopped } from './payments-off.ts';
 import { RecordsUnavailableError, type Sent, type StoredAnswer } from './record.ts';
 import { type Dispatch, NOTHING_MORE, unknown, withoutRetry } from './unknown-result.ts';
@@ -190,7 +190,7 @@ function asTransaction(call: Call, calls: RefundCalls, read: Attempt): UpstreamA
 }
 
 /** Reads answers for {@link outcomeOf}, and tells the operator of one that is not the answer to its order. */
-function readingOf(call: Call): Reading {
+function readingOf(call: Call): AnswerReading {
   const { order, logger, onMismatch } = call;
   return {
     isServiceError: (answer) => readable(call, () => order.calls.isServiceError(answer), false),

@@ -2,7 +2,7 @@ import { type Attempt, type UpstreamAnswer, verdictOf } from '../common/attempt.
 import type { Ambient } from './ambient.ts';
 import { backoff, RETRY_WINDOW_MS } from './backoff.ts';
 import type { OpenPayment } from './open-records.ts';
-import { outcomeOf, type Reading } from './outcome.ts';
+import { type AnswerReading, outcomeOf } from './outcome.ts';
 import { isStopped } from './payments-off.ts';
 import type { Persistence } from './persist.ts';
 import type { MoneyRecords, StoredAnswer } from './record.ts';
@@ -41,7 +41,7 @@ export type PaymentBook = Pick<MoneyRecords, 'search' | 'readByTransaction'>;
 export interface SettlingCalls {
   /** Sends the very text of money out once more, under its own key. */
   repeat(payment: OpenPayment, upstreamKey: string): Promise<Attempt>;
-  reading(payment: OpenPayment): Reading;
+  reading(payment: OpenPayment): AnswerReading;
   /** What callers are told of a refusal of money out in one word. */
   codeOf(refusal: UpstreamAnswer): string;
   /** Looks for what shows that it has happened; sends nothing that could move money. Throws where it cannot look now. */

@@ -48,7 +48,7 @@ export type Comparison =
   | { readonly kind: 'differs'; readonly fields: readonly string[] };
 
 /** How an answer is read. */
-export interface Reading {
+export interface AnswerReading {
   /** Whether a 2xx answers this order. */
   compare(answer: UpstreamAnswer): Comparison;
   /** Whether a 4xx is the service's own word, and not that of somebody on the way. */
@@ -65,7 +65,7 @@ export function outcomeOf(
   mutation: MoneyMutation,
   first: boolean,
   attempt: Attempt,
-  reading: Reading,
+  reading: AnswerReading,
 ): Outcome {
   if (attempt.kind === 'failed') {
     return first && !attempt.error.dispatched ? { kind: 'nothing-moved' } : unknown(mutation, 'NO_ANSWER');
@@ -78,7 +78,7 @@ export function outcomeOf(
   return denied(mutation, first, attempt, answer, reading);
 }
 
-function accepted(mutation: MoneyMutation, answer: UpstreamAnswer, reading: Reading): Outcome {
+function accepted(mutation: MoneyMutation, answer: UpstreamAnswer, reading: AnswerReading): Outcome {
   switch (reading.compare(answer).kind) {
     case 'same':
       return { kind: 'done', answer };
@@ -99,7 +99,7 @@ function denied(
   first: boolean,
   attempt: Answered,
   answer: UpstreamAnswer,
-  reading: Reading,
+  reading: AnswerReading,
 ): Outcome {
   const { status } = answer;
   const isService = attempt.synthesized === true || reading.isServiceError(answer);

@@ -3,7 +3,7 @@ import { clock } from '../common/clock.ts';
 import type { Waiters } from '../common/waiters.ts';
 import type { Incoming } from './incoming.ts';
 import { LogReading } from './log-reading.ts';
-import { type Kept, type StreamRefusal, streamHolder } from './streams.ts';
+import { type KeptBytes, type StreamRefusal, streamHolder } from './streams.ts';
 
 export interface BudgetOptions {
   readonly operationTimeoutMs: number;
@@ -74,7 +74,7 @@ export class Budget {
   }
 
   /** Counts a stream that is about to begin for its caller, and what it keeps. Says why it may not begin. */
-  openStream(caller: Caller, kept: Kept): StreamRefusal | undefined {
+  openStream(caller: Caller, kept: KeptBytes): StreamRefusal | undefined {
     return this.#incoming.openStream?.(streamHolder(caller), kept);
   }
 }

@@ -1,6 +1,6 @@
 import type { Caller } from '../auth/caller.ts';
 import type { Waiters } from '../common/waiters.ts';
-import type { Kept, StreamHolder, StreamRefusal } from './streams.ts';
+import type { KeptBytes, StreamHolder, StreamRefusal } from './streams.ts';
 
 /** What a request brings, whichever transport it came over. */
 export interface Incoming {
@@ -22,7 +22,7 @@ export interface Incoming {
   /** The network address that it came from; undefined where it is not known. */
   readonly addressOf?: (() => string | undefined) | undefined;
   /** Counts a stream of a caller, or says why it may not begin. Undefined where the socket is counted. */
-  readonly openStream?: ((holder: StreamHolder, kept: Kept) => StreamRefusal | undefined) | undefined;
+  readonly openStream?: ((holder: StreamHolder, kept: KeptBytes) => StreamRefusal | undefined) | undefined;
   /** Closes the socket that carries the operation, as its credential has ended; undefined over HTTP. */
   readonly closeSocket: (() => void) | undefined;
 }

@@ -16,7 +16,7 @@ export const streamHolder = ({ clientId, customerId, subject }: Caller): StreamH
 });
 
 /** What an operation keeps as long as it lasts. */
-export interface Kept {
+export interface KeptBytes {
   /** Its own, such as its variables. */
   readonly bytes: number;
   /** Its document, which counts once however many operations of a caller have it. */

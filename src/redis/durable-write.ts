@@ -3,9 +3,9 @@ import { clock } from '../common/clock.ts';
 import { SingleFlight } from '../common/single-flight.ts';
 import type { RedisClient } from './connection.ts';
 import { type FailoverAuthority, failoverAuthorityOf, serversOf } from './failover.ts';
+import { type KeyRoute, KeyRoutes } from './key-routes.ts';
 import { refusalOf } from './refusal.ts';
 import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
-import { type Route, Routes } from './routes.ts';
 import { isTimeOut, runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
 
 /** How long a write waits for the replicas while the one before it waited in vain, in milliseconds. */
@@ -47,7 +47,7 @@ interface Answer {
 export class DurableWrites {
   readonly #authority: FailoverAuthority | undefined;
   readonly #replication: Replication;
-  readonly #routes = new Routes();
+  readonly #routes = new KeyRoutes();
   /** The history that a connection last wrote to, or looked at. */
   readonly #replids = new WeakMap<Redis, string>();
   /** By history: the write that finds out whether the replicas acknowledge again. */
@@ -177,7 +177,7 @@ export class DurableWrites {
 
   async #attempt(
     redis: RedisClient,
-    from: Route,
+    from: KeyRoute,
     durable: Script,
     keys: readonly string[],
     args: readonly (string | number)[],
@@ -267,7 +267,7 @@ export class DurableWrites {
 
 /** All in one pipeline: WAIT speaks of the writes of its own connection, on the server at its other end. */
 async function send(
-  { server, asking }: Route,
+  { server, asking }: KeyRoute,
   durable: Script,
   keys: readonly string[],
   args: readonly (string | number)[],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Answered, type Attempt, GivenUpError, type UpstreamAnswer } from '../../src/common/attempt.ts';
 import type { MoneyMutation } from '../../src/money/intent.ts';
-import { outcomeOf, type Reading } from '../../src/money/outcome.ts';
+import { type AnswerReading, outcomeOf } from '../../src/money/outcome.ts';
 import { isDocumentedError } from '../../src/upstream/call/documented-error.ts';
 import { serviceError } from './upstream.ts';
 
@@ -33,7 +33,7 @@ const notDispatched: Attempt = {
   error: new GivenUpError('connection refused', { dispatched: false }),
 };
 
-const reading: Reading = {
+const reading: AnswerReading = {
   compare: ({ body }) => {
     if (typeof body !== 'object' || body === null || !('id' in body)) return { kind: 'unreadable' };
     return body.id === 't-1' ? { kind: 'same' } : { kind: 'differs', fields: ['id'] };

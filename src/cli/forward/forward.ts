@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { CommandError, remark } from '../command.ts';
 import { CursorFile } from '../cursor-file.ts';
-import { type Graph, GraphError, query, subscribe } from '../graph.ts';
+import { type GraphClient, GraphError, query, subscribe } from '../graph.ts';
 import { isFinal } from '../graph-options.ts';
 import { Attempts, rest } from './attempts.ts';
 import { type Delivery, deliver, deliverAgain } from './deliver.ts';
@@ -13,7 +13,7 @@ const PAGE = 100;
 const LOOK_EVERY_MS = 4_000;
 
 interface Forwarding extends Delivery {
-  readonly graph: Graph;
+  readonly graph: GraphClient;
   readonly types: readonly string[] | null;
   /** The cursor to begin after where none was saved; null for what comes from now on. */
   readonly from: string | null;
@@ -120,7 +120,7 @@ async function forwardFrom(state: CursorFile, forwarding: Forwarding, signal: Ab
 }
 
 /** The end of the log, once the gateway can be asked; undefined where the signal was aborted before. */
-async function head(graph: Graph, signal: AbortSignal): Promise<string | undefined> {
+async function head(graph: GraphClient, signal: AbortSignal): Promise<string | undefined> {
   for (const attempts = new Attempts(signal); !signal.aborted; ) {
     try {
       return Head.parse(await query(graph, '{ eventCursor }', {})).eventCursor;
@@ -132,7 +132,7 @@ async function head(graph: Graph, signal: AbortSignal): Promise<string | undefin
   return undefined;
 }
 
-const stays = (error: CommandError, graph: Graph): boolean =>
+const stays = (error: CommandError, graph: GraphClient): boolean =>
   error instanceof GraphError && isFinal(graph, error.code);
 
 /** Rings at each event. What goes wrong here is told by the reading of the log, which happens without news too. */

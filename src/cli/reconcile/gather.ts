@@ -8,7 +8,7 @@ import {
   movementsOf,
 } from '../../money/reconciling/movements.ts';
 import type { Gathered, Look, Readings } from '../../money/reconciling/readings.ts';
-import { type Graph, query } from '../graph.ts';
+import { type GraphClient, query } from '../graph.ts';
 
 /** Nodes of a list that are read at a time. */
 const PAGE = 100;
@@ -64,7 +64,7 @@ const Refund = z.object({
 });
 
 /** Reads the balances of all accounts that the caller sees. */
-export async function lookAtBalances(graph: Graph): Promise<Look> {
+export async function lookAtBalances(graph: GraphClient): Promise<Look> {
   const { eventCursor } = z
     .object({ eventCursor: z.string() })
     .parse(await query(graph, '{ eventCursor }', {}));
@@ -76,7 +76,7 @@ export async function lookAtBalances(graph: Graph): Promise<Look> {
 
 /** What the gateway knows to have moved since the baseline, and which payments are open, or were when it was read. */
 export async function gatherMovements(
-  graph: Graph,
+  graph: GraphClient,
   accounts: readonly ComparedAccount[],
   { baseline, cursors, open: earlier }: Readings,
   marginMs: number,
@@ -106,7 +106,7 @@ export async function gatherMovements(
 
 const isOpen = ({ state }: Payment): boolean => state === 'UNKNOWN' || state === 'IN_FLIGHT';
 
-async function knownPayment(graph: Graph, payment: Payment): Promise<KnownPayment | undefined> {
+async function knownPayment(graph: GraphClient, payment: Payment): Promise<KnownPayment | undefined> {
   const { id, operation, state, amount, sentAt, settledAt } = payment;
   if (state === 'REFUSED' || sentAt === null || amount === null) return undefined;
   const isRefund = operation === 'REFUND';
@@ -121,7 +121,7 @@ async function knownPayment(graph: Graph, payment: Payment): Promise<KnownPaymen
   };
 }
 
-async function refundedFrom(graph: Graph, id: string): Promise<string | null> {
+async function refundedFrom(graph: GraphClient, id: string): Promise<string | null> {
   const { node } = Refund.parse(await query(graph, REFUNDED_FROM, { id }));
   return node?.transaction?.source?.instrumentId ?? null;
 }
@@ -136,7 +136,7 @@ const knownCredit = (credit: z.output<typeof CreditNode>): KnownCredit => ({
 });
 
 async function wholeList<T>(
-  graph: Graph,
+  graph: GraphClient,
   document: string,
   node: z.ZodType<T>,
   variables: object,

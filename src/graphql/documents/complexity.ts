@@ -17,6 +17,7 @@ import {
   type SelectionSetNode,
   visit,
 } from 'graphql';
+import { MAX_PAGE } from '../../resolvers/connection.ts';
 
 /** How large an operation is. */
 export interface Complexity {
@@ -37,8 +38,6 @@ const DEFAULT_PAGE = 50;
  * turns out to hold more than it may is cut off while it is made.
  */
 const DEFAULT_NESTED_PAGE = 10;
-/** Larger pages are refused where they are asked for, so that they cost nothing more. */
-const MAX_PAGE = 100;
 /** The argument of a list that holds one object for each of its values. */
 const ONE_EACH = 'ids';
 /** What a list without pages, such as `banks`, is taken to hold. */

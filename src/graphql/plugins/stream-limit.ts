@@ -3,7 +3,7 @@ import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { sizeOf } from '../../common/size.ts';
 import type { Budget } from '../../operation/budget.ts';
 import type { Identity } from '../../operation/identity.ts';
-import { type Kept, STREAM_REFUSALS, type StreamRefusal } from '../../operation/streams.ts';
+import { type KeptBytes, STREAM_REFUSALS, type StreamRefusal } from '../../operation/streams.ts';
 import { preparedDocument } from '../documents/prepared-operation.ts';
 
 /** What this plugin needs of an operation's context. */
@@ -35,7 +35,7 @@ export function keptOf({
   schema,
   document,
   variableValues,
-}: Pick<ExecutionArgs, 'schema' | 'document' | 'variableValues'>): Kept {
+}: Pick<ExecutionArgs, 'schema' | 'document' | 'variableValues'>): KeptBytes {
   const prepared = preparedDocument(schema, document);
   return {
     bytes: variableValues == null ? 0 : sizeOf(variableValues),

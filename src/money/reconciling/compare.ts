@@ -1,5 +1,5 @@
 /** What accounts held, as it was read between two moments of the gateway's clock, in ms since the epoch. Amounts are centavos. */
-export interface Reading {
+export interface BalanceReading {
   readonly from: number;
   readonly to: number;
   readonly balances: Readonly<Record<string, number>>;
@@ -28,11 +28,11 @@ export interface Difference {
 }
 
 /** Readings that are kept from one comparison to the next. */
-export interface Kept {
+export interface KnownMovements {
   /** Everything up to here has been explained, or told. */
-  readonly baseline: Reading;
+  readonly baseline: BalanceReading;
   /** Undefined until a second reading has been made. */
-  readonly previous: Reading | undefined;
+  readonly previous: BalanceReading | undefined;
 }
 
 /** Sums of movements near a reading that are tried. Beyond that a difference is taken for explained. */
@@ -47,8 +47,8 @@ const MOST_SUMS = 4_096;
  */
 function remaindersOf(
   account: string,
-  before: Reading,
-  after: Reading,
+  before: BalanceReading,
+  after: BalanceReading,
   movements: readonly Movement[],
   marginMs: number,
 ): ReadonlySet<number> {
@@ -83,11 +83,11 @@ function likeliest(earlier: ReadonlySet<number>, later: ReadonlySet<number>): nu
  * @param movements all that are known since the baseline
  */
 export function reconcile(
-  { baseline, previous }: Kept,
-  reading: Reading,
+  { baseline, previous }: KnownMovements,
+  reading: BalanceReading,
   movements: readonly Movement[],
   marginMs: number,
-): { readonly kept: Kept; readonly differences: readonly Difference[] } {
+): { readonly kept: KnownMovements; readonly differences: readonly Difference[] } {
   if (previous === undefined) return { kept: { baseline, previous: reading }, differences: [] };
   // An account that is new since the baseline has nothing to be compared with yet.
   const accounts = Object.keys(previous.balances).filter((account) => account in baseline.balances);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Difference, type Movement, type Reading, reconcile } from './compare.ts';
+import { type BalanceReading, type Difference, type Movement, reconcile } from './compare.ts';
 import type { ComparedAccount } from './movements.ts';
 
 const ReadingShape = z.object({
@@ -16,9 +16,9 @@ const ReadingsShape = z.object({
 
 /** What is kept from one comparison to the next. */
 export interface Readings {
-  readonly baseline: Reading;
+  readonly baseline: BalanceReading;
   /** Undefined until a second reading has been made. */
-  readonly previous?: Reading | undefined;
+  readonly previous?: BalanceReading | undefined;
   /** Of the event log, when the two were read. */
   readonly cursors: readonly [string, string];
   /** Payments that were open at the baseline, or have been since. */
@@ -31,7 +31,7 @@ export const readReadings = (kept: unknown): Readings => ReadingsShape.parse(kep
 /** The balances as they read now, and where the event log stood before they were read. */
 export interface Look {
   readonly cursor: string;
-  readonly reading: Reading;
+  readonly reading: BalanceReading;
   readonly accounts: readonly ComparedAccount[];
 }
 

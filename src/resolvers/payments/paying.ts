@@ -24,9 +24,9 @@ import {
 import { type RefusalRules, refusalError } from '../refusal.ts';
 import { compare } from './payment-answer.ts';
 import {
-  type Payment,
   PENNY,
   type PennyValidationInput,
+  type PreparedPayment,
   pennyValidation,
   type TransferInput,
   transfer,
@@ -58,7 +58,7 @@ export function attemptOf(attempt: Attempt, number: number): Attempt {
  * @param number as in {@link attemptOf}
  */
 export const renewal =
-  (mutation: Payment['mutation'], number: number): MayRenew =>
+  (mutation: PreparedPayment['mutation'], number: number): MayRenew =>
   (refused) =>
     isDocumentedError(refused) || (mutation === 'createMoneyOut' && number > 1);
 
@@ -94,8 +94,8 @@ export function createPennyValidation(input: PennyValidationInput, context: Cont
 type Send = (body: string, mayRenew: MayRenew, ownerDigest: string | undefined) => Promise<Attempt>;
 
 async function pay(
-  mutation: Exclude<Payment['mutation'], 'refundTransaction'>,
-  payment: Payment,
+  mutation: Exclude<PreparedPayment['mutation'], 'refundTransaction'>,
+  payment: PreparedPayment,
   context: Context,
   input: { readonly sourceInstrumentId: string; readonly destinationInstrumentId: string },
   amount: string,
@@ -121,7 +121,7 @@ async function pay(
 
 /** What every order says of itself. */
 export const intentOf = (
-  { key, inputHash, body, shown }: Payment,
+  { key, inputHash, body, shown }: PreparedPayment,
   { identity, services, requestId }: Context,
 ) => {
   const { caller, requester, authorize, requestedBy } = identity;

@@ -30,7 +30,7 @@ export interface RefundInput {
 }
 
 /** A request that has passed the gateway's own checks. */
-export interface Payment {
+export interface PreparedPayment {
   readonly mutation: MoneyMutation;
   readonly key: string;
   /** Tells a repeat of the intent from another use of its key. */
@@ -98,7 +98,7 @@ const ends = (clientId: string, input: TransferInput | PennyValidationInput) => 
 const movement = (
   amount: string,
   { source_instrument_id, destination_instrument_id }: ReturnType<typeof ends>,
-): Payment['shown'] => ({
+): PreparedPayment['shown'] => ({
   amount,
   source: source_instrument_id,
   destination: destination_instrument_id,
@@ -108,9 +108,9 @@ const payment = (
   mutation: MoneyMutation,
   key: string,
   body: object,
-  shown: Payment['shown'],
+  shown: PreparedPayment['shown'],
   subject?: string,
-): Payment => ({
+): PreparedPayment => ({
   mutation,
   key,
   shown,
@@ -127,7 +127,7 @@ export function transfer(
   mutation: 'createMoneyOut' | 'createInternalTransaction',
   clientId: string,
   input: TransferInput,
-): Payment {
+): PreparedPayment {
   checkKey(input.idempotencyKey);
   const between = ends(clientId, input);
   checkAmount(input.amount, ['input', 'amount']);
@@ -159,7 +159,7 @@ export function transfer(
 }
 
 /** A penny validation (docs/upstream-api.md, endpoint 13). What is not given is left to the upstream's defaults. */
-export function pennyValidation(clientId: string, input: PennyValidationInput): Payment {
+export function pennyValidation(clientId: string, input: PennyValidationInput): PreparedPayment {
   checkKey(input.idempotencyKey);
   const between = ends(clientId, input);
   const { externalReference } = input;
@@ -186,7 +186,7 @@ export function pennyValidation(clientId: string, input: PennyValidationInput): 
 }
 
 /** A refund in exactly one of the two shapes of the body (docs/upstream-api.md, endpoint 14). */
-export function refund(input: RefundInput): Payment {
+export function refund(input: RefundInput): PreparedPayment {
   checkKey(input.idempotencyKey);
   const transactionId = inputId(['input', 'transactionId'], 'uuid', input.transactionId);
   const { amount, reason } = input.as;

@@ -1,4 +1,4 @@
-import type { Kept, StreamHolder } from '../../operation/streams.ts';
+import type { KeptBytes, StreamHolder } from '../../operation/streams.ts';
 
 /** How many WebSockets and SSE streams may be open at once. */
 export interface StreamLimits {
@@ -20,7 +20,7 @@ export interface StreamSeat {
    *
    * @param operation what it can be let go of by.
    */
-  keep(operation: object, kept: Kept): 'kept-full' | 'all-kept-full' | undefined;
+  keep(operation: object, kept: KeptBytes): 'kept-full' | 'all-kept-full' | undefined;
   /** An operation has ended. */
   letGo(operation: object): void;
   /** Gives the seat back, and lets go of all that is kept. Later calls do nothing. */
@@ -55,18 +55,18 @@ class Keeping {
     return this.#documents.size === 0;
   }
 
-  fits({ bytes, document, documentBytes }: Kept): boolean {
+  fits({ bytes, document, documentBytes }: KeptBytes): boolean {
     return this.#bytes + bytes + (this.#documents.has(document) ? 0 : documentBytes) <= this.#limit;
   }
 
-  add({ bytes, document, documentBytes }: Kept): void {
+  add({ bytes, document, documentBytes }: KeptBytes): void {
     const known = this.#documents.get(document);
     this.#bytes += bytes + (known === undefined ? documentBytes : 0);
     if (known === undefined) this.#documents.set(document, { operations: 1, bytes: documentBytes });
     else known.operations += 1;
   }
 
-  remove({ bytes, document }: Kept): void {
+  remove({ bytes, document }: KeptBytes): void {
     const known = this.#documents.get(document);
     if (known === undefined) return;
     known.operations -= 1;
@@ -99,7 +99,7 @@ class Counts implements OpenStreams {
     return new Seat(this, address);
   }
 
-  keep(caller: string, kept: Kept): 'kept-full' | 'all-kept-full' | undefined {
+  keep(caller: string, kept: KeptBytes): 'kept-full' | 'all-kept-full' | undefined {
     const keeping = this.#keepings.get(caller) ?? new Keeping(KEPT_PER_CALLER);
     if (!keeping.fits(kept)) return 'kept-full';
     if (!this.#all.fits(kept)) return 'all-kept-full';
@@ -109,7 +109,7 @@ class Counts implements OpenStreams {
     return undefined;
   }
 
-  letGo(caller: string, kept: Kept): void {
+  letGo(caller: string, kept: KeptBytes): void {
     const keeping = this.#keepings.get(caller);
     if (keeping === undefined) return;
     keeping.remove(kept);
@@ -121,7 +121,7 @@ class Counts implements OpenStreams {
 /** An operation, and what it keeps. */
 interface KeptBy {
   readonly operation: object;
-  readonly kept: Kept;
+  readonly kept: KeptBytes;
 }
 
 /** A class, and nothing made before it is needed: there are thousands. */
@@ -150,7 +150,7 @@ class Seat implements StreamSeat {
     return 'claimed';
   }
 
-  keep(operation: object, kept: Kept): 'kept-full' | 'all-kept-full' | undefined {
+  keep(operation: object, kept: KeptBytes): 'kept-full' | 'all-kept-full' | undefined {
     if (this.#left || this.#holder === undefined) return 'kept-full';
     const refusal = this.#counts.keep(this.#holder.caller, kept);
     if (refusal !== undefined) return refusal;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Connections } from './exchange.ts';
+import type { CallKind } from './exchange.ts';
 
 /** Consecutive failures that open a circuit. */
 const FAILURES_TO_OPEN = 20;
@@ -40,7 +40,7 @@ export interface CircuitBreaker {
    *
    * @param caller whose call it is: all that stand for one client are one caller.
    */
-  admit(kind: Connections, caller: string): Permit | undefined;
+  admit(kind: CallKind, caller: string): Permit | undefined;
   /** Whether anybody's calls are suspended, or the next one would be a try; no longer so half a minute after the last failure. */
   isOpen(): boolean;
 }
@@ -144,7 +144,7 @@ class Circuits {
 
 /** @param now milliseconds of a monotonic clock. */
 export function createBreaker(now: () => number): CircuitBreaker {
-  const circuits: Readonly<Record<Connections, Circuits>> = {
+  const circuits: Readonly<Record<CallKind, Circuits>> = {
     reads: new Circuits(now),
     money: new Circuits(now),
     probes: new Circuits(now),

@@ -1,7 +1,7 @@
 import type { Answered, Attempt } from './http.ts';
 
 /** Headers that say who is calling: `authorization`, or `x-api-key` for the bootstrap alone. */
-export type Credential = Readonly<Record<string, string>>;
+export type AuthHeaders = Readonly<Record<string, string>>;
 
 /**
  * Where a call gets its credential from.
@@ -10,11 +10,11 @@ export type Credential = Readonly<Record<string, string>>;
  * @returns the credential to use; in place of a refused one undefined, where there is no other.
  * @throws UpstreamError when there should be one and cannot be had. Nothing has been sent then.
  */
-export type Authorize = (refused?: Credential) => Promise<Credential | undefined>;
+export type Authorize = (refused?: AuthHeaders) => Promise<AuthHeaders | undefined>;
 
 /** For a credential that the gateway cannot renew: its caller gets the 401. */
 export const fixedCredential =
-  (credential: Credential): Authorize =>
+  (credential: AuthHeaders): Authorize =>
   async (refused) =>
     refused === undefined ? credential : undefined;
 
@@ -35,7 +35,7 @@ const isRefusedCredential = (attempt: Attempt): attempt is Answered =>
  */
 export async function underCredential(
   authorize: Authorize,
-  once: (credential: Credential | undefined) => Promise<Attempt>,
+  once: (credential: AuthHeaders | undefined) => Promise<Attempt>,
   mayRenew?: MayRenew,
 ): Promise<Attempt> {
   let credential = await authorize();

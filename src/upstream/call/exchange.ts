@@ -7,7 +7,7 @@ import { JsonReader, type ReadJson } from './json-reader.ts';
  * Each kind of call has connections of its own: `reads`; `money` for calls that move it, and for what a payment has to read first;
  * `probes` for credentials that nobody has verified yet.
  */
-export type Connections = 'reads' | 'money' | 'probes';
+export type CallKind = 'reads' | 'money' | 'probes';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -23,7 +23,7 @@ export interface HttpRequest {
    */
   readonly party: Party;
   /** Over which connections; those for reads where nothing is said. */
-  readonly over?: Connections | undefined;
+  readonly over?: CallKind | undefined;
   /** Set by `send` where the request waited for a seat before it left: for how many milliseconds. */
   queuedMs?: number;
   /** Set by `send` where the answer had come and waited for its turn to be read: for how many milliseconds. */

@@ -5,16 +5,10 @@ import type { Party, Requester } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
 import type { CircuitBreaker, ServiceSign } from './breaker.ts';
 import { SuspendedError, UpstreamError } from './errors.ts';
-import {
-  CallTimeout,
-  type Connections,
-  exchange,
-  type FailedExchange,
-  type HttpRequest,
-} from './exchange.ts';
+import { type CallKind, CallTimeout, exchange, type FailedExchange, type HttpRequest } from './exchange.ts';
 import { type CallPool, openPool } from './pool.ts';
 
-const CONNECTIONS: Readonly<Record<Connections, number>> = { reads: 128, money: 32, probes: 96 };
+const CONNECTIONS: Readonly<Record<CallKind, number>> = { reads: 128, money: 32, probes: 96 };
 /**
  * Probes of one address: what nobody has verified yet counts for that, and thousands of phones may come back behind one at
  * once. Some connections are left for the others.
@@ -133,7 +127,7 @@ export const createHttp = (origin: string, breaker: CircuitBreaker, options: Htt
 class Pools implements UpstreamHttp {
   readonly #breaker: CircuitBreaker;
   readonly #options: HttpOptions;
-  readonly #pools: Readonly<Record<Connections, QueuedPool>>;
+  readonly #pools: Readonly<Record<CallKind, QueuedPool>>;
 
   constructor(origin: string, breaker: CircuitBreaker, options: HttpOptions) {
     this.#breaker = breaker;
@@ -145,7 +139,7 @@ class Pools implements UpstreamHttp {
     };
   }
 
-  #open(origin: string, kind: Connections, perCaller: number): QueuedPool {
+  #open(origin: string, kind: CallKind, perCaller: number): QueuedPool {
     const { connectTimeoutMs, maxAnswerBytes, onWaiting } = this.#options;
     const countWaiting = () => Object.values(this.#pools).reduce((sum, { queue }) => sum + queue.waiting, 0);
     return {

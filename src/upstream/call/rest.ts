@@ -3,10 +3,10 @@ import { entropy } from '../../common/entropy.ts';
 import { Party, type Requester, type Waiter } from '../../common/party.ts';
 import type { Urgency } from '../../common/turns.ts';
 import { type Leaver, leaverOf } from '../../common/waiters.ts';
-import { type Authorize, type Credential, type MayRenew, underCredential } from './credential.ts';
+import { type AuthHeaders, type Authorize, type MayRenew, underCredential } from './credential.ts';
 import { isDocumentedError } from './documented-error.ts';
 import { errorOfAnswer, UpstreamError } from './errors.ts';
-import type { Connections, HttpRequest } from './exchange.ts';
+import type { CallKind, HttpRequest } from './exchange.ts';
 import type { Attempt, UpstreamHttp } from './http.ts';
 import { expandPath } from './path.ts';
 import { retryDelay } from './retry.ts';
@@ -29,7 +29,7 @@ interface ChangeOptions {
   /** How the request may be given up; money is sent without one. */
   readonly signal?: AbortSignal;
   /** Over which connections; those of all calls of this caller where nothing is said. */
-  readonly over?: Connections;
+  readonly over?: CallKind;
   /** By default only a documented error of the service, which has done nothing then: a proxy does not know what the service did. */
   readonly mayRenew?: MayRenew;
 }
@@ -99,7 +99,7 @@ export interface RestOptions {
   readonly requester: Requester;
   readonly authorize: Authorize;
   /** Over which connections its calls go; undefined for those of reads. */
-  readonly over?: Connections | undefined;
+  readonly over?: CallKind | undefined;
   /** How pressing they are; as operations are where nothing is said. */
   readonly urgency?: Urgency | undefined;
   /** Sent with every call, such as the request id. */
@@ -217,7 +217,7 @@ class CallerRest implements Rest {
   }
 
   #authorized(route: string, request: Call, mayRenew?: MayRenew): Promise<Attempt> {
-    const once = (credential: Credential | undefined) =>
+    const once = (credential: AuthHeaders | undefined) =>
       this.#once(route, { ...request, headers: { ...request.headers, ...credential } });
     return underCredential(this.#options.authorize, once, mayRenew);
   }

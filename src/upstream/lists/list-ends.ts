@@ -1,5 +1,5 @@
 import type { PlaceIndex } from './place-index.ts';
-import { isWholeList, type ListReader, type Slice } from './reader.ts';
+import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
 
 /** What the ends of a list say of an index: `as known`; `grown` by items that now stand in the index; or that it needs a walk. */
 export type EndsVerdict = 'as known' | 'grown' | 'changed';
@@ -14,15 +14,16 @@ export function compareEnds<T extends object>(
   reader: Pick<ListReader<T>, 'idOf'>,
   index: PlaceIndex,
   size: number,
-  slices: readonly Slice<T>[],
+  slices: readonly ListSlice<T>[],
 ): EndsVerdict {
   const [head] = slices;
   if (head === undefined) return 'changed';
-  const isOdd = (slice: Slice<T>) => slice.total !== head.total || slice.size !== size || isWholeList(slice);
+  const isOdd = (slice: ListSlice<T>) =>
+    slice.total !== head.total || slice.size !== size || isWholeList(slice);
   const grown = head.total - index.size;
   if (slices.some(isOdd) || grown < 0 || grown > size) return 'changed';
   /** Whether each item stands where the index has it, moved by `by` places. */
-  const isAsKnown = ({ start, items }: Pick<Slice<T>, 'start' | 'items'>, by = 0) =>
+  const isAsKnown = ({ start, items }: Pick<ListSlice<T>, 'start' | 'items'>, by = 0) =>
     items.every((item, at) => index.placeOf(reader.idOf(item)) === start + at - by);
   if (grown === 0) return slices.every((slice) => isAsKnown(slice)) ? 'as known' : 'changed';
 

@@ -49,7 +49,7 @@ function learnSize(paging: Paging, asked: number, size: number): void {
 }
 
 /** Part of a list, as one answer shows it. */
-export interface Slice<T> {
+export interface ListSlice<T> {
   /** Position of its first item in the list, from 0. */
   readonly start: number;
   readonly items: readonly T[];
@@ -60,7 +60,7 @@ export interface Slice<T> {
 }
 
 /** Whether a slice is all of the list. */
-export const isWholeList = <T>({ start, items, total }: Slice<T>): boolean =>
+export const isWholeList = <T>({ start, items, total }: ListSlice<T>): boolean =>
   start === 0 && items.length === total;
 
 /** Whether a page holds as many items as one of its size must, given where it starts and the list's total. */
@@ -110,7 +110,7 @@ export class ListReader<T extends object> {
    * Asks without paging parameters. The service answers with all of the list, or with its first page, which says how pages are
    * counted.
    */
-  async first(): Promise<Slice<T>> {
+  async first(): Promise<ListSlice<T>> {
     const page = await this.#ask({});
     const slice = this.#slice(page, 0, true);
     if (isWholeList(slice)) return slice;
@@ -127,7 +127,7 @@ export class ListReader<T extends object> {
    * starts where its own size puts it.
    * @throws UpstreamError `UPSTREAM_INVALID` when the answer is another page, or is not as full as it must be.
    */
-  async page(index: number, size: number): Promise<Slice<T>> {
+  async page(index: number, size: number): Promise<ListSlice<T>> {
     const { pageParameter, sizeParameter } = this.list.envelope;
     const number = index + (this.paging.firstPage ?? 1);
     const page = await this.#ask({ [pageParameter]: number, [sizeParameter]: size });
@@ -152,7 +152,7 @@ export class ListReader<T extends object> {
   }
 
   /** Reads the one or two pages that hold the items from `offset` to `offset + length - 1`; more where the service keeps to small ones. */
-  async range(offset: number, length: number): Promise<readonly Slice<T>[]> {
+  async range(offset: number, length: number): Promise<readonly ListSlice<T>[]> {
     const cover = coverWindow(offset, length, this.paging);
     return Promise.all(cover.pages.map((page) => this.page(page - 1, cover.size)));
   }
@@ -163,7 +163,7 @@ export class ListReader<T extends object> {
    * @param limit from 1 to 100.
    * @throws UpstreamError `UPSTREAM_INVALID` when its pages say different things of the list time and again.
    */
-  async window(offset: number, limit: number): Promise<Slice<T>> {
+  async window(offset: number, limit: number): Promise<ListSlice<T>> {
     for (let tries = 0; tries < TRIES; tries += 1) {
       const slices = await this.#pagesOf(offset, limit);
       const joined = slices.find(isWholeList) ?? this.#join(slices);
@@ -184,7 +184,7 @@ export class ListReader<T extends object> {
     // No id is in one answer twice, where none may be.
     if (isWholeList(first) && !this.list.mayRepeatIds) return first.items;
     const found = new Map<string, T>();
-    const take = (slice: Slice<T>): void => {
+    const take = (slice: ListSlice<T>): void => {
       for (const item of slice.items) {
         const id = this.idOf(item);
         if (!found.has(id)) found.set(id, item);
@@ -209,7 +209,7 @@ export class ListReader<T extends object> {
   }
 
   /** The pages that hold a window, of the largest size that the service has given so far. */
-  async #pagesOf(offset: number, limit: number): Promise<readonly Slice<T>[]> {
+  async #pagesOf(offset: number, limit: number): Promise<readonly ListSlice<T>[]> {
     const end = offset + limit;
     if (this.paging.firstPage !== undefined) return this.range(offset, limit);
     if (end <= USUAL_PAGE) {
@@ -232,7 +232,7 @@ export class ListReader<T extends object> {
     return pageIn(this.route, this.list.envelope, await this.rest.get(this.route, { query }));
   }
 
-  #slice(page: ListPage, start: number, mayBeWhole: boolean): Slice<T> {
+  #slice(page: ListPage, start: number, mayBeWhole: boolean): ListSlice<T> {
     const isAll = mayBeWhole && page.items.length === page.total;
     const from = isAll ? 0 : start;
     const { identify, keys } = this.list;
@@ -257,7 +257,7 @@ export class ListReader<T extends object> {
   }
 
   /** Pages that follow each other as one slice; undefined where they do not fit together. */
-  #join(slices: readonly Slice<T>[]): Slice<T> | undefined {
+  #join(slices: readonly ListSlice<T>[]): ListSlice<T> | undefined {
     const [first] = slices;
     if (first === undefined || slices.length === 1) return first;
     const items: T[] = [];

@@ -2,7 +2,7 @@ import { present } from '../call/json.ts';
 import { changesTooFast } from './envelope.ts';
 import type { Question } from './listing.ts';
 import type { ListPlaces } from './places.ts';
-import type { ListReader, Slice } from './reader.ts';
+import type { ListReader, ListSlice } from './reader.ts';
 
 /** A look-up, perhaps with a comparison of its own: keys may differ from `value` in case. */
 export interface Sought<T> extends Question<T> {
@@ -152,7 +152,7 @@ class Round<T extends object> {
     return [...ranges.values()];
   }
 
-  #take({ start, items, total }: Slice<T>): void {
+  #take({ start, items, total }: ListSlice<T>): void {
     this.#places.noteTotal(total);
     for (const [at, item] of items.entries()) {
       const position = start + at;

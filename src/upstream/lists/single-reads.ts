@@ -1,7 +1,7 @@
 import type { Listing, Question } from './listing.ts';
 import { asError, type ListSource, type ListWindow } from './loader.ts';
 import { MAX_PAGE } from './page-cover.ts';
-import { isWholeList, type ListReader, type Slice } from './reader.ts';
+import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
 
 /** Up to this many items are read one by one; more of them through the list. */
 const FEW = 2;
@@ -29,7 +29,7 @@ export class SingleReads<T extends { readonly id: string }> implements ListSourc
   readonly #reader: ListReader<T>;
   readonly #readOne: (id: string) => Promise<T | null>;
   readonly #shown: ShownItems<T>;
-  readonly #pages = new Map<number, Promise<Slice<T>>>();
+  readonly #pages = new Map<number, Promise<ListSlice<T>>>();
 
   /** @param readOne gives null for an id that the caller has nothing of. */
   constructor(reader: ListReader<T>, readOne: (id: string) => Promise<T | null>, shown: ShownItems<T>) {
@@ -83,7 +83,7 @@ export class SingleReads<T extends { readonly id: string }> implements ListSourc
     }
   }
 
-  #page(index: number): Promise<Slice<T>> {
+  #page(index: number): Promise<ListSlice<T>> {
     const page = this.#pages.get(index) ?? this.#reader.page(index, MAX_PAGE);
     this.#pages.set(index, page);
     return page;

@@ -2,7 +2,7 @@ import { clock } from '../../common/clock.ts';
 import { UpstreamError } from '../call/errors.ts';
 import { invalidList } from './envelope.ts';
 import { PlaceIndex } from './place-index.ts';
-import { isWholeList, type ListReader, type Slice } from './reader.ts';
+import { isWholeList, type ListReader, type ListSlice } from './reader.ts';
 
 /** Pages that a walk asks for at once. */
 const PARALLEL_PAGES = 8;
@@ -128,7 +128,7 @@ class Pass<T extends object> {
     return !this.#hasShrunk && this.index.size === this.total ? seenAt : undefined;
   }
 
-  #takeWhole(slice: Slice<T>, start: number): number {
+  #takeWhole(slice: ListSlice<T>, start: number): number {
     this.index = new PlaceIndex(this.#reader.list.keys, slice.total);
     this.size = slice.size;
     this.#take(slice);
@@ -171,13 +171,13 @@ class Pass<T extends object> {
     return Math.ceil(this.total / this.size);
   }
 
-  async #readPage(page: number): Promise<Slice<T>> {
+  async #readPage(page: number): Promise<ListSlice<T>> {
     const slice = await this.#read(page, this.size);
     if (isWholeList(slice) || slice.size !== this.size) throw new RepagedError();
     return slice;
   }
 
-  async #read(page: number, size: number): Promise<Slice<T>> {
+  async #read(page: number, size: number): Promise<ListSlice<T>> {
     for (let tries = 1; ; tries += 1) {
       const largest = this.#largestTotal;
       try {
@@ -192,7 +192,7 @@ class Pass<T extends object> {
     }
   }
 
-  #take({ start, items, total }: Slice<T>): void {
+  #take({ start, items, total }: ListSlice<T>): void {
     this.total = total;
     this.#largestTotal = Math.max(this.#largestTotal, total);
     for (const [at, item] of items.entries()) this.index.add(start + at, item as Record<string, unknown>);

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import {
+  type BalanceReading,
   type Difference,
-  type Kept,
+  type KnownMovements,
   type Movement,
-  type Reading,
   reconcile,
 } from '../../../src/money/reconciling/compare.ts';
 import { randomFrom } from '../../helpers/random.ts';
@@ -39,12 +39,12 @@ function weekOf(random: () => number, latestMs: number, perHour: number): Event[
 /** Reads the balances every hour, and compares. */
 function run(events: readonly Event[], hours = 7 * 24): Difference[] {
   const told: Difference[] = [];
-  let kept: Kept | undefined;
+  let kept: KnownMovements | undefined;
   for (let now = 0; now <= hours * HOUR; now += HOUR) {
     const balances: Record<string, number> = { 'account-0': 0, 'account-1': 0, 'account-2': 0 };
     for (const { account, cents, at } of events)
       if (at <= now) balances[account] = (balances[account] ?? 0) + cents;
-    const reading: Reading = { from: now, to: now, balances };
+    const reading: BalanceReading = { from: now, to: now, balances };
     const movements = events
       .filter(({ knownAt }) => knownAt <= now)
       .map(({ account, cents, at, skew }): Movement => {
@@ -100,7 +100,11 @@ it('tells a webhook that is later than two readings once, and not again when it 
 });
 
 it('takes what may have moved for an explanation', () => {
-  const reading = (at: number, cents: number): Reading => ({ from: at, to: at, balances: { one: cents } });
+  const reading = (at: number, cents: number): BalanceReading => ({
+    from: at,
+    to: at,
+    balances: { one: cents },
+  });
   const kept = { baseline: reading(0, 1_000), previous: reading(HOUR, 400) };
   const unknown = {
     account: 'one',

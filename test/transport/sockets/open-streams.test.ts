@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Kept } from '../../../src/operation/streams.ts';
+import type { KeptBytes } from '../../../src/operation/streams.ts';
 import { createOpenStreams, type StreamSeat } from '../../../src/transport/sockets/open-streams.ts';
 
 const LIMITS = { total: 6, perAddress: 3, perCaller: 2, perClient: 3 };
@@ -73,7 +73,7 @@ describe('what operations keep', () => {
     seat.claim(ownerOf(caller));
     return seat;
   };
-  const keptOf = (bytes: number, document: object = {}, documentBytes = 0): Kept => ({
+  const keptOf = (bytes: number, document: object = {}, documentBytes = 0): KeptBytes => ({
     bytes,
     document,
     documentBytes,

@@ -6,7 +6,7 @@ import type { RedisClient } from './connection.ts';
 const REFRESH_AFTER_MS = 250;
 
 /** Where a write goes to. */
-export interface Route {
+export interface KeyRoute {
   readonly server: Redis;
   /** The slot is on its way there: the server has to be told that it is asked all the same. */
   readonly asking: boolean;
@@ -14,16 +14,16 @@ export interface Route {
 
 /** Where to write next, and what came of the write already, where the slot is just moving. */
 export interface Followed {
-  readonly route: Route;
+  readonly route: KeyRoute;
   readonly reply: unknown;
 }
 
 /** Finds the server for a key, in a Cluster also while slots move. */
-export class Routes {
+export class KeyRoutes {
   readonly #refreshes = new WeakMap<Cluster, { readonly at: number; readonly done: Promise<void> }>();
 
   /** @throws {Error} where nobody is known to own the key's slot */
-  async route(redis: RedisClient, key: string): Promise<Route> {
+  async route(redis: RedisClient, key: string): Promise<KeyRoute> {
     if (!(redis instanceof Cluster)) return { server: redis, asking: false };
     const server = nodeOf(redis, key);
     if (server !== undefined) return { server, asking: false };
