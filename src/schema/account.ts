@@ -10,7 +10,7 @@ import { AuditType, auditOf } from './audit.ts';
 import { builder, ENTERS_GRAPH, readOnce, reads, withGraphScope, withLogScope } from './builder.ts';
 import { connectionType } from './connection.ts';
 import { eventWindow } from './event-window.ts';
-import { ANY_FAILURE } from './failures.ts';
+import { resultOf } from './failures.ts';
 import { MoneyType } from './money.ts';
 import { NodeInterface } from './node.ts';
 import { OwnerType } from './owner.ts';
@@ -150,16 +150,8 @@ const CustomerAccountSuccess = created(
   "The customer's account was created.",
 );
 
-const PrivateAccountResult = builder.errorUnion('CreatePrivateAccountResult', {
-  description: 'What came of `createPrivateAccount`.',
-  types: [PrivateAccountSuccess, ...ANY_FAILURE],
-  resolveType: () => 'CreatePrivateAccountSuccess',
-});
-const CustomerAccountResult = builder.errorUnion('CreateCustomerPrivateAccountResult', {
-  description: 'What came of `createCustomerPrivateAccount`.',
-  types: [CustomerAccountSuccess, ...ANY_FAILURE],
-  resolveType: () => 'CreateCustomerPrivateAccountSuccess',
-});
+const PrivateAccountResult = resultOf('CreatePrivateAccount', PrivateAccountSuccess);
+const CustomerAccountResult = resultOf('CreateCustomerPrivateAccount', CustomerAccountSuccess);
 
 const PrivateAccountInput = builder.inputType('CreatePrivateAccountInput', {
   description: 'A private account to create for the client.',

@@ -6,9 +6,10 @@ import {
   RefusedError,
   ValidationError,
 } from '../resolvers/errors.ts';
+import { builder } from './builder.ts';
 
 /** All that a mutation may answer besides its success. Apart from errors.ts, which needs nouns that need this. */
-export const ANY_FAILURE = [
+const ANY_FAILURE = [
   ValidationError,
   PreconditionError,
   NotFoundError,
@@ -16,3 +17,18 @@ export const ANY_FAILURE = [
   RefusedError,
   OutcomeUnknown,
 ] as const;
+
+const successOf = <T>(name: string) => builder.objectRef<T>(name).implement({});
+
+/**
+ * The union of what a mutation may answer: its success, or any failure.
+ *
+ * @param name of the mutation, with a capital: its success is called `<name>Success`.
+ * @param outcomes what it may come to, for people.
+ */
+export const resultOf = <T>(name: string, success: ReturnType<typeof successOf<T>>, outcomes = '') =>
+  builder.errorUnion(`${name}Result`, {
+    description: `What came of \`${name[0]?.toLowerCase()}${name.slice(1)}\`${outcomes}.`,
+    types: [success, ...ANY_FAILURE],
+    resolveType: () => `${name}Success`,
+  });

@@ -17,7 +17,7 @@ import type { Instrument, InstrumentDetail } from '../upstream/instruments.ts';
 import { AuditType, auditOf } from './audit.ts';
 import { builder, ENTERS_GRAPH, readOnce, reads, withGraphScope } from './builder.ts';
 import { connectionType } from './connection.ts';
-import { ANY_FAILURE } from './failures.ts';
+import { resultOf } from './failures.ts';
 import { NodeInterface } from './node.ts';
 import { OwnerType } from './owner.ts';
 import { AccountType, BankType, ClientType, CustomerType, InstrumentType } from './refs.ts';
@@ -155,11 +155,7 @@ const RegisterSuccess = builder
     }),
   });
 
-const RegisterResult = builder.errorUnion('RegisterInstrumentResult', {
-  description: 'What came of `registerInstrument`.',
-  types: [RegisterSuccess, ...ANY_FAILURE],
-  resolveType: () => 'RegisterInstrumentSuccess',
-});
+const RegisterResult = resultOf('RegisterInstrument', RegisterSuccess);
 
 const DebitCardInput = builder.inputType('DebitCardInput', {
   description: 'A debit card that can be paid to.',

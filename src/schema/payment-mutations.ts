@@ -7,12 +7,17 @@ import {
 import { type Refunded, refundTransaction } from '../resolvers/payments/refund.ts';
 import { transaction } from '../resolvers/transaction.ts';
 import { builder, withGraphScope } from './builder.ts';
-import { ANY_FAILURE } from './failures.ts';
+import { resultOf } from './failures.ts';
 import { TransactionType } from './refs.ts';
 
-const KEY =
-  'Names this intent to pay: any string of 8 to 128 characters, made once per intent and sent again on every retry. The same key with other contents is refused. Kept for 30 days. Example: `"invoice-2026-1187"`.';
+const KEY = {
+  required: true,
+  description:
+    'Names this intent to pay: any string of 8 to 128 characters, made once per intent and sent again on every retry. The same key with other contents is refused. Kept for 30 days. Example: `"invoice-2026-1187"`.',
+} as const;
 const REPLAYED = 'True when the key had been used before and this is that first answer again.';
+
+const OUTCOMES = ': done, refused or unknown';
 
 const paid = (name: string, description: string) =>
   builder.objectRef<Paid>(name).implement({
@@ -53,97 +58,71 @@ const RefundSuccess = builder.objectRef<Refunded>('RefundTransactionSuccess').im
   }),
 });
 
-const MoneyOutResult = builder.errorUnion('CreateMoneyOutResult', {
-  description: 'What came of `createMoneyOut`: done, refused or unknown.',
-  types: [MoneyOutSuccess, ...ANY_FAILURE],
-  resolveType: () => 'CreateMoneyOutSuccess',
-});
-const InternalResult = builder.errorUnion('CreateInternalTransactionResult', {
-  description: 'What came of `createInternalTransaction`: done, refused or unknown.',
-  types: [InternalSuccess, ...ANY_FAILURE],
-  resolveType: () => 'CreateInternalTransactionSuccess',
-});
-const PennyResult = builder.errorUnion('CreatePennyValidationResult', {
-  description: 'What came of `createPennyValidation`: done, refused or unknown.',
-  types: [PennySuccess, ...ANY_FAILURE],
-  resolveType: () => 'CreatePennyValidationSuccess',
-});
-const RefundResult = builder.errorUnion('RefundTransactionResult', {
-  description: 'What came of `refundTransaction`: done, refused or unknown.',
-  types: [RefundSuccess, ...ANY_FAILURE],
-  resolveType: () => 'RefundTransactionSuccess',
-});
+const MoneyOutResult = resultOf('CreateMoneyOut', MoneyOutSuccess, OUTCOMES);
+const InternalResult = resultOf('CreateInternalTransaction', InternalSuccess, OUTCOMES);
+const PennyResult = resultOf('CreatePennyValidation', PennySuccess, OUTCOMES);
+const RefundResult = resultOf('RefundTransaction', RefundSuccess, OUTCOMES);
+
+const CENTRAL_SOURCE = {
+  required: true,
+  description: "UUID of the instrument that pays: the client's centralizing account.",
+} as const;
+const AMOUNT = {
+  type: 'MoneyAmount',
+  required: true,
+  description: 'How much, more than zero: `"1250.00"`.',
+} as const;
+const CURRENCY = {
+  type: 'CurrencyCode',
+  required: true,
+  defaultValue: 'MXN',
+  description: 'Currency of the amount; only `MXN` is moved.',
+} as const;
+const REFERENCE = {
+  required: true,
+  description: 'Numeric reference of at most seven digits, such as `"1234567"`.',
+} as const;
 
 const MoneyOutInput = builder.inputType('CreateMoneyOutInput', {
   description: 'An outbound SPEI transfer.',
   fields: (t) => ({
-    idempotencyKey: t.string({ required: true, description: KEY }),
-    sourceInstrumentId: t.id({
-      required: true,
-      description: "UUID of the instrument that pays: the client's centralizing account.",
-    }),
+    idempotencyKey: t.string(KEY),
+    sourceInstrumentId: t.id(CENTRAL_SOURCE),
     destinationInstrumentId: t.id({
       required: true,
       description: 'UUID of the instrument that is paid, such as a registered debit card.',
     }),
-    amount: t.field({
-      type: 'MoneyAmount',
-      required: true,
-      description: 'How much, more than zero: `"1250.00"`.',
-    }),
-    currency: t.field({
-      type: 'CurrencyCode',
-      required: true,
-      defaultValue: 'MXN',
-      description: 'Currency of the amount; only `MXN` is moved.',
-    }),
+    amount: t.field(AMOUNT),
+    currency: t.field(CURRENCY),
     description: t.string({ required: true, description: 'What the payment is for.' }),
-    externalReference: t.string({
-      required: true,
-      description: 'Numeric reference of at most seven digits, such as `"1234567"`.',
-    }),
+    externalReference: t.string(REFERENCE),
   }),
 });
 
 const InternalInput = builder.inputType('CreateInternalTransactionInput', {
   description: 'A transfer between two internal instruments, of the client or of its customers.',
   fields: (t) => ({
-    idempotencyKey: t.string({ required: true, description: KEY }),
+    idempotencyKey: t.string(KEY),
     sourceInstrumentId: t.id({ required: true, description: 'UUID of the internal instrument that pays.' }),
     destinationInstrumentId: t.id({
       required: true,
       description: 'UUID of the internal instrument that is paid. It should differ from the source.',
     }),
-    amount: t.field({
-      type: 'MoneyAmount',
-      required: true,
-      description: 'How much, more than zero: `"1250.00"`.',
-    }),
-    currency: t.field({
-      type: 'CurrencyCode',
-      required: true,
-      defaultValue: 'MXN',
-      description: 'Currency of the amount; only `MXN` is moved.',
-    }),
+    amount: t.field(AMOUNT),
+    currency: t.field(CURRENCY),
     description: t.string({
       required: true,
       description: 'What the payment is for, in fewer than 40 characters.',
     }),
-    externalReference: t.string({
-      required: true,
-      description: 'Numeric reference of at most seven digits, such as `"1234567"`.',
-    }),
+    externalReference: t.string(REFERENCE),
   }),
 });
 
 const PennyInput = builder.inputType('CreatePennyValidationInput', {
   description: 'A payment of 0.01 MXN to learn who owns a CLABE.',
   fields: (t) => ({
-    idempotencyKey: t.string({ required: true, description: KEY }),
-    sourceInstrumentId: t.id({
-      required: true,
-      description: "UUID of the instrument that pays: the client's centralizing account.",
-    }),
+    idempotencyKey: t.string(KEY),
+    sourceInstrumentId: t.id(CENTRAL_SOURCE),
     destinationInstrumentId: t.id({
       required: true,
       description: 'UUID of the CLABE instrument to validate.',
@@ -186,7 +165,7 @@ const RefundAsInput = builder.inputType('RefundAsInput', {
 const RefundInput = builder.inputType('RefundTransactionInput', {
   description: 'The return of a received SPEI credit.',
   fields: (t) => ({
-    idempotencyKey: t.string({ required: true, description: KEY }),
+    idempotencyKey: t.string(KEY),
     transactionId: t.id({ required: true, description: 'UUID of the credit to return.' }),
     as: t.field({ type: RefundAsInput, required: true, description: 'How the refund is put.' }),
   }),
