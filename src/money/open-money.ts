@@ -49,13 +49,7 @@ export async function openMoney(options: MoneyOptions): Promise<Money> {
   const money = createMoney({ records, logger, ...told });
   await tellOfHold(money, logger);
   return {
-    execute: money.execute,
-    payments: money.payments,
-    serve: money.serve,
-    reconcile: money.reconcile,
-    inFlight: money.inFlight,
-    isAvailable: money.isAvailable,
-    held: money.held,
+    ...money,
     async stop() {
       await money.stop();
       await records.stop();

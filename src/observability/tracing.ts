@@ -21,6 +21,7 @@ import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { clock } from '../common/clock.ts';
 import { type PushStream, type Sink, WrappedStream } from '../common/push-stream.ts';
 import { EVENT_TYPES, type EventLog, type NewEvent, type StoredEvent, type Watcher } from '../events/log.ts';
+import { WrappedLog } from '../events/wrapped-log.ts';
 import type { CallRecord } from '../upstream/call/rest.ts';
 import { type FindOperation, useTracing } from './use-tracing.ts';
 
@@ -123,21 +124,20 @@ function traceCall(
 }
 
 /** An event log whose appends and deliveries are spans of one trace: that of the webhook. */
-class TracedLog implements EventLog {
-  readonly #log: EventLog;
+class TracedLog extends WrappedLog {
   readonly #tracer: Tracer;
 
   constructor(log: EventLog, tracer: Tracer) {
-    this.#log = log;
+    super(log);
     this.#tracer = tracer;
   }
 
-  async append(clientId: string, event: NewEvent) {
+  override async append(clientId: string, event: NewEvent) {
     const carrier: { traceparent?: string } = {};
     propagation.inject(context.active(), carrier);
     const span = this.#tracer.startSpan('append', { attributes: { 'pasarela.event.type': event.type } });
     try {
-      const appended = await this.#log.append(clientId, { ...event, ...carrier });
+      const appended = await this.log.append(clientId, { ...event, ...carrier });
       const isSpooled = appended.cursor === null;
       span.setAttributes({
         'pasarela.event.duplicate': appended.duplicate,
@@ -152,51 +152,15 @@ class TracedLog implements EventLog {
     }
   }
 
-  async follow(...args: Parameters<EventLog['follow']>) {
-    return new TracedStream(await this.#log.follow(...args), this.#tracer);
+  override async follow(...args: Parameters<EventLog['follow']>) {
+    return new TracedStream(await this.log.follow(...args), this.#tracer);
   }
 
-  watch(clientId: string, topics: readonly string[], watcher: Watcher) {
-    return this.#log.watch(clientId, topics, {
+  override watch(clientId: string, topics: readonly string[], watcher: Watcher) {
+    return this.log.watch(clientId, topics, {
       event: (event) => void deliver(this.#tracer, event, () => watcher.event(event)),
       end: (error) => watcher.end(error),
     });
-  }
-
-  recall(...args: Parameters<EventLog['recall']>) {
-    return this.#log.recall(...args);
-  }
-
-  readAfter(...args: Parameters<EventLog['readAfter']>) {
-    return this.#log.readAfter(...args);
-  }
-
-  wholeSince(clientId: string) {
-    return this.#log.wholeSince(clientId);
-  }
-
-  readBefore(...args: Parameters<EventLog['readBefore']>) {
-    return this.#log.readBefore(...args);
-  }
-
-  bounds(clientId: string) {
-    return this.#log.bounds(clientId);
-  }
-
-  sealKey(clientId: string): Promise<Buffer> {
-    return this.#log.sealKey(clientId);
-  }
-
-  head(clientId: string) {
-    return this.#log.head(clientId);
-  }
-
-  health() {
-    return this.#log.health();
-  }
-
-  stop(withinMs?: number) {
-    return this.#log.stop(withinMs);
   }
 }
 

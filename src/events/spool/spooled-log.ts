@@ -1,19 +1,10 @@
 import { clock, type Timer } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
-import { type LogBounds, StoreUnavailableError } from '../errors.ts';
-import type {
-  Appended,
-  EventLog,
-  EventLogHealth,
-  EventPage,
-  EventStream,
-  EventWatch,
-  FollowOptions,
-  NewEvent,
-  Watcher,
-} from '../log.ts';
+import { StoreUnavailableError } from '../errors.ts';
+import type { Appended, EventLogHealth, NewEvent } from '../log.ts';
 import type { EventMetrics } from '../metrics.ts';
 import type { Quarantine } from '../quarantine.ts';
+import { WrappedLog } from '../wrapped-log.ts';
 import { EarlierSpools } from './earlier-spools.ts';
 import type { RemoteLog } from './remote-log.ts';
 import { Spool, type Spooled } from './spool.ts';
@@ -37,9 +28,8 @@ const ADOPT_EVERY_MS = 10_000;
  * A log whose appends outlive its outages. What may be spooled is, while the log is away and as long as events of the same
  * client wait; it drains through the log's own append, so that a message stored twice is still one event.
  */
-export class SpooledLog implements EventLog {
+export class SpooledLog extends WrappedLog<RemoteLog> {
   readonly #options: SpooledLogOptions;
-  readonly #log: RemoteLog;
   readonly #stopping = new AbortController();
   readonly #timer: Timer;
   /** Own first; after it those that processes which ended have left. */
@@ -52,8 +42,8 @@ export class SpooledLog implements EventLog {
   #isEarlierTold = false;
 
   constructor(options: SpooledLogOptions) {
+    super(options.log);
     this.#options = options;
-    this.#log = options.log;
     this.#earlier = new EarlierSpools(options.dataDir, () => this.#tellOfEarlier());
     this.#ownSpool();
     this.#adopt();
@@ -61,18 +51,18 @@ export class SpooledLog implements EventLog {
     this.#timer.unref();
   }
 
-  async append(clientId: string, event: NewEvent): Promise<Appended> {
-    if (!event.spoolable) return this.#log.append(clientId, event);
+  override async append(clientId: string, event: NewEvent): Promise<Appended> {
+    if (!event.spoolable) return this.log.append(clientId, event);
     if (this.#own?.has(clientId) === true) return this.#spool(clientId, event);
     try {
-      return await this.#log.append(clientId, event);
+      return await this.log.append(clientId, event);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error;
       return this.#spool(clientId, event);
     }
   }
 
-  async recall(
+  override async recall(
     clientId: string,
     event: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
   ): Promise<Appended | undefined> {
@@ -82,43 +72,11 @@ export class SpooledLog implements EventLog {
     }
     if (this.#waits(clientId)) await this.#patiently(this.#drain());
     if (this.#waits(clientId)) throw new StoreUnavailableError('Events of this client wait in the spool.');
-    return this.#log.recall(clientId, event);
+    return this.log.recall(clientId, event);
   }
 
-  readAfter(...args: Parameters<EventLog['readAfter']>): Promise<EventPage> {
-    return this.#log.readAfter(...args);
-  }
-
-  readBefore(...args: Parameters<EventLog['readBefore']>): Promise<EventPage> {
-    return this.#log.readBefore(...args);
-  }
-
-  bounds(clientId: string): Promise<LogBounds> {
-    return this.#log.bounds(clientId);
-  }
-
-  wholeSince(clientId: string): Promise<number | null> {
-    return this.#log.wholeSince(clientId);
-  }
-
-  sealKey(clientId: string): Promise<Buffer> {
-    return this.#log.sealKey(clientId);
-  }
-
-  head(clientId: string): Promise<string> {
-    return this.#log.head(clientId);
-  }
-
-  follow(clientId: string, options?: FollowOptions): Promise<EventStream> {
-    return this.#log.follow(clientId, options);
-  }
-
-  watch(clientId: string, topics: readonly string[], watcher: Watcher): Promise<EventWatch> {
-    return this.#log.watch(clientId, topics, watcher);
-  }
-
-  async health(): Promise<EventLogHealth> {
-    const { writable: logWritable, ...health } = await this.#log.health();
+  override async health(): Promise<EventLogHealth> {
+    const { writable: logWritable, ...health } = await this.log.health();
     const writable = logWritable || (await this.#ownSpool()?.isWritable()) === true;
     const unreadableSpools = [...this.#unreadable.keys()];
     return {
@@ -129,10 +87,10 @@ export class SpooledLog implements EventLog {
     };
   }
 
-  async stop(withinMs?: number): Promise<void> {
+  override async stop(withinMs?: number): Promise<void> {
     clock.clearInterval(this.#timer);
     this.#stopping.abort();
-    await this.#log.stop(withinMs);
+    await this.log.stop(withinMs);
     await this.#draining;
     for (const spool of this.#spools.splice(0)) spool.close();
     this.#earlier.stop();
@@ -256,7 +214,7 @@ export class SpooledLog implements EventLog {
         const events = batch.map(({ event }) => event);
         let results: readonly Appended[];
         try {
-          results = await this.#log.appendAll(clientId, events);
+          results = await this.log.appendAll(clientId, events);
         } catch (error) {
           if (!(error instanceof StoreUnavailableError)) {
             const fields = { spool: spool.name, error: String(error) };
