@@ -84,6 +84,7 @@ export const variables = z.object({
   EVENTS_RETENTION: integer(1, 100_000_000).default(100_000),
   EVENTS_RETENTION_BYTES: integer(1, Number.MAX_SAFE_INTEGER).optional(),
   PAYMENTS: z.enum(['on', 'off']).describe('on or off').default('on'),
+  // A record in Redis is described by the line that begins it, so lines are kept longer than the 30 days of records.
   JOURNAL_RETENTION: integer(31, 3_650).default(400),
   RECONCILE_EVERY: integer(60, 86_400).optional(),
   PUBLIC_URL: baseUrl.optional(),

@@ -2,12 +2,10 @@ import { createHash } from 'node:crypto';
 import type { RecordName } from './intent.ts';
 import type { JournalLine } from './journal-store.ts';
 import { packed, packSummary, readSummary, unpacked } from './order-summary.ts';
-import { type OrderSummary, RETENTION_MS, type StoredAnswer } from './record.ts';
+import type { OrderSummary, StoredAnswer } from './record.ts';
 
 /** How long lines are kept, in ms, where nobody says. */
 export const JOURNAL_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
-/** A record in Redis is described by the line that begins it, so that lines are kept longer than records. */
-export const LEAST_JOURNAL_RETENTION_MS = RETENTION_MS + 24 * 60 * 60 * 1000;
 
 /**
  * What happened to a payment. `nothing_moved` frees its key: nothing was sent, or the service turned it away before anything

@@ -6,7 +6,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
-import { LEAST_JOURNAL_RETENTION_MS } from '../../src/money/journal.ts';
 import { JournalEntries } from '../../src/money/journal-entries.ts';
 import { type Anchor, verifyJournal } from '../../src/money/journal-verify.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
@@ -20,6 +19,8 @@ import { STORES, type Store } from './stores.ts';
 const DONE = { kind: 'done', status: 201, text: '{}' } as const;
 const REFUSED = { kind: 'refused', status: 400, text: '{}' } as const;
 const UNKNOWN = { kind: 'unknown', status: 409, text: '{}' } as const;
+/** 31 days. */
+const KEPT_MS = 31 * 24 * 60 * 60 * 1000;
 
 /** The steps of one payment, each made as often as it is named. */
 async function make(
@@ -248,10 +249,10 @@ describe('the lines of a journal', () => {
       () => now,
       undefined,
       undefined,
-      LEAST_JOURNAL_RETENTION_MS,
+      KEPT_MS,
     );
     for (let made = 0; made < 3; made += 1) await make(records, clientId, ['claim', 'sent', 'done']);
-    now += LEAST_JOURNAL_RETENTION_MS + 1_000;
+    now += KEPT_MS + 1_000;
     await make(records, clientId, ['claim', 'sent', 'done']);
     expect(await verify(records, clientId)).toMatchObject({ lines: 3, problem: undefined });
     expect(await records.journal.head(clientId)).toMatchObject({ written: 12, cut: 9 });
