@@ -79,7 +79,7 @@ function breakOff({ source, append }: ReturnType<typeof start<FlakySource>>): vo
 }
 
 describe('the feed of a log that cannot be read', () => {
-  it('is left alone once its last member has left', async () => {
+  it('is left alone once its last subscriber has left', async () => {
     const { source, log } = start();
     const stream = await log.follow(CLIENT);
     source.isAway = true;
@@ -90,7 +90,7 @@ describe('the feed of a log that cannot be read', () => {
     expect(source.isFollowed).toBe(false);
   });
 
-  it('is left alone where its last member leaves while it is being read', async () => {
+  it('is left alone where its last subscriber leaves while it is being read', async () => {
     const { source, log } = start();
     const stream = await log.follow(CLIENT);
     source.isAway = true;

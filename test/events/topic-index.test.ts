@@ -3,11 +3,15 @@ import type { Entry } from '../../src/events/entry.ts';
 import { QUEUE_LIMIT, Ring } from '../../src/events/live/ring.ts';
 import { type FeedSubscriber, TopicIndex } from '../../src/events/live/topic-index.ts';
 
-const member = (...topics: readonly string[]): FeedSubscriber => ({ topics, push: () => {}, fail: () => {} });
+const subscriber = (...topics: readonly string[]): FeedSubscriber => ({
+  topics,
+  push: () => {},
+  fail: () => {},
+});
 
 it('an index knows nobody any more who has left, whether it stood alone in a topic or beside others', () => {
   const index = new TopicIndex();
-  const [alone, one, other] = [member('a'), member('b'), member('b')];
+  const [alone, one, other] = [subscriber('a'), subscriber('b'), subscriber('b')];
   for (const each of [alone, one, other]) index.add(each);
   expect([...index.subscribersTo(['a', 'b'])]).toEqual([alone, one, other]);
   index.delete(alone);
