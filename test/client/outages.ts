@@ -34,6 +34,8 @@ export interface OutageReport {
   /** How often a feed was seen to lose its connection, by what broke it, and how often the app itself was killed. */
   readonly causes: Readonly<Record<string, number>>;
   readonly disconnects: number;
+  /** By program; those of an app that was killed among them. */
+  readonly lostConnections: Readonly<Record<string, number>>;
   readonly appKills: number;
   readonly events: number;
   /** What each program has kept. */
@@ -397,6 +399,9 @@ class Run {
       outages: this.#outages,
       causes: this.#causes,
       disconnects: this.#disconnects,
+      lostConnections: Object.fromEntries(
+        this.#follows.map(({ name, losses }) => [name, losses + this.#appKills]),
+      ),
       appKills: this.#appKills,
       events: this.#delivered,
       kept: Object.fromEntries(kept),

@@ -46,13 +46,15 @@ try {
       compiled,
       lifetimeSeconds: 1_800,
     });
-    const { backLive, kept, ...rest } = report;
+    const { backLive, kept, lostConnections, ...rest } = report;
     say(redis ? 'Two gateways behind a Redis' : 'One gateway with its own log');
     say(JSON.stringify(rest, undefined, 2));
     say(`live after a cut network was back, found out by itself: ${times(backLive.untold)}`);
     say(`live after a cut network was back, told so: ${times(backLive.told)}`);
     for (const [name, { lost, repeated, gaps, complete }] of Object.entries(kept)) {
-      say(`${name.padEnd(20)} lost ${lost}, repeated ${repeated}, gaps told ${gaps}, complete ${complete}`);
+      say(
+        `${name.padEnd(20)} ${lostConnections[name]} connections lost; events lost ${lost}, repeated ${repeated}, gaps told ${gaps}, complete ${complete}`,
+      );
       isGood &&= lost === 0 && repeated === 0 && complete;
     }
   }

@@ -112,6 +112,11 @@ it('useFeed goes on after a write that failed, holds no more than its limit, and
   failures = 2;
   for (let id = 1; id <= 3; id += 1) gateway.deliver({ id });
   await shows('3,2 live');
+  // What is switched off is not live.
+  await render(source, { store, enabled: false, limit: 2 });
+  await shows('3,2 offline');
+  await render(source, { store, enabled: true, limit: 2 });
+  await shows('3,2 live');
   // Other values of the variables are another feed; an object of the same values is not.
   await render(source, { store, variables: { owner: 'a' }, limit: 2 });
   await render(source, { store, variables: { owner: 'a' }, limit: 2 });

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startBrowser } from '../helpers/browser.ts';
 import { folder, run } from '../helpers/packages.ts';
 import { serveFolder } from '../helpers/static-server.ts';
@@ -52,3 +52,147 @@ it.each(Object.entries(STORES))(
     await context.close();
   },
 );
+
+describe('IndexedDB', () => {
+  let context: BrowserContext;
+  let page: Page;
+  let other: Page;
+  /** What has gone wrong in either tab that nobody has caught. */
+  let uncaught: string[];
+  beforeEach(async () => {
+    uncaught = [];
+    context = await browser.newContext();
+    [page, other] = [await context.newPage(), await context.newPage()];
+    for (const tab of [page, other]) {
+      tab.on('pageerror', ({ message }) => uncaught.push(message));
+      await tab.goto(site.origin);
+      await inTab(
+        tab,
+        `const { indexedDbStore } = await import('/indexed-db.js');
+        window.store = indexedDbStore('feed');
+        window.save = (...cursors) => Promise.all(cursors.map((cursor) => store.save({ cursor }, cursor)));
+        window.kept = async () => ((await store.load())?.events ?? []).map(({ cursor }) => cursor).join(' ');
+        window.told = (promise) => promise.then(() => 'kept', ({ name }) => name);`,
+      );
+    }
+  });
+  afterEach(async () => {
+    await context.close();
+    expect(uncaught).toEqual([]);
+  });
+
+  /** Runs a function body in a tab. */
+  const inTab = (tab: Page, body: string): Promise<unknown> => tab.evaluate(`(async () => { ${body} })()`);
+  const keeps = async (tab: Page, cursors: string) =>
+    expect(await inTab(tab, 'return kept();')).toBe(cursors);
+
+  it('keeps each event once and in order that two tabs save at the same time', async () => {
+    for (const tab of [page, other]) await inTab(tab, 'await store.load();');
+    const cursors = Array.from({ length: 40 }, (_, place) => `e${place}`);
+    const all = `await save(${cursors.map((cursor) => `'${cursor}'`).join()});`;
+    await Promise.all([inTab(page, all), inTab(other, all)]);
+    for (const tab of [page, other]) await keeps(tab, cursors.join(' '));
+  });
+
+  it('makes way for a tab of another version, and for one that deletes it, and goes on after that', async () => {
+    for (const tab of [page, other]) await inTab(tab, "await save('a');");
+    const change = (request: string) =>
+      inTab(
+        other,
+        `const request = ${request};
+        request.onsuccess = () => request.result?.close();
+        await new Promise((resolve, reject) => {
+          request.addEventListener('success', resolve);
+          request.onerror = () => reject(request.error);
+          request.onblocked = () => reject(new Error('Another tab is in the way.'));
+        });`,
+      );
+    for (const version of [2, 3]) {
+      await change(`indexedDB.open('pasarela', ${version})`);
+      await inTab(page, `await save('of ${version}');`);
+    }
+    await keeps(page, 'a of 2 of 3');
+    for (let time = 0; time < 2; time += 1) {
+      await change("indexedDB.deleteDatabase('pasarela')");
+      await keeps(page, '');
+      await inTab(page, "await save('anew');");
+      await keeps(other, 'anew');
+    }
+  });
+
+  it('says that a write was aborted, keeps what was there, and writes the next one', async () => {
+    await inTab(page, "await save('a');");
+    for (const cursor of ['b', 'c']) {
+      // As a browser does whose disk has failed: at the read, and at the write.
+      const aborted = await inTab(
+        page,
+        `const method = '${cursor === 'b' ? 'get' : 'put'}';
+        const own = IDBObjectStore.prototype[method];
+        IDBObjectStore.prototype[method] = function (...given) {
+          IDBObjectStore.prototype[method] = own;
+          const request = own.apply(this, given);
+          this.transaction.abort();
+          return request;
+        };
+        return told(save('${cursor}'));`,
+      );
+      expect(aborted).toBe('AbortError');
+      await keeps(other, cursor === 'b' ? 'a' : 'a b');
+      await inTab(page, `await save('${cursor}');`);
+    }
+    await keeps(other, 'a b c');
+  });
+
+  it('that is full keeps what it has; the feed says so, and hands an event out once there is room', async () => {
+    const session = await context.newCDPSession(page);
+    const room = (quotaSize?: number) =>
+      session.send('Storage.overrideQuotaForOrigin', {
+        origin: site.origin,
+        ...(quotaSize && { quotaSize }),
+      });
+    await inTab(
+      page,
+      `const { follow, typed } = await import('/index.js');
+      const { createFakeGateway } = await import('/testing.js');
+      window.gateway = createFakeGateway();
+      window.shown = [];
+      window.feed = follow(gateway.connect(), typed('subscription ($after: Cursor) { events(after: $after) { cursor } }'), { store });
+      (async () => { for await (const { name } of feed) shown.push(name); })();`,
+    );
+    await page.waitForFunction("feed.status === 'live'");
+    for (const name of ['one', 'two']) {
+      await room(1);
+      const full = `gateway.deliver({ name: '${name}', filling: 'x'.repeat(5_000_000) });`;
+      await inTab(page, full);
+      await page.waitForFunction("feed.problem?.name === 'QuotaExceededError'");
+      expect(await inTab(page, 'return shown.at(-1);')).not.toBe(name);
+      await room();
+      await page.waitForFunction(`shown.at(-1) === '${name}'`);
+      await inTab(page, 'gateway.cut();');
+      await page.waitForFunction("feed.status === 'live' && feed.problem === undefined");
+    }
+    expect(await inTab(page, 'feed.close(); return shown.join();')).toBe('one,two');
+    expect(await inTab(other, 'return (await store.load()).events.map(({ name }) => name).join();')).toBe(
+      'one,two',
+    );
+  });
+
+  it('that the browser refuses is an error of its own name, each time', async () => {
+    await context.route('**/*.js', async (route) => {
+      const response = await route.fetch();
+      const headers = { ...response.headers(), 'access-control-allow-origin': '*' };
+      await route.fulfill({ response, headers });
+    });
+    // Such a frame has no storage of its own, as a page has none in a browser that blocks it.
+    await page.setContent(`<iframe sandbox="allow-scripts" src="${site.origin}/"></iframe>`);
+    const frame = page.frames().at(-1) ?? expect.unreachable();
+    await frame.waitForLoadState();
+    const told = await frame.evaluate(`(async () => {
+      const { indexedDbStore } = await import('/indexed-db.js');
+      const store = indexedDbStore('feed');
+      const tries = [store.load(), store.load(), store.save({ cursor: 'a' }, 'a')];
+      return Promise.all(tries.map((one) => one.then(() => 'kept', ({ name }) => name)));
+    })()`);
+    expect(told).toEqual(['SecurityError', 'SecurityError', 'SecurityError']);
+  });
+});

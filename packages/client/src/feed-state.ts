@@ -66,6 +66,7 @@ export function showFeed<
   });
   void run(feed, set);
   return () => {
+    set(() => ({ status: 'offline', missing: 0 }));
     isShown = false;
     feed.close();
   };

@@ -24,7 +24,7 @@ const STEADY_MS = 30_000;
 const WAITING = 256;
 
 type Item<Data> = EventOf<Data> | Gap<EventOf<Data>>;
-type State = Pick<Feed<unknown>, 'status' | 'missing'> & { readonly problem?: unknown };
+type State = Pick<Feed<unknown>, 'status' | 'missing' | 'problem'>;
 
 /** An event that waits for the app, or a place up to which all is known. */
 interface Buffered<Event> {
@@ -34,13 +34,15 @@ interface Buffered<Event> {
 
 /** What `follow` gives: keeps the connection up, saves each event before it is handed out, and tells of gaps. */
 export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
+  status: Status = 'offline';
+  missing = 0;
+  problem: unknown;
   readonly #source: Source;
   readonly #document: TypedDocument<Data, Variables>;
   readonly #options: FollowOptions<EventOf<Data>, Variables>;
   readonly #store: Store<EventOf<Data>>;
   readonly #listeners = new Set<() => void>();
   readonly #pause = new Pause();
-  #state: State = { status: 'offline', missing: 0 };
   /** Of the last event received. */
   #cursor = '';
   /** Of the last event handed out, or loaded. */
@@ -71,16 +73,6 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
     this.#document = document;
     this.#options = options;
     this.#store = options.store ?? memoryStore();
-  }
-
-  get status(): Status {
-    return this.#state.status;
-  }
-  get missing(): number {
-    return this.#state.missing;
-  }
-  get problem(): unknown {
-    return this.#state.problem;
   }
 
   onChange(listener: () => void): () => void {
@@ -287,7 +279,7 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   #change(change: Partial<State>): void {
-    this.#state = { ...this.#state, ...change };
+    Object.assign(this, change);
     for (const listener of this.#listeners) listener();
   }
 

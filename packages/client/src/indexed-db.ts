@@ -11,30 +11,36 @@ export function indexedDbStore<Event>(key: string, kept?: number): Store<Event> 
   };
   const open = async (): Promise<IDBObjectStore> => {
     if (opened === undefined) {
-      const request = indexedDB.open('pasarela', 1);
+      // In whatever version it is there: another tab may run a later release.
+      const request = indexedDB.open('pasarela');
       request.onupgradeneeded = () => request.result.createObjectStore(OBJECTS);
       opened = result(request);
       opened.then((database) => {
         database.onclose = gone;
+        // Another tab changes or deletes it, and waits for this one.
+        database.onversionchange = () => {
+          gone();
+          database.close();
+        };
       }, gone);
     }
     const database = await opened;
     return database.transaction(OBJECTS, 'readwrite', { durability: 'strict' }).objectStore(OBJECTS);
   };
   // Nobody else writes under this key.
-  const read = async (objects: IDBObjectStore) =>
-    (await result(objects.get(key))) as Saved<Event> | undefined;
+  const read = (objects: IDBObjectStore) => result<Saved<Event> | undefined>(objects.get(key));
   return sharedStore(
     async () => read(await open()),
     async (change) => {
       const objects = await open();
       const { transaction } = objects;
-      const done = new Promise<void>((resolve, reject) => {
-        transaction.oncomplete = () => resolve();
-        transaction.onabort = () => reject(transaction.error);
-      });
-      objects.put(change(await read(objects)), key);
-      await done;
+      await Promise.all([
+        new Promise<void>((resolve, reject) => {
+          transaction.oncomplete = () => resolve();
+          transaction.onabort = () => reject(transaction.error);
+        }),
+        read(objects).then((saved) => result(objects.put(change(saved), key))),
+      ]);
     },
     kept,
   );

@@ -11,8 +11,8 @@ const PATIENCE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** The gateway knows a key for 30 days. A day is left for clocks that are wrong: past this, nothing is sent again. */
 const KNOWN_MS = 29 * DAY_MS;
-/** How long an acknowledged payment is kept for a `pay` that is still running. */
-const ACKNOWLEDGED_MS = 3_600_000;
+/** How long a payment that is over is kept. */
+const OVER_MS = 3_600_000;
 
 export interface PayOptions {
   /** Where the intent and its key are kept, so that they outlive the app. */
@@ -187,7 +187,9 @@ async function enter(payment: Payment): Promise<{ readonly intent: Intent } | Se
   let entered!: { readonly intent: Intent } | Settled<PaymentResult>;
   await changeIntents(store, (intents) => {
     const earlier = intents.find((kept) =>
-      own === undefined ? isSamePayment(kept, fresh) : kept.idempotencyKey === own.idempotencyKey,
+      own === undefined
+        ? kept.mutation === fresh.mutation && isSameInput(kept.input, fresh.input) && isOpen(kept)
+        : kept.idempotencyKey === own.idempotencyKey,
     );
     if (earlier === undefined && own !== undefined) {
       entered = unknown('The intent is not kept any more: it was let go of elsewhere.');
@@ -201,37 +203,30 @@ async function enter(payment: Payment): Promise<{ readonly intent: Intent } | Se
       return intents;
     }
     // An intent of an earlier version has no date.
-    if (before.unanswered !== 0 && !isKnown(before.createdAt)) {
+    if (before.unanswered !== 0 && !isKnown(before)) {
       entered = unknown('It is too long ago to ask again.');
       return intents;
     }
     const intent = { ...before, unanswered: before.unanswered + 1 };
     payment.intent = intent;
     entered = { intent };
-    return [...intents.filter((kept) => kept !== earlier && !isOver(kept, fresh)), intent];
+    return [...intents.filter((kept) => kept !== earlier && isNeeded(kept)), intent];
   });
   return entered;
 }
 
-/** Whether an intent that is kept is the one to go on with. One that was refused, or never left in time, is not. */
-const isSamePayment = (kept: Intent, fresh: Intent): boolean =>
-  kept.mutation === fresh.mutation &&
-  isSameInput(kept.input, fresh.input) &&
+/** Whether the same input goes on with an intent. One that was refused, or never left in time, is over, as one is whose end was seen. */
+const isOpen = (kept: Intent): boolean =>
   kept.acknowledgedAt === undefined &&
   settle(kept.result)?.status !== 'refused' &&
-  (kept.unanswered !== 0 || kept.result !== undefined || isKnown(kept.createdAt));
+  (kept.unanswered !== 0 || kept.result !== undefined || isKnown(kept));
 
-/** Whether an intent is no longer needed, now that a payment of this input begins. */
-const isOver = (kept: Intent, fresh: Intent): boolean =>
-  kept.acknowledgedAt === undefined
-    ? kept.mutation === fresh.mutation &&
-      isSameInput(kept.input, fresh.input) &&
-      !isSamePayment(kept, fresh) &&
-      ambient.now() - Date.parse(kept.createdAt) > ACKNOWLEDGED_MS
-    : ambient.now() - Date.parse(kept.acknowledgedAt) > ACKNOWLEDGED_MS;
+/** What is over is kept for a while, for a `pay` of it that is still running. */
+const isNeeded = (kept: Intent): boolean =>
+  isOpen(kept) || ambient.now() - Date.parse(kept.acknowledgedAt ?? kept.createdAt) < OVER_MS;
 
 /** Whether the gateway still knows a key of this time. A clock that was put back says nothing. */
-const isKnown = (createdAt: string): boolean => {
+const isKnown = ({ createdAt }: Intent): boolean => {
   const age = ambient.now() - Date.parse(createdAt);
   return age > -DAY_MS && age < KNOWN_MS;
 };
@@ -279,22 +274,18 @@ const isClear = (
 ): told is Settled<PaymentResult> & { status: 'done' | 'refused' } =>
   told?.status === 'done' || told?.status === 'refused';
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /** What a result says. Undefined where there is none, or one that this package does not know. */
 function settle(result: unknown): Settled<PaymentResult> | undefined {
-  if (typeof result !== 'object' || result === null) return undefined;
-  const {
-    __typename = '',
-    code,
-    message = '',
-    safeToRetry,
-    retryUntil,
-  } = result as Readonly<Record<string, unknown>>;
+  const { __typename = '', code, message = '', safeToRetry, retryUntil } = Object(result) as Fields;
   const name = String(__typename);
   if (name.endsWith('Success')) return { status: 'done', result: result as never };
   if (name === 'OutcomeUnknown') {
     const isOver = typeof retryUntil === 'string' && Date.parse(retryUntil) <= ambient.now();
     return unknown(String(message), safeToRetry === true && !isOver);
   }
-  if (name !== '') return { status: 'refused', code: String(code ?? 'REFUSED'), message: String(message) };
-  return undefined;
+  return name === ''
+    ? undefined
+    : { status: 'refused', code: String(code ?? 'REFUSED'), message: String(message) };
 }

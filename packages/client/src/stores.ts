@@ -14,7 +14,7 @@ export interface Gap<Event = unknown> {
 
 /** Tells a gap from an event. */
 export const isGap = <Event>(item: Event | Gap<Event>): item is Gap<Event> =>
-  typeof item === 'object' && item !== null && (item as Partial<Gap>).gap === true;
+  (item as Partial<Gap> | undefined | null)?.gap === true;
 
 /** What a store holds. */
 export interface Saved<Event> {

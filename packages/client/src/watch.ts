@@ -38,11 +38,17 @@ export function watch<Data, Variables>(
     refusal ??= why;
     arrival.wake();
   };
-  let status: 'live' | 'offline' = 'offline';
-  let problem: unknown;
-  const change = (next: typeof status, why?: unknown) => {
-    status = next;
-    problem = why;
+  const watched = {
+    status: 'offline' as 'live' | 'offline',
+    problem: undefined as unknown,
+    onChange(listener: () => void) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    [Symbol.asyncIterator]: read,
+  };
+  const change = (status: typeof watched.status, problem?: unknown) => {
+    Object.assign(watched, { status, problem });
     for (const listener of listeners) listener();
   };
   const connection = connect(source, document, () => variables, true, {
@@ -74,20 +80,5 @@ export function watch<Data, Variables>(
       close();
     }
   }
-  return {
-    get status() {
-      return status;
-    },
-    get problem() {
-      return problem;
-    },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    suspend: () => connection.suspend(),
-    resume: () => connection.resume(),
-    close,
-    [Symbol.asyncIterator]: read,
-  };
+  return Object.assign(watched, connection, { close });
 }
