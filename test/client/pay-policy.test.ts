@@ -106,6 +106,22 @@ it.each([
   expect(keys).toHaveLength(calls);
 });
 
+it('a mutation that lacks `__typename` is sent once, and says what is missing', async () => {
+  const answer = { data: { pay: { transaction: { id: 'a' } } } } as unknown as Answer<{ pay: Result }>;
+  const { source, keys } = scripted(async () => answer);
+  const store = memoryIntents();
+  for (const calls of [1, 2]) {
+    const outcome = await pay(source, MUTATION, INPUT, { store });
+    expect(outcome).toMatchObject({ status: 'unknown', safeToRetry: false });
+    expect(outcome).toHaveProperty('message', expect.stringContaining('`__typename`'));
+    expect(keys).toHaveLength(calls);
+  }
+  // Once it is there, the same payment is found to be done.
+  const { source: mended, keys: more } = scripted(done);
+  expect((await pay(mended, MUTATION, INPUT, { store })).status).toBe('done');
+  expect(new Set([...keys, ...more]).size).toBe(1);
+});
+
 it('a payment that nobody has seen the end of is told of, and not made again; acknowledged, it is over', async () => {
   const { source, keys } = scripted(done);
   const store = memoryIntents();

@@ -1,7 +1,14 @@
-import { createElement } from 'react';
+import { Component, createElement, type ReactNode } from 'react';
 import { act, create, type ReactTestRenderer } from 'react-test-renderer';
 import { afterEach, expect, it } from 'vitest';
-import { isGap, type KeyValues, keyValueStore, type Store, typed } from '../../packages/client/src/index.ts';
+import {
+  isGap,
+  type KeyValues,
+  keyValueStore,
+  memoryStore,
+  type Store,
+  typed,
+} from '../../packages/client/src/index.ts';
 import { type UseFeedOptions, useFeed } from '../../packages/client/src/react.ts';
 import type { Source } from '../../packages/client/src/source.ts';
 import { feedStore } from '../../packages/client/src/svelte.ts';
@@ -26,12 +33,12 @@ const storageOf = (values: Map<string, string>): KeyValues => ({
   setItem: (key, value) => values.set(key, value),
 });
 
-function Screen({ source, options }: { readonly source: Source; readonly options: Options }) {
+function Screen({ source, options }: { readonly source: Source; readonly options: Options | undefined }) {
   const { items, status } = useFeed(source, DOCUMENT, options);
   return createElement('p', null, `${items.map((item) => (isGap(item) ? 'gap' : item.id)).join()} ${status}`);
 }
 
-async function render(source: Source, options: Options): Promise<void> {
+async function render(source: Source, options?: Options): Promise<void> {
   Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
   await act(async () => {
     const element = createElement(Screen, { source, options });
@@ -122,6 +129,69 @@ it('useFeed goes on after a write that failed, holds no more than its limit, and
   await render(source, { store, variables: { owner: 'a' }, limit: 2 });
   gateway.deliver({ id: 4 });
   await shows('4,3 live');
+});
+
+it('useFeed and feedStore keep a feed in memory where they are given no store', async () => {
+  const gateway = createFakeGateway();
+  const source = gateway.connect();
+  await render(source);
+  let shown = '';
+  const subscribe = () =>
+    feed.subscribe(({ items, status }) => {
+      shown = `${items.map((item) => (isGap(item) ? 'gap' : item.id)).join()} ${status}`;
+    });
+  const feed = feedStore(gateway.connect(), DOCUMENT);
+  let leave = subscribe();
+  await shows(' live');
+  await until(() => shown === ' live');
+  gateway.deliver({ id: 1 });
+  await shows('1 live');
+  await until(() => shown === '1 live');
+  for (const id of [2, 3]) {
+    leave();
+    await render(source, { enabled: false });
+    await shows(
+      `${[1, 2]
+        .slice(0, id - 1)
+        .reverse()
+        .join()} offline`,
+    );
+    gateway.deliver({ id });
+    leave = subscribe();
+    await render(source);
+    const all = [1, 2, 3].slice(0, id).reverse().join();
+    await shows(`${all} live`);
+    await until(() => shown === `${all} live`);
+  }
+  leave();
+  // Of other variables, another one: nothing of the feed before is in it.
+  await render(source, { variables: { owner: 'a' } });
+  await shows(' live');
+});
+
+it('useFeed refuses what would begin another feed at each rendering, with a sentence', async () => {
+  const gateway = createFakeGateway();
+  const source = gateway.connect();
+  function Careless() {
+    const { status } = useFeed(source, DOCUMENT, { store: memoryStore<Numbered>() });
+    return createElement('p', null, status);
+  }
+  let told = '';
+  class Boundary extends Component<{ readonly children: ReactNode }> {
+    static getDerivedStateFromError() {
+      return { isOver: true };
+    }
+    override state = { isOver: false };
+    override componentDidCatch(error: Error) {
+      told = error.message;
+    }
+    override render() {
+      return this.state.isOver ? 'refused' : this.props.children;
+    }
+  }
+  rendered = create(createElement(Boundary, null, createElement(Careless)));
+  await until(() => told !== '');
+  expect(told).toMatch(/outside of the component/);
 });
 
 it('one gap is one row, on the screen and in the store, and a feed store shows the same', async () => {

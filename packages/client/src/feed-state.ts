@@ -15,10 +15,9 @@ export interface FeedState<Event> {
   readonly problem: unknown;
 }
 
-/** A feed needs a place to begin its list from. */
 export type ShowOptions<Event, Variables> = FollowOptions<Event, Variables> & {
-  /** Of other variables, another one: it is where the list begins. */
-  readonly store: Store<Event>;
+  /** Of other variables, another one: it is where the list begins. A memory without one. */
+  readonly store?: Store<Event>;
   /** What to show until the store has been read, newest first: what a server has rendered. */
   readonly initialItems?: readonly (Event | Gap<Event>)[];
   /** How many items to hold; default 200, as many as the stores keep. */
@@ -44,7 +43,7 @@ export function showFeed<
 >(
   source: Source,
   document: TypedDocument<Data, Variables>,
-  options: ShowOptions<EventOf<Data>, Variables>,
+  options: ShowOptions<EventOf<Data>, Variables> & { readonly store: Store<EventOf<Data>> },
   change: Change<EventOf<Data>>,
 ): () => void {
   const { store, initialItems, limit = 200 } = options;

@@ -161,7 +161,10 @@ async function send(payment: Payment): Promise<SendOutcome> {
   try {
     const result: unknown = fieldOf(await payment.ask(intent));
     const told = settle(result);
-    if (told === undefined) return { status: 'lost' };
+    if (told === undefined)
+      return result == null
+        ? { status: 'lost' }
+        : unknown('Select `__typename`: how it ended cannot be told without.');
     if (told.status === 'refused') {
       if (told.code === 'IDEMPOTENCY_IN_PROGRESS') return { status: 'lost' };
       // Every call has sent the same: the gateway, which takes them for different, says nothing of the ones before.

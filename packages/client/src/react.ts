@@ -1,10 +1,12 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { ambient } from './ambient.ts';
 import type { FieldOf } from './documents.ts';
 import type { EventOf } from './feed.ts';
 import { type FeedState, type ShowOptions, showFeed, startState } from './feed-state.ts';
 import type { Presence } from './presence.ts';
-import type { Source, TypedDocument } from './source.ts';
+import { Refused, type Source, type TypedDocument } from './source.ts';
 import { CEP_STATUS, type CepUpdate, TRANSACTION_STATUS, type TransactionUpdate } from './statuses.ts';
+import { memoryStore } from './stores.ts';
 import { watch } from './watch.ts';
 
 export type { FeedState } from './feed-state.ts';
@@ -15,7 +17,7 @@ export type UseFeedOptions<Event, Variables> = ShowOptions<Event, Variables> & {
 };
 
 /**
- * Follows a feed for as long as the component is there. It starts over when `source`, `document`, `options.store` or the values of
+ * Follows a feed for as long as the component is there, kept in memory where no store is given. It starts over when `source`, `document`, `options.store` or the values of
  * `options.variables` are others: keep the first three outside of the component, or in `useMemo`.
  */
 export function useFeed<
@@ -24,9 +26,8 @@ export function useFeed<
 >(
   source: Source,
   document: TypedDocument<Data, Variables>,
-  options: UseFeedOptions<EventOf<Data>, Variables>,
+  options: UseFeedOptions<EventOf<Data>, Variables> = {},
 ): FeedState<EventOf<Data>> {
-  const { store, enabled = true } = options;
   const [state, setState] = useState(() => startState(options.initialItems));
   const current = useRef(options);
   useEffect(() => {
@@ -34,18 +35,41 @@ export function useFeed<
   });
   // An object of the same values is made for each rendering.
   const values = JSON.stringify(options.variables);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is kept of one feed is nothing of another.
+  const memory = useMemo(() => memoryStore<EventOf<Data>>(options.limit), [source, document, values]);
+  const { store = memory, enabled = true } = options;
+  const begin = useBegin();
   // biome-ignore lint/correctness/useExhaustiveDependencies: other values make another feed.
   useEffect(() => {
     if (!enabled) return undefined;
+    begin();
     const { getState, ...latest } = current.current;
     const calls = {
       onErrors: (...told: Parameters<NonNullable<typeof latest.onErrors>>) =>
         current.current.onErrors?.(...told),
       ...(getState && { getState: (head: string) => (current.current.getState ?? getState)(head) }),
     };
-    return showFeed(source, document, { ...latest, ...calls }, setState);
+    return showFeed(source, document, { ...latest, ...calls, store }, setState);
   }, [source, document, store, enabled, values]);
   return state;
+}
+
+/** No person begins as many in a second. */
+const MOST = 20;
+
+/** @returns to be called by each effect that begins something: throws where renderings begin it again and again. */
+function useBegin(): () => void {
+  const begun = useRef({ from: 0, count: 0 });
+  return () => {
+    const { from, count } = begun.current;
+    const now = ambient.now();
+    begun.current = now - from > 1_000 ? { from: now, count: 0 } : { from, count: count + 1 };
+    if (count < MOST) return;
+    throw new Refused({
+      message: 'Make source, document and store outside of the component: each rendering gives others.',
+      extensions: { code: 'BAD_USER_INPUT' },
+    });
+  };
 }
 
 export interface StatusState<Update> {
@@ -84,7 +108,10 @@ function useStatus<Data>(
   presence: Presence | undefined,
 ): StatusState<FieldOf<Data>> {
   const [state, setState] = useState<StatusState<FieldOf<Data>>>(UNKNOWN);
+  const begin = useBegin();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is another function each time.
   useEffect(() => {
+    begin();
     const watched = watch(source, document, { transactionId }, presence);
     let closed = false;
     const change = (next: Partial<StatusState<FieldOf<Data>>>) => {

@@ -1,6 +1,7 @@
 import type { EventOf } from './feed.ts';
 import { type Change, type FeedState, type ShowOptions, showFeed, startState } from './feed-state.ts';
 import type { Source, TypedDocument } from './source.ts';
+import { memoryStore } from './stores.ts';
 
 export type { FeedState, ShowOptions } from './feed-state.ts';
 
@@ -10,16 +11,17 @@ export interface Readable<Value> {
   subscribe(run: (value: Value) => void): () => void;
 }
 
-/** A feed as a store: it is followed for as long as somebody subscribes. */
+/** A feed as a store: it is followed for as long as somebody subscribes, and kept in memory where no store is given. */
 export function feedStore<
   Data extends { [Key in keyof Data]: { readonly cursor: string } | string | null | undefined },
   Variables,
 >(
   source: Source,
   document: TypedDocument<Data, Variables>,
-  options: ShowOptions<EventOf<Data>, Variables>,
+  options: ShowOptions<EventOf<Data>, Variables> = {},
 ): Readable<FeedState<EventOf<Data>>> {
   let state = startState(options.initialItems);
+  const store = options.store ?? memoryStore<EventOf<Data>>(options.limit);
   const subscribers = new Set<(value: typeof state) => void>();
   let stop = (): void => {};
   const change: Change<EventOf<Data>> = (next) => {
@@ -30,7 +32,7 @@ export function feedStore<
     subscribe(run) {
       const mine = (value: typeof state) => run(value);
       subscribers.add(mine);
-      if (subscribers.size === 1) stop = showFeed(source, document, options, change);
+      if (subscribers.size === 1) stop = showFeed(source, document, { ...options, store }, change);
       else run(state);
       return () => {
         if (subscribers.delete(mine) && subscribers.size === 0) stop();
