@@ -15,7 +15,7 @@ import {
 /** A connection that was up for so long was a good one: the next try comes at once. In milliseconds. */
 const STEADY_MS = 5_000;
 /** Why an attempt ends that was called off here. */
-const LEFT = Symbol('left');
+const LEFT = {};
 
 export interface Observer<Data> {
   /** The gateway has taken the connection. */
@@ -69,11 +69,13 @@ const attempt = <Data>(
       },
       next({ data, errors }) {
         if (over) return;
-        if (data != null) {
-          pause.reset();
-          observer.next(data, errors);
-        } else if (errors?.[0] !== undefined) {
-          end(new Refused(errors[0]));
+        try {
+          if (data != null) {
+            pause.reset();
+            observer.next(data, errors);
+          } else if (errors?.[0] !== undefined) throw new Refused(errors[0]);
+        } catch (cause) {
+          end(cause);
         }
       },
       bookmark(cursor) {

@@ -42,15 +42,15 @@ export function mutationField(document: string | object): string | undefined {
   if (definitions === undefined) {
     return /\bmutation\b[^{]*\{\s*(?:\w+\s*:\s*)?(\w+)/.exec(params?.text ?? String(document))?.[1];
   }
-  return definitions.find(({ operation }) => operation === 'mutation')?.selectionSet?.selections[0]?.name
+  return definitions.find(({ operation }) => operation === 'mutation')?.selectionSet.selections[0].name
     ?.value;
 }
 
 interface Compiled {
   readonly definitions?: readonly {
     readonly operation?: string;
-    readonly selectionSet?: {
-      readonly selections: readonly { readonly name?: { readonly value: string } }[];
+    readonly selectionSet: {
+      readonly selections: readonly [{ readonly name?: { readonly value: string } }];
     };
   }[];
   readonly params?: { readonly text?: string | null };

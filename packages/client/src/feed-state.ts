@@ -95,9 +95,8 @@ async function run<Event>(
     for await (const item of feed) {
       set(({ items, gap }) => {
         if (!isGap(item)) return { items: [item, ...items] };
-        const [newest] = items;
         // A gap that follows a gap is the same one.
-        const before = newest !== undefined && isGap(newest) ? items.slice(1) : items;
+        const before = isGap(items[0]) ? items.slice(1) : items;
         if (item.events === undefined) return { items: [item, ...before], gap: item };
         return { items: [...item.events].reverse(), gap: item.reason === 'FIRST_START' ? gap : item };
       });

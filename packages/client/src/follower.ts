@@ -230,12 +230,10 @@ export class Follower<Data, Variables> implements Feed<EventOf<Data>> {
   }
 
   #receive(event: EventOf<Data>, errors: readonly Problem[] | undefined): void {
-    const cursor: unknown = cursorOf(event);
+    const cursor = cursorOf(event);
     if (typeof cursor !== 'string') {
-      const message = 'Events that bear no `cursor` cannot be followed: select it.';
-      this.#refusal = new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
-      this.#leave();
-      return;
+      const message = 'Events with no `cursor` cannot be followed: select it.';
+      throw new Refused({ message, extensions: { code: 'BAD_USER_INPUT' } });
     }
     if (errors !== undefined) this.#options.onErrors?.(errors, event);
     this.#pass({ event, cursor });

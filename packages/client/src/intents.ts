@@ -89,15 +89,14 @@ export const isSameInput = (one: unknown, other: unknown): boolean => canonical(
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      ? Object.fromEntries(Object.entries(part).sort())
       : part,
   );
 
-/** 128 random bits in hexadecimal. */
+/** 128 random bits. */
 export function randomKey(): string {
   if (globalThis.crypto?.getRandomValues === undefined) {
-    throw new Error('crypto.getRandomValues is missing here: pass newKey.');
+    throw new Error('crypto is missing here: pass newKey.');
   }
-  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return globalThis.crypto.getRandomValues(new Uint32Array(4)).join('-');
 }

@@ -50,7 +50,13 @@ type Settled<Result extends PaymentResult> =
   /** Nothing has moved. `code` is a `UserErrorCode`, or what the gateway said before it looked at the payment. */
   | { readonly status: 'refused'; readonly code: string; readonly message: string }
   /** It may have happened. With `safeToRetry`, the same call goes on asking; without, nothing is sent: look, then `forget`. */
-  | { readonly status: 'unknown'; readonly safeToRetry: boolean; readonly message: string };
+  | {
+      readonly status: 'unknown';
+      readonly safeToRetry: boolean;
+      readonly message: string;
+      /** What broke the connection, where that is why. */
+      readonly cause?: unknown;
+    };
 
 /**
  * Pays once. The idempotency key is made and kept before anything is sent, and every repetition bears it: on a bad network,
@@ -70,7 +76,7 @@ export async function pay<
   const { store, patienceMs = PATIENCE_MS, answerMs = ANSWER_MS, newKey = randomKey } = options;
   const payment: Payment = {
     store,
-    fresh: {
+    intent: {
       idempotencyKey: newKey(),
       mutation: mutationField(mutation) ?? 'mutation',
       // An input is an object of the fields that the schema gives it.
@@ -78,22 +84,21 @@ export async function pay<
       createdAt: isoNow(),
       unanswered: 0,
     },
-    intent: undefined,
+    isEntered: false,
     ask: ({ input: fields, idempotencyKey }) =>
       // The fields are those that the caller gave, and the key that they lacked.
       ask(source, mutation, { input: { ...fields, idempotencyKey } as Input }, answerMs),
   };
   const settled = await ended(payment, ambient.now() + patienceMs);
-  const { intent = payment.fresh } = payment;
   return {
     // What settled it is a result of this very mutation.
     ...(settled as Settled<Extract<ResultOf<Data>, PaymentResult>>),
-    intent,
+    intent: payment.intent,
     acknowledge: async () => {
       // What is shown as unknown has not been seen to be done, whatever is known by now.
       if (!isClear(settled)) return;
       const acknowledgedAt = isoNow();
-      await keep(payment, (kept) => ({ ...kept, acknowledgedAt }), undefined);
+      await keep(payment, (kept) => ({ ...kept, acknowledgedAt }));
     },
   };
 }
@@ -120,10 +125,10 @@ export const forget = (store: IntentStore, idempotencyKey: string): Promise<void
 
 interface Payment {
   readonly store: IntentStore;
-  /** The intent that it is unless one is known already. */
-  readonly fresh: Intent;
-  /** As it was last kept. */
-  intent: Intent | undefined;
+  /** As it was last kept; before that, the one that it is unless one is known already. */
+  intent: Intent;
+  /** Whether a call has been entered. */
+  isEntered: boolean;
   ask(intent: Intent): Promise<object>;
 }
 
@@ -133,11 +138,9 @@ async function ended(payment: Payment, until: number): Promise<Settled<PaymentRe
   for (;;) {
     const told = await send(payment);
     if (isClear(told) || (told.status === 'unknown' && !told.safeToRetry)) return told;
-    const waitMs = told.status === 'nothing' ? retryAfterOf(told.cause) : 0;
-    const refusal = 'cause' in told ? refusalOf(told.cause) : undefined;
-    if (refusal !== undefined || ambient.now() + waitMs > until) {
-      if (told.status === 'nothing') return giveUp(payment, told.cause);
-      return told.status === 'unknown' ? told : unknown(refusal?.message ?? 'No answer came.', true);
+    const waitMs = retryAfterOf(told.cause);
+    if (refusalOf(told.cause) !== undefined || ambient.now() + waitMs > until) {
+      return told.status === 'nothing' ? giveUp(payment, told.cause) : told;
     }
     await pause.next(waitMs);
   }
@@ -149,32 +152,30 @@ const UNCLEAR: readonly string[] = ['INTERNAL', 'UNKNOWN'];
 type SendOutcome =
   | Settled<PaymentResult>
   /** This call has moved nothing; another one may have. */
-  | { readonly status: 'nothing'; readonly cause: Refused }
-  /** @param cause what broke the connection, where that is why */
-  | { readonly status: 'lost'; readonly cause?: unknown };
+  | { readonly status: 'nothing'; readonly cause: Refused };
 
 /** Sends the payment once, unless it is known how it ended. That it is under way is kept before it leaves. */
 async function send(payment: Payment): Promise<SendOutcome> {
   const known = await enter(payment);
-  if (!('intent' in known)) return known;
-  const { intent } = known;
+  if (known !== undefined) return known;
+  const { intent } = payment;
   try {
     const result: unknown = fieldOf(await payment.ask(intent));
     const told = settle(result);
-    if (told === undefined)
-      return result == null
-        ? { status: 'lost' }
-        : unknown('Select `__typename`: how it ended cannot be told without.');
+    if (told === undefined) {
+      return result == null ? lost() : unknown('The mutation has to select `__typename`.');
+    }
     if (told.status === 'refused') {
-      if (told.code === 'IDEMPOTENCY_IN_PROGRESS') return { status: 'lost' };
+      if (told.code === 'IDEMPOTENCY_IN_PROGRESS') return lost();
       // Every call has sent the same: the gateway, which takes them for different, says nothing of the ones before.
       if (told.code === 'IDEMPOTENCY_KEY_REUSED' && intent.unanswered > 1) return unknown(told.message);
     }
-    return await keep(payment, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }), told);
+    const stands = await keep(payment, (kept) => (isClear(settle(kept.result)) ? kept : { ...kept, result }));
+    return isClear(stands) ? stands : told;
   } catch (cause) {
-    if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code)) return { status: 'lost', cause };
-    const nothing: SendOutcome = { status: 'nothing', cause };
-    return keep(payment, (kept) => ({ ...kept, unanswered: kept.unanswered - 1 }), nothing);
+    if (!(cause instanceof Refused) || UNCLEAR.includes(cause.code)) return lost(cause);
+    const stands = await keep(payment, (kept) => ({ ...kept, unanswered: kept.unanswered - 1 }));
+    return isClear(stands) ? stands : { status: 'nothing', cause };
   }
 }
 
@@ -182,40 +183,32 @@ async function send(payment: Payment): Promise<SendOutcome> {
  * Enters a call with the intent, which is made where there is none. All that decides whether to send is read in that one step:
  * another `pay` of the same input may stand at any other.
  *
- * @returns the intent with the call; or how the payment ended, where nothing is to be sent.
+ * @returns how the payment ended, where nothing is to be sent.
  */
-async function enter(payment: Payment): Promise<{ readonly intent: Intent } | Settled<PaymentResult>> {
-  const { store, fresh, intent: own } = payment;
-  // Called back before that resolves, and again where another was quicker.
-  let entered!: { readonly intent: Intent } | Settled<PaymentResult>;
+async function enter(payment: Payment): Promise<Settled<PaymentResult> | undefined> {
+  const { store, intent: own, isEntered } = payment;
+  let known: Settled<PaymentResult> | undefined;
+  // Asked again where another was quicker.
   await changeIntents(store, (intents) => {
     const earlier = intents.find((kept) =>
-      own === undefined
-        ? kept.mutation === fresh.mutation && isSameInput(kept.input, fresh.input) && isOpen(kept)
-        : kept.idempotencyKey === own.idempotencyKey,
+      isEntered
+        ? kept.idempotencyKey === own.idempotencyKey
+        : kept.mutation === own.mutation && isSameInput(kept.input, own.input) && isOpen(kept),
     );
-    if (earlier === undefined && own !== undefined) {
-      entered = unknown('The intent is not kept any more: it was let go of elsewhere.');
-      return intents;
-    }
-    const before = earlier ?? fresh;
+    const before = earlier ?? own;
     payment.intent = before;
-    const known = settle(before.result);
-    if (known !== undefined && (known.status !== 'unknown' || !known.safeToRetry)) {
-      entered = known;
-      return intents;
-    }
+    known = settle(before.result);
+    if (known?.status === 'unknown' && known.safeToRetry) known = undefined;
+    if (isEntered && earlier === undefined) known = unknown('It was let go of elsewhere.');
     // An intent of an earlier version has no date.
-    if (before.unanswered !== 0 && !isKnown(before)) {
-      entered = unknown('It is too long ago to ask again.');
-      return intents;
-    }
-    const intent = { ...before, unanswered: before.unanswered + 1 };
-    payment.intent = intent;
-    entered = { intent };
-    return [...intents.filter((kept) => kept !== earlier && isNeeded(kept)), intent];
+    else if (before.unanswered !== 0 && !isKnown(before))
+      known ??= unknown('It is too long ago to ask again.');
+    if (known !== undefined) return intents;
+    payment.intent = { ...before, unanswered: before.unanswered + 1 };
+    return [...intents.filter((kept) => kept !== earlier && isNeeded(kept)), payment.intent];
   });
-  return entered;
+  payment.isEntered = true;
+  return known;
 }
 
 /** Whether the same input goes on with an intent. One that was refused, or never left in time, is over, as one is whose end was seen. */
@@ -236,45 +229,46 @@ const isKnown = ({ createdAt }: Intent): boolean => {
 
 /** Ends a payment that was refused before the gateway looked at it: nothing has moved, unless another call has. */
 async function giveUp(payment: Payment, { code, message }: Refused): Promise<Settled<PaymentResult>> {
-  const refusal = { __typename: 'Refused', code, message };
-  const told = await keep(
-    payment,
-    (kept) => (kept.unanswered === 0 && kept.result === undefined ? { ...kept, result: refusal } : kept),
-    undefined,
+  const result = { __typename: 'Refused', code, message };
+  const told = await keep(payment, (kept) =>
+    kept.unanswered === 0 && kept.result === undefined ? { ...kept, result } : kept,
   );
-  return told ?? settle(payment.intent?.result) ?? unknown(message, true);
+  return told ?? unknown(message, true);
 }
 
-/** Changes the intent as it is kept by now. @returns how the payment ended by that, else `otherwise`. */
-async function keep<Otherwise>(
+/** Changes the intent as it is kept by now. @returns how the payment stands by that. */
+async function keep(
   { store, intent }: Payment,
   change: (kept: Intent) => Intent,
-  otherwise: Otherwise,
-): Promise<Settled<PaymentResult> | Otherwise> {
+): Promise<Settled<PaymentResult> | undefined> {
   let kept: Intent | undefined;
   await changeIntents(store, (intents) => {
     kept = undefined;
     return intents.map((one) => {
-      if (one.idempotencyKey !== intent?.idempotencyKey) return one;
+      if (one.idempotencyKey !== intent.idempotencyKey) return one;
       kept = change(one);
       return kept;
     });
   });
-  const known = settle(kept?.result);
-  return isClear(known) ? known : otherwise;
+  return settle(kept?.result);
 }
 
 const isoNow = (): string => new Date(ambient.now()).toISOString();
 
-const unknown = (message: string, safeToRetry = false): Settled<PaymentResult> => ({
+const unknown = (message: string, safeToRetry = false, cause?: unknown): Settled<PaymentResult> => ({
   status: 'unknown',
   safeToRetry,
   message,
+  cause,
 });
+
+/** No answer came that says anything. @param cause what broke the connection, where that is why */
+const lost = (cause?: unknown): Settled<PaymentResult> =>
+  unknown(refusalOf(cause)?.message ?? 'No answer came.', true, cause);
 
 const isClear = (
   told: SendOutcome | undefined,
-): told is Settled<PaymentResult> & { status: 'done' | 'refused' } =>
+): told is Extract<Settled<PaymentResult>, { readonly status: 'done' | 'refused' }> =>
   told?.status === 'done' || told?.status === 'refused';
 
 type Fields = Readonly<Record<string, unknown>>;

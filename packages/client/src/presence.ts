@@ -35,15 +35,10 @@ export const presence: Presence = (present) => {
     (timer as { unref?(): void }).unref?.();
   };
   tick();
-  const resume = () => present.resume();
-  const events = [
-    ['online', resume],
-    ['pageshow', look],
-    ['visibilitychange', look],
-  ] as const;
-  for (const [name, listener] of events) addEventListener?.(name, listener, true);
+  const events = { online: () => present.resume(), pageshow: look, visibilitychange: look };
+  for (const [name, listener] of Object.entries(events)) addEventListener?.(name, listener, true);
   return () => {
     ambient.clearTimeout(timer);
-    for (const [name, listener] of events) removeEventListener?.(name, listener, true);
+    for (const [name, listener] of Object.entries(events)) removeEventListener?.(name, listener, true);
   };
 };

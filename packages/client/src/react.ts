@@ -4,7 +4,7 @@ import type { FieldOf } from './documents.ts';
 import type { EventOf } from './feed.ts';
 import { type FeedState, type ShowOptions, showFeed, startState } from './feed-state.ts';
 import type { Presence } from './presence.ts';
-import { Refused, type Source, type TypedDocument } from './source.ts';
+import type { Source, TypedDocument } from './source.ts';
 import { CEP_STATUS, type CepUpdate, TRANSACTION_STATUS, type TransactionUpdate } from './statuses.ts';
 import { memoryStore } from './stores.ts';
 import { watch } from './watch.ts';
@@ -17,8 +17,9 @@ export type UseFeedOptions<Event, Variables> = ShowOptions<Event, Variables> & {
 };
 
 /**
- * Follows a feed for as long as the component is there, kept in memory where no store is given. It starts over when `source`, `document`, `options.store` or the values of
- * `options.variables` are others: keep the first three outside of the component, or in `useMemo`.
+ * Follows a feed for as long as the component is there, kept in memory where no store is given. It starts over when `source`,
+ * `document`, `options.store` or the values of `options.variables` are others: keep the first three outside of the component, or
+ * in `useMemo`. What begins more than 20 times in a second is refused.
  */
 export function useFeed<
   Data extends { [Key in keyof Data]: { readonly cursor: string } | string | null | undefined },
@@ -59,16 +60,13 @@ const MOST = 20;
 
 /** @returns to be called by each effect that begins something: throws where renderings begin it again and again. */
 function useBegin(): () => void {
-  const begun = useRef({ from: 0, count: 0 });
+  const begun = useRef<number[]>([]);
   return () => {
-    const { from, count } = begun.current;
     const now = ambient.now();
-    begun.current = now - from > 1_000 ? { from: now, count: 0 } : { from, count: count + 1 };
-    if (count < MOST) return;
-    throw new Refused({
-      message: 'Make source, document and store outside of the component: each rendering gives others.',
-      extensions: { code: 'BAD_USER_INPUT' },
-    });
+    begun.current = begun.current.filter((at) => at > now - 1_000);
+    if (begun.current.push(now) > MOST) {
+      throw new Error('Make source, document and store outside of the component, not at each rendering.');
+    }
   };
 }
 

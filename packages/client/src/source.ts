@@ -156,7 +156,7 @@ export async function ask<Data, Variables>(
 ): Promise<Data> {
   const { data, errors } = await within(answerMs, (signal) => source.query(document, variables, signal));
   // A root field that failed is null beside its error, and leaves the data of the others.
-  const failed = errors !== undefined && errors.length > 0 && Object.values(data ?? {}).includes(null);
+  const failed = errors?.length && Object.values(data ?? {}).includes(null);
   if (data != null && !failed) return data;
   throw new Refused(errors?.[0] ?? { message: 'No data.' });
 }

@@ -47,6 +47,12 @@ interface Stand {
   other?: string | undefined;
 }
 
+const standAt = (saved: Saved<unknown> | undefined): Stand => ({
+  last: saved?.events?.map(cursorOf).at(-1),
+  place: saved?.cursor,
+  other: undefined,
+});
+
 /**
  * What a store holds once an item has been added. What it held stays where another tab has been quicker, so that nothing moves
  * back.
@@ -77,19 +83,20 @@ function added<Event>(
       return saved;
     }
     if (isBookmark && isAt) stand.last = last;
+    const isBehind = last !== stand.last;
     // An event is behind every bookmark that is stored behind the same last item.
-    if ((!isGap(item) && last !== stand.last) || (!isEvent && place !== stand.place)) {
+    if ((!isGap(item) && isBehind) || (!isEvent && place !== stand.place)) {
       // A tab that lives would have stored another place since our last bookmark: where none is, it has gone.
       const isLeft = isBookmark && stand.other === place;
       stand.other = isBookmark ? place : undefined;
       if (!isLeft) return saved;
       // What came since it has met its gap is not in the list.
-      if (last !== stand.last) next = { gap: true, reason: 'EVENTS_GAP', cursor };
+      if (isBehind) next = { gap: true, reason: 'EVENTS_GAP', cursor };
     }
   }
-  const now = listed(events, next, kept);
-  Object.assign(stand, { last: now.map(cursorOf).at(-1), place: cursor, other: undefined });
-  return { cursor, events: now };
+  const now = { cursor, events: listed(events, next, kept) };
+  Object.assign(stand, standAt(now));
+  return now;
 }
 
 /** A list with an item at its end. A gap that follows a gap is the same one. */
@@ -113,14 +120,10 @@ export const cursorOf = (event: unknown): string => (event as { readonly cursor:
  */
 export function sharedStore<Event>(
   load: () => Promise<Saved<Event> | undefined>,
-  change: (change: (saved: Saved<Event> | undefined) => Saved<Event>) => Promise<void>,
+  change: (change: (saved: Saved<Event> | undefined) => Saved<Event>) => Promise<unknown>,
   kept: number = KEPT,
 ): Store<Event> {
   let stand: Stand | undefined;
-  const standAt = (saved: Saved<Event> | undefined): Stand => ({
-    last: saved?.events?.map(cursorOf).at(-1),
-    place: saved?.cursor,
-  });
   return {
     async load() {
       const saved = await load();
@@ -181,26 +184,6 @@ export function inTurn(of: object, key: string, work: () => Promise<void>): Prom
   return mine;
 }
 
-/**
- * Does one thing at a time for each key of a storage: in all tabs where there are Web Locks, otherwise in this process.
- *
- * @param work told whether another tab may do the same at that time
- */
-const alone = (
-  storage: KeyValues,
-  key: string,
-  work: (isShared: boolean) => Promise<void>,
-): Promise<void> => {
-  const { document, navigator } = globalThis as {
-    document?: unknown;
-    navigator?: { readonly locks?: Locks };
-  };
-  const locks = navigator?.locks;
-  return inTurn(storage, key, () =>
-    locks === undefined ? work(document !== undefined) : locks.request(`pasarela ${key}`, () => work(false)),
-  );
-};
-
 /** Reads and writes one value of a key-value storage. */
 export function slot<Value>(storage: KeyValues, key: string) {
   // Nobody else writes under this key.
@@ -214,12 +197,26 @@ export function slot<Value>(storage: KeyValues, key: string) {
   return {
     read: async () => parsed(await storage.getItem(key)),
     write,
-    alone: (work: (isShared: boolean) => Promise<void>): Promise<void> => alone(storage, key, work),
+    /**
+     * Does one thing at a time: in all tabs where there are Web Locks, otherwise in this process.
+     *
+     * @param work told whether another tab may do the same at that time
+     */
+    alone(work: (isShared: boolean) => Promise<void>): Promise<void> {
+      const { document, navigator } = globalThis as {
+        document?: unknown;
+        navigator?: { readonly locks?: Locks };
+      };
+      const locks = navigator?.locks;
+      return inTurn(storage, key, () =>
+        locks ? locks.request(`pasarela ${key}`, () => work(false)) : work(document !== undefined),
+      );
+    },
   };
 }
 
 /** Keeps a feed as one value of a storage: `keyValueStore(localStorage, 'money-in')`, or React Native's AsyncStorage. */
 export function keyValueStore<Event>(storage: KeyValues, key: string, kept?: number): Store<Event> {
-  const { read, write, alone: alike } = slot<Saved<Event>>(storage, key);
-  return sharedStore(read, (change) => alike(() => write(change)), kept);
+  const { read, write, alone } = slot<Saved<Event>>(storage, key);
+  return sharedStore(read, (change) => alone(() => write(change)), kept);
 }

@@ -73,8 +73,8 @@ export function watch<Data, Variables>(
         const update = updates.shift();
         if (update !== undefined) yield update;
         else if (!isOver) await arrival.wait();
-        else if (refusal === undefined) return;
-        else throw refusal;
+        else if (refusal) throw refusal;
+        else return;
       }
     } finally {
       close();
