@@ -49,6 +49,23 @@ const bundleWhatIsRequired: Plugin = {
   },
 };
 
+/** What an escape would say something else for: text that is given as it is written, and what a backslash stands before. */
+const NOT_TO_ESCAPE = /(?:String\.raw`[^`]*|\\)[\u0100-\uffff]/;
+
+/**
+ * Writes escapes for what Latin-1 does not have. One such character has V8 keep a whole module, here up to a megabyte, in two bytes
+ * a character for as long as the process lives.
+ */
+async function writeInOneByte(file: string): Promise<void> {
+  const code = await readFile(file, 'utf8');
+  if (NOT_TO_ESCAPE.test(code)) throw new Error(`${file} has a character that cannot be escaped.`);
+  const escaped = code.replace(
+    /[\u0100-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  if (escaped !== code) await writeFile(file, escaped);
+}
+
 /** Writes the modules. @returns the files that they were made of. */
 async function bundle(): Promise<readonly string[]> {
   const bundled = await rolldown({
@@ -74,6 +91,7 @@ async function bundle(): Promise<readonly string[]> {
     minifyInternalExports: false,
   });
   await bundled.close();
+  for (const { type, fileName } of output) if (type === 'chunk') await writeInOneByte(join(DIST, fileName));
   return output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : []));
 }
 

@@ -65,6 +65,16 @@ it('npx pasarela tells its version, and shows the demo with its page and the san
   expect(await program.end('SIGTERM')).toBe(0);
 });
 
+it('no module of the package is kept in two bytes a character, as one beyond Latin-1 would have it', async () => {
+  const chunks = join(project, 'node_modules/pasarela/lib/chunks');
+  const names = (await readdir(chunks)).filter((name) => name.endsWith('.js'));
+  expect(names.length).toBeGreaterThan(10);
+  const wide = await Promise.all(
+    names.map(async (name) => /[\u0100-\uffff]/.test(await readFile(join(chunks, name), 'utf8'))),
+  );
+  expect(names.filter((_name, index) => wide[index])).toEqual([]);
+});
+
 it('a stack trace names the lines of the sources', async () => {
   // The first thing that the command writes fails.
   const failing = "process.stdout.write = () => { throw new Error('cannot write'); }";
