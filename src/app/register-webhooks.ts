@@ -1,3 +1,4 @@
+import { request } from 'undici';
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
 import type { IngressAddresses } from '../operation/services.ts';
 import type { SandboxAccess } from './sandbox-access.ts';
@@ -14,7 +15,7 @@ async function registerWebhook(
   type: EventType,
 ): Promise<void> {
   const { clientId } = sandbox;
-  const response = await fetch(`${sandbox.url}/v1/clients/${clientId}/webhooks`, {
+  const { statusCode, body } = await request(`${sandbox.url}/v1/clients/${clientId}/webhooks`, {
     method: 'POST',
     headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
     body: JSON.stringify({
@@ -25,9 +26,7 @@ async function registerWebhook(
       auth_type: 'AUTH',
     }),
   });
-  if (!response.ok) {
-    throw new Error(
-      `The sandbox refused the ${type} webhook with status ${response.status}: ${await response.text()}`,
-    );
-  }
+  const answer = await body.text();
+  if (statusCode >= 300)
+    throw new Error(`The sandbox refused the ${type} webhook with status ${statusCode}: ${answer}`);
 }

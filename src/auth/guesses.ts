@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { Lru } from '../common/lru.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 import type { Rest } from '../upstream/call/rest.ts';
 
@@ -21,7 +21,7 @@ interface Pending {
  */
 export class Guesses {
   readonly #limit: number;
-  readonly #refused = new LRUCache<string, number>({ max: MAX_SOURCES, ttl: COUNTED_MS, noUpdateTTL: true });
+  readonly #refused = new Lru<number>(MAX_SOURCES, { ttl: COUNTED_MS, noUpdateTTL: true });
   readonly #pending = new Map<string, Pending>();
 
   /** @param limit refusals of one source in a minute. */

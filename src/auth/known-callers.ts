@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { clock } from '../common/clock.ts';
+import { Lru } from '../common/lru.ts';
 import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Party } from '../common/party.ts';
 import { SingleFlight } from '../common/single-flight.ts';
@@ -16,7 +16,7 @@ const KNOWN_TOKENS = 10_000;
 
 /** Whom tokens stand for that were accepted a moment ago. Nothing is kept of one that was refused. */
 export class KnownCallers {
-  readonly #known = new LRUCache<string, Caller>({ max: KNOWN_TOKENS, ttlResolution: CLOCK_MS });
+  readonly #known = new Lru<Caller>(KNOWN_TOKENS, { ttlResolution: CLOCK_MS });
   readonly #asking = new SingleFlight<Caller, Joinable<Caller>>();
 
   /**

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose/jwt/decode';
-import { LRUCache } from 'lru-cache';
+import { Lru } from '../common/lru.ts';
 import type { Party } from '../common/party.ts';
 import { fixedCredential } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
@@ -51,9 +51,9 @@ export function createPassthrough(claims: readonly string[]): Authenticator {
   const known = new KnownCallers();
   const guesses = new Guesses(TOKEN_GUESSES);
   /** Why a token was refused, by its hash: anybody may send long ones. */
-  const refused = new LRUCache<string, string>({ max: MAX_REMEMBERED, ttl: REFUSED_MS });
+  const refused = new Lru<string>(MAX_REMEMBERED, { ttl: REFUSED_MS });
   /** Clients of callers that were accepted. */
-  const clients = new LRUCache<string, true>({ max: MAX_REMEMBERED });
+  const clients = new Lru<true>(MAX_REMEMBERED);
 
   async function ask(
     token: string,

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { entropy } from '../common/entropy.ts';
+import { Lru } from '../common/lru.ts';
 
 /** How long a refusal is remembered, in milliseconds. */
 const REMEMBERED_MS = 60_000;
@@ -30,11 +30,11 @@ export interface RefusedKeys {
 }
 
 export function createRefusedKeys(): RefusedKeys {
-  const options = { max: MAX_REMEMBERED, ttl: REMEMBERED_MS };
+  const options = { ttl: REMEMBERED_MS };
   // Neither key nor secret is kept, only what the pair can be recognised by, and by this process alone.
   const hashKey = entropy.bytes(32);
-  const pairs = new LRUCache<string, true>(options);
-  const addresses = new LRUCache<string, number>({ ...options, noUpdateTTL: true });
+  const pairs = new Lru<true>(MAX_REMEMBERED, options);
+  const addresses = new Lru<number>(MAX_REMEMBERED, { ...options, noUpdateTTL: true });
   const recognised = ({ clientId, apiKey, clientSecret }: PresentedKey): string =>
     createHmac('sha256', hashKey)
       .update(JSON.stringify([clientId.toLowerCase(), apiKey, clientSecret]))

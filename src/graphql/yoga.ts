@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql';
 import { createYoga, type YogaServerInstance } from 'graphql-yoga';
 import type { Logger } from '../common/logger.ts';
-import { buildSchema } from '../schema/index.ts';
+import { buildServedSchema } from '../schema/index.ts';
 import { type GraphConfig, type GraphContext, type GraphParts, pluginsOf } from './plugin-stack.ts';
 import { toPublicError } from './public-errors.ts';
 
@@ -13,7 +13,7 @@ export const MAX_BODY_BYTES = 256 * 1024;
 export function createGraph(config: GraphConfig, parts: GraphParts): Graph {
   const { path, logger } = parts;
   return createYoga<GraphContext>({
-    schema: buildSchema(),
+    schema: buildServedSchema(),
     graphqlEndpoint: path,
     plugins: pluginsOf(config, parts),
     // What it would keep, anybody could fill.

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { Lru } from '../common/lru.ts';
 import { EVENT_TYPES, type EventType } from '../events/log.ts';
 
 /** What a path under `/webhooks` says of itself. Whether it is true, its signature tells. */
@@ -68,7 +68,7 @@ export function isToken(
 }
 
 /** What was signed last: the same few addresses take all deliveries, and an HMAC is a good part of what one costs. */
-const signatures = new LRUCache<string, string>({ max: 1_000 });
+const signatures = new Lru<string>(1_000);
 
 function sign(text: string, secret: string): string {
   const key = `${secret}\n${text}`;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { Lru } from '../common/lru.ts';
 import { type JournalStep, partsOf, type ReadLine, readLine } from './journal.ts';
 import type { JournalLine, JournalStore } from './journal-store.ts';
 import { idOf } from './payment-reads.ts';
@@ -41,7 +41,7 @@ interface EntrySource {
 export class JournalEntries {
   readonly #source: EntrySource;
   readonly #clientId: string;
-  readonly #begun = new LRUCache<string, Beginning>({ max: REMEMBERED });
+  readonly #begun = new Lru<Beginning>(REMEMBERED);
   #key: Buffer | undefined;
 
   constructor(source: EntrySource, clientId: string) {

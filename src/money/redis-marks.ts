@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { LRUCache } from 'lru-cache';
 import { disk } from '../common/disk.ts';
+import { Lru } from '../common/lru.ts';
 
 /** How many payments of a client Redis has recorded as sent, counted anew with each `epoch`. */
 export interface Mark {
@@ -19,7 +19,7 @@ const NOTHING: Mark = { epoch: 0, sent: 0 };
  */
 export class RedisMarks {
   readonly #path: string;
-  readonly #marks = new LRUCache<string, Mark>({ max: MOST_CLIENTS });
+  readonly #marks = new Lru<Mark>(MOST_CLIENTS);
   #writing: Promise<void> | undefined;
   #isStale = false;
 

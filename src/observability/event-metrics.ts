@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import { clock } from '../common/clock.ts';
 import type { Logger } from '../common/logger.ts';
+import { Lru } from '../common/lru.ts';
 import { GAP_REASONS, type Gap } from '../events/errors.ts';
 import { EVENT_TYPES } from '../events/log.ts';
 import { type EventMetrics, UNATTRIBUTED_REASONS } from '../events/metrics.ts';
@@ -161,7 +161,7 @@ function createGaps(registry: Registry, logger: Logger): DeliveryMetrics['gap'] 
   ]);
   for (const reason of GAP_REASONS) told.inc({ reason }, 0);
   /** By client and reason: when it was logged last. */
-  const loggedAt = new LRUCache<string, number>({ max: MOST_GAPS });
+  const loggedAt = new Lru<number>(MOST_GAPS);
   return ({ clientId, reason }, readers) => {
     told.inc({ reason }, readers);
     const key = `${clientId} ${reason}`;

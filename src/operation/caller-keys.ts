@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { Caller } from '../auth/caller.ts';
+import { Lru } from '../common/lru.ts';
 import type { Requester } from '../common/party.ts';
 
 /** What a verified credential counts for. */
@@ -25,7 +25,7 @@ const tokenOf = (authorization: string | undefined): string | undefined =>
  * FIFO eviction: to note each use would cost more. A key that is still in use is noted again by its next operation.
  */
 export class CallerKeys {
-  readonly #known = new LRUCache<string, KnownKeys>({ max: MAX_KNOWN });
+  readonly #known = new Lru<KnownKeys>(MAX_KNOWN);
   /** The bearer that was looked for last: the parts of one request ask one after the other. */
   #last: { readonly authorization: string; readonly token: string; keys: KnownKeys | undefined } | undefined;
 

@@ -1,4 +1,4 @@
-import { GraphQLSchema } from 'graphql';
+import { type GraphQLSchema, lexicographicSortSchema } from 'graphql';
 import { builder } from './builder.ts';
 import './scalars.ts';
 import './errors.ts';
@@ -35,6 +35,12 @@ builder.subscriptionType({
     'What happens, as it happens. Every payload says where it stands, so that a dropped connection loses nothing.',
 });
 
-/** Builds the public graph. Types are printed in the order of their names, so that the committed SDL changes with the graph alone. */
-export const buildSchema = (): GraphQLSchema =>
-  new GraphQLSchema({ ...builder.toSchema().toConfig(), description: DESCRIPTION });
+/** Builds the public graph as a gateway serves it: types and fields in the order of the sources, since sorting them builds all of them again. */
+export function buildServedSchema(): GraphQLSchema {
+  const schema = builder.toSchema({ sortSchema: false });
+  schema.description = DESCRIPTION;
+  return schema;
+}
+
+/** Builds the public graph in the order of names, so that the committed SDL changes with the graph alone. */
+export const buildSchema = (): GraphQLSchema => lexicographicSortSchema(buildServedSchema());

@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
+import { Lru } from '../../common/lru.ts';
 import { SingleFlight } from '../../common/single-flight.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { inTime } from '../../redis/in-time.ts';
@@ -53,12 +53,12 @@ export class RedisSource implements Source {
   readonly #now: () => number;
   readonly #deadlineMs: number;
   /** By client: the key of which this process knows that it stays. */
-  readonly #sealKeys = new LRUCache<string, string>({ max: MOST_SEAL_KEYS });
+  readonly #sealKeys = new Lru<string>(MOST_SEAL_KEYS);
 
   /** Thousands of narrowed callers may ask at once. */
   readonly #sealing = new SingleFlight<Buffer>();
   /** By client: the epoch of which this process knows that it stays. */
-  readonly #epochs = new LRUCache<string, string>({ max: MOST_EPOCHS });
+  readonly #epochs = new Lru<string>(MOST_EPOCHS);
   readonly #beginning = new SingleFlight<string>();
   /** Thousands of readers may come back with old cursors at once. */
   readonly #confirming = new SingleFlight<void>();

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { clock } from '../../common/clock.ts';
+import { Lru } from '../../common/lru.ts';
 import type { Party } from '../../common/party.ts';
 import type { UnattributedReason } from '../../events/metrics.ts';
 import type { ReceiptOwner, ReceiptReader } from '../../operation/services.ts';
@@ -56,7 +56,7 @@ export function createReceiptOwner(
   timeoutMs: number,
   onUnattributed: OnUnattributed,
 ): ReceiptOwner {
-  const refused = new LRUCache<string, true>({ max: MOST_REFUSED, ttl: REFUSED_FOR_MS });
+  const refused = new Lru<true>(MOST_REFUSED, { ttl: REFUSED_FOR_MS });
   const findOnce = findingOnce({ known, find }, timeoutMs);
 
   return async (clientId, event, reader) => {

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { Logger } from '../../common/logger.ts';
+import { Lru } from '../../common/lru.ts';
 import type { UnattributedReason } from '../../events/metrics.ts';
 
 /** Told of an event whose owner could not be found out. */
@@ -22,7 +22,7 @@ export function createUnattributed(
   logger: Logger,
   count: (reason: UnattributedReason) => void,
 ): OnUnattributed {
-  const reported = new LRUCache<string, true>({ max: REMEMBERED });
+  const reported = new Lru<true>(REMEMBERED);
   return (clientId, { id, receivedAt }, reason) => {
     const key = `${clientId} ${receivedAt} ${id}`;
     if (reported.has(key)) return;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { Lru } from '../../common/lru.ts';
 import type { Found, PaymentBook, Seen } from '../../money/open-payment.ts';
 import type { OpenPayment } from '../../money/open-records.ts';
 import type { PaymentPosition, PaymentRecord, PaymentSearch } from '../../money/record.ts';
@@ -62,10 +62,7 @@ export class Evidence {
   readonly #sightings: Sightings;
   readonly #utcOffset: string;
   /** Transactions that were read; null for what is none of the client's. */
-  readonly #read = new LRUCache<string, { readonly transaction: Transaction | null }>({
-    max: 5_000,
-    ttl: HOUR,
-  });
+  readonly #read = new Lru<{ readonly transaction: Transaction | null }>(5_000, { ttl: HOUR });
 
   constructor(sightings: Sightings, utcOffset: string) {
     this.#sightings = sightings;

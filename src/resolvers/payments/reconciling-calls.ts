@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { toAmount } from '../../common/amounts.ts';
+import { Lru } from '../../common/lru.ts';
 import { CursorInvalidError, EventsGapError } from '../../events/errors.ts';
 import type { EventLog } from '../../events/log.ts';
 import { MONEY_MUTATIONS } from '../../money/intent.ts';
@@ -186,7 +186,7 @@ interface RefundedCredit {
 
 /** Credits as the service shows them. What of them is read here never changes, so that each is read once. */
 class RefundedCredits {
-  readonly #known = new LRUCache<string, { readonly credit: RefundedCredit | null }>({ max: 5_000 });
+  readonly #known = new Lru<{ readonly credit: RefundedCredit | null }>(5_000);
 
   isKnown(id: string): boolean {
     return this.#known.has(id);

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { Lru } from '../../common/lru.ts';
 import type { CallKind } from './exchange.ts';
 
 /** Consecutive failures that open a circuit. */
@@ -91,7 +91,7 @@ class Circuits {
   readonly #now: () => number;
   readonly #everybody = new Circuit();
   /** Of callers whose last call failed. */
-  readonly #own = new LRUCache<string, Circuit>({ max: MAX_CALLERS });
+  readonly #own = new Lru<Circuit>(MAX_CALLERS);
   /** Callers that have failed since the service last answered anybody. */
   readonly #failing = new Set<string>();
 

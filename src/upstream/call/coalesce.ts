@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { clock } from '../../common/clock.ts';
+import { Lru } from '../../common/lru.ts';
 import type { Party } from '../../common/party.ts';
 import { type Flight, SingleFlight } from '../../common/single-flight.ts';
 import { type Asker, type Joinable, SharedWork } from './shared-work.ts';
@@ -39,7 +39,7 @@ const LATE = 'The time of the operation was over before the answer had come.';
 /** @param now milliseconds of a monotonic clock. */
 export function createCoalescer(now: () => number): Coalescer {
   const reads = new SingleFlight<unknown, Joinable<unknown>>({ now, joinedWithinMs: JOINED_WITHIN_MS });
-  const kept = new LRUCache<string, Flight<unknown, Joinable<unknown>>>({ max: MAX_KEPT });
+  const kept = new Lru<Flight<unknown, Joinable<unknown>>>(MAX_KEPT);
 
   function begin<T>({ caller, path, asker, read, keptMs }: CoalescedRead<T>): Promise<T> {
     const work = new SharedWork<T>();

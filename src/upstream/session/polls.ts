@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { type AlarmClock, Alarms, CallAlarm } from '../../common/alarms.ts';
+import { Lru } from '../../common/lru.ts';
 import type { Transaction } from '../transactions.ts';
 import { PollQueues } from './poll-queues.ts';
 import { Pace, type Polled, SharedPoll } from './shared-poll.ts';
@@ -26,7 +26,7 @@ export class Polls {
   readonly #perSecond: number;
   readonly #polls = new Map<string, SharedPoll>();
   /** The paces of transactions for which nobody waits any more. */
-  readonly #paces = new LRUCache<string, Pace>({ max: REMEMBERED.max });
+  readonly #paces = new Lru<Pace>(REMEMBERED.max);
   /** The polls whose time has come. */
   readonly #queues = new PollQueues(UNDER_WAY);
   readonly #wake = new CallAlarm(() => this.#pump());

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { Lru } from '../../common/lru.ts';
 import { present } from '../call/json.ts';
 import { isId } from '../call/path.ts';
 import type { Rest } from '../call/rest.ts';
@@ -25,7 +25,7 @@ export interface SourceOwners {
 
 /** Reads each transaction once, for all callers of the process, and remembers what it found. */
 export function createSourceOwners(): SourceOwners {
-  const known = new LRUCache<string, { readonly owner: string | null | undefined }>({ max: REMEMBERED });
+  const known = new Lru<{ readonly owner: string | null | undefined }>(REMEMBERED);
   const keyOf = (clientId: string, transactionId: string) => `${clientId} ${transactionId}`.toLowerCase();
   return {
     known: (clientId, transactionId) => known.get(keyOf(clientId, transactionId)),
