@@ -39,13 +39,13 @@ async function movements(sandbox: Sandbox, intents: readonly Intent[]): Promise<
   return moved;
 }
 
-/** Waits until all are as they must be, a minute at most, and says what is not. */
+/** Waits until all are as they must be, two and a half minutes at most (a lease of a killed gateway is one of several waits), and says what is not. */
 export async function settled(
   intents: readonly Intent[],
   read: (key: string) => ReturnType<typeof sendQuery>,
   sandbox: Sandbox,
 ): Promise<{ readonly ended: Readonly<Record<string, number>>; readonly lies: readonly string[] }> {
-  const giveUpAt = performance.now() + 60_000;
+  const giveUpAt = performance.now() + 150_000;
   for (;;) {
     const states = new Map<Intent, string>();
     for (const intent of intents) {
