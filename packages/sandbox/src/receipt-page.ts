@@ -10,7 +10,7 @@ const STATES: Readonly<Record<Cep['status'], string>> = {
   FAILED: 'No disponible',
 };
 
-/** Made with the first receipt that is asked for: the names of months and currencies take a twentieth of a start to load. */
+/** Made with the first receipt that is asked for: loading the names of months and time zones is no part of a start. */
 const makeFormats = () => ({
   moment: new Intl.DateTimeFormat('es-MX', {
     dateStyle: 'long',
