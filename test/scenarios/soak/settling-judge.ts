@@ -39,23 +39,28 @@ async function movements(sandbox: Sandbox, intents: readonly Intent[]): Promise<
   return moved;
 }
 
-/** Waits until all are as they must be, two and a half minutes at most (a lease of a killed gateway is one of several waits), and says what is not. */
+/** Waits until all are as they must be, for so many milliseconds at most, and says what is not. */
 export async function settled(
   intents: readonly Intent[],
   read: (key: string) => ReturnType<typeof sendQuery>,
   sandbox: Sandbox,
+  withinMs: number,
 ): Promise<{ readonly ended: Readonly<Record<string, number>>; readonly lies: readonly string[] }> {
-  const giveUpAt = performance.now() + 150_000;
+  const giveUpAt = performance.now() + withinMs;
   for (;;) {
     const states = new Map<Intent, string>();
+    const messages = new Map<Intent, string>();
     for (const intent of intents) {
       const { data } = await read(intent.key);
       states.set(intent, data?.payment?.state ?? 'NONE');
+      messages.set(intent, data?.payment?.message ?? '');
     }
     const moved = await movements(sandbox, intents);
     const delivered = await deliveredTo(sandbox);
     const lies = intents.flatMap((intent) =>
-      liesOf(intent, states.get(intent) ?? '', moved.get(intent) ?? 0, delivered),
+      liesOf(intent, states.get(intent) ?? '', moved.get(intent) ?? 0, delivered).map((lie) =>
+        `${lie} ${messages.get(intent)}`.trim(),
+      ),
     );
     if (lies.length > 0 && performance.now() < giveUpAt) {
       await pause(1_000);

@@ -54,6 +54,8 @@ interface Options {
   readonly random: () => number;
   /** Whether a failover of Redis is among the faults. */
   readonly failover: boolean;
+  /** How long the payments have to be settled once the service is back, in milliseconds. */
+  readonly withinMs: number;
   readonly lifetimeSeconds?: number;
 }
 
@@ -62,6 +64,7 @@ export async function interruptPayments({
   intents: count,
   random,
   failover,
+  withinMs,
   lifetimeSeconds,
 }: Options): Promise<Findings> {
   await using stack = new AsyncDisposableStack();
@@ -138,7 +141,12 @@ export async function interruptPayments({
   await control(sandbox, 'DELETE', '/sandbox/faults');
 
   const backAt = performance.now();
-  const ends = await settled(intents, (key) => ask(gateways[0]?.graphql ?? '', PAYMENT, { key }), sandbox);
+  const ends = await settled(
+    intents,
+    (key) => ask(gateways[0]?.graphql ?? '', PAYMENT, { key }),
+    sandbox,
+    withinMs,
+  );
   return {
     ...ends,
     intents: count,
@@ -157,7 +165,8 @@ const isRefused = (error: unknown): boolean =>
 const codeOf = (answer: 'lost' | 'refused' | Awaited<ReturnType<typeof sendQuery>>) =>
   typeof answer === 'string' ? undefined : answer.errors?.[0]?.extensions['code'];
 
-const PAYMENT = 'query ($key: String!) { payment(idempotencyKey: $key) { state safeToRetry transactionId } }';
+const PAYMENT =
+  'query ($key: String!) { payment(idempotencyKey: $key) { state message safeToRetry transactionId } }';
 
 interface Member {
   readonly graphql: string;

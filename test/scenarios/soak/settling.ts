@@ -27,6 +27,7 @@ const found = await interruptPayments({
   intents: Number(values.intents),
   random: randomFrom(Number(values.seed)),
   failover: true,
+  withinMs: 60_000,
   lifetimeSeconds: 900,
 });
 process.stdout.write(`${JSON.stringify(found, undefined, 2)}\n`);
