@@ -51,8 +51,9 @@ export interface Loader<T, Filter extends Query = NoFilter> {
  */
 export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T, Filter> {
   readonly #open: (filter: Filter | undefined) => ListSource<T>;
-  /** By the text of a filter; the whole list under the empty one. */
-  #sources: Map<string, ListSource<T>> | undefined;
+  #source: ListSource<T> | undefined;
+  /** Of the parts that a filter selects, by its text. */
+  #parts: Map<string, ListSource<T>> | undefined;
   #questions: DataLoader<Question<T>, readonly T[], string> | undefined;
   /** What could not be read once is not read again within the operation either. */
   #windows: Map<string, Promise<ListWindow<T>>> | undefined;
@@ -65,14 +66,14 @@ export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T,
 
   find(key: keyof T & string, value: string): MaybePromise<T | null> {
     this.#lookUps += 1;
-    const { listing } = this.#sourceOf(undefined, '');
+    const { listing } = this.#whole;
     if (listing !== undefined) return listing.find(key, value);
     return this.#ask({ key, value, all: false }).then(([first]) => first ?? null);
   }
 
   where(key: keyof T & string, value: string): MaybePromise<readonly T[]> {
     this.#lookUps += 1;
-    const { listing } = this.#sourceOf(undefined, '');
+    const { listing } = this.#whole;
     return listing?.where(key, value) ?? this.#ask({ key, value, all: true });
   }
 
@@ -81,17 +82,17 @@ export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T,
     const part = filterKey(filter);
     const key = `${offset} ${limit} ${part}`;
     this.#windows ??= new Map();
-    const window = this.#windows.get(key) ?? this.#sourceOf(filter, part).window(offset, limit);
+    const window = this.#windows.get(key) ?? this.#partOf(filter, part).window(offset, limit);
     this.#windows.set(key, window);
     return window;
   }
 
   begin(): Promise<unknown> {
-    return this.#sourceOf(undefined, '').begin();
+    return this.#whole.begin();
   }
 
   prefetch(key: keyof T & string, values: readonly string[]): void {
-    if (this.#sourceOf(undefined, '').listing !== undefined) return;
+    if (this.#whole.listing !== undefined) return;
     void Promise.allSettled(values.map((value) => this.#ask({ key, value, all: true })));
   }
 
@@ -101,23 +102,24 @@ export class ListLoader<T, Filter extends Query = NoFilter> implements Loader<T,
 
   #ask(question: Question<T>): Promise<readonly T[]> {
     this.#questions ??= new DataLoader<Question<T>, readonly T[], string>(
-      (asked) =>
-        this.#sourceOf(undefined, '')
-          .answer(asked)
-          .catch((error: unknown) => asked.map(() => asError(error))),
+      (asked) => this.#whole.answer(asked).catch((error: unknown) => asked.map(() => asError(error))),
       { cacheKeyFn: ({ key, value, all }) => `${all} ${key} ${value}` },
     );
     return this.#questions.load(question);
   }
 
-  #sourceOf(filter: Filter | undefined, key: string): ListSource<T> {
-    this.#sources ??= new Map();
-    let source = this.#sources.get(key);
-    if (source === undefined) {
-      source = this.#open(filter);
-      this.#sources.set(key, source);
-    }
-    return source;
+  /** The list without a filter. */
+  get #whole(): ListSource<T> {
+    this.#source ??= this.#open(undefined);
+    return this.#source;
+  }
+
+  #partOf(filter: Filter | undefined, key: string): ListSource<T> {
+    if (key === '') return this.#whole;
+    this.#parts ??= new Map();
+    const part = this.#parts.get(key) ?? this.#open(filter);
+    this.#parts.set(key, part);
+    return part;
   }
 }
 
