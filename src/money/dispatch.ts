@@ -1,7 +1,8 @@
 import { type Attempt, GivenUpError, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
+import { parsed, readable, readingOf, storeAnswer, stored } from './answers.ts';
 import { backoff, RETRY_WINDOW_MS } from './backoff.ts';
 import type { Call, MoneyResult, RefundCalls } from './call.ts';
-import { type AnswerReading, type Comparison, outcomeOf, type UnknownReason } from './outcome.ts';
+import { outcomeOf, type UnknownReason } from './outcome.ts';
 import { isStopped } from './payments-off.ts';
 import { RecordsUnavailableError, type Sent, type StoredAnswer } from './record.ts';
 import { type Dispatch, NOTHING_MORE, unknown, withoutRetry } from './unknown-result.ts';
@@ -94,18 +95,16 @@ async function sendUntilKnown(call: Call, sent: Dispatch, fresh: boolean): Promi
     // The journal alone reads this; the payment does not wait for it.
     if (attempt > 1) void call.records.sentAgain(call.name, order.requestId).catch(() => undefined);
     const happened = await send(call, sent.body, attempt);
-    const outcome = outcomeOf(order.mutation, fresh && repeat === 0, happened, readingOf(call));
+    const isFirst = fresh && repeat === 0;
+    const outcome = await stored(call, outcomeOf(order.mutation, isFirst, happened, readingOf(call)));
     if (outcome.kind === 'nothing-moved') {
       return giveUp(call, sent, { kind: 'nothing-moved', because: happened });
     }
-    if (outcome.kind !== 'unknown') {
-      await store(call, outcome.kind, outcome.answer);
-      return { kind: outcome.kind, answer: outcome.answer, replayed: false };
-    }
+    if (outcome.kind !== 'unknown') return { ...outcome, replayed: false };
     if (outcome.close !== undefined) {
       closed = true;
       // Written before the repeats, so that a process which dies among them leaves no permission to go on.
-      await store(call, 'unknown', outcome.close);
+      await storeAnswer(call, 'unknown', outcome.close);
     }
     const seen = { reason: outcome.reason, last: happened, sameAnswerAgain: isSame(previous, happened) };
     const open = unknown(call, sent, seen);
@@ -189,38 +188,6 @@ function asTransaction(call: Call, calls: RefundCalls, read: Attempt): UpstreamA
   return readable(call, () => calls.isTransaction(answer), false) ? answer : undefined;
 }
 
-/** Reads answers for {@link outcomeOf}, and tells the operator of one that is not the answer to its order. */
-function readingOf(call: Call): AnswerReading {
-  const { order, logger, onMismatch } = call;
-  return {
-    isServiceError: (answer) => readable(call, () => order.calls.isServiceError(answer), false),
-    compare(answer) {
-      const unreadable: Comparison = { kind: 'unreadable' };
-      const found = readable(call, () => order.calls.compare(answer), unreadable);
-      if (found.kind === 'differs') {
-        const { mutation, clientId } = order;
-        const fields = { mutation, clientId, fields: found.fields };
-        logger.error(
-          fields,
-          'the answer to a payment is not the answer to its order; its outcome is unknown',
-        );
-        onMismatch(mutation);
-      }
-      return found;
-    },
-  };
-}
-
-/** What the reader of an answer chokes on cannot be read. */
-function readable<T>({ order, logger }: Call, read: () => T, otherwise: T): T {
-  try {
-    return read();
-  } catch (err) {
-    logger.error({ err, mutation: order.mutation }, 'reading the answer to a money request threw');
-    return otherwise;
-  }
-}
-
 function isSame(previous: Attempt | undefined, happened: Attempt): boolean {
   return (
     previous?.kind === 'answered' &&
@@ -241,21 +208,6 @@ function tooLate({ ambient, deadline }: Call): MoneyResult {
     kind: 'nothing-moved',
     because: { kind: 'failed', error: new GivenUpError(reason, { dispatched: false }) },
   };
-}
-
-/** Stores what the upstream said. While the store is away, the caller is told all the same. */
-function store(
-  call: Call,
-  kind: StoredAnswer['kind'],
-  { status, text, body }: UpstreamAnswer,
-): Promise<unknown> {
-  const { records, name, order, persistence } = call;
-  const answer = { kind, status, text };
-  const id = kind === 'done' ? Object(body)['id'] : undefined;
-  const transactionId = typeof id === 'string' ? id : undefined;
-  const code = kind === 'refused' ? readable(call, () => order.calls.codeOf({ status, text, body }), '') : '';
-  const step = () => records.answer(name, order.inputHash, answer, transactionId, code);
-  return persistence.persist('answer', step);
 }
 
 /** Forgets the key, which this call took afresh: nothing moved, and the next call may try afresh. */
@@ -280,12 +232,4 @@ async function release({ persistence, records, name, owner }: Call): Promise<boo
     isFree = await records.release(name, owner);
   });
   return isDone && isFree;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

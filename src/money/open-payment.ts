@@ -107,16 +107,16 @@ async function repeat(
   if (outcome.kind === 'done' || outcome.kind === 'refused') {
     const { status, text, body } = outcome.answer;
     const id = outcome.kind === 'done' ? Object(body)['id'] : undefined;
-    await store(
-      payment,
-      { kind: outcome.kind, status, text },
-      typeof id === 'string' ? id : undefined,
-      parts,
-    );
-    parts.onSettled(payment, outcome.kind, 'repeat');
-    return 'settled';
+    const transactionId = typeof id === 'string' ? id : undefined;
+    const code = outcome.kind === 'refused' ? calls.codeOf(outcome.answer) : undefined;
+    if (await store(payment, { kind: outcome.kind, status, text }, transactionId, parts, code)) {
+      parts.onSettled(payment, outcome.kind, 'repeat');
+      return 'settled';
+    }
   }
-  const reason = outcome.kind === 'unknown' ? outcome.reason : 'NO_ANSWER';
+  const isAnothers = outcome.kind === 'done';
+  const reason =
+    outcome.kind === 'unknown' ? outcome.reason : isAnothers ? 'ANSWER_DOES_NOT_MATCH' : 'NO_ANSWER';
   const seen =
     reason === 'STILL_PROCESSING' ? 'still-processing' : reason === 'NO_ANSWER' ? 'no-answer' : 'mismatch';
   await records.putOff(payment.name, owner, repeatPause(payment, seen, ambient), seen);
@@ -140,22 +140,32 @@ async function seek(
     found = { kind: 'open', seen: 'unreadable' };
   }
   if (found.kind === 'done') {
-    await store(payment, { kind: 'done', status: 200, text: found.text }, found.transactionId, parts);
-    parts.onSettled(payment, 'done', 'evidence');
-    return 'settled';
+    const answer: StoredAnswer = { kind: 'done', status: 200, text: found.text };
+    if (await store(payment, answer, found.transactionId, parts)) {
+      parts.onSettled(payment, 'done', 'evidence');
+      return 'settled';
+    }
   }
-  await records.putOff(payment.name, owner, lookPause(payment, ambient), found.seen);
+  // What was found in the same moment for another payment is not this one's.
+  const seen = found.kind === 'open' ? found.seen : 'alike';
+  await records.putOff(payment.name, owner, lookPause(payment, ambient), seen);
   return isUnanswered ? 'away' : 'open';
 }
 
-const store = (
+/** @returns false where the transaction is known to be another payment's: nothing was stored. */
+async function store(
   { name, inputHash }: OpenPayment,
   answer: StoredAnswer,
   transactionId: string | undefined,
   { persistence, records }: SettlingParts,
   code?: string,
-): Promise<unknown> =>
-  persistence.persist('answer', () => records.answer(name, inputHash, answer, transactionId, code));
+): Promise<boolean> {
+  let isOwn = true;
+  await persistence.persist('answer', async () => {
+    isOwn = await records.answer(name, inputHash, answer, transactionId, code);
+  });
+  return isOwn;
+}
 
 /** Whether the service, or what stands before it, can do nothing for anybody now. */
 function isAway(attempt: Attempt): boolean {

@@ -84,14 +84,18 @@ function accepted(mutation: MoneyMutation, answer: UpstreamAnswer, reading: Answ
       return { kind: 'done', answer };
     case 'unreadable':
       return unknown(mutation, 'NO_ANSWER');
-    case 'differs': {
-      const { next } = unknown(mutation, 'ANSWER_DOES_NOT_MATCH');
-      const reason = 'ANSWER_DOES_NOT_MATCH';
-      // The service repeats its first answer: a second time tells whether somebody on the way had mixed answers up.
-      if (next === 'repeat') return { kind: 'unknown', reason, next: 'repeat-briefly' };
-      return { kind: 'unknown', reason, next, close: answer };
-    }
+    case 'differs':
+      return mismatched(mutation, answer);
   }
+}
+
+/** The outcome of an order after a 2xx that is not the answer to it. */
+export function mismatched(mutation: MoneyMutation, answer: UpstreamAnswer): Outcome {
+  const { next } = unknown(mutation, 'ANSWER_DOES_NOT_MATCH');
+  const reason = 'ANSWER_DOES_NOT_MATCH';
+  // The service repeats its first answer: a second time tells whether somebody on the way had mixed answers up.
+  if (next === 'repeat') return { kind: 'unknown', reason, next: 'repeat-briefly' };
+  return { kind: 'unknown', reason, next, close: answer };
 }
 
 function denied(

@@ -156,6 +156,7 @@ export interface MoneyRecords extends OpenRecords {
    *
    * @param transactionId of what was done; undefined for anything else
    * @param code what it was refused with, for the journal
+   * @returns false where the transaction is known as another payment's, one of the last two days at least: nothing was written.
    */
   answer(
     name: RecordName,
@@ -163,7 +164,7 @@ export interface MoneyRecords extends OpenRecords {
     answer: StoredAnswer,
     transactionId?: string,
     code?: string,
-  ): Promise<void>;
+  ): Promise<boolean>;
   /**
    * Counts that the same is sent once more. It need not outlive the store.
    *

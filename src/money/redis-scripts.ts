@@ -134,7 +134,8 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
 
 /**
  * KEYS: record. ARGV: input hash, kind, status, text, retention, letter and rest of its line, then its transaction and the part that
- * is in, where there is one. What is settled is only kept for longer.
+ * is in, where there is one. What is settled is only kept for longer. Returns `anothers`, and writes nothing, where another record has
+ * the transaction.
  *
  * What is settled is written anew: a hash of Redis keeps the room of fields that it once had. The fields that a version before
  * reads of it are as they were, but for two of what is done: its status, which no version asks for, and an owner of the key who is not
@@ -145,6 +146,7 @@ export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
     unpack(redis.call('HMGET', key, 'state', 'input', 'kind', 'whose', 'line', 'askedAt', 'sentAt', 'attempts'))
   if state and input ~= ARGV[1] then return end
   if not (state == 'answered' and kind ~= 'unknown') then
+    if ARGV[8] and isAnothers(ARGV[8], ARGV[9]) then return 'anothers' end
     if kind ~= ARGV[2] then journal(ARGV[6] .. (line or (':' .. hash)) .. ARGV[7]) end
     local fields = {'state', 'answered', 'input', ARGV[1], 'kind', ARGV[2], 'text', ARGV[4]}
     local status = ARGV[3]

@@ -97,12 +97,12 @@ export class RedisSteps {
     answer: StoredAnswer,
     transactionId: string | undefined,
     code: string | undefined,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { kind, status, text } = answer;
     const line = partsOf(answeredLine(answer, transactionId, code));
     const named = transactionId === undefined ? [] : transactionName(transactionId);
     const args = [inputHash, kind, status, text, RETENTION_MS, ...line, ...named];
-    await this.#write('answer', ANSWER, [keyOf(name)], args);
+    return (await this.#write('answer', ANSWER, [keyOf(name)], args)) !== 'anothers';
   }
 
   async sentAgain(name: RecordName, requestId: string): Promise<void> {

@@ -34,6 +34,7 @@ export class SqliteSteps {
   readonly #markSent: StatementSync;
   readonly #renew: StatementSync;
   readonly #answer: StatementSync;
+  readonly #another: StatementSync;
   readonly #countAgain: StatementSync;
   readonly #release: StatementSync;
 
@@ -58,6 +59,9 @@ export class SqliteSteps {
         original = CASE WHEN excluded.answer_kind = 'unknown' THEN original END, upstream_key = NULL,
         settled_at = excluded.settled_at, transaction_id = excluded.transaction_id, ${NO_LONGER_NEEDED}
       WHERE (state <> 'answered' OR answer_kind = 'unknown') AND input_hash = excluded.input_hash`);
+    this.#another = db.prepare(
+      'SELECT 1 FROM intent WHERE client_id = ? AND transaction_id = ? AND hash <> ? LIMIT 1',
+    );
     this.#countAgain = db.prepare(
       `UPDATE intent SET attempts = coalesce(attempts, 1) + 1
       WHERE client_id = ? AND hash = ? AND (state <> 'answered' OR answer_kind = 'unknown')`,
@@ -84,13 +88,14 @@ export class SqliteSteps {
     this.#renew.run(leaseEnd(this.#parts.clock.now(), leaseMs), clientId, hash, owner);
   }
 
+  /** @returns false, and writes nothing, where another record has the transaction */
   answer(
     name: RecordName,
     inputHash: string,
     told: StoredAnswer,
     transactionId: string | undefined,
     code: string | undefined,
-  ): void {
+  ): boolean {
     const { clientId, hash } = name;
     const { clock, clocks } = this.#parts;
     const { kind, status, text } = told;
@@ -98,9 +103,13 @@ export class SqliteSteps {
     const settledAt = kind === 'unknown' ? null : clocks.now();
     const named = { settledAt, transactionId: transactionId?.toLowerCase() ?? null };
     const before = this.#read.get(clientId, hash)?.['answer_kind'];
+    const isSettled = before === 'done' || before === 'refused';
+    const isAnothers = this.#another.get(clientId, named.transactionId, hash) !== undefined;
+    if (isAnothers && !isSettled) return false;
     const values = { clientId, hash, inputHash, kind, status, text, expiresAt, ...named };
     const isNews = Number(this.#answer.run(values).changes) === 1 && before !== kind;
     if (isNews) this.#goOn(name, answeredLine(told, transactionId, code));
+    return true;
   }
 
   sentAgain(name: RecordName, requestId: string): void {

@@ -200,6 +200,26 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await claim(one, reused, 'a', LEASE_MS, 'input-two')).toEqual({ state: 'claimed' });
   });
 
+  it('takes no answer that is the one to another payment of the client, and the right one after it', async () => {
+    const [first, second] = [freshName(), freshName()];
+    const id = `Transaction-${first.hash}`;
+    await claim(one, second, 'a');
+    await one.markSent(second, 'a', '{}');
+    expect(await one.answer(first, HASH, DONE, id)).toBe(true);
+    for (const _time of [1, 2]) {
+      expect(await two.answer(second, HASH, DONE, id.toLowerCase())).toBe(false);
+      expect(await two.read(second)).toMatchObject({ state: 'sent', answer: null });
+      expect(await two.answer(first, HASH, DONE, id)).toBe(true);
+    }
+    expect(await one.readByTransaction(first.clientId, id)).toMatchObject({ hash: first.hash });
+    expect(await one.answer(second, HASH, DONE, `${id}-2`)).toBe(true);
+    // What is settled stays, whatever comes later.
+    expect(await one.answer(second, HASH, DONE, id)).toBe(true);
+    expect(await one.readByTransaction(first.clientId, `${id}-2`)).toMatchObject({ hash: second.hash });
+    const elsewhere = { ...freshName(), clientId: `${first.clientId}-other` };
+    expect(await one.answer(elsewhere, HASH, DONE, id)).toBe(true);
+  });
+
   it('tells another use of the key at every state', async () => {
     const name = freshName();
     const other = () => claim(two, name, 'b', LEASE_MS, 'input-two');
@@ -420,6 +440,7 @@ describe('the record over Redis', () => {
       expect(await records.markSent(name, 'b', '{"x":1}')).toBe(false);
 
       replica.freeze();
+      await expect(records.answer(name, HASH, DONE)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       const other = freshName();
       await records.claim(other, { owner: 'a', inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS });
       await expect(records.markSent(other, 'a', '{}')).rejects.toMatchObject({
