@@ -37,7 +37,8 @@ async function make(
     if (step === 'claim') await records.claim(name, claim);
     if (step === 'sent') await records.markSent(name, 'a', '{}');
     if (step === 'again') await records.sentAgain(name, 'another-request');
-    if (step === 'done') await records.answer(name, hash, DONE, 'D37A5F10-0000-4000-8000-000000000001');
+    // Written in either case, and another for each payment.
+    if (step === 'done') await records.answer(name, hash, DONE, key.toUpperCase());
     if (step === 'refused') await records.answer(name, hash, REFUSED, undefined, 'INSUFFICIENT_FUNDS');
     if (step === 'unknown') await records.answer(name, hash, UNKNOWN);
     if (step === 'release') await records.release(name, 'a');
@@ -122,14 +123,15 @@ describe.each(STORES)('the journal of payments, over %s', (_kind, makeStore) => 
   it('tells who asked, what was refused, and what was made', async () => {
     const clientId = randomUUID();
     await make(one, clientId, ['claim', 'sent', 'again', 'refused'], 'k-refused');
-    await make(one, clientId, ['claim', 'sent', 'done']);
+    const made = randomUUID();
+    await make(one, clientId, ['claim', 'sent', 'done'], made);
     const [asked, sent, retried, refused, , , done] = await entriesOf(other, clientId);
     expect(asked).toMatchObject({ requestId: 'request-k-refused', status: null });
     expect(sent).toMatchObject({ requestId: null });
     expect(retried).toMatchObject({ requestId: 'another-request' });
     expect(refused).toMatchObject({ code: 'INSUFFICIENT_FUNDS', status: 400, transactionId: null });
     expect(done).toMatchObject({ code: null, status: 201 });
-    expect(done?.transactionId?.toLowerCase()).toBe('d37a5f10-0000-4000-8000-000000000001');
+    expect(done?.transactionId?.toLowerCase()).toBe(made);
     expect(done?.at).toBeGreaterThanOrEqual(asked?.at ?? Number.POSITIVE_INFINITY);
   });
 
