@@ -5,7 +5,7 @@ import { MONEY_MUTATIONS, type MoneyMutation, type RecordName } from './intent.t
 import { partsOf } from './journal.ts';
 import { ageOf, type Clocks } from './lived-time.ts';
 import { FIRST_DUE_MS } from './open-records.ts';
-import { OPERATION_LETTERS, packed, readSummary } from './order-summary.ts';
+import { OPERATION_LETTERS, readSummary } from './order-summary.ts';
 import {
   type PaymentPosition,
   type PaymentRecord,
@@ -15,8 +15,9 @@ import {
   type StoredAnswer,
 } from './record.ts';
 import { JOURNAL_ASKED } from './redis-journal.ts';
-import { keyOf, keysOf, partOf } from './redis-keys.ts';
+import { keyOf, keysOf } from './redis-keys.ts';
 import { NOW } from './redis-time.ts';
+import { RETENTION_DAYS, TRANSACTION_INDEX, transactionName } from './redis-transaction-index.ts';
 
 /** Digits of a time in ms since the epoch, until the year 2286. */
 const TIME_DIGITS = 13;
@@ -103,49 +104,11 @@ const READ_RECORD = `
 const READ = script(`${NOW} ${HERE} ${READ_RECORD}
   return record(KEYS[1])`);
 
-/** Ms of a day. */
-const DAY = 24 * 60 * 60 * 1000;
-
-/**
- * Defines `index(day)`: where the hashes of records are found by the transactions that became known on this day. A hash in Redis
- * that is small takes a third of the room of as many keys; each goes as a whole, once its records have gone.
- *
- * In front of it: NOW, `base`, and the part as `part`.
- */
-const INDEX = `
-  local today = math.floor(now / ${DAY})
-  local function index(day) return base .. 'transactions:' .. string.format('%.0f', day) .. ':' .. part end`;
-
-/**
- * How far back an answer is looked for among those to other payments, in days. Each day costs a payment some microseconds of Redis;
- * answers are mixed up on the way, or by a cache, within hours.
- */
-const DAYS_OF_ANSWERS = 2;
-
-/**
- * Defines `named(id, part)`, which lets the record be found by its transaction, and `isAnothers(id, part)`: whether another record of
- * the last days is found by it. In front of it: NOW, HERE.
- */
-export const NAMED = `
-  local function isAnothers(id, part)
-    ${INDEX}
-    for day = today + 1, today - ${DAYS_OF_ANSWERS}, -1 do
-      local found = redis.call('HGET', index(day), id)
-      if found then return found ~= hash and redis.call('HEXISTS', base .. found, 'state') == 1 end
-    end
-    return false
-  end
-  local function named(id, part)
-    ${INDEX}
-    redis.call('HSET', index(today), id, hash)
-    redis.call('PEXPIRE', index(today), ${RETENTION_MS + 2 * DAY})
-  end`;
-
 /** KEYS: record of any name, for the client. ARGV: transaction, its part. */
 const READ_BY_TRANSACTION = script(`${NOW} ${HERE} ${READ_RECORD}
   local part = ARGV[2]
-  ${INDEX}
-  for day = today + 1, today - ${RETENTION_MS / DAY + 1}, -1 do
+  ${TRANSACTION_INDEX}
+  for day = today + 1, today - ${RETENTION_DAYS + 1}, -1 do
     local found = redis.call('HGET', index(day), ARGV[1])
     if found then return record(base .. found) end
   end`);
@@ -185,9 +148,6 @@ export const dueKey = (clientId: string): string => `${keysOf(clientId)}due`;
 /** The set of a client's open payments of one operation. */
 export const openSet = (clientId: string, operation: MoneyMutation): string =>
   `${keysOf(clientId)}payments:${EVERYBODY}:${operation}:open`;
-
-/** What {@link NAMED} takes. */
-export const transactionName = (id: string): [string, string] => [packed(id.toLowerCase()), partOf(id)];
 
 /** Reads the records of payments that the scripts of {@link openRedisRecords} write. */
 export class RedisPayments {

@@ -1,8 +1,9 @@
 import { durableScript } from '../redis/durable-write.ts';
 import { script } from '../redis/script.ts';
 import { JOURNAL } from './redis-journal.ts';
-import { FILE, HERE, NAMED, OWNER } from './redis-payment-reads.ts';
+import { FILE, HERE, OWNER } from './redis-payment-reads.ts';
 import { NOW } from './redis-time.ts';
+import { NAMED } from './redis-transaction-index.ts';
 
 /**
  * KEYS: record, twin. ARGV: owner, input hash, lease, retention (both in ms), owner of the key, hash of the record, whether it

@@ -23,8 +23,9 @@ import type { SentDetails, StoredAnswer } from './record-parts.ts';
 import { ledgerOf, type RedisHolds } from './redis-holds.ts';
 import { CLIENTS, keyOf } from './redis-keys.ts';
 import type { RedisMarks } from './redis-marks.ts';
-import { storedAnswer, transactionName } from './redis-payment-reads.ts';
+import { storedAnswer } from './redis-payment-reads.ts';
 import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './redis-scripts.ts';
+import { transactionName } from './redis-transaction-index.ts';
 
 type Arguments = readonly (string | number)[];
 

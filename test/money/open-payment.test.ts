@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
+import { systemAmbient } from '../../src/money/ambient.ts';
+import { inputHash, recordName } from '../../src/money/intent.ts';
+import { JournalEntries } from '../../src/money/journal-entries.ts';
+import { type SettlingCalls, type SettlingResult, settleOpen } from '../../src/money/open-payment.ts';
+import { createPersistence } from '../../src/money/persist.ts';
+import type { MoneyRecords } from '../../src/money/record.ts';
+import { NOBODYS, SHOWN } from './orders.ts';
+import { STORES } from './stores.ts';
+
+const OWNER = 'settler';
+const CLIENT = randomUUID();
+const REFUSED = {
+  kind: 'answered',
+  status: 400,
+  text: '{"code":3}',
+  body: { code: 3 },
+  retryAfterMs: undefined,
+} as const;
+
+/** A payment that was sent and whose answer was lost. */
+async function leaveOpen(records: MoneyRecords, operation: 'createMoneyOut' | 'createInternalTransaction') {
+  const key = randomUUID();
+  const name = recordName({ clientId: CLIENT, customerId: undefined, key });
+  const hash = inputHash(operation, key);
+  const asked = { operation, customerId: null, ...SHOWN };
+  await records.claim(name, { ...NOBODYS, owner: 'call', inputHash: hash, leaseMs: 0, twin: key, asked });
+  await records.markSent(name, 'call', '{}', { upstreamKey: key, original: null });
+  return { name, hash };
+}
+
+/** The service's answers as a gateway would read them, where each is what the test says. */
+function callsWith(answers: Partial<SettlingCalls>): SettlingCalls {
+  const reading = () => ({ isServiceError: () => true, compare: () => ({ kind: 'same' }) as const });
+  const never = () => Promise.reject(new Error('Nobody asks for this.'));
+  return { repeat: never, look: never, reading, codeOf: () => '3', isOver: () => false, ...answers };
+}
+
+const accepted = (id: string): Partial<SettlingCalls> => ({
+  repeat: async () => ({
+    kind: 'answered',
+    status: 200,
+    text: JSON.stringify({ id }),
+    body: { id },
+    retryAfterMs: undefined,
+  }),
+});
+const seen = (id: string): Partial<SettlingCalls> => ({
+  look: async () => ({ kind: 'done', text: JSON.stringify({ id }), transactionId: id }),
+});
+
+it.each(STORES)('what settles a payment is never another payment’s, over %s', async (_kind, makeStore) => {
+  await using cleanup = new AsyncDisposableStack();
+  const store = await makeStore();
+  cleanup.defer(() => store.close());
+  const records = await store.open();
+  cleanup.defer(() => records.stop());
+  const parts = { records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient };
+  const settled: string[] = [];
+  const settle = async (
+    { name }: { readonly name: Parameters<MoneyRecords['hasten']>[0] },
+    answers: Partial<SettlingCalls>,
+  ): Promise<SettlingResult> => {
+    await records.hasten(name);
+    const payment = await records.takeOpen(name, OWNER, 60_000);
+    if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+    const onSettled = (_payment: unknown, kind: string, by: string) => settled.push(`${kind} by ${by}`);
+    const onLookFailed = (_payment: unknown, err: unknown) => expect(err).toBeUndefined();
+    return settleOpen(payment, OWNER, callsWith(answers), { ...parts, onSettled, onLookFailed });
+  };
+
+  const earlier = await leaveOpen(records, 'createMoneyOut');
+  const id = randomUUID();
+  expect(await settle(earlier, accepted(id))).toBe('settled');
+
+  const out = await leaveOpen(records, 'createMoneyOut');
+  const internal = await leaveOpen(records, 'createInternalTransaction');
+  for (const _time of [1, 2]) {
+    expect(await settle(out, accepted(id.toUpperCase()))).toBe('open');
+    expect(await settle(internal, seen(id.toUpperCase()))).toBe('open');
+  }
+  for (const { name } of [out, internal]) expect(await records.read(name)).toMatchObject({ answer: null });
+  expect(settled).toEqual(['done by repeat']);
+  expect(await records.readByTransaction(CLIENT, id)).toMatchObject({ hash: earlier.name.hash });
+
+  expect(await settle(out, { repeat: async () => REFUSED })).toBe('settled');
+  expect(await settle(internal, seen(randomUUID()))).toBe('settled');
+  expect(settled).toEqual(['done by repeat', 'refused by repeat', 'done by evidence']);
+  const lines = await records.journal.read(CLIENT, undefined, 100);
+  const entries = await new JournalEntries(records, CLIENT).of(lines);
+  const ends = entries.filter(({ step }) => step === 'done' || step === 'refused');
+  expect(ends.map(({ step, code }) => [step, code])).toEqual([
+    ['done', null],
+    ['refused', '3'],
+    ['done', null],
+  ]);
+});
