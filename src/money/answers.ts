@@ -1,5 +1,6 @@
 import type { UpstreamAnswer } from '../common/attempt.ts';
 import type { Call } from './call.ts';
+import { tellMismatch } from './mismatch.ts';
 import { type AnswerReading, type Comparison, mismatched, type Outcome, type outcomeOf } from './outcome.ts';
 import type { StoredAnswer } from './record.ts';
 
@@ -11,7 +12,7 @@ export function readingOf(call: Call): AnswerReading {
     compare(answer) {
       const unreadable: Comparison = { kind: 'unreadable' };
       const found = readable(call, () => order.calls.compare(answer), unreadable);
-      if (found.kind === 'differs') tellMismatch(call, found.fields);
+      if (found.kind === 'differs') tellOf(call, found.fields);
       return found;
     },
   };
@@ -64,16 +65,10 @@ export async function storeAnswer(
   let isOwn = true;
   await persistence.persist('answer', async () => {
     isOwn = await records.answer(name, order.inputHash, answer, transactionId, code);
-    if (!isOwn) tellMismatch(call, ['id']);
+    if (!isOwn) tellOf(call, ['id']);
   });
   return isOwn;
 }
 
-function tellMismatch({ order, logger, onMismatch }: Call, fields: readonly string[]): void {
-  const { mutation, clientId } = order;
-  logger.error(
-    { mutation, clientId, fields },
-    'the answer to a payment is not the answer to its order; its outcome is unknown',
-  );
-  onMismatch(mutation);
-}
+const tellOf = ({ order, logger, onMismatch }: Call, fields: readonly string[]): void =>
+  tellMismatch({ mutation: order.mutation, clientId: order.clientId, fields }, logger, onMismatch);

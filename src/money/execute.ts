@@ -68,12 +68,12 @@ interface MoneyParts {
 
 /** @param options.leaseMs how long after its process died an intent is taken up by the next call with its key. */
 export function createMoney(options: MoneyParts): Money {
-  const { records, logger, ambient = systemAmbient, onSettled } = options;
+  const { records, logger, ambient = systemAmbient, onSettled, onMismatch } = options;
   const { onComparison = () => {}, onDifference = () => {} } = options;
   const served = new Set<string>();
   const payments = createPayments(records, served);
   const persistence = createPersistence(ambient, logger);
-  const settler = createSettler({ records, payments, persistence, ambient, logger, onSettled });
+  const settler = createSettler({ records, payments, persistence, ambient, logger, onSettled, onMismatch });
   const running = new Set<Promise<unknown>>();
   const track = (work: Promise<unknown>): void => {
     const tracked = work.finally(() => running.delete(tracked)).catch(() => undefined);

@@ -58,6 +58,8 @@ export interface SettlingParts {
   readonly persistence: Persistence;
   readonly ambient: Ambient;
   readonly onSettled: (payment: OpenPayment, kind: 'done' | 'refused', by: 'repeat' | 'evidence') => void;
+  /** The service answered with what is not the answer to this order, in the fields that are named. */
+  readonly onMismatch: (payment: OpenPayment, fields: readonly string[]) => void;
   readonly onLookFailed: (payment: OpenPayment, error: unknown) => void;
 }
 
@@ -103,7 +105,7 @@ async function repeat(
     // Nothing hangs on the number, so that nothing waits for it.
     void records.sentAgain(payment.name).catch(() => undefined);
   }
-  const outcome = outcomeOf(payment.asked.operation, false, attempt, calls.reading(payment));
+  const outcome = outcomeOf(payment.asked.operation, false, attempt, alarming(payment, calls, parts));
   if (outcome.kind === 'done' || outcome.kind === 'refused') {
     const { status, text, body } = outcome.answer;
     const id = outcome.kind === 'done' ? Object(body)['id'] : undefined;
@@ -113,6 +115,7 @@ async function repeat(
       parts.onSettled(payment, outcome.kind, 'repeat');
       return 'settled';
     }
+    parts.onMismatch(payment, ['id']);
   }
   const isAnothers = outcome.kind === 'done';
   const reason =
@@ -121,6 +124,19 @@ async function repeat(
     reason === 'STILL_PROCESSING' ? 'still-processing' : reason === 'NO_ANSWER' ? 'no-answer' : 'mismatch';
   await records.putOff(payment.name, owner, repeatPause(payment, seen, ambient), seen);
   return isAway(attempt) ? 'away' : 'open';
+}
+
+/** Reads the service's answers, and tells of one that is not the answer to its order. */
+function alarming(payment: OpenPayment, calls: SettlingCalls, parts: SettlingParts): AnswerReading {
+  const reading = calls.reading(payment);
+  return {
+    isServiceError: (answer) => reading.isServiceError(answer),
+    compare(answer) {
+      const found = reading.compare(answer);
+      if (found.kind === 'differs') parts.onMismatch(payment, found.fields);
+      return found;
+    },
+  };
 }
 
 async function seek(

@@ -2,6 +2,7 @@ import type { Logger } from '../common/logger.ts';
 import type { Ambient } from './ambient.ts';
 import { backoff } from './backoff.ts';
 import type { MoneyMutation, RecordName } from './intent.ts';
+import { tellMismatch } from './mismatch.ts';
 import {
   SETTLING_LEASE_MS,
   type SettlingCalls,
@@ -58,8 +59,9 @@ export function createSettler(options: {
   readonly onSettled?:
     | ((mutation: MoneyMutation, kind: 'done' | 'refused', by: SettledBy) => void)
     | undefined;
+  readonly onMismatch?: ((mutation: MoneyMutation) => void) | undefined;
 }): Settler {
-  const { records, payments, persistence, ambient, logger, onSettled } = options;
+  const { records, payments, persistence, ambient, logger, onSettled, onMismatch } = options;
   const stopping = new AbortController();
   const running = new Set<Promise<unknown>>();
   const remembered = new Remembered();
@@ -83,6 +85,9 @@ export function createSettler(options: {
     onSettled(payment, kind, by) {
       onSettled?.(payment.asked.operation, kind, by);
       run(logged(payment, kind, by));
+    },
+    onMismatch({ asked: { operation: mutation }, name: { clientId } }, fields) {
+      tellMismatch({ mutation, clientId, fields }, logger, onMismatch);
     },
     onLookFailed: ({ asked }, err) =>
       logger.warn({ err, mutation: asked.operation }, 'an open payment could not be looked for; it is later'),

@@ -59,6 +59,7 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
   cleanup.defer(() => records.stop());
   const parts = { records, persistence: createPersistence(systemAmbient, logger), ambient: systemAmbient };
   const settled: string[] = [];
+  const mismatches: (readonly string[])[] = [];
   const settle = async (
     { name }: { readonly name: Parameters<MoneyRecords['hasten']>[0] },
     answers: Partial<SettlingCalls>,
@@ -67,8 +68,9 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
     const payment = await records.takeOpen(name, OWNER, 60_000);
     if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
     const onSettled = (_payment: unknown, kind: string, by: string) => settled.push(`${kind} by ${by}`);
+    const onMismatch = (_payment: unknown, fields: readonly string[]) => mismatches.push(fields);
     const onLookFailed = (_payment: unknown, err: unknown) => expect(err).toBeUndefined();
-    return settleOpen(payment, OWNER, callsWith(answers), { ...parts, onSettled, onLookFailed });
+    return settleOpen(payment, OWNER, callsWith(answers), { ...parts, onSettled, onLookFailed, onMismatch });
   };
 
   const earlier = await leaveOpen(records, 'createMoneyOut');
@@ -83,6 +85,7 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
   }
   for (const { name } of [out, internal]) expect(await records.read(name)).toMatchObject({ answer: null });
   expect(settled).toEqual(['done by repeat']);
+  expect(mismatches).toEqual([['id'], ['id']]);
   expect(await records.readByTransaction(CLIENT, id)).toMatchObject({ hash: earlier.name.hash });
 
   expect(await settle(out, { repeat: async () => REFUSED })).toBe('settled');

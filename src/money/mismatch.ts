@@ -1,0 +1,20 @@
+import type { Logger } from '../common/logger.ts';
+import type { MoneyMutation } from './intent.ts';
+
+/** An answer that is not the answer to its order. */
+export interface Mismatch {
+  readonly mutation: MoneyMutation;
+  readonly clientId: string;
+  /** Of the answer, those that differ from the order. */
+  readonly fields: readonly string[];
+}
+
+/** Tells the operator, by a line and a count: somebody on the way has mixed answers up. */
+export function tellMismatch(
+  mismatch: Mismatch,
+  logger: Logger,
+  count: ((mutation: MoneyMutation) => void) | undefined,
+): void {
+  logger.error(mismatch, 'the answer to a payment is not the answer to its order; its outcome is unknown');
+  count?.(mismatch.mutation);
+}
