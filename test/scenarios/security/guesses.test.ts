@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { TRANSPORTS } from '../../helpers/subscriber.ts';
 
 let gateway: RunningGateway;
 beforeAll(async () => {
@@ -41,6 +42,26 @@ describe('a token that the REST service refuses', () => {
     expect(await requests(PROBE)).toBe(4);
   });
 
+  it.each(TRANSPORTS)(
+    'is asked about once by streams and by queries, over %s',
+    async (transport, subscribe) => {
+      const token = madeUp(transport === 'SSE' ? 10 : 20, 4);
+      const query = 'subscription { events { id } }';
+      const stream = async () => {
+        await using subscriber = subscribe(gateway.graphql, token.slice('Bearer '.length), { query });
+        // A socket is closed; over SSE the error is the one result of the stream.
+        const code = Object(await subscriber.ended)['code'];
+        return code ?? subscriber.results[0]?.errors?.[0]?.extensions?.['code'];
+      };
+      const refused = transport === 'SSE' ? 'UNAUTHENTICATED' : 4403;
+      for (let round = 0; round < 5; round += 1) expect(await stream()).toBe(refused);
+      const burst = await Promise.all(Array.from({ length: 20 }, stream));
+      expect(new Set(burst)).toEqual(new Set([refused]));
+      expect(await codeOf(token, undefined)).toBe('UNAUTHENTICATED');
+      expect(await requests(PROBE)).toBe(4);
+    },
+  );
+
   it('is one of a hundred that an address may try in a minute, at once or one by one', async () => {
     const codes = await Promise.all(
       Array.from({ length: 300 }, (_, index) => codeOf(madeUp(100 + index, 4), '192.0.2.2')),
@@ -70,31 +91,47 @@ describe('a token that the REST service refuses', () => {
   });
 });
 
+const UNKNOWN_CLIENT = '11111111-2222-4333-8444-555555555555';
+const SECRET = '"11111111-2222-4333-8444-666666666666"';
+const WITH_API_KEY = [
+  ['query', `{ credentials(clientId: "${UNKNOWN_CLIENT}") { id } }`, CREDENTIALS],
+  [
+    'mutation',
+    `mutation { issueCredentialToken(input: { clientId: "${UNKNOWN_CLIENT}", clientSecret: ${SECRET} }) { __typename } }`,
+    'POST /v1/clients/{clientId}/auth/credential-tokens',
+  ],
+] as const;
+const FROM = [
+  ['an address that a proxy tells', '192.0.2.70'],
+  ['behind a proxy that tells none', undefined],
+  ['behind a proxy that tells what is none', 'unknown'],
+] as const;
+
 describe('API keys of one burst', () => {
-  it.each([
-    ['from an address that a proxy tells', '192.0.2.70'],
-    ['from behind a proxy that tells none', undefined],
-    ['from behind a proxy that tells what is none', 'unknown'],
-  ])('%s are tried no more often than ten in a minute', async (_what, address) => {
-    await using own = await startGateway({ webhooks: false, sandbox: gateway.sandbox });
-    const id = '11111111-2222-4333-8444-555555555555';
-    const answers = await Promise.all(
-      Array.from({ length: 60 }, (_, index) =>
-        own.query(
-          `{ credentials(clientId: "${id}") { id } }`,
-          {},
-          {
-            authorization: undefined,
-            'x-api-key': `wrong ${index}`,
-            'x-forwarded-for': address,
-          },
+  it.each(
+    WITH_API_KEY.flatMap((way) => FROM.map((from) => [way[0], from[0], from[1], way[1], way[2]] as const)),
+  )(
+    'in a %s from %s are tried no more often than ten in a minute',
+    async (_way, _from, address, document, route) => {
+      await using own = await startGateway({ webhooks: false, sandbox: gateway.sandbox });
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, (_, index) =>
+          own.query(
+            document,
+            {},
+            {
+              authorization: undefined,
+              'x-api-key': `wrong ${index}`,
+              'x-forwarded-for': address,
+            },
+          ),
         ),
-      ),
-    );
-    expect(await requests(CREDENTIALS)).toBe(10);
-    const codes = answers.map(({ errors }) => errors?.[0]?.extensions['code']);
-    expect(codes.filter((code) => code === 'UPSTREAM_RATE_LIMITED')).toHaveLength(50);
-  });
+      );
+      expect(await requests(route)).toBe(10);
+      const codes = answers.map(({ errors }) => errors?.[0]?.extensions['code']);
+      expect(codes.filter((code) => code === 'UPSTREAM_RATE_LIMITED')).toHaveLength(50);
+    },
+  );
 
   it('that are right are all served', async () => {
     const { clientId, apiKey } = gateway.sandbox;
