@@ -7,7 +7,7 @@ import { Secret } from '../../src/common/secret.ts';
 import { pasarela } from '../cli/run.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { DURABLE, type RedisServer, startRedis } from '../helpers/redis.ts';
-import { startWithSentinel } from '../helpers/redis-topologies.ts';
+import { startCluster, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 import { documentOf, MUTATIONS, movementsOf, type Payable, payable } from '../scenarios/faults/payments.ts';
 
@@ -144,31 +144,49 @@ describe('a Redis', { timeout: 120_000 }, () => {
     await until(async () => (await redis.admin.info('persistence')).includes('aof_rewrite_in_progress:0'));
   };
 
-  it('holds payments when it was put back while the gateway runs, and when it was flushed', async () => {
-    await using redis = await startRedis(DURABLE);
-    const [old, paid] = [await earlier(), await later()];
-    await using gateway = await start(redis.url);
-    for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
-    await whole(redis);
-    await redis.kill();
-    await cp(redis.dir, `${redis.dir}-backup`, { recursive: true });
-    cleanup.defer(() => rm(`${redis.dir}-backup`, { recursive: true }));
-    await redis.start();
-    await until(async () => (await readyz(gateway)).status === 'ready');
-    for (const payment of paid) expect(await pay(gateway, payment)).toBe(done(payment));
+  it.each([
+    [
+      'one server',
+      async () => {
+        const redis = cleanup.use(await startRedis(DURABLE));
+        return { url: redis.url, redis };
+      },
+    ],
+    [
+      'the node of a Cluster that has the client',
+      async () => {
+        const cluster = cleanup.use(await startCluster());
+        return { url: cluster.url, redis: await cluster.nodeOf(sandbox.clientId) };
+      },
+    ],
+  ])(
+    'holds payments when %s was put back while the gateway runs, and when it was flushed',
+    async (_what, servers) => {
+      const { url, redis } = await servers();
+      const [old, paid] = [await earlier(), await later()];
+      await using gateway = await start(url);
+      for (const payment of old) expect(await pay(gateway, payment)).toBe(done(payment));
+      await whole(redis);
+      await redis.kill();
+      await cp(redis.dir, `${redis.dir}-backup`, { recursive: true });
+      cleanup.defer(() => rm(`${redis.dir}-backup`, { recursive: true }));
+      await redis.start();
+      await until(async () => (await readyz(gateway)).status === 'ready');
+      for (const payment of paid) await until(async () => (await pay(gateway, payment)) === done(payment));
 
-    await redis.kill();
-    await rm(join(redis.dir, 'appendonlydir'), { recursive: true });
-    await cp(`${redis.dir}-backup`, redis.dir, { recursive: true });
-    await redis.start();
-    await until(async () => (await readyz(gateway)).paymentsHeld === true);
-    await isHeld(gateway, old, paid, redis.url);
+      await redis.kill();
+      await rm(join(redis.dir, 'appendonlydir'), { recursive: true });
+      await cp(`${redis.dir}-backup`, redis.dir, { recursive: true });
+      await redis.start();
+      await until(async () => (await readyz(gateway)).paymentsHeld === true);
+      await isHeld(gateway, old, paid, url);
 
-    await redis.admin.flushall();
-    const again = await payable(sandbox, 'createInternalTransaction', 'after the flush');
-    expect(await pay(gateway, again)).toBe('STORE_UNAVAILABLE');
-    await isHeld(gateway, [], paid, redis.url);
-  });
+      await redis.admin.flushall();
+      const again = await payable(sandbox, 'createInternalTransaction', 'after the flush');
+      expect(await pay(gateway, again)).toBe('STORE_UNAVAILABLE');
+      await isHeld(gateway, [], paid, url);
+    },
+  );
 
   it('holds payments when it was flushed while no gateway ran that keeps its folder', async () => {
     await using redis = await startRedis(DURABLE);
