@@ -172,6 +172,11 @@ export async function startWithSentinel(
   };
 }
 
+/** Has Sentinel promote the replica, as an operator does; it does so once it has heard that there is one to promote. */
+export async function failOverBySentinel({ admin }: RedisServer): Promise<void> {
+  await until(() => admin.call('SENTINEL', 'FAILOVER', 'events').catch(() => undefined));
+}
+
 /** Sentinel and its Redis, on a network that can be parted. `test` is the process that calls. */
 export interface PartableSentinel extends AsyncDisposable {
   readonly url: string;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it, vi } from 'vitest';
 import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
-import { startWithSentinel } from '../helpers/redis-topologies.ts';
+import { failOverBySentinel, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 
 interface Relay extends AsyncDisposable {
@@ -89,7 +89,7 @@ it('a failover that is announced while the primary is being looked for leaves no
   relay.hold();
   await redis.primary.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
   await until(() => relay.held === 1);
-  await redis.sentinel.admin.call('SENTINEL', 'FAILOVER', 'events');
+  await failOverBySentinel(redis.sentinel);
   await until(async () => {
     const named = await redis.sentinel.admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'events');
     return Array.isArray(named) && named[1] === String(redis.replica.port);
@@ -115,7 +115,7 @@ it('a Sentinel that was restarted is listened to again', async () => {
   await until(isHeard);
 
   // The old primary stays where it is, and takes writes: only the announcement tells that another one took its place.
-  await admin.call('SENTINEL', 'FAILOVER', 'events');
+  await failOverBySentinel(redis.sentinel);
   await until(async () => {
     const info = await client.info('server').catch(() => '');
     return info.includes(`tcp_port:${redis.replica.port}`);

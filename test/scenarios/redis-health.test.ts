@@ -3,7 +3,7 @@ import { Secret } from '../../src/common/secret.ts';
 import { pasarela } from '../cli/run.ts';
 import { type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { DURABLE, type RedisServer, startRedis } from '../helpers/redis.ts';
-import { inStep, startCluster, startWithSentinel } from '../helpers/redis-topologies.ts';
+import { failOverBySentinel, inStep, startCluster, startWithSentinel } from '../helpers/redis-topologies.ts';
 import { until } from '../helpers/until.ts';
 
 const LONG = { timeout: 90_000 };
@@ -73,6 +73,24 @@ describe('a Redis that takes nothing while a replica is away (min-replicas-to-wr
     await redis.primary.start();
     await ready(gateway);
     await ready(other);
+  });
+
+  it('is told where the server that a planned failover has replaced does not come back', LONG, async () => {
+    await using redis = await startWithSentinel(['--min-replicas-to-write', '1']);
+    await using gateway = await on(redis.url);
+    await ready(gateway);
+    await failOverBySentinel(redis.sentinel);
+    const isFollowed = async () =>
+      /slave0:.*state=online/.test(await redis.replica.admin.info('replication'));
+    await until(isFollowed);
+    await ready(gateway);
+    for (const _time of [1, 2]) {
+      await redis.primary.kill();
+      await degraded(gateway, ['events', 'payments'], /NOREPLICAS/);
+      expect(await doctor(redis.url)).toContain('NOREPLICAS');
+      await redis.primary.start();
+      await ready(gateway);
+    }
   });
 });
 
