@@ -105,6 +105,9 @@ class Group {
   }
 }
 
+/** What one client or customer may have of the places that all share. The rest is for the others while its own calls hang. */
+export const SHARE_OF_GROUP = 0.75;
+
 export interface FairQueueOptions {
   /** How many may be under way at once, of all callers together. */
   readonly total: number;

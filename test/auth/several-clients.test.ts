@@ -8,7 +8,7 @@ import { inject } from '../scenarios/faults/payments.ts';
 const CLIENT = '{ client { id accounts { nodes { id } } } eventCursor }';
 /** What one caller, and what one client, may have under way of the connections for reads. */
 const OF_CALLER = 16;
-const OF_CLIENT = 64;
+const OF_CLIENT = 96;
 const CONNECTIONS = 128;
 
 interface Client {

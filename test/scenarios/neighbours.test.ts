@@ -196,7 +196,7 @@ describe('a reader whose operations have less time than the service is promised'
 });
 
 describe('a client with forty tokens (passthrough)', () => {
-  it('takes half of the connections at most: another is served meanwhile, and its tokens take turns', async () => {
+  it('takes three quarters of the connections at most: another is served meanwhile, and its tokens take turns', async () => {
     const held: ServerResponse[] = [];
     const service = createServer((request, response) => {
       const [, clientId, id] =
@@ -245,9 +245,9 @@ describe('a client with forty tokens (passthrough)', () => {
         ask(token, `held-${at}-${index}`, left.signal).catch(() => undefined),
       ),
     );
-    await until(() => held.length >= 64);
+    await until(() => held.length >= 96);
     expect((await ask(other, 'own')).data.instrument.id).toBe('own');
-    expect(held).toHaveLength(64);
+    expect(held).toHaveLength(96);
     left.abort();
     await Promise.all(crowd);
     // Those who have left have given back their places.

@@ -1,7 +1,7 @@
 import { type ExecutionArgs, GraphQLError, OperationTypeNode } from 'graphql';
 import { isPromise, type Plugin } from 'graphql-yoga';
 import { clock } from '../../common/clock.ts';
-import { FairQueue } from '../../common/fair-queue.ts';
+import { FairQueue, SHARE_OF_GROUP } from '../../common/fair-queue.ts';
 import { Party, type Requester, type Waiter } from '../../common/party.ts';
 import type { Leaver } from '../../common/waiters.ts';
 import type { Budget } from '../../operation/budget.ts';
@@ -32,7 +32,7 @@ export interface AdmissionOptions {
 /** Queries and mutations that may be under way at once, of all callers together. */
 const UNDER_WAY = 256;
 /** Of all callers of one client or customer. */
-const PER_GROUP = UNDER_WAY / 2;
+const PER_GROUP = UNDER_WAY * SHARE_OF_GROUP;
 /** Mutations of one caller. Its queries are not in their way, and those that share a key wait for each other anyway. */
 const MUTATIONS_PER_CALLER = 64;
 /**

@@ -1,6 +1,6 @@
 import type { Attempt as AnyAttempt } from '../../common/attempt.ts';
 import { clock } from '../../common/clock.ts';
-import { FairQueue } from '../../common/fair-queue.ts';
+import { FairQueue, SHARE_OF_GROUP } from '../../common/fair-queue.ts';
 import type { Party, Requester } from '../../common/party.ts';
 import type { Turns } from '../../common/turns.ts';
 import type { CircuitBreaker, ServiceSign } from './breaker.ts';
@@ -8,12 +8,12 @@ import { SuspendedError, UpstreamError } from './errors.ts';
 import { type CallKind, CallTimeout, exchange, type FailedExchange, type HttpRequest } from './exchange.ts';
 import { type CallPool, openPool } from './pool.ts';
 
-const CONNECTIONS: Readonly<Record<CallKind, number>> = { reads: 128, money: 32, probes: 96 };
+const CONNECTIONS: Readonly<Record<CallKind, number>> = { reads: 128, money: 32, probes: 128 };
 /**
  * Probes of one address: what nobody has verified yet counts for that, and thousands of phones may come back behind one at
  * once. Some connections are left for the others.
  */
-const PROBES_PER_ADDRESS = 64;
+const PROBES_PER_ADDRESS = CONNECTIONS.probes * SHARE_OF_GROUP;
 
 export type { Answered } from '../../common/attempt.ts';
 
@@ -100,7 +100,7 @@ export interface HttpOptions {
   readonly connectTimeoutMs: number;
   /** The longest answer that is read; a longer one is `UPSTREAM_INVALID`. */
   readonly maxAnswerBytes: number;
-  /** How many calls of one caller may be under way at once. All of one group have half of the connections at most, or as many as one caller where that is more. */
+  /** How many calls of one caller may be under way at once. All of one group have {@link SHARE_OF_GROUP} of the connections at most, or as many as one caller where that is more. */
   readonly callsPerCaller: number;
   /** Told of how many calls wait for a seat, when that changes. */
   readonly onWaiting?: ((count: number) => void) | undefined;
@@ -155,7 +155,7 @@ class Pools implements UpstreamHttp {
       queue: new FairQueue({
         total: CONNECTIONS[kind],
         perCaller,
-        perGroup: Math.max(perCaller, CONNECTIONS[kind] / 2),
+        perGroup: Math.max(perCaller, CONNECTIONS[kind] * SHARE_OF_GROUP),
         onWaiting: () => onWaiting?.(countWaiting()),
       }),
     };

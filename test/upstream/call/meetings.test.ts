@@ -186,15 +186,15 @@ describe('connections of a kind', () => {
     expect(turns.asked.map(({ urgency }) => urgency)).toEqual(['money', 'operations']);
   });
 
-  it('carry 64 probes of one address at once, and leave some for the others', async () => {
+  it('carry 96 probes of one address at once, and leave some for the others', async () => {
     const held: ServerResponse[] = [];
     await using service = await start((_request, response) => held.push(response));
-    const probes = Array.from({ length: 65 }, () => service.send(partyOf('address'), { over: 'probes' }));
-    await until(() => held.length === 64);
+    const probes = Array.from({ length: 97 }, () => service.send(partyOf('address'), { over: 'probes' }));
+    await until(() => held.length === 96);
     const other = service.send(partyOf('another address'), { over: 'probes', path: '/other' });
-    await until(() => held.length === 65);
+    await until(() => held.length === 97);
     expect(service.requests.at(-1)).toBe('GET /other');
-    expect(held).toHaveLength(65);
+    expect(held).toHaveLength(97);
     // The last of the first address comes once another of its own is over.
     for (const response of held.splice(0)) json(response, {});
     const last = await until(() => held[0]);
