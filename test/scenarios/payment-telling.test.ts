@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { control, startGateway } from '../helpers/gateway.ts';
+import { TRANSPORTS } from '../helpers/subscriber.ts';
 import { until } from '../helpers/until.ts';
 
 const INTERNAL = `mutation ($input: CreateInternalTransactionInput!) { paid: createInternalTransaction(input: $input) { __typename
@@ -69,3 +70,34 @@ it('each payment leaves one line in the log and is counted by how it ended, and 
     expect(lines().some((line) => JSON.stringify(line).includes(secret))).toBe(false);
   }
 });
+
+const MONEY_OUT = `mutation ($input: CreateMoneyOutInput!) { paid: createMoneyOut(input: $input) { __typename
+  ... on OutcomeUnknown { reason safeToRetry } } }`;
+
+it.each(TRANSPORTS)(
+  'a service that goes on saying 409 is given up soon, and why is told, over %s',
+  async (_name, subscribe) => {
+    await using gateway = await startGateway({ webhooks: false });
+    const { accessToken } = gateway.sandbox;
+    // biome-ignore lint/suspicious/noExplicitAny: what there is to play with, as the sandbox tells it.
+    const world: any = await control(gateway.sandbox, 'GET', '/sandbox');
+    const match = { method: 'POST', path: '/v1/transactions/money_out' };
+    await control(gateway.sandbox, 'POST', '/sandbox/faults', { match, fault: { status: 409 }, times: 20 });
+    const input = {
+      idempotencyKey: randomUUID(),
+      sourceInstrumentId: world.centralizingInstrumentId,
+      destinationInstrumentId: world.cardInstrumentIds[0],
+      amount: '12.34',
+      description: 'Renta',
+      externalReference: '7654321',
+    };
+    for (const _time of [1, 2]) {
+      await using sent = subscribe(gateway.graphql, accessToken, { query: MONEY_OUT, variables: { input } });
+      const [result] = await sent.received(1);
+      expect(result?.errors).toBeUndefined();
+      expect(result?.data.paid).toMatchObject({ reason: 'STILL_PROCESSING', safeToRetry: false });
+      const { counts } = await control(gateway.sandbox, 'GET', '/sandbox/requests');
+      expect(counts['POST /v1/transactions/money_out']).toBe(5);
+    }
+  },
+);
