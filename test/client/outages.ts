@@ -280,12 +280,12 @@ class Run {
     },
     [TOLD]: async () => {
       await this.#allCaughtUp();
-      const allLost = this.#watchLosses();
       for (const { network } of this.#follows) {
         network.route(undefined);
         network.cut();
       }
-      await allLost();
+      // One whose token has just run out has lost its connection already, and loses none again.
+      await this.#until(() => this.#follows.every(({ status }) => status !== 'live'));
       await pause(this.#random() * 3_000);
       this.#connect();
       for (const follow of this.#follows) follow.restoredAt = Date.now();
