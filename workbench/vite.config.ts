@@ -1,5 +1,6 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin, type Rolldown } from 'vite';
+import { graphiqlWords } from './graphiql-words.ts';
 
 /** Where the files are, from where the page is: at /graphql, or at the same place beneath a proxy's path. */
 const FILES = 'graphql/workbench/';
@@ -43,7 +44,7 @@ const servedElsewhere: Plugin = {
 };
 
 export default defineConfig({
-  plugins: [react(), servedElsewhere],
+  plugins: [graphiqlWords, react(), servedElsewhere],
   base: './',
   // Flat names, which the gateway can serve without reading paths.
   build: { assetsDir: '', chunkSizeWarningLimit: 3_000, reportCompressedSize: false, target: 'es2023' },

@@ -1,5 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seriousFindings } from '../helpers/axe.ts';
@@ -144,45 +143,5 @@ describe('what came of play', () => {
     expect(await term.getAttribute('title')).toContain('one after another');
     await term.click();
     await page.locator('.wb-explained').waitFor();
-  });
-});
-
-describe('in Spanish', () => {
-  it('everything that the page itself says is Spanish, and can be English again', async () => {
-    await using one = await demo.open({ locale: 'es-MX' });
-    const { page } = one;
-    expect(await page.evaluate(() => document.documentElement.lang)).toBe('es-MX');
-    await page.getByRole('button', { name: 'Ejecutar (Ctrl-Enter)' }).click();
-    await page
-      .locator('.wb-waterfall')
-      .getByText(/^1 petición, 4 llamadas REST/)
-      .waitFor();
-    await openTab(page, 'WatchMoneyIn');
-    await page.getByRole('button', { name: 'Ejecutar (Ctrl-Enter)' }).click();
-    await page.getByText('Escuchando. Todavía no pasa nada.').waitFor();
-    await page.locator('.wb-sandbox').getByRole('button', { name: 'Simular un abono' }).click();
-    await page.locator('.wb-said', { hasText: /^Llegaron 1250\.00 MXN/ }).waitFor();
-    const said = await page
-      .locator('.wb-header, .wb-story, .wb-stream > header, .wb-sandbox')
-      .allInnerTexts();
-    expect(said.join(' ')).not.toMatch(/\b(the|of|and|to|with|is|events?|next|stream|credit|answer)\b/i);
-    await page.getByRole('button', { name: 'English' }).click();
-    // The stream has come back too.
-    await page.getByRole('button', { name: 'Stop the stream' }).waitFor();
-    await page.locator('.wb-status', { hasText: 'Live' }).waitFor();
-  });
-
-  it('no text is left out', async () => {
-    const sources = folder('workbench/src');
-    const texts = new Set<string>();
-    for (const name of await readdir(sources, { recursive: true })) {
-      if (!/\.tsx?$/.test(name) || name === 'spanish.ts') continue;
-      const source = await readFile(join(sources, name), 'utf8');
-      const literal = /\bt\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/g;
-      for (const [, single, double] of source.matchAll(literal)) texts.add(single ?? double ?? '');
-    }
-    expect(texts.size).toBeGreaterThan(100);
-    const { SPANISH } = await import('../../workbench/src/spanish.ts');
-    expect([...texts].filter((text) => SPANISH[text] === undefined)).toEqual([]);
   });
 });

@@ -15,6 +15,7 @@ import './style/session.css';
 import './style/narrow.css';
 import { createRoot } from 'react-dom/client';
 import { useAnswers } from './answers.ts';
+import { loadEditorWords } from './editor-words.ts';
 import { Root } from './parts/Root.tsx';
 import { untilReachable, watchGateway } from './session.ts';
 import { linkedSession, showSession } from './session-file.ts';
@@ -25,6 +26,8 @@ import { useValidation, validationOf } from './validations.ts';
 const root = document.getElementById('root');
 if (root === null) throw new Error('index.html has no #root.');
 
+// Before the editor, which takes them as it is loaded. One in English is better than none.
+await loadEditorWords().catch(() => undefined);
 // GraphiQL asks for the editor once it is there itself: it is made ready while the gateway is asked.
 void import('monaco-graphql/esm/monaco-editor.js');
 renewKeys();

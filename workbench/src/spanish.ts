@@ -77,6 +77,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   INITIALIZED: 'en espera de su webhook',
   LIQUIDATED: 'liquidado',
   REFUNDED: 'devuelto',
+  Kind: 'Tipo',
   'Leave it': 'Salir de ella',
   Less: 'Menos',
   'Let five minutes pass, with all that falls due':
@@ -193,6 +194,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'This stream is live. So many events have come': 'Este flujo está en vivo. Eventos que han llegado',
   Transport: 'Transporte',
   'Type of event': 'Tipo de evento',
+  Untitled: 'Sin nombre',
   Variables: 'Variables',
   'Waiting for a token': 'Esperando un token',
   'Watch money arrive.': 'Mira llegar el dinero.',

@@ -1,4 +1,5 @@
 import { SPANISH } from './spanish.ts';
+import { GRAPHIQL_SPANISH } from './spanish-graphiql.ts';
 
 export type Language = 'en' | 'es';
 
@@ -25,7 +26,7 @@ export function chooseLanguage(next: Language): void {
  * @param values take the places of `{name}`
  */
 export function t(english: string, values: Readonly<Record<string, string | number>> = {}): string {
-  const text = language === 'es' ? (SPANISH[english] ?? english) : english;
+  const text = language === 'es' ? (SPANISH[english] ?? GRAPHIQL_SPANISH[english] ?? english) : english;
   return text.replaceAll(/\{(\w+)\}/g, (place, name: string) => String(values[name] ?? place));
 }
 

@@ -1,14 +1,6 @@
 import { ReloadIcon, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { t } from '../words.ts';
-
-/** What GraphiQL's plugins are called. */
-const nameOf = (title: string): string =>
-  ({
-    'Documentation Explorer': t('Documentation Explorer'),
-    Explorer: t('Explorer'),
-    History: t('History'),
-    Code: t('Code'),
-  })[title] ?? title;
+import { paneName } from './pane-names.ts';
 
 /** The panes beside the editor. */
 export function Rail() {
@@ -28,9 +20,10 @@ export function Rail() {
             key={title}
             type="button"
             className="wb-icon"
-            aria-label={nameOf(title)}
+            data-pane={title}
+            aria-label={paneName(title)}
             aria-pressed={isOpen}
-            title={nameOf(title)}
+            title={paneName(title)}
             onClick={() => setVisiblePlugin(isOpen ? null : plugin)}
           >
             <Icon />

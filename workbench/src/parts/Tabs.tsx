@@ -3,6 +3,7 @@ import type { KeyboardEvent } from 'react';
 import { isLive, useStreams } from '../stream-store.ts';
 import { dropStream } from '../streams.ts';
 import { t } from '../words.ts';
+import { tabName } from './tab-names.ts';
 import { moveInTabs, tabProps } from './tablist.ts';
 
 /** One tab for each operation. A tab whose stream is live says so, whichever is open. */
@@ -34,7 +35,7 @@ export function Tabs() {
                 onClick={() => index !== activeTabIndex && changeTab(index)}
               >
                 {isLive(stream) && <span className={`wb-dot wb-${stream?.status}`} aria-hidden="true" />}
-                {title}
+                {tabName(title)}
                 {isLive(stream) && (
                   <span className="wb-count" title={t('This stream is live. So many events have come')}>
                     {stream?.count}
@@ -62,7 +63,7 @@ export function Tabs() {
       </button>
       {tabs.length > 1 && (
         <button type="button" className="wb-button wb-unless-focused" onClick={() => close(activeTabIndex)}>
-          {t('Close {title}', { title: tabs[activeTabIndex]?.title ?? '' })}
+          {t('Close {title}', { title: tabName(tabs[activeTabIndex]?.title ?? '') })}
         </button>
       )}
     </div>

@@ -12,6 +12,7 @@ import { Editors } from './Editors.tsx';
 import { Header } from './Header.tsx';
 import { useKeptTabs } from './kept-tabs.ts';
 import { Notices } from './Notices.tsx';
+import { paneName } from './pane-names.ts';
 import { PaymentDialog } from './PaymentDialog.tsx';
 import { Rail } from './Rail.tsx';
 import { Results } from './Results.tsx';
@@ -19,6 +20,7 @@ import { type Said, SandboxBar } from './SandboxBar.tsx';
 import { Splitter } from './Splitter.tsx';
 import { Story } from './Story.tsx';
 import { Tabs } from './Tabs.tsx';
+import { tabName } from './tab-names.ts';
 import { useLinkedTab, usePlayKey, useSteps } from './tab-steps.ts';
 
 interface Props {
@@ -54,7 +56,7 @@ export function Workbench({ onSchema }: Props) {
         <main className="wb-session">
           <Tabs />
           {sandbox !== undefined && <Story title={title} onOpen={open} onRestart={restart} />}
-          <div className="wb-columns" id="wb-operation" role="tabpanel" aria-label={title}>
+          <div className="wb-columns" id="wb-operation" role="tabpanel" aria-label={tabName(title)}>
             <div className="wb-left" ref={firstRef}>
               <Editors />
             </div>
@@ -97,10 +99,10 @@ function Pane() {
   const { visiblePlugin } = useGraphiQL(({ visiblePlugin }) => ({ visiblePlugin }));
   const pane = useRef<HTMLElement>(null);
   useAccessiblePane(pane);
-  const Content = visiblePlugin?.content;
-  if (Content === undefined) return null;
+  if (!visiblePlugin) return null;
+  const { content: Content, title } = visiblePlugin;
   return (
-    <aside className="wb-pane graphiql-plugin" ref={pane} aria-label={visiblePlugin?.title}>
+    <aside className="wb-pane graphiql-plugin" ref={pane} aria-label={paneName(title)}>
       <Content />
     </aside>
   );

@@ -19,7 +19,7 @@ export function useAccessiblePane(pane: RefObject<HTMLElement | null>): void {
           'aria-label',
           input.getAttribute('placeholder') ??
             input.closest('[data-arg-name]')?.getAttribute('data-arg-name') ??
-            'Kind',
+            t('Kind'),
         );
       for (const button of element.querySelectorAll('.graphiql-history-item-label'))
         button.removeAttribute('aria-label');
