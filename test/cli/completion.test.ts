@@ -71,7 +71,8 @@ it('shows one line of an event on one line of a terminal, and all of it elsewher
   expect(lineOf(event, 80)).toContain('1250.00 MXN');
 });
 
-it('colours nothing that is not read on a terminal', async () => {
-  const { stdout } = await pasarela(['doctor']);
-  expect(stdout).not.toContain('\u001b');
+it('colours what is read on a terminal, and nothing else', async () => {
+  expect((await pasarela(['doctor'])).stdout).not.toContain('\u001b');
+  // A terminal's own word for it, where a test has none.
+  expect((await pasarela(['doctor'], { FORCE_COLOR: '1' })).stdout).toContain('\u001b[');
 });

@@ -106,6 +106,7 @@ describe('the console of the sandbox', () => {
 
   it.each([
     ['Receipt now', /COMPLETED/, 'EMPAQUES DEL BAJÍO SA DE CV'],
+    ['Receipt late', /COMPLETED/, 'EMPAQUES DEL BAJÍO SA DE CV'],
     ['Another holder', /COMPLETED/, 'FERNANDO LUGO ARRIAGA'],
     ['No receipt', /FAILED/, undefined],
   ])('lets a receipt come as it is told: %s', async (wish, status, holder) => {
@@ -118,7 +119,13 @@ describe('the console of the sandbox', () => {
     await newest(page).getByRole('button').first().click();
     await newest(page).locator('.actions').getByRole('button', { name: wish, exact: true }).click();
     await said(page, `Done: ${wish}.`);
-    if (wish === 'No receipt') for (const _day of [1, 2]) await press(page, '+1 day');
+    if (wish === 'Receipt late') {
+      // When it comes as usual.
+      await press(page, '+90 s');
+      await said(page, /all that fell due is done/);
+      await newest(page).locator('.line .badge', { hasText: 'PENDING' }).first().waitFor();
+    }
+    if (/late|No receipt/.test(wish)) for (const _day of [1, 2]) await press(page, '+1 day');
     await newest(page).locator('.line .badge', { hasText: status }).waitFor();
     const [receipt] = await Promise.all([
       context.waitForEvent('page'),

@@ -67,8 +67,16 @@ describe('the story', () => {
       'WatchCep',
       'WatchMoneyIn',
     ]);
+    const answered = page.waitForResponse((response) =>
+      (response.request().postData() ?? '').includes('query Instruments'),
+    );
     await play(page);
     await result(page, /"totalCount": \d+/);
+    const { data } = await (await answered).json();
+    const banks = data.client.instruments.nodes.map(
+      (node: { bank: { name: unknown } | null }) => node.bank?.name,
+    );
+    expect(banks).toContainEqual(expect.stringMatching(/\w/));
     await page
       .locator('.wb-waterfall')
       .getByText(/^1 request, \d REST calls/)

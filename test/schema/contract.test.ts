@@ -3,10 +3,13 @@ import {
   findSchemaChanges,
   buildSchema as fromSdl,
   type GraphQLNamedType,
+  getNamedType,
   isEnumType,
   isInputObjectType,
   isInterfaceType,
   isObjectType,
+  isScalarType,
+  isSpecifiedScalarType,
   printSchema,
   validateSchema,
 } from 'graphql';
@@ -63,6 +66,24 @@ describe('the graph', () => {
       .filter(({ name }) => !name.startsWith('__'))
       .flatMap(undescribed);
     expect(missing).toEqual([]);
+  });
+
+  it('says who specifies each of its scalars, but for the two that nobody does at an address that stays', () => {
+    const unspecified = Object.values(schema.getTypeMap())
+      .filter((type) => isScalarType(type) && !isSpecifiedScalarType(type) && !type.specifiedByURL)
+      .map(({ name }) => name);
+    expect(unspecified.sort()).toEqual(['Clabe', 'MoneyAmount']);
+  });
+
+  it('has Cursor as the type of every cursor', () => {
+    const named = Object.values(schema.getTypeMap()).flatMap((type) =>
+      'getFields' in type
+        ? Object.values(type.getFields()).flatMap((field) => [field, ...('args' in field ? field.args : [])])
+        : [],
+    );
+    const cursors = named.filter(({ name }) => /^(after|before|cursor|\w+Cursor)$/.test(name));
+    expect(cursors.length).toBeGreaterThan(20);
+    expect([...new Set(cursors.map(({ type }) => getNamedType(type).name))]).toEqual(['Cursor']);
   });
 
   it('is printed in schema.graphql as it is', async () => {
