@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are pieces of GraphiQL’s code, some of which are templates.
 /** What one module of GraphiQL has, what the page has in its place, and the English that is translated there. */
 interface Change {
   readonly found: string;

@@ -64,7 +64,8 @@ async function editorSpanish(): Promise<Readonly<Record<string, string>>> {
   const spanish = context._VSCODE_NLS_MESSAGES;
   const calls = [...program.matchAll(TEXT)];
   const english: unknown = runInNewContext(`[${calls.map(([, , literal]) => literal).join()}]`);
-  if (!Array.isArray(spanish) || !Array.isArray(english)) throw new Error('The editor has no Spanish any more.');
+  if (!Array.isArray(spanish) || !Array.isArray(english))
+    throw new Error('The editor has no Spanish any more.');
   const words = Object.fromEntries(
     calls
       .map(([, number], index) => [String(english[index]), spanish[Number(number)]] as const)
