@@ -90,6 +90,8 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
     filled('`Search ${navItem.name}...`', 'Search {name}...', '{ name: navItem.name }'),
     said('No results found'),
     said('Other results'),
+    // An open list of what was found would make the rest of the page dead to the first press.
+    code('"data-cy": "doc-explorer-list",', 'modal: false, "data-cy": "doc-explorer-list",'),
   ],
   [`${DOCS}/components/section.js`]: [
     code('    title,\n    children\n  } = t0;', '    title: section,\n    children\n  } = t0;'),

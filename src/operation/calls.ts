@@ -14,7 +14,7 @@ export interface CallsOptions {
 }
 
 /** How an operation makes its REST calls, where that is not the same for all of them. */
-export interface RestWays extends Pick<RestOptions, 'over'> {
+export interface RestWays extends Pick<RestOptions, 'over' | 'identifies'> {
   readonly coalesce?: RestOptions['coalesce'] | undefined;
   readonly leaver?: Leaver | undefined;
   readonly urgency?: Urgency;
@@ -41,7 +41,7 @@ export class Calls {
     clientId: string,
     requester: Requester,
     authorize: Authorize,
-    { leaver, coalesce, over, urgency = this.#urgency }: RestWays,
+    { leaver, coalesce, over, identifies, urgency = this.#urgency }: RestWays,
   ): Rest {
     return createRest({
       http: this.#options.http,
@@ -52,6 +52,7 @@ export class Calls {
       timeoutMs: this.#options.upstreamTimeoutMs,
       deadline: this.#budget.deadline,
       over,
+      identifies,
       urgency,
       ...(leaver === undefined ? {} : { leaver }),
       ...(coalesce === undefined ? {} : { coalesce }),

@@ -181,7 +181,7 @@ export class Identity {
       );
     }
     const restFor = (clientId: string, authorize: Authorize) =>
-      this.#calls.rest(clientId, this.requester, authorize, { over: 'probes' });
+      this.#calls.rest(clientId, this.requester, authorize, { over: 'probes', identifies: true });
     const { auth, callerKeys } = this.#options;
     const asker = {
       requester: this.requester,

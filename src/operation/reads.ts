@@ -157,6 +157,7 @@ export class Reads {
         queuedMs: 0,
         unreadMs: 0,
         cached: false,
+        identifies: false,
       });
     };
     // Where all callers are one to the service, each sees its part of a list that was read a moment ago for another.

@@ -79,7 +79,7 @@ describe('the story', () => {
     expect(banks).toContainEqual(expect.stringMatching(/\w/));
     await page
       .locator('.wb-waterfall')
-      .getByText(/^1 request, \d REST calls/)
+      .getByText(/^1 request, 4 REST calls/)
       .waitFor();
 
     await openTab(page, 'StartPennyValidation');

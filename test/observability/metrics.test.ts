@@ -56,6 +56,7 @@ it('says in seconds how long things took, and 0 for a call or a request without 
     path: '/x',
     startedAt: 0,
     cached: false,
+    identifies: false,
     queuedMs: 40,
     unreadMs: 20,
   };

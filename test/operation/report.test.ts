@@ -11,6 +11,7 @@ const call = (path: string) => ({
   queuedMs: 0,
   unreadMs: 0,
   cached: false,
+  identifies: false,
 });
 
 const sessionOf = (counts: Record<string, number>) => ({ lookUps: () => Object.entries(counts) });

@@ -238,6 +238,10 @@ export const SPANISH: Readonly<Record<string, string>> = {
   '{count} events': '{count} eventos',
   '{count} fault armed': '{count} falla activa',
   '{count} faults armed': '{count} fallas activas',
+  '+ 1 to check the token': '+ 1 para comprobar el token',
+  'Asks the service whose the token is: once a minute at most':
+    'Pregunta al servicio de quién es el token: una vez por minuto como máximo',
+  token: 'token',
   '{count} from memory': '{count} en memoria',
   '{count} round trip': '{count} viaje de ida y vuelta',
   '{count} round trips': '{count} viajes de ida y vuelta',

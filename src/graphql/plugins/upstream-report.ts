@@ -16,7 +16,8 @@ export interface ReportContext {
  * path and status; `began`, how many milliseconds into the operation it left (below zero where another operation had begun it
  * earlier); `milliseconds`, how long it took from then on; `waited`, how many milliseconds more it waited for a seat and for its turn in
  * this process; `batched`, how many look-ups of the operation it answered; `coalesced`, whether another operation had made it; and
- * `cached`, whether an answer read earlier served instead. `extensions.way` says which way the operation took through the layers (docs/layers.md).
+ * `cached`, whether an answer read earlier served instead; `identifies`, whether it only found out who is calling. `extensions.way`
+ * says which way the operation took through the layers (docs/layers.md).
  */
 export function useUpstreamReport(): Plugin<ReportContext> {
   return {
@@ -38,6 +39,7 @@ export function useUpstreamReport(): Plugin<ReportContext> {
             batched: lookUps.get(call.route) || 1,
             coalesced,
             cached: call.cached,
+            identifies: call.identifies,
           });
           const upstream = [...calls.map(reported(false)), ...sharedCalls.map(reported(true))];
           setResult({ ...result, extensions: { ...result.extensions, upstream, way } });

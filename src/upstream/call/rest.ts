@@ -53,6 +53,8 @@ export interface CallRecord {
   readonly unreadMs: number;
   /** True where no call was made: an answer that an earlier operation had read served instead. */
   readonly cached: boolean;
+  /** True where it only finds out who is calling. */
+  readonly identifies: boolean;
 }
 
 /** What changes something in the REST service. Reads go through the session, which narrows them (upstream/session/session.ts). */
@@ -100,6 +102,8 @@ export interface RestOptions {
   readonly authorize: Authorize;
   /** Over which connections its calls go; undefined for those of reads. */
   readonly over?: CallKind | undefined;
+  /** Whether its calls only find out who is calling. */
+  readonly identifies?: boolean | undefined;
   /** How pressing they are; as operations are where nothing is said. */
   readonly urgency?: Urgency | undefined;
   /** Sent with every call, such as the request id. */
@@ -248,9 +252,9 @@ class CallerRest implements Rest {
     method: string,
     route: string,
     path: string,
-    call: Omit<CallRecord, 'method' | 'route' | 'path'>,
+    call: Omit<CallRecord, 'method' | 'route' | 'path' | 'identifies'>,
   ): void {
-    this.#options.onCall?.({ method, route, path, ...call });
+    this.#options.onCall?.({ method, route, path, identifies: this.#options.identifies === true, ...call });
   }
 }
 

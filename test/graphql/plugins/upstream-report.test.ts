@@ -14,6 +14,7 @@ interface Reported {
   readonly batched: number;
   readonly coalesced: boolean;
   readonly cached: boolean;
+  readonly identifies: boolean;
 }
 
 const INSTRUMENTS = '/v1/clients/{clientId}/instruments';
@@ -48,6 +49,18 @@ it('names each REST call beneath a result, and how many look-ups it answered', a
     cached: false,
   });
   expect(ofRoute(answer, '/v1/banks')).toMatchObject({ status: 200, batched: 25, cached: false });
+});
+
+it('tells what only found out who is calling from what the operation asked for', async () => {
+  const { sandbox } = gateway;
+  await using other = await startGateway({ sandbox, webhooks: false, config: { upstreamReport: true } });
+  for (const isFirst of [true, false]) {
+    const calls = reportOf(await other.query(JOIN));
+    expect(calls.filter(({ identifies }) => identifies).map(({ path }) => path)).toEqual(
+      isFirst ? [`/v1/clients/${sandbox.clientId}/instruments?page=1&per_page=1`] : [],
+    );
+    expect(calls.filter(({ identifies }) => !identifies)).toHaveLength(3);
+  }
 });
 
 it('says when each call began: the look-ups of a join after the list that they are for, within the time of the answer', async () => {

@@ -29,6 +29,8 @@ export interface UpstreamCall {
   readonly batched: number;
   readonly coalesced: boolean;
   readonly cached: boolean;
+  /** Whether it only found out who is calling, as one call a minute does; not in sessions that were kept before it was told. */
+  readonly identifies?: boolean;
 }
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -38,7 +38,7 @@ export function Waterfall({ answer }: { readonly answer: Answer }) {
 }
 
 function Call({ call, total }: { readonly call: UpstreamCall; readonly total: number }) {
-  const { method, path, status, began, milliseconds: took, batched, coalesced, cached } = call;
+  const { method, path, status, began, milliseconds: took, batched, coalesced, cached, identifies } = call;
   const start = Math.min(Math.max(0, began), total);
   const left = total === 0 ? 0 : (start / total) * 100;
   const width = total === 0 ? 0 : (Math.min(took, total - start) / total) * 100;
@@ -55,6 +55,11 @@ function Call({ call, total }: { readonly call: UpstreamCall; readonly total: nu
           </span>
         ) : (
           <span className={`wb-badge ${isBad ? 'wb-bad' : 'wb-good'}`}>{status ?? t('no answer')}</span>
+        )}
+        {identifies === true && (
+          <span className="wb-badge" title={t('Asks the service whose the token is: once a minute at most')}>
+            {t('token')}
+          </span>
         )}
         {batched > 1 && (
           <span className="wb-badge" title={t('One call answers {count} look-ups', { count: batched })}>
@@ -83,15 +88,20 @@ function Call({ call, total }: { readonly call: UpstreamCall; readonly total: nu
 /** The client's id is the same in all of them. */
 const shortened = (path: string): string => path.replace(/^\/v1\/clients\/[^/]+/, '…').replace(/^\/v1/, '');
 
-/** What a result took: `1 request, 4 REST calls, 1.1 round trips`. What was answered from memory counts as a call, and is named. */
+/**
+ * What a result took: `1 request, 4 REST calls, 1.1 round trips`. What was answered from memory counts as a call, and is named. What
+ * asks whose the token is belongs to no operation, and is named apart.
+ */
 function Summary({ upstream }: { readonly upstream: readonly UpstreamCall[] | undefined }) {
   const [isExplained, explain] = useState(false);
   if (upstream === undefined) return <strong>{t('1 request')}</strong>;
   if (upstream.length === 0) return <strong>{t('1 request, no REST call')}</strong>;
-  const cached = upstream.filter((call) => call.cached).length;
-  const calls = counted(upstream.length, '{count} REST call', '{count} REST calls');
+  const asked = upstream.filter(({ identifies }) => identifies !== true);
+  const cached = asked.filter((call) => call.cached).length;
+  const calls = counted(asked.length, '{count} REST call', '{count} REST calls');
   const known = cached === 0 ? '' : ` (${t('{count} from memory', { count: cached })})`;
-  const trips = tripsOf(upstream);
+  const trips = tripsOf(asked);
+  const isIdentified = asked.length < upstream.length;
   const explained = t(
     'As many calls, one after another, would have taken as long. The gateway sends what it can at once.',
   );
@@ -113,6 +123,7 @@ function Summary({ upstream }: { readonly upstream: readonly UpstreamCall[] | un
           </button>
         </>
       )}
+      {isIdentified && <span className="wb-aside"> {t('+ 1 to check the token')}</span>}
       {isExplained && <span className="wb-explained">{explained}</span>}
     </strong>
   );
