@@ -133,6 +133,8 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
     quoted('Missing query type'),
     quoted('Something went wrong'),
     quoted('Add new'),
+    // They were there for a mouse alone.
+    code('!!this.state.displayTitleActions ?', 'true ?'),
     named(18, 'return _this13.props.onOperationDestroy();', 'Remove this operation'),
     named(18, 'return _this13.props.onOperationClone();', 'Copy this operation'),
     named(16, 'return _this15.state.newOperationType ?', 'Add new'),

@@ -97,7 +97,6 @@ describe('in Spanish', () => {
     expect(await englishOn(page)).toEqual([]);
     await openPane(page, 'Explorador');
     await pane.getByRole('button', { name: 'Agregar', exact: true }).waitFor();
-    await pane.locator('.graphiql-operation-title-bar').hover();
     await pane.getByRole('button', { name: 'Duplicar esta operación' }).waitFor();
     expect(await englishOn(page)).toEqual([]);
   });
