@@ -16,7 +16,7 @@ import {
 } from './command.ts';
 import type { GraphClient } from './graph.ts';
 import { graphAt } from './graph-options.ts';
-import { gatherMovements, lookAtBalances } from './reconcile/gather.ts';
+import { atOnce, gatherMovements, lookAtBalances } from './reconcile/gather.ts';
 
 const OPTIONS = {
   url: { type: 'string' },
@@ -85,7 +85,7 @@ async function reconcileOnce(
     return [];
   }
   const gathered = await gatherMovements(graph, look.accounts, kept, marginMs);
-  const { readings, differences } = nextReadings(kept, look, gathered, marginMs);
+  const { readings, differences } = await nextReadings(kept, look, gathered, marginMs, atOnce);
   writeState(path, readings);
   return differences;
 }

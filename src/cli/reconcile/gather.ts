@@ -99,10 +99,13 @@ export async function gatherMovements(
   const open = payments.filter((payment) => isOpen(payment) || (payment.settledAt ?? 0) >= baseline.from);
   const left = paid.filter((payment) => payment !== undefined);
   return {
-    movements: movementsOf(accounts, left, credits.map(knownCredit), marginMs),
+    movements: await movementsOf(accounts, left, credits.map(knownCredit), marginMs, atOnce),
     open: open.map(({ id }) => id),
   };
 }
+
+/** Nobody waits for anything else that this command does. */
+export const atOnce = (): undefined => undefined;
 
 const isOpen = ({ state }: Payment): boolean => state === 'UNKNOWN' || state === 'IN_FLIGHT';
 

@@ -1,3 +1,5 @@
+import { inTurns, type Turn } from './in-turns.ts';
+
 /** What accounts held, as it was read between two moments of the gateway's clock, in ms since the epoch. Amounts are centavos. */
 export interface BalanceReading {
   readonly from: number;
@@ -7,7 +9,8 @@ export interface BalanceReading {
 
 /** Money that the gateway knows to have moved, or that may have. */
 export interface Movement {
-  readonly account: string;
+  /** Null where it may be any account. */
+  readonly account: string | null;
   /** Centavos; below zero for money that went out. */
   readonly cents: number;
   /** Between which moments the account has shown it, in ms since the epoch. */
@@ -43,6 +46,7 @@ const MOST_SUMS = 4_096;
  * which it is not known whether they happened, may be in a balance or not, so that there are several. Among them is 0 where there
  * need not be a difference.
  *
+ * @param movements of this account
  * @param marginMs by how much the clocks of the gateway and of the service may differ, with the way between them
  */
 function remaindersOf(
@@ -54,13 +58,15 @@ function remaindersOf(
 ): ReadonlySet<number> {
   let left = (after.balances[account] ?? 0) - (before.balances[account] ?? 0);
   const perhaps: number[] = [];
-  for (const { account: where, cents, from, to, isCertain } of movements) {
+  for (const { cents, from, to, isCertain } of movements) {
     const isOutside = to < before.from - marginMs || from > after.to + marginMs;
-    if (where !== account || isOutside) continue;
+    if (isOutside) continue;
     const isInside = from > before.to + marginMs && to < after.from - marginMs;
     if (isInside && isCertain) left -= cents;
     else perhaps.push(cents);
   }
+  // None of those that may be in a balance needs to be: there need not be a difference.
+  if (left === 0) return new Set([0]);
   let remainders = new Set([left]);
   for (const cents of perhaps) {
     remainders = new Set([...remainders, ...[...remainders].map((one) => one - cents)]);
@@ -81,27 +87,52 @@ function likeliest(earlier: ReadonlySet<number>, later: ReadonlySet<number>): nu
  * came late explains by now is none.
  *
  * @param movements all that are known since the baseline
+ * @param turn there may be many accounts and movements: what somebody waits for goes first
  */
-export function reconcile(
+export async function reconcile(
   { baseline, previous }: KnownMovements,
   reading: BalanceReading,
   movements: readonly Movement[],
   marginMs: number,
-): { readonly kept: KnownMovements; readonly differences: readonly Difference[] } {
+  turn: Turn,
+): Promise<{ readonly kept: KnownMovements; readonly differences: readonly Difference[] }> {
   if (previous === undefined) return { kept: { baseline, previous: reading }, differences: [] };
-  // An account that is new since the baseline has nothing to be compared with yet.
-  const accounts = Object.keys(previous.balances).filter((account) => account in baseline.balances);
-  const found = accounts.flatMap((account): (Difference & { readonly lasts: boolean })[] => {
-    const earlier = remaindersOf(account, baseline, previous, movements, marginMs);
-    if (earlier.has(0)) return [];
+  const movementsAt = await byAccount(movements, turn);
+  const found: (Difference & { readonly lasts: boolean })[] = [];
+  await inTurns(Object.keys(previous.balances), turn, (account) => {
+    // An account that is new since the baseline has nothing to be compared with yet.
+    if (!(account in baseline.balances)) return;
+    const own = movementsAt(account);
+    const earlier = remaindersOf(account, baseline, previous, own, marginMs);
+    if (earlier.has(0)) return;
     const later =
-      account in reading.balances ? remaindersOf(account, baseline, reading, movements, marginMs) : earlier;
+      account in reading.balances ? remaindersOf(account, baseline, reading, own, marginMs) : earlier;
     const cents = likeliest(earlier, later);
-    return [{ account, cents, from: baseline.from, to: previous.to, lasts: !later.has(0) }];
+    found.push({ account, cents, from: baseline.from, to: previous.to, lasts: !later.has(0) });
   });
   const differences = found
     .filter(({ lasts }) => lasts)
     .map(({ lasts: _lasts, ...difference }) => difference);
   const isSettled = differences.length === found.length;
   return { kept: { baseline: isSettled ? previous : baseline, previous: reading }, differences };
+}
+
+/** Finds the movements that are, or may be, of an account. */
+async function byAccount(
+  movements: readonly Movement[],
+  turn: Turn,
+): Promise<(account: string) => readonly Movement[]> {
+  const anywhere: Movement[] = [];
+  const known = new Map<string, Movement[]>();
+  await inTurns(movements, turn, (movement) => {
+    const { account } = movement;
+    const own = account === null ? anywhere : known.get(account);
+    if (own !== undefined) own.push(movement);
+    else if (account !== null) known.set(account, [movement]);
+  });
+  return (account) => {
+    const own = known.get(account);
+    if (own === undefined) return anywhere;
+    return anywhere.length === 0 ? own : [...own, ...anywhere];
+  };
 }

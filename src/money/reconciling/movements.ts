@@ -1,4 +1,5 @@
 import type { Movement } from './compare.ts';
+import { inTurns, type Turn } from './in-turns.ts';
 
 /** An account whose balance is compared. */
 export interface ComparedAccount {
@@ -35,33 +36,43 @@ export interface KnownCredit {
 }
 
 /** What payments and credits have moved, account by account. */
-export function movementsOf(
+export async function movementsOf(
   accounts: readonly ComparedAccount[],
   payments: readonly KnownPayment[],
   credits: readonly KnownCredit[],
   marginMs: number,
-): readonly Movement[] {
-  const byInstrument = new Map(
-    accounts.flatMap(({ id, instrumentId }) => (instrumentId === null ? [] : [[instrumentId, id] as const])),
-  );
-  const byClabe = new Map(accounts.map(({ id, clabe }) => [clabe, id]));
-  const paid = payments.flatMap((payment) => ofPayment(payment, byInstrument, accounts));
-  const of = (some: readonly KnownCredit[]) => some.flatMap((credit) => ofCredit(credit, byClabe));
-  const outside = of(credits.filter(({ isFromOutside }) => isFromOutside));
-  const inside = of(credits.filter(({ isFromOutside }) => !isFromOutside));
-  return [...paid, ...outside, ...withoutTwins(inside, paid, marginMs)];
+  turn: Turn,
+): Promise<readonly Movement[]> {
+  const byInstrument = new Map<string, string>();
+  const byClabe = new Map<string, string>();
+  await inTurns(accounts, turn, ({ id, clabe, instrumentId }) => {
+    if (instrumentId !== null) byInstrument.set(instrumentId, id);
+    byClabe.set(clabe, id);
+  });
+  const found: Movement[] = [];
+  const halves = new Halves(marginMs);
+  await inTurns(payments, turn, (payment) => {
+    for (const movement of ofPayment(payment, byInstrument)) {
+      found.push(movement);
+      if (movement.cents > 0) halves.add(movement);
+    }
+  });
+  await inTurns(credits, turn, (credit) => {
+    const movement = ofCredit(credit, byClabe);
+    if (movement === undefined) return;
+    const left = credit.isFromOutside ? movement : halves.without(movement);
+    if (left !== undefined) found.push(left);
+  });
+  return found;
 }
 
 function ofPayment(
   { source, destination, isFromAny, cents, sentAt, doneAt }: KnownPayment,
   byInstrument: ReadonlyMap<string, string>,
-  accounts: readonly ComparedAccount[],
 ): Movement[] {
   const isCertain = doneAt !== undefined;
   const when = { from: sentAt, to: doneAt ?? Number.POSITIVE_INFINITY, isCertain };
-  if (isFromAny) {
-    return accounts.map(({ id }) => ({ account: id, cents: -cents, ...when, isCertain: false }));
-  }
+  if (isFromAny) return [{ account: null, cents: -cents, ...when, isCertain: false }];
   const from = source === null ? undefined : byInstrument.get(source);
   const to = destination === null ? undefined : byInstrument.get(destination);
   return [
@@ -74,41 +85,48 @@ function ofPayment(
 function ofCredit(
   { clabe, cents, at, receivedAt, isRejected }: KnownCredit,
   accounts: ReadonlyMap<string, string>,
-): Movement[] {
+): Movement | undefined {
   const account = accounts.get(clabe ?? '');
-  if (account === undefined) return [];
+  if (account === undefined) return undefined;
   const told = at ?? receivedAt;
   const times = { from: Math.min(told, receivedAt), to: Math.max(told, receivedAt) };
-  return [{ account, cents, ...times, isCertain: !isRejected }];
+  return { account, cents, ...times, isCertain: !isRejected };
 }
 
-/**
- * Credits without those that are the other half of an internal transaction which the gateway has made itself. Of payments that are alike
- * another may have been taken for the one that a credit belongs to, so that what is left of such credits may be a half as well.
- */
-function withoutTwins(
-  received: readonly Movement[],
-  paid: readonly Movement[],
-  marginMs: number,
-): readonly Movement[] {
-  const halves = paid.filter(({ cents }) => cents > 0);
-  const alike = new Set(halves.map(({ account, cents }) => `${account} ${cents}`));
-  return received.flatMap((credit) => {
-    const { account, cents } = credit;
-    const twin = halves.findIndex(
-      (half) =>
-        half.account === account &&
-        half.cents === cents &&
-        credit.from <= half.to + marginMs &&
-        credit.to >= half.from - marginMs,
+/** The halves that internal transactions of the gateway's own have added to accounts. */
+class Halves {
+  readonly #marginMs: number;
+  /** By account and amount; those that no credit has been taken for. */
+  readonly #left = new Map<string, Movement[]>();
+
+  constructor(marginMs: number) {
+    this.#marginMs = marginMs;
+  }
+
+  add(half: Movement): void {
+    const alike = this.#left.get(nameOf(half));
+    if (alike === undefined) this.#left.set(nameOf(half), [half]);
+    else alike.push(half);
+  }
+
+  /**
+   * The credit, unless it is the other half of one of them: undefined then. Of payments that are alike another may have been taken for
+   * the one that a credit belongs to, so that what is left of such credits may be a half as well.
+   */
+  without(credit: Movement): Movement | undefined {
+    const alike = this.#left.get(nameOf(credit));
+    if (alike === undefined) return credit;
+    const margin = this.#marginMs;
+    const twin = alike.findIndex(
+      (half) => credit.from <= half.to + margin && credit.to >= half.from - margin,
     );
-    if (twin !== -1) {
-      halves.splice(twin, 1);
-      return [];
-    }
-    return [alike.has(`${account} ${cents}`) ? { ...credit, isCertain: false } : credit];
-  });
+    if (twin === -1) return { ...credit, isCertain: false };
+    alike.splice(twin, 1);
+    return undefined;
+  }
 }
+
+const nameOf = ({ account, cents }: Movement): string => `${account} ${cents}`;
 
 /** Centavos of an amount of pesos with up to two decimals. */
 export function centavos(amount: string): number {

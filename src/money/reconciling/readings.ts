@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type BalanceReading, type Difference, type Movement, reconcile } from './compare.ts';
+import type { Turn } from './in-turns.ts';
 import type { ComparedAccount } from './movements.ts';
 
 const ReadingShape = z.object({
@@ -49,15 +50,17 @@ export const firstReadings = ({ cursor, reading }: Look): Readings => ({
 });
 
 /** Compares a new reading with those before it. */
-export function nextReadings(
+export async function nextReadings(
   kept: Readings,
   { cursor, reading }: Look,
   { movements, open }: Gathered,
   marginMs: number,
-): { readonly readings: Readings; readonly differences: readonly Difference[] } {
+  turn: Turn,
+): Promise<{ readonly readings: Readings; readonly differences: readonly Difference[] }> {
   const { baseline, previous } = kept;
   const [first, second] = kept.cursors;
-  const { kept: next, differences } = reconcile({ baseline, previous }, reading, movements, marginMs);
+  const before = { baseline, previous };
+  const { kept: next, differences } = await reconcile(before, reading, movements, marginMs, turn);
   const cursors = [next.baseline === baseline ? first : second, cursor] as const;
   return { readings: { ...next, cursors, open }, differences };
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../../common/logger.ts';
 import type { Ambient } from '../ambient.ts';
 import type { MoneyRecords } from '../record.ts';
 import type { Difference } from './compare.ts';
+import type { Turn } from './in-turns.ts';
 import { signedPesos } from './movements.ts';
 import type { ReadingStore } from './reading-store.ts';
 import {
@@ -37,6 +38,8 @@ export class BaselineLostError extends Error {
 
 /** The service, the log of events and the record, as the balances of one client are compared by them. Each call ends when the signal aborts. */
 export interface ReconcilingCalls {
+  /** Lets what somebody waits for go first. */
+  readonly turn: Turn;
   /** Reads the balances of all accounts. */
   look(signal: AbortSignal): Promise<Look>;
   /**
@@ -158,7 +161,7 @@ async function compared(
     logger.warn({ err, clientId }, 'the comparison of balances begins anew: what has moved cannot be told');
     return first;
   }
-  const { readings, differences } = nextReadings(kept.readings, look, gathered, marginMs);
+  const { readings, differences } = await nextReadings(kept.readings, look, gathered, marginMs, calls.turn);
   const outcome = kept.readings.previous === undefined ? 'first' : 'compared';
   return { next: { readings, untold: [...untold, ...differences] }, outcome };
 }

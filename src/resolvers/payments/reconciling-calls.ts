@@ -3,6 +3,7 @@ import { Lru } from '../../common/lru.ts';
 import { CursorInvalidError, EventsGapError } from '../../events/errors.ts';
 import type { EventLog } from '../../events/log.ts';
 import { MONEY_MUTATIONS } from '../../money/intent.ts';
+import { inTurns, type Turn } from '../../money/reconciling/in-turns.ts';
 import {
   type ComparedAccount,
   centavos,
@@ -44,33 +45,40 @@ interface ReconcilingCallsOptions {
   readonly marginMs: number;
   /** REST calls that end when the signal aborts. */
   readonly rest: (signal: AbortSignal) => Rest;
-  /** Lets what is more pressing go first; undefined where nothing is. */
-  readonly turn: () => Promise<void> | undefined;
+  readonly turn: Turn;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
 /** How the balances of a client are compared over REST, by the log of its events and by the record of its payments. */
 export function createReconcilingCalls(options: ReconcilingCallsOptions): ReconcilingCalls {
-  const { clientId, log, rest, now, marginMs } = options;
+  const { clientId, log, rest, now, marginMs, turn } = options;
   const credits = new RefundedCredits();
   return {
+    turn,
     async look(signal) {
       const cursor = await log.head(clientId);
       const from = now();
       const list = await readWholeList(rest(signal), ACCOUNT_LIST);
-      const accounts = list.filter(isComparable);
-      const balances = Object.fromEntries(
-        accounts.map(({ id, availableBalance }) => [id, centavos(toAmount(availableBalance) ?? '')]),
-      );
-      return { cursor, reading: { from, to: now(), balances }, accounts: accounts.map(comparedAccount) };
+      const to = now();
+      const accounts: ComparedAccount[] = [];
+      const balances: [id: string, cents: number][] = [];
+      await inTurns(list, turn, (account) => {
+        if (!isComparable(account)) return;
+        accounts.push(comparedAccount(account));
+        balances.push([account.id, centavos(toAmount(account.availableBalance) ?? '')]);
+      });
+      return { cursor, reading: { from, to, balances: Object.fromEntries(balances) }, accounts };
     },
     async gather({ accounts }, kept, book, signal): Promise<Gathered> {
       const records = await knownRecords(options, kept, book, signal);
       const calls = rest(signal);
       const payments: KnownPayment[] = [];
+      const open: string[] = [];
       let reads = 0;
-      for (const record of records) {
+      for (const [index, record] of records.entries()) {
+        if (index % PAGE === 0) await awaitTurn(options, signal);
+        if (isOpen(record) || (record.settledAt ?? 0) >= kept.baseline.from) open.push(record.hash);
         const original = refundedBy(record);
         if (original !== null && !credits.isKnown(original)) reads += 1;
         const credit =
@@ -80,13 +88,7 @@ export function createReconcilingCalls(options: ReconcilingCallsOptions): Reconc
       }
       // Read last: of a payment whose event is there, the payment is known then.
       const events = await knownCredits(options, kept.cursors[0], signal);
-      const open = records.filter(
-        (record) => isOpen(record) || (record.settledAt ?? 0) >= kept.baseline.from,
-      );
-      return {
-        movements: movementsOf(accounts, payments, events, marginMs),
-        open: open.map(({ hash }) => hash),
-      };
+      return { movements: await movementsOf(accounts, payments, events, marginMs, turn), open };
     },
   };
 }

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   type BalanceReading,
   type Difference,
@@ -6,6 +6,7 @@ import {
   type Movement,
   reconcile,
 } from '../../../src/money/reconciling/compare.ts';
+import { type KnownPayment, movementsOf } from '../../../src/money/reconciling/movements.ts';
 import { randomFrom } from '../../helpers/random.ts';
 
 const SECOND = 1_000;
@@ -36,8 +37,11 @@ function weekOf(random: () => number, latestMs: number, perHour: number): Event[
   return events;
 }
 
+const compare = (kept: KnownMovements, reading: BalanceReading, movements: readonly Movement[]) =>
+  reconcile(kept, reading, movements, MARGIN, () => undefined);
+
 /** Reads the balances every hour, and compares. */
-function run(events: readonly Event[], hours = 7 * 24): Difference[] {
+async function run(events: readonly Event[], hours = 7 * 24): Promise<Difference[]> {
   const told: Difference[] = [];
   let kept: KnownMovements | undefined;
   for (let now = 0; now <= hours * HOUR; now += HOUR) {
@@ -52,7 +56,7 @@ function run(events: readonly Event[], hours = 7 * 24): Difference[] {
       });
     if (kept === undefined) kept = { baseline: reading, previous: undefined };
     else {
-      const result = reconcile(kept, reading, movements, MARGIN);
+      const result = await compare(kept, reading, movements);
       kept = result.kept;
       told.push(...result.differences);
     }
@@ -66,14 +70,14 @@ it.each([
   [120, 50 * MINUTE, 1],
 ])(
   'tells nothing in weeks of %d movements an hour whose webhooks come up to %d ms late',
-  (perHour, latestMs, weeks) => {
+  async (perHour, latestMs, weeks) => {
     for (let seed = 1; seed <= weeks; seed += 1) {
-      expect(run(weekOf(randomFrom(seed), latestMs, perHour))).toEqual([]);
+      expect(await run(weekOf(randomFrom(seed), latestMs, perHour))).toEqual([]);
     }
   },
 );
 
-it('tells a credit that was lost, a payment made elsewhere and a fee, once each, with amount, account and time', () => {
+it('tells a credit that was lost, a payment made elsewhere and a fee, once each, with amount, account and time', async () => {
   for (let seed = 1; seed <= 10; seed += 1) {
     const random = randomFrom(seed);
     const never = Number.POSITIVE_INFINITY;
@@ -82,7 +86,7 @@ it('tells a credit that was lost, a payment made elsewhere and a fee, once each,
       { account: 'account-1', cents: -54_321, at: 50.5 * HOUR, knownAt: never, skew: 0 },
       { account: 'account-2', cents: -116, at: 90.5 * HOUR, knownAt: never, skew: 0 },
     ];
-    const told = run([...weekOf(random, 50 * MINUTE, 10), ...unknown]);
+    const told = await run([...weekOf(random, 50 * MINUTE, 10), ...unknown]);
     expect(told.map(({ account, cents }) => [account, cents])).toEqual(
       unknown.map(({ account, cents }) => [account, cents]),
     );
@@ -94,12 +98,12 @@ it('tells a credit that was lost, a payment made elsewhere and a fee, once each,
   }
 });
 
-it('tells a webhook that is later than two readings once, and not again when it comes', () => {
+it('tells a webhook that is later than two readings once, and not again when it comes', async () => {
   const late = { account: 'account-0', cents: 777, at: 10.5 * HOUR, knownAt: 15 * HOUR, skew: 0 };
-  expect(run([late], 30)).toMatchObject([{ account: 'account-0', cents: 777 }]);
+  expect(await run([late], 30)).toMatchObject([{ account: 'account-0', cents: 777 }]);
 });
 
-it('takes what may have moved for an explanation', () => {
+it('takes what may have moved for an explanation', async () => {
   const reading = (at: number, cents: number): BalanceReading => ({
     from: at,
     to: at,
@@ -113,8 +117,65 @@ it('takes what may have moved for an explanation', () => {
     to: Number.POSITIVE_INFINITY,
     isCertain: false,
   };
-  expect(reconcile(kept, reading(2 * HOUR, 400), [unknown], MARGIN).differences).toEqual([]);
-  expect(reconcile(kept, reading(2 * HOUR, 400), [], MARGIN).differences).toMatchObject([{ cents: -600 }]);
+  expect((await compare(kept, reading(2 * HOUR, 400), [unknown])).differences).toEqual([]);
+  expect((await compare(kept, reading(2 * HOUR, 400), [])).differences).toMatchObject([{ cents: -600 }]);
   // It did not last.
-  expect(reconcile(kept, reading(2 * HOUR, 1_000), [], MARGIN).differences).toEqual([]);
+  expect((await compare(kept, reading(2 * HOUR, 1_000), [])).differences).toEqual([]);
+});
+
+describe('many accounts and many movements', () => {
+  const MANY = 5_000;
+  const accounts = Array.from({ length: MANY }, (_, index) => ({
+    id: `account-${index}`,
+    clabe: `clabe-${index}`,
+    instrumentId: `instrument-${index}`,
+  }));
+  const reading = (at: number, cents: number): BalanceReading => ({
+    ...{ from: at, to: at },
+    balances: Object.fromEntries(accounts.map(({ id }) => [id, cents])),
+  });
+  const kept = { baseline: reading(0, 0), previous: reading(HOUR, -100) };
+  const payment = (index: number, doneAt: number | undefined, read: () => void): KnownPayment => ({
+    ...{ source: `instrument-${index}`, destination: null, isFromAny: doneAt === undefined, doneAt },
+    sentAt: HOUR / 2,
+    get cents() {
+      read();
+      return 100;
+    },
+  });
+
+  it('reads each movement a few times, however many accounts there are, and lets others go first meanwhile', async () => {
+    let reads = 0;
+    let turns = 0;
+    const read = () => {
+      reads += 1;
+    };
+    const turn = () => {
+      turns += 1;
+      return undefined;
+    };
+    const payments = accounts.map((_, index) => payment(index, HOUR / 2, read));
+    const movements = await movementsOf(accounts, payments, [], MARGIN, turn);
+    expect(turns).toBeGreaterThan(MANY / 100);
+    turns = 0;
+    const counted = movements.map(({ cents, ...movement }) => ({
+      ...movement,
+      get cents() {
+        read();
+        return cents;
+      },
+    }));
+    const told = await reconcile(kept, reading(2 * HOUR, -100), counted, MARGIN, turn);
+    expect(told.differences).toEqual([]);
+    expect(turns).toBeGreaterThan(MANY / 100);
+    expect(reads).toBeLessThanOrEqual(4 * MANY);
+  });
+
+  it('holds a refund of an unknown account once, and not for each account', async () => {
+    const refunds = Array.from({ length: 10 }, (_, index) => payment(index, undefined, () => undefined));
+    const movements = await movementsOf(accounts, refunds, [], MARGIN, () => undefined);
+    expect(movements).toHaveLength(10);
+    const told = await compare(kept, reading(2 * HOUR, -100), movements);
+    expect(told.differences).toEqual([]);
+  });
 });
