@@ -19,6 +19,15 @@ class SimulatedTimer implements Timer {
   }
 }
 
+/** The databases that simulated processes have opened, by path: one that a gateway keeps to itself can be read by its own handle alone. */
+const opened = new Map<string, DatabaseSync>();
+
+/** The database that a simulated process has open at a path. */
+export const databaseAt = (path: string): DatabaseSync | undefined => {
+  const database = opened.get(path);
+  return database?.isOpen ? database : undefined;
+};
+
 const alarmOf = (timer: unknown): Alarm | undefined =>
   timer instanceof SimulatedTimer ? timer.alarm : undefined;
 
@@ -95,6 +104,7 @@ export function installAmbient(sim: Simulation): () => void {
     useDisk({
       open(path, busyTimeoutMs) {
         const database = new DatabaseSync(path, busyTimeoutMs === undefined ? {} : { timeout: 0 });
+        opened.set(path, database);
         const process = currentProcess();
         if (process !== undefined) {
           const own = handles.get(process) ?? new Set();
@@ -117,6 +127,7 @@ export function installAmbient(sim: Simulation): () => void {
   ];
   return () => {
     for (const put of undo.reverse()) put();
+    opened.clear();
   };
 }
 

@@ -16,7 +16,9 @@ export interface AppWorld {
 /** What is kept by an app's device, in the order of its keeping. */
 export type Kept =
   | { readonly id: string; readonly cursor: string }
-  | { readonly gap: string; readonly cursor: string };
+  | { readonly gap: string; readonly cursor: string }
+  /** A place alone: all that is the reader's up to there has been kept before. */
+  | { readonly mark: string };
 
 interface SeenEvent {
   readonly id: string;
@@ -132,7 +134,10 @@ export class Reader extends App {
 
   #keep(item: SeenEvent | Gap<SeenEvent> | undefined, cursor: string): void {
     this.#cursor = cursor;
-    if (item === undefined) return;
+    if (item === undefined) {
+      this.kept.push({ mark: cursor });
+      return;
+    }
     const kept: Kept = isGap(item) ? { gap: item.reason, cursor } : { id: item.id, cursor };
     this.kept.push(kept);
     this.onKept(this, kept);

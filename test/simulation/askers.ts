@@ -60,12 +60,21 @@ export class Asker extends App {
     next();
   }
 
-  /** The same question, once or several times at once, as several fields of a page ask it. */
+  /** The same question, once or several times at once, as several fields of a page ask it; sometimes another asks it at that moment. */
   #askSome(): void {
-    const question = questionFor(this.caller, this.#chance, this.#truth, this.#callers);
+    const { caller } = this;
     const url = this.world.url();
-    const token = this.caller.token();
-    for (let copies = this.#chance.pick([1, 1, 2, 3]); copies > 0; copies -= 1) {
+    const choice = `${this.name} ${this.#chance.number()}`;
+    const copies = this.#chance.pick([1, 1, 2, 3]);
+    this.#askAs(caller, url, choice, copies);
+    if (this.#chance.happens(0.4)) this.#askAs(this.#chance.pick(this.#callers.all), url, choice, 1);
+  }
+
+  /** @param choice what the question is drawn by */
+  #askAs(caller: Caller, url: string, choice: string, copies: number): void {
+    const question = questionFor(caller, this.world.sim.chance(choice), this.#truth, this.#callers);
+    const token = this.#chance.happens(0.3) ? caller.freshToken() : caller.token();
+    for (let left = copies; left > 0; left -= 1) {
       const leaving = new AbortController();
       const isLeaving = this.#chance.happens(0.15);
       const wasCalm = this.#isCalm();
@@ -73,31 +82,32 @@ export class Asker extends App {
         leaving.abort(),
       );
       ask(this.world, url, token, question, { way: this.#chance.pick(WAYS), signal: leaving.signal }).then(
-        (told) => this.#hear(question, told, wasCalm, endOf(token)),
+        (told) => this.#hear(caller, question, told, wasCalm, endOf(token)),
         (error: unknown) => {
           if (wasCalm && !leaving.signal.aborted)
-            this.#broken(`got no answer to ${question.query}: ${String(error)}`);
-          else if (wasCalm && !isLeaving) this.#broken(`waits for an answer to ${question.query}`);
+            this.#broken(caller, `got no answer to ${question.query}: ${String(error)}`);
+          else if (wasCalm && !isLeaving) this.#broken(caller, `waits for an answer to ${question.query}`);
         },
       );
     }
   }
 
   /** @param endsAt when the token ends, in ms since the epoch: a request may be on its way for longer */
-  #hear(question: Question, told: Told, wasCalm: boolean, endsAt: number): void {
+  #hear(caller: Caller, question: Question, told: Told, wasCalm: boolean, endsAt: number): void {
     this.answered += 1;
-    const leak = this.#truth.leakIn(this.caller, question, told);
-    if (leak !== undefined) this.#broken(`is shown ${leak} by ${question.query}`);
+    const leak = this.#truth.leakIn(caller, question, told);
+    if (leak !== undefined) this.#broken(caller, `is shown ${leak} by ${question.query}`);
     const { data, errors = [] } = told;
     const hasEnded = this.world.sim.now >= endsAt;
     const codes = codesOf(told).filter((code) => !(hasEnded && code === 'UNAUTHENTICATED'));
     const odd = codes.find((code) => !EXCUSES.has(code));
     if (odd !== undefined || (wasCalm && codes.length > 0))
-      this.#broken(`is told ${codes.join(', ')} (${errors[0]?.message}) of ${question.query}`);
+      this.#broken(caller, `is told ${codes.join(', ')} (${errors[0]?.message}) of ${question.query}`);
     if (errors.length > 0) return;
     const wrong = data == null ? 'no data' : question.wrong(data);
     if (wrong !== undefined)
       this.#broken(
+        caller,
         `is told by ${question.query} of ${JSON.stringify(question.variables)}: ${JSON.stringify(data).slice(0, 300)}, ${wrong}`,
       );
   }
@@ -114,13 +124,13 @@ export class Asker extends App {
     ).then(
       (told) => {
         if (told.data != null && 'client' in told.data && told.data['client'] !== null)
-          this.#broken(`is answered under a token ${what}`);
+          this.#broken(this.caller, `is answered under a token ${what}`);
       },
       () => undefined,
     );
   }
 
-  #broken(what: string): void {
-    this.world.sim.fail(new Broken(`${this.name} (${this.caller.name}) ${what}`));
+  #broken(caller: Caller, what: string): void {
+    this.world.sim.fail(new Broken(`${this.name} (${caller.name}) ${what}`));
   }
 }

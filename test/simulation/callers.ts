@@ -14,8 +14,10 @@ export interface Caller {
   readonly client: ClientView;
   /** Undefined for one who acts for the whole client. */
   readonly customerId: string | undefined;
-  /** A token that holds for a while from now on. */
+  /** A token that holds for a while from now on, mostly one that it has used. */
   token(): string;
+  /** One that no gateway has seen, where callers have tokens of their own. */
+  freshToken(): string;
 }
 
 const ISSUER = 'https://id.sim';
@@ -60,6 +62,7 @@ export class Callers {
         client,
         customerId: undefined,
         token: () => client.accessToken,
+        freshToken: () => client.accessToken,
       }));
       return;
     }
@@ -117,6 +120,7 @@ export class Callers {
       client,
       customerId,
       token: () => signed(this.#claims(client, sub, customerId)),
+      freshToken: () => signed({ ...this.#claims(client, sub, customerId), jti: this.#chance.uuid() }),
     };
   }
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { readVariables } from '../../src/app/config.ts';
 import { configure } from '../../src/app/configure.ts';
 import { buildServer, type Gateway } from '../../src/app/gateway.ts';
+import { databaseAt } from './ambient.ts';
 import { Broken, Process, type Simulation } from './core.ts';
 
 const SECRET = 'a-secret-of-the-simulation';
@@ -70,7 +71,6 @@ export class GatewayPlace {
     process.run(() => {
       const variables = readVariables({
         UPSTREAM_URL: 'http://service.sim',
-        REDIS_URL: 'redis://redis.sim:6379',
         DATA_DIR: this.#dataDir,
         PUBLIC_URL: 'http://gateway.sim',
         WEBHOOK_SECRET: SECRET,
@@ -96,6 +96,14 @@ export class GatewayPlace {
   kill(): void {
     this.process?.kill();
     this.isUp = false;
+  }
+
+  /** The events of a client in this gateway's own log, each with its position; none where it keeps none. */
+  embeddedLog(clientId: string): readonly (readonly [position: string, event: string])[] {
+    const rows = databaseAt(join(this.#dataDir, 'events.sqlite'))
+      ?.prepare('SELECT position, event FROM events WHERE client = ? ORDER BY position')
+      .all(clientId);
+    return (rows ?? []).map(({ position, event }) => [String(position), String(event)]);
   }
 
   /** Ends it as an operator does; resolves once it has ended. */

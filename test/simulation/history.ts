@@ -14,11 +14,15 @@ interface Row extends Logged {
 }
 
 /** Of an event as it is stored: the ids that its payload names. */
+function loggedOf(position: string, text: string): Logged {
+  const { id, type } = JSON.parse(text) as { id: string; type: string };
+  const ownerId = /"owner_id":\s*"([^"]+)"/.exec(text)?.[1];
+  return { position, id, type, ownerId: ownerId?.toLowerCase() };
+}
+
 function rowOf(position: string, fields: readonly string[]): Row {
   const field = (name: string): string => fields[fields.indexOf(name) + 1] ?? '';
-  const event = JSON.parse(field('event')) as { id: string; type: string };
-  const ownerId = /"owner_id":\s*"([^"]+)"/.exec(field('event'))?.[1];
-  return { position, id: event.id, type: event.type, ownerId: ownerId?.toLowerCase(), prev: field('prev') };
+  return { ...loggedOf(position, field('event')), prev: field('prev') };
 }
 
 /** All that was ever appended to the log of a client, by where; what a failover has lost as well. */
@@ -35,8 +39,10 @@ export class Appends {
   }
 }
 
-/** The log of a client as it has become, from its beginning on: with what is retained no more, and without what was lost. */
+/** The log of a client as it has become, in whichever store, from its beginning on: with what is retained no more, and without what was lost. */
 export function historyOf(world: World, clientId: string): readonly Logged[] {
+  const embedded = world.gateways.flatMap((place) => place.embeddedLog(clientId));
+  if (embedded.length > 0) return embedded.map(([position, event]) => loggedOf(position, event));
   const key = `{${clientId}}:log`;
   const rows = world.redis.primary.keyspace.run('XRANGE', [key, '-', '+']);
   // XRANGE lists ids, each with its fields.

@@ -26,6 +26,8 @@ class End extends Duplex {
   #arrivesAt = 0;
   #held: Piece[] = [];
   #isFull = false;
+  /** Something on the way has forgotten the connection: nothing gets through, and nobody is told. */
+  isForgotten = false;
   #unread: (() => void) | undefined;
   readonly #network: Network;
   #idle: { cancel(): void } | undefined;
@@ -55,7 +57,7 @@ class End extends Duplex {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#idle?.cancel();
     const { peer } = this;
-    if (peer !== undefined && !peer.destroyed) {
+    if (peer !== undefined && !peer.destroyed && !this.isForgotten) {
       this.#network.later(peer.owner, this.owner, () => {
         if (!peer.destroyed) peer.destroy(this.readableEnded || this.writableFinished ? undefined : reset());
       });
@@ -75,6 +77,7 @@ class End extends Duplex {
   /** Hands over what has arrived, unless the way is cut: then later, in the same order. */
   flush(): void {
     const { peer } = this;
+    if (this.isForgotten) return;
     while (this.#held.length > 0 && peer !== undefined && !this.#network.isCut(this.owner, peer.owner)) {
       if (peer.#isFull) {
         peer.#unread ??= () => this.flush();
@@ -159,6 +162,15 @@ export class Network {
     for (const end of this.#ends) {
       const { peer } = end;
       if (peer !== undefined) this.sim.after(this.latency(), peer.owner, () => end.flush());
+    }
+  }
+
+  /** All connections of a process are forgotten on their way; it may make others. */
+  forget(name: string): void {
+    for (const end of this.#ends) {
+      if (end.owner?.name !== name && end.peer?.owner?.name !== name) continue;
+      end.isForgotten = true;
+      if (end.peer !== undefined) end.peer.isForgotten = true;
     }
   }
 

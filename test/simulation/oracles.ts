@@ -1,4 +1,4 @@
-import type { Kept, Reader } from './apps.ts';
+import type { Reader } from './apps.ts';
 import type { Caller } from './callers.ts';
 import { Broken } from './core.ts';
 import { historyOf, type Logged } from './history.ts';
@@ -12,6 +12,7 @@ export function watchOver(world: World): void {
   for (const reader of world.readers) {
     const segment = new Set<string>();
     reader.onKept = (_, item) => {
+      if ('mark' in item) return;
       if ('gap' in item) {
         segment.clear();
         sim.say(`${reader.name} is told of a gap: ${item.gap}`);
@@ -127,9 +128,9 @@ function problemsOfLog(world: World, clientId: string): readonly string[] {
   return problems;
 }
 
-/** Where a cursor stands: `1|epoch|client|position`. */
+/** Where a cursor stands: `1|epoch|client|position`. A log in files adds the run of its process: `position.run`. */
 const positionOf = (cursor: string): string =>
-  Buffer.from(cursor, 'base64url').toString().split('|')[3] ?? '';
+  Buffer.from(cursor, 'base64url').toString().split('|')[3]?.split('.', 1)[0] ?? '';
 
 /** How a caller names a place in the log: a narrowed one cannot read its cursors. */
 const nameOf = ({ customerId }: Caller, id: string, position: () => string): string =>
@@ -178,14 +179,24 @@ function problemsOfStream(stream: Stream, log: readonly Logged[]): readonly stri
 function problemsOfReader(reader: Reader, log: readonly Logged[]): readonly string[] {
   const { caller } = reader;
   const places = new Map(log.map(({ position, id }, place) => [nameOf(caller, id, () => position), place]));
+  const byPosition = new Map(log.map(({ position }, place) => [position, place]));
   const isMine = isOf(reader.kind, caller);
   const nextOf = (place: number): number => log.findIndex((entry, at) => at > place && isMine(entry));
   const problems: string[] = [];
   /** Where it stands in the log; undefined where it may stand anywhere, null where it was given what the log lost. */
   let stands: number | null | undefined;
-  for (const item of reader.kept as readonly Kept[]) {
+  for (const item of reader.kept) {
     if ('gap' in item) {
       stands = undefined;
+      continue;
+    }
+    if ('mark' in item) {
+      const place = caller.customerId === undefined ? byPosition.get(positionOf(item.mark)) : undefined;
+      if (place === undefined || stands === null) continue;
+      const next = stands === undefined ? -1 : nextOf(stands);
+      if (next !== -1 && next <= place)
+        return [`${reader.name} has kept the place ${place} of the log, before event ${next}`];
+      stands = Math.max(place, stands ?? place);
       continue;
     }
     // What a failover has lost stood elsewhere, also where the message was delivered again.

@@ -28,8 +28,10 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
   const chance = sim.chance('plan');
   const draw = (probability: number, low: number, high: number): number =>
     chance.happens(probability) ? chance.between(low, high) : 0;
+  const isEmbedded = sim.chance('store').happens(0.2);
   const size: Size = {
-    gateways: 2,
+    gateways: isEmbedded ? 1 : 2,
+    isEmbedded,
     replicas: chance.pick([0, 1, 1, 2]),
     readers: only === 'money' ? 1 : 1 + chance.below(4),
     rawReaders: only === 'money' ? 0 : 2 + chance.below(3),
@@ -40,7 +42,8 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
     mode: chance.pick(['passthrough', 'service']),
     tokenSeconds: chance.pick([30, 120, 3_600]),
     environment: {
-      ...(chance.happens(0.25) && { EVENTS_RETENTION: String(chance.pick([5, 20, 60])) }),
+      // A log without Redis says nothing of what it has given up: its whole length is what is compared.
+      ...(chance.happens(0.25) && !isEmbedded && { EVENTS_RETENTION: String(chance.pick([5, 20, 60])) }),
       ...(chance.happens(0.3) && { LAYERS_OFF: layersOff(chance) }),
     },
   };
@@ -71,12 +74,12 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
   ]);
   const everyMs = chance.between(2_000, 25_000);
   const weights = new Map<string, number>();
-  const weightOf = (kind: string): number => {
-    const known = weights.get(kind) ?? (chance.happens(0.35) ? chance.between(0.1, 1) : 0);
-    weights.set(kind, known);
-    return known;
-  };
-  for (const kind of KINDS) weightOf(kind);
+  for (const kind of KINDS) {
+    // What came to the list later changes nothing of what the others draw.
+    const own = kind === 'connections forgotten' ? sim.chance(kind) : chance;
+    const weight = own.happens(0.35) ? own.between(0.1, 1) : 0;
+    weights.set(kind, isEmbedded && OF_REDIS.has(kind) ? 0 : weight);
+  }
   const creditEveryMs = only === 'money' ? 30_000 : chance.between(300, 10_000);
   const orderEveryMs = chance.between(1_000, 15_000);
   const chosen = (found: Readonly<Record<string, number>>) =>
@@ -84,7 +87,7 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
       .filter(([, value]) => value > 0)
       .map(([name, value]) => `${name} ${value.toFixed(2)}`);
   const words = [
-    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${size.replicas} replicas, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
+    `${size.gateways} gateways, ${size.mode}, ${JSON.stringify(size.environment)}, ${isEmbedded ? 'files of its own' : `${size.replicas} replicas`}, ${size.readers} and ${size.rawReaders} readers, ${size.payers} and ${size.rawPayers} payers, ${size.askers} askers, clocks ±${size.skewMs.toFixed(0)} ms, ways of ${latency.join(' to ')} ms`,
     `a fault every ${(everyMs / 1000).toFixed(1)} s: ${chosen(Object.fromEntries(weights)).join(', ') || 'none'}`,
     `calls: ${chosen({ ...calls }).join(', ') || 'well'}`,
     `webhooks: ${chosen(webhooks).join(', ') || 'well'}`,
@@ -102,7 +105,7 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
       service.webhooks = webhooks;
       const faults = faultsOf(world).map((fault) => ({
         ...fault,
-        weight: weightOf(fault.kind) * (RATIOS[fault.kind] ?? 1),
+        weight: (weights.get(fault.kind) ?? 0) * (RATIOS[fault.kind] ?? 1),
       }));
       nemesis.begin(
         faults.filter(({ weight }) => weight > 0),
@@ -141,7 +144,18 @@ const KINDS = [
   'gateway cut off from Redis',
   'service away',
   'log deleted',
+  'connections forgotten',
 ] as const;
+
+/** What can happen to Redis alone. */
+const OF_REDIS: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
+  'Redis restarted',
+  'Redis stands still',
+  'replica lost',
+  'failover',
+  'gateway cut off from Redis',
+  'log deleted',
+]);
 
 /** What finds little unless it is frequent, and what leaves little to look at. */
 const RATIOS: Readonly<Record<string, number>> = {
@@ -196,6 +210,11 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       return { words: payer.name, ms: seconds(chance, 1, 20), end: () => mendApp(payer) };
     },
     'app cut off': (chance) => cut(chance.pick(apps).name, seconds(chance, 0.5, 60)),
+    'connections forgotten': (chance) => {
+      const { name } = chance.pick([...apps, ...gateways]);
+      network.forget(name);
+      return { words: `of ${name}`, ms: 0, end: () => {} };
+    },
     'slow reader': (chance) => {
       const reader = chance.pick(world.readers);
       reader.slowness = chance.between(100, 3_000);

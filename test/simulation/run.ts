@@ -110,7 +110,7 @@ async function runOnce(options: RunOptions): Promise<Report> {
     faults: nemesis.counts,
     steps: sim.steps,
     events: world.service.acknowledged.length,
-    deliveries: world.readers.reduce((sum, { kept }) => sum + kept.length, 0),
+    deliveries: world.readers.reduce((sum, { kept }) => sum + kept.filter((item) => 'id' in item).length, 0),
     payments: world.payers.reduce((sum, { orders }) => sum + orders.length, 0),
     connections: world.network.connections,
     cpuMs: (user + system) / 1000,

@@ -1,6 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { run } from './run.ts';
 
@@ -11,6 +10,29 @@ const SEEDS = [
   // WAIT of the model spoke of another connection's writes, and went on alone where a connection had ended.
   2_002, 50_044,
 ];
+/** How many seeds that nobody has tried are run for each commit. */
+const FRESH = 50;
+const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
+
+/** Runs the simulator as its command does. @returns its exit code, and all that it said */
+const simulate = (...args: readonly string[]): Promise<{ readonly code: unknown; readonly text: string }> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, ...args], { maxBuffer: 2 ** 26 }, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, text: stdout + stderr }),
+    );
+  });
+
+/** A number that is the commit's own. */
+const seedOfCommit = (): number =>
+  Number.parseInt(execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).slice(0, 7), 16);
+
+it(`${FRESH} seeds of this commit’s own find nothing`, async () => {
+  const { code, text } = await simulate(
+    ...['--seed', `${seedOfCommit()}`, '--runs', `${FRESH}`, '--hours', '0.012'],
+  );
+  expect(code, text).toBe(0);
+  expect(text).toContain(`${FRESH} runs of 0.012 h, 0 failed`);
+}, 900_000);
 
 it.each(SEEDS)(
   'seed %i, which found a fault, finds none',
@@ -22,12 +44,12 @@ it.each(SEEDS)(
 );
 
 it('a seed is replayed to the letter, alone and after others', async () => {
-  const main = fileURLToPath(new URL('main.ts', import.meta.url));
   /** All that is said of the last of some seeds, and the digest of its steps. */
   const traceOf = async (first: number, runs: number): Promise<string> => {
-    const args = [main, '--seed', `${first}`, '--runs', `${runs}`, '--hours', '0.01', '--long'];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 26 });
-    const traces = stdout.split(/(?<=^digest .*\n)/m);
+    const { text } = await simulate(
+      ...['--seed', `${first}`, '--runs', `${runs}`, '--hours', '0.01', '--long'],
+    );
+    const traces = text.split(/(?<=^digest .*\n)/m);
     return traces[runs - 1] ?? '';
   };
   const [alone, after] = await Promise.all([traceOf(110, 1), traceOf(109, 2)]);

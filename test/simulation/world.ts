@@ -23,6 +23,8 @@ import { Truth } from './truth.ts';
 export interface Size {
   readonly gateways: number;
   readonly replicas: number;
+  /** Whether one gateway keeps events and payments in files of its own, without Redis. */
+  readonly isEmbedded: boolean;
   readonly readers: number;
   readonly rawReaders: number;
   readonly payers: number;
@@ -102,7 +104,11 @@ export class World {
     );
     const clients = await service.process.run(() => service.made.control.clients());
     const callers = new Callers(sim, size.mode, clients, work, size.tokenSeconds);
-    const environment = { ...callers.environment, ...size.environment };
+    const environment = {
+      ...callers.environment,
+      ...(!size.isEmbedded && { REDIS_URL: 'redis://redis.sim:6379' }),
+      ...size.environment,
+    };
     for (let number = 0; number < size.gateways; number += 1) {
       const skewMs = chance.between(-size.skewMs, size.skewMs);
       places.push(new GatewayPlace(sim, work, number, environment, skewMs));
