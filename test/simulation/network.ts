@@ -1,6 +1,7 @@
-import { request as httpRequest, type IncomingMessage, Server } from 'node:http';
+import { request as httpRequest, Server } from 'node:http';
 import { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
+import { answerOf } from './answer.ts';
 import type { Chance } from './chance.ts';
 import { currentProcess, type Process, type Simulation } from './core.ts';
 
@@ -48,6 +49,7 @@ class End extends Duplex {
 
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
     this.#post({ chunk, done });
+    this.#network.answered(this.owner, chunk);
   }
 
   override _final(done: (error?: Error | null) => void): void {
@@ -127,6 +129,7 @@ export class Network {
   readonly #chance: Chance;
   readonly #servers = new Map<string, { readonly server: Server; readonly process: Process | undefined }>();
   readonly #ends = new Set<End>();
+  readonly #endings = new WeakMap<Process, string>();
   connections = 0;
 
   constructor(sim: Simulation) {
@@ -163,6 +166,24 @@ export class Network {
       const { peer } = end;
       if (peer !== undefined) this.sim.after(this.latency(), peer.owner, () => end.flush());
     }
+  }
+
+  /** Ends a process as soon as it has written something with these bytes. */
+  endAfter(process: Process, bytes: string): void {
+    this.#endings.set(process, bytes);
+  }
+
+  /** Lets a process go on that was to end so. */
+  spare(process: Process): void {
+    this.#endings.delete(process);
+  }
+
+  /** Told of all that a process writes. */
+  answered(process: Process | undefined, chunk: Buffer): void {
+    const bytes = process && this.#endings.get(process);
+    if (process === undefined || bytes === undefined || !chunk.includes(bytes)) return;
+    this.#endings.delete(process);
+    this.sim.after(0, undefined, () => process.kill());
   }
 
   /** All connections of a process are forgotten on their way; it may make others. */
@@ -238,7 +259,6 @@ export class Network {
     init: { method?: string; headers?: Record<string, string>; body?: string; signal?: AbortSignal } = {},
   ): Promise<Response> => {
     const { protocol, host, pathname, search } = new URL(url);
-    const from = currentProcess();
     return new Promise((resolve, reject) => {
       const { signal } = init;
       const sent = httpRequest({
@@ -251,7 +271,7 @@ export class Network {
       const leave = (): void =>
         void sent.destroy(new DOMException('The operation was aborted', 'AbortError'));
       sent.on('error', reject);
-      sent.on('response', (message) => resolve(answerOf(message, from)));
+      sent.on('response', (message) => resolve(answerOf(message)));
       if (signal?.aborted) leave();
       signal?.addEventListener('abort', leave, { once: true });
       sent.end(init.body);
@@ -271,57 +291,4 @@ export class Network {
       }
     } as typeof WebSocket;
   }
-}
-
-/** As much of a `Response` as the client reads. */
-function answerOf(message: IncomingMessage, process: Process | undefined): Response {
-  const chunks: Buffer[] = [];
-  let error: Error | undefined;
-  let ended = false;
-  let wake: (() => void) | undefined;
-  const tell = (): void => {
-    wake?.();
-    wake = undefined;
-  };
-  message.on('data', (chunk: Buffer) => {
-    chunks.push(chunk);
-    tell();
-  });
-  message.on('end', () => {
-    ended = true;
-    tell();
-  });
-  message.on('error', (cause) => {
-    error = cause;
-    tell();
-  });
-  message.on('close', () => {
-    if (!ended) error ??= new Error('The connection was cut off.');
-    tell();
-  });
-  const read = async (): Promise<{ done: boolean; value?: Buffer }> => {
-    for (;;) {
-      const value = chunks.shift();
-      if (value !== undefined) return { done: false, value };
-      if (error !== undefined) throw error;
-      if (ended) return { done: true };
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-  };
-  const { statusCode: status = 0, headers } = message;
-  void process;
-  return {
-    status,
-    ok: status >= 200 && status < 300,
-    headers: { get: (name: string) => String(headers[name.toLowerCase()] ?? '') || null },
-    body: { getReader: () => ({ read }) },
-    async text() {
-      const parts: Buffer[] = [];
-      for (let next = await read(); next.value !== undefined; next = await read()) parts.push(next.value);
-      return Buffer.concat(parts).toString();
-    },
-    // The client reads no more of it than this.
-  } as unknown as Response;
 }

@@ -75,8 +75,7 @@ export function planOf(sim: Simulation, only: Only | undefined): Plan {
   const everyMs = chance.between(2_000, 25_000);
   const weights = new Map<string, number>();
   for (const kind of KINDS) {
-    // What came to the list later changes nothing of what the others draw.
-    const own = kind === 'connections forgotten' ? sim.chance(kind) : chance;
+    const own = LATER.has(kind) ? sim.chance(kind) : chance;
     const weight = own.happens(0.35) ? own.between(0.1, 1) : 0;
     weights.set(kind, isEmbedded && OF_REDIS.has(kind) ? 0 : weight);
   }
@@ -145,7 +144,14 @@ const KINDS = [
   'service away',
   'log deleted',
   'connections forgotten',
+  'gateway killed as it answers',
 ] as const;
+
+/** What came to the list later draws by itself, and changes nothing of what the others draw. */
+const LATER: ReadonlySet<string> = new Set(['connections forgotten', 'gateway killed as it answers']);
+
+/** Words of answers that promise something: that a webhook is kept, that a payment is done. */
+const PROMISES = ['HTTP/1.1 201', 'MoneyOutSuccess', 'TransactionSuccess'];
 
 /** What can happen to Redis alone. */
 const OF_REDIS: ReadonlySet<string> = new Set<(typeof KINDS)[number]>([
@@ -162,6 +168,7 @@ const RATIOS: Readonly<Record<string, number>> = {
   'log deleted': 0.2,
   'app killed as it keeps something': 3,
   'app killed as it pays': 3,
+  'gateway killed as it answers': 3,
 };
 
 function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
@@ -180,6 +187,18 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       const place = chance.pick(gateways);
       place.kill();
       return { words: place.name, ms: seconds(chance, 0.1, 15), end: () => place.start() };
+    },
+    'gateway killed as it answers': (chance) => {
+      const place = chance.pick(gateways);
+      const { process } = place;
+      if (process?.isAlive !== true) return undefined;
+      const promise = chance.pick(PROMISES);
+      network.endAfter(process, promise);
+      const end = () => {
+        network.spare(process);
+        place.start();
+      };
+      return { words: `${place.name} ${promise}`, ms: seconds(chance, 2, 20), end };
     },
     'gateway replaced': (chance) => {
       const place = chance.pick(gateways);

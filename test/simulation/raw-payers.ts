@@ -24,6 +24,8 @@ export class RawPayer extends App {
   readonly orders: Order[] = [];
   readonly #chance: Chance;
   readonly #isCalm: () => boolean;
+  /** What the record has said of an order, where that was final. */
+  readonly #settled = new Map<Order, string>();
   onTold: (order: Order) => void = () => {};
   /** How often money has moved for an order. */
   movedBy: (order: Order) => number = () => 0;
@@ -67,12 +69,19 @@ export class RawPayer extends App {
     };
     this.orders.push(orders.out, orders.in);
     for (let times = 1 + this.#chance.below(4); times > 0; times -= 1) {
-      await this.#send(orders);
+      // An impatient person presses twice: the two may meet at the record, or at different gateways.
+      const again = this.#chance.happens(0.4)
+        ? this.#pause(process, this.#chance.between(0, 400))
+        : undefined;
+      await Promise.all([this.#send(orders, true), again?.then(() => this.#send(orders, false))]);
       await this.#lookAt(orders);
-      await new Promise<void>((resolve) =>
-        this.world.sim.after(this.#chance.pick([50, 2_000, 30_000]), process, resolve),
-      );
+      await this.#pause(process, this.#chance.pick([50, 2_000, 30_000]));
+      await this.#lookAt(orders);
     }
+  }
+
+  #pause(process: Process, ms: number): Promise<void> {
+    return new Promise((resolve) => void this.world.sim.after(ms, process, resolve));
   }
 
   #ask(query: string, variables: Readonly<Record<string, unknown>>): Promise<Told | undefined> {
@@ -84,7 +93,8 @@ export class RawPayer extends App {
     );
   }
 
-  async #send(orders: Pair): Promise<void> {
+  /** @param isFirst whether no other request with these keys is under way that may have moved the money */
+  async #send(orders: Pair, isFirst: boolean): Promise<void> {
     const told = await this.#ask(BOTH, { out: orders.out.input, in: orders.in.input });
     if (told === undefined) {
       for (const order of Object.values(orders)) this.#note(order, 'unknown', false);
@@ -94,7 +104,8 @@ export class RawPayer extends App {
     if (told.data == null) {
       // What an earlier request has moved, this one may know nothing of.
       const moved = Object.values(orders).find((order) => order.told.length === 0 && this.movedBy(order) > 0);
-      if (moved !== undefined) this.#broken(`is given no data, though ${moved.tag} has moved money`);
+      if (moved !== undefined && isFirst)
+        this.#broken(`is given no data, though ${moved.tag} has moved money`);
       return;
     }
     for (const name of ['out', 'in'] as const) {
@@ -121,6 +132,12 @@ export class RawPayer extends App {
       const isLate = (state === 'IN_FLIGHT' || state === 'UNKNOWN') && !this.#isCalm();
       if (before.includes('done') && state !== 'DONE' && !isLate)
         this.#broken(`was told that ${order.tag} is done, and then ${state}`);
+      // What the record itself has said once, it goes on to say, whatever goes wrong.
+      if (this.#settled.has(order) && payment !== null && state !== this.#settled.get(order))
+        this.#broken(
+          `read in the record that ${order.tag} is ${this.#settled.get(order)}, and then ${state}`,
+        );
+      if (state === 'DONE' || state === 'REFUSED') this.#settled.set(order, state);
       if (before.includes('refused') && state === 'DONE')
         this.#broken(`was told that ${order.tag} is refused, and then ${state}`);
       if (state === 'REFUSED' && this.movedBy(order) > 0)
