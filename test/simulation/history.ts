@@ -25,6 +25,8 @@ function rowOf(position: string, fields: readonly string[]): Row {
   return { ...loggedOf(position, field('event')), prev: field('prev') };
 }
 
+const logKey = (clientId: string): string => `{${clientId}}:log`;
+
 /** All that was ever appended to the log of a client, by where; what a failover has lost as well. */
 export class Appends {
   readonly #rows = new Map<string, Map<string, Row>>();
@@ -32,6 +34,12 @@ export class Appends {
   note(key: string, position: string, fields: readonly string[]): void {
     const rows = this.#rows.get(key) ?? new Map<string, Row>();
     this.#rows.set(key, rows.set(position, rowOf(position, fields)));
+  }
+
+  /** Events that were appended at several places: what a failover has lost, and was delivered again. */
+  again(clientId: string): ReadonlySet<string> {
+    const ids = [...(this.#rows.get(logKey(clientId))?.values() ?? [])].map(({ id }) => id);
+    return new Set(ids.filter((id, at) => ids.indexOf(id) !== at));
   }
 
   at(key: string, position: string): Row | undefined {
@@ -43,7 +51,7 @@ export class Appends {
 export function historyOf(world: World, clientId: string): readonly Logged[] {
   const embedded = world.gateways.flatMap((place) => place.embeddedLog(clientId));
   if (embedded.length > 0) return embedded.map(([position, event]) => loggedOf(position, event));
-  const key = `{${clientId}}:log`;
+  const key = logKey(clientId);
   const rows = world.redis.primary.keyspace.run('XRANGE', [key, '-', '+']);
   // XRANGE lists ids, each with its fields.
   const retained = (rows as readonly [string, readonly string[]][]).map(([position, fields]) =>

@@ -70,11 +70,10 @@ export async function checkEnd(world: World): Promise<readonly string[]> {
   for (const { clientId } of world.clients) problems.push(...problemsOfLog(world, clientId));
   for (const reader of world.readers) {
     const history = historyOf(world, reader.caller.client.clientId);
-    problems.push(...problemsOfReader(reader, history));
+    problems.push(...problemsOfReader(reader, history, world.appends.again(reader.caller.client.clientId)));
   }
   for (const { streams } of world.rawReaders) {
-    for (const stream of streams)
-      problems.push(...problemsOfStream(stream, historyOf(world, stream.caller.client.clientId)));
+    for (const stream of streams) problems.push(...problemsOfStream(world, stream));
   }
   for (const payer of world.payers) {
     for (const order of payer.orders) {
@@ -142,8 +141,10 @@ const isOf =
     (kind === 'events' || type === 'MONEY_IN') && (customerId === undefined || ownerId === customerId);
 
 /** What one stream has brought, against the log: in order, and nothing between left out. */
-function problemsOfStream(stream: Stream, log: readonly Logged[]): readonly string[] {
+function problemsOfStream(world: World, stream: Stream): readonly string[] {
   const { caller, kind, reader } = stream;
+  const log = historyOf(world, caller.client.clientId);
+  const again = world.appends.again(caller.client.clientId);
   // Which receipts are a customer's is for the service to say.
   if (caller.customerId !== undefined && kind === 'events') return [];
   const places = new Map(log.map(({ position, id }, place) => [nameOf(caller, id, () => position), place]));
@@ -154,6 +155,7 @@ function problemsOfStream(stream: Stream, log: readonly Logged[]): readonly stri
     caller.customerId === undefined ? byPosition.get(positionOf(cursor)) : undefined;
   let stands = stream.after === undefined ? undefined : placeOfCursor(stream.after);
   for (const item of stream.items) {
+    if ('id' in item && caller.customerId !== undefined && again.has(item.id)) return [];
     const place =
       'mark' in item
         ? placeOfCursor(item.mark)
@@ -175,8 +177,16 @@ function problemsOfStream(stream: Stream, log: readonly Logged[]): readonly stri
   return [];
 }
 
-/** What a reader has kept, against the log: in order, nothing left out, up to the head. */
-function problemsOfReader(reader: Reader, log: readonly Logged[]): readonly string[] {
+/**
+ * What a reader has kept, against the log: in order, nothing left out, up to the head.
+ *
+ * @param again events that stood at several places: a narrowed reader's cursors do not say at which it was given them
+ */
+function problemsOfReader(
+  reader: Reader,
+  log: readonly Logged[],
+  again: ReadonlySet<string>,
+): readonly string[] {
   const { caller } = reader;
   const places = new Map(log.map(({ position, id }, place) => [nameOf(caller, id, () => position), place]));
   const byPosition = new Map(log.map(({ position }, place) => [position, place]));
@@ -197,6 +207,10 @@ function problemsOfReader(reader: Reader, log: readonly Logged[]): readonly stri
       if (next !== -1 && next <= place)
         return [`${reader.name} has kept the place ${place} of the log, before event ${next}`];
       stands = Math.max(place, stands ?? place);
+      continue;
+    }
+    if (caller.customerId !== undefined && again.has(item.id)) {
+      stands = undefined;
       continue;
     }
     // What a failover has lost stood elsewhere, also where the message was delivered again.
