@@ -4,6 +4,7 @@ import { SingleFlight } from '../common/single-flight.ts';
 import type { RedisClient } from './connection.ts';
 import { type FailoverAuthority, failoverAuthorityOf, serversOf } from './failover.ts';
 import { type KeyRoute, KeyRoutes } from './key-routes.ts';
+import { primaryInfo } from './on-primary.ts';
 import { refusalOf } from './refusal.ts';
 import { type Primary, primaryIn, REPLICATION_IN_LUA, Replication } from './replication.ts';
 import { isTimeOut, runPipelined, runScript, type Script, script, withoutCommand } from './script.ts';
@@ -122,8 +123,8 @@ export class DurableWrites {
    */
   async isCurrent(redis: RedisClient, key: string): Promise<boolean> {
     const { server } = await this.#routes.route(redis, key);
-    const info = await server.info('replication');
-    if (!/^role:master/m.test(info)) return false;
+    const info = await primaryInfo(server, redis);
+    if (info === undefined) return false;
     const word = await this.#authority?.ask(server);
     if (word !== undefined) return true;
     const primary = primaryIn(`${info}${await server.info('stats')}`);

@@ -3,7 +3,9 @@ import { clock, type Timer } from '../../common/clock.ts';
 import type { Logger } from '../../common/logger.ts';
 import { connectRedis, connectRedisNode, type RedisClient } from '../../redis/connection.ts';
 import { DurableWrites } from '../../redis/durable-write.ts';
+import { serversOf } from '../../redis/failover.ts';
 import { inTime } from '../../redis/in-time.ts';
+import { primaryInfo } from '../../redis/on-primary.ts';
 import type { RedisNode } from '../../redis/url.ts';
 import { encodeCursor, newEpoch } from '../cursor.ts';
 import { answerOf, decodeAnswer, encodeEvent, SEEN_FOR_MS, unplaced } from '../entry.ts';
@@ -108,6 +110,7 @@ export class RedisLog extends LogReader implements RemoteLog {
     this.#timer = clock.setInterval(() => {
       channels.check();
       void this.#writers.inspect();
+      this.#stayOnPrimary();
     }, CHECK_EVERY_MS);
     this.#timer.unref();
   }
@@ -200,6 +203,15 @@ export class RedisLog extends LogReader implements RemoteLog {
     await super.stop(withinMs);
     this.#channels.stop();
     for (const connection of this.#connections()) connection.disconnect();
+  }
+
+  /** A write finds out by itself that its server was demoted; what only reads, or listens, does not. A Cluster says who owns a slot. */
+  #stayOnPrimary(): void {
+    if (this.#reader instanceof Cluster) return;
+    for (const connection of [...this.#channels.connections, this.#reader]) {
+      // What does not answer is ended by its time-out.
+      for (const server of serversOf(connection)) primaryInfo(server, connection).catch(() => {});
+    }
   }
 
   #connections(): readonly RedisClient[] {

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { EventsGapError, StoreUnavailableError } from '../../../src/events/errors.ts';
 import { RedisLog } from '../../../src/events/redis/redis-log.ts';
@@ -109,4 +111,52 @@ it('a gap is told where all servers that should follow do', async () => {
     }),
   );
   expect(error).toMatchObject({ gap: { clientId: client, reason: 'begun-anew' } });
+});
+
+/** An address that leads to whoever is the primary; connections stay where they are when that changes, as those of a Service of Kubernetes do. */
+async function startAddress(first: RedisServer) {
+  const address = { leadsTo: first, url: '' };
+  const server = createServer((client) => {
+    const onward = connect(address.leadsTo.port, '127.0.0.1');
+    for (const socket of [client, onward]) socket.on('error', () => {});
+    client.pipe(onward).pipe(client);
+    client.on('close', () => onward.destroy());
+    onward.on('close', () => client.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  address.url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return Object.assign(address, { [Symbol.asyncDispose]: async () => void server.close() });
+}
+
+it('a reader whose connections a failover has left at the old primary hears what comes, each time', {
+  timeout: 90_000,
+}, async () => {
+  await using first = await startPrimary();
+  await using second = await startReplica(first);
+  await using address = await startAddress(first);
+  const log = await open(address.url);
+  const client = randomUUID();
+  await patiently(() => log.append(client, moneyIn()));
+  const heard: string[] = [];
+  const stream = await log.follow(client);
+  stream.connect({ take: ({ id }) => void heard.push(id), finish: () => undefined });
+
+  let [primary, replica] = [first, second];
+  for (const _time of [1, 2]) {
+    await replica.admin.replicaof('NO', 'ONE');
+    address.leadsTo = replica;
+    // It follows nobody that there is: whoever goes on reading there hears of nothing any more.
+    await primary.admin.replicaof('127.0.0.1', 1);
+    const after = moneyIn();
+    // It is in the log, though it does not count before a replica has it.
+    await until(async () => {
+      await log.append(client, after).catch(() => undefined);
+      return heard.includes(after.id);
+    });
+    await primary.admin.replicaof('127.0.0.1', replica.port);
+    await until(async () => (await primary.admin.info('replication')).includes('master_link_status:up'));
+    [primary, replica] = [replica, primary];
+  }
+  stream.stop();
 });

@@ -59,7 +59,11 @@ export class SimulatedRedis extends EventEmitter implements Served {
     this.#connect();
   }
 
-  disconnect(): void {
+  disconnect(reconnect = false): void {
+    if (reconnect) {
+      if (this.#server !== undefined) this.#lost('Connection is closed.');
+      return;
+    }
     this.#isWanted = false;
     this.#drop();
     this.status = 'end';
