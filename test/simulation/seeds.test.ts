@@ -9,6 +9,8 @@ const SEEDS = [
   60_033,
   // WAIT of the model spoke of another connection's writes, and went on alone where a connection had ended.
   2_002, 50_044,
+  // A gateway's readers stayed on a Redis that was demoted, heard nothing more, and were told of no gap.
+  9_100_262,
 ];
 /** How many seeds that nobody has tried are run for each commit. */
 const FRESH = 50;
@@ -28,10 +30,10 @@ const seedOfCommit = (): number =>
 
 it(`${FRESH} seeds of this commit’s own find nothing`, async () => {
   const { code, text } = await simulate(
-    ...['--seed', `${seedOfCommit()}`, '--runs', `${FRESH}`, '--hours', '0.012'],
+    ...['--seed', `${seedOfCommit()}`, '--runs', `${FRESH}`, '--hours', '0.008'],
   );
   expect(code, text).toBe(0);
-  expect(text).toContain(`${FRESH} runs of 0.012 h, 0 failed`);
+  expect(text).toContain(`${FRESH} runs of 0.008 h, 0 failed`);
 }, 900_000);
 
 it.each(SEEDS)(
