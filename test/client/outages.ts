@@ -19,8 +19,12 @@ import { UNREAD_PROGRAMS } from './unread.ts';
 export interface OutageOptions {
   /** Two gateways behind a Redis, or one with its own log. */
   readonly redis: boolean;
-  /** How many lost connections to go through, counted over all programs. */
+  /** How many lost connections each program goes through at least. */
   readonly disconnects: number;
+  /** How often the network breaks in a row where a connection is cut: the quickest of the outages. */
+  readonly cutsInARow: number;
+  /** Past this time no other outage begins, whatever has been gone through. */
+  readonly minutes?: number | undefined;
   readonly seed: number;
   /** A folder for the app's files. */
   readonly work: string;
@@ -33,6 +37,7 @@ export interface OutageReport {
   readonly outages: Readonly<Record<string, number>>;
   /** How often a feed was seen to lose its connection, by what broke it, and how often the app itself was killed. */
   readonly causes: Readonly<Record<string, number>>;
+  /** Of the program that has lost the fewest. */
   readonly disconnects: number;
   /** By program; those of an app that was killed among them. */
   readonly lostConnections: Readonly<Record<string, number>>;
@@ -67,6 +72,7 @@ const TOKEN_TTL_SECONDS = 4;
 const EVERY_MS = 10;
 /** What takes longer hangs: each outage is over within seconds, and no pause of a client is longer than half a minute. */
 const HANGS_MS = 120_000;
+const CUT = 'cut';
 const TOLD = 'cut, until the app is told that it is over';
 
 /** Follows by every program at once, breaks what can break, and compares what was kept with what was delivered. */
@@ -256,12 +262,13 @@ class Run {
     return () => this.#until(() => this.#follows.every(({ losses }, index) => losses > (before[index] ?? 0)));
   }
 
-  get #disconnects(): number {
-    return this.#follows.reduce((sum, { losses }) => sum + losses, 0) + this.#appKills * this.#follows.length;
+  /** How many connections the program has lost that has lost the fewest. */
+  get #fewest(): number {
+    return this.#appKills + Math.min(...this.#follows.map(({ losses }) => losses));
   }
 
   readonly #kinds: Readonly<Record<string, () => Promise<void>>> = {
-    cut: async () => {
+    [CUT]: async () => {
       await this.#allCaughtUp();
       const allLost = this.#watchLosses();
       await Promise.all(
@@ -365,23 +372,30 @@ class Run {
 
   /** Each kind once, in random order, again and again; now and then before the feeds have recovered from the one before. */
   async breakThings(): Promise<void> {
+    const { disconnects, cutsInARow, minutes = Number.POSITIVE_INFINITY } = this.#options;
+    const end = Date.now() + minutes * 60_000;
     for (;;) {
       const kinds = Object.keys(this.#kinds)
         .map((kind) => ({ kind, place: this.#random() }))
         .sort((one, other) => one.place - other.place);
       for (const { kind } of kinds) {
-        this.#outage = kind;
-        this.#back = [];
-        for (const follow of this.#follows) Object.assign(follow, { restoredAt: undefined, way: [] });
-        await this.#kinds[kind]?.();
-        this.#outages[kind] = (this.#outages[kind] ?? 0) + 1;
-        if (this.#random() >= 0.8) continue;
-        await this.#allLive();
-        // What the next outage interrupts says nothing of how long it takes.
-        this.#backLive[kind === TOLD ? 'told' : 'untold'].push(...this.#back);
+        for (let times = kind === CUT ? cutsInARow : 1; times > 0; times -= 1) await this.#break(kind);
+        if (Date.now() > end) return;
       }
-      if (this.#disconnects >= this.#options.disconnects) return;
+      if (this.#fewest >= disconnects) return;
     }
+  }
+
+  async #break(kind: string): Promise<void> {
+    this.#outage = kind;
+    this.#back = [];
+    for (const follow of this.#follows) Object.assign(follow, { restoredAt: undefined, way: [] });
+    await this.#kinds[kind]?.();
+    this.#outages[kind] = (this.#outages[kind] ?? 0) + 1;
+    if (this.#random() >= 0.8) return;
+    await this.#allLive();
+    // What the next outage interrupts says nothing of how long it takes.
+    this.#backLive[kind === TOLD ? 'told' : 'untold'].push(...this.#back);
   }
 
   async conclude(): Promise<OutageReport> {
@@ -398,7 +412,7 @@ class Run {
     return {
       outages: this.#outages,
       causes: this.#causes,
-      disconnects: this.#disconnects,
+      disconnects: this.#fewest,
       lostConnections: Object.fromEntries(
         this.#follows.map(({ name, losses }) => [name, losses + this.#appKills]),
       ),
