@@ -15,6 +15,7 @@ export const LONG_LANE: readonly string[] = [
   'test/cli/schema.test.ts',
   'test/cli/token.test.ts',
   'test/client/conformance.test.ts',
+  'test/client/delivered-again.test.ts',
   'test/client/follow.test.ts',
   'test/client/packed.test.ts',
   'test/client/pay.test.ts',

@@ -23,11 +23,13 @@ describe.concurrent('every program, through every kind of outage,', () => {
     const { kept, outages, events } = await goThroughOutages(options);
     expect(Object.keys(outages)).toHaveLength(13);
     expect(events).toBeGreaterThan(1_000);
-    for (const [name, verdict] of Object.entries(kept)) {
-      expect(verdict, name).toMatchObject({ lost: 0, repeated: 0, complete: true });
-      // Each feed was told of the events that its gateways had dropped; one that keeps nothing may have begun after them.
-      if (BINDINGS.includes(name)) expect(verdict.gaps, name).toBeGreaterThan(0);
-    }
+    // All at once: what goes wrong for each program is no fault of the one that is first in the list.
+    const wrong = Object.entries(kept).filter(
+      ([, { lost, repeated, complete }]) => lost > 0 || repeated > 0 || !complete,
+    );
+    expect(Object.fromEntries(wrong)).toEqual({});
+    // Each feed was told of the events that its gateways had dropped; one that keeps nothing may have begun after them.
+    for (const name of BINDINGS) expect(kept[name]?.gaps, name).toBeGreaterThan(0);
   });
 });
 
