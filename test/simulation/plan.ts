@@ -274,8 +274,10 @@ function faultsOf(world: World): readonly Omit<Fault, 'weight'>[] {
       if (promotable.length === 0 || !redis.primary.isUp) return undefined;
       const replica = chance.pick(promotable);
       const isOldAlive = chance.happens(0.6);
+      const areConnectionsEnded = chance.happens(0.5);
       const words = `from ${redis.primary.name} to ${replica.name}${isOldAlive ? ', and the old one does not know' : ''}`;
-      return { words, ms: seconds(chance, 0.5, 15), end: redis.failOver(replica, isOldAlive) };
+      const end = redis.failOver(replica, isOldAlive, areConnectionsEnded);
+      return { words, ms: seconds(chance, 0.5, 15), end };
     },
     'gateway cut off from Redis': (chance) => {
       const { name } = chance.pick(gateways);

@@ -90,9 +90,10 @@ export class RedisGroup {
   /**
    * A replica takes over. The primary before it is gone; or goes on for a while, for those who are connected to it.
    *
+   * @param areConnectionsEnded whether the primary before it, as it begins to follow, ends the connections that it has
    * @returns ends the old primary's rule
    */
-  failOver(replica: RedisServer, isOldAlive: boolean): () => void {
+  failOver(replica: RedisServer, isOldAlive: boolean, areConnectionsEnded = true): () => void {
     const old = this.#primary;
     for (const server of this.servers) old.lose(server, isOldAlive);
     if (!isOldAlive) old.stop();
@@ -106,7 +107,7 @@ export class RedisGroup {
     return () => {
       if (!old.isUp) old.startAgain();
       if (this.#primary !== old) {
-        old.follow(this.#primary);
+        old.follow(this.#primary, areConnectionsEnded);
         this.#goneSince.delete(old);
       }
     };

@@ -107,7 +107,7 @@ export class SimulatedRedis extends EventEmitter implements Served {
     });
   }
 
-  /** The server has ended the connection: that is heard of a little later. */
+  /** The server has ended the connection: that is heard of a little later, or from its answer to what is sent next. */
   closed(): void {
     const number = this.#number;
     this.#sim.after(this.#chance.between(0.1, 1), this.process, () => {
@@ -198,6 +198,10 @@ export class SimulatedRedis extends EventEmitter implements Served {
     this.#sim.after(this.#arrivesAt - this.#sim.now, undefined, () => {
       // What has left arrives, also when its sender has ended meanwhile.
       if (server === undefined || number !== this.#number || this.#place.isCut(this.process)) return;
+      if (!server.serves(this)) {
+        this.closed();
+        return;
+      }
       const arrive = () => this.#arrive(server, number, sent);
       if (server.thawsInMs > 0) this.#sim.after(server.thawsInMs, undefined, arrive);
       else arrive();

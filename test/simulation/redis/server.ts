@@ -80,6 +80,10 @@ export class RedisServer {
     this.#connections.add(connection);
   }
 
+  serves(connection: Served): boolean {
+    return this.#connections.has(connection);
+  }
+
   leave(connection: Served): void {
     this.#connections.delete(connection);
     for (const subscribers of this.#subscribers.values()) subscribers.delete(connection);
@@ -116,10 +120,10 @@ export class RedisServer {
     this.#beginHistory('');
   }
 
-  /** Begins to follow, with a whole copy. */
-  follow(primary: RedisServer): void {
+  /** Begins to follow, with a whole copy. Sentinels end the connections then; REPLICAOF by itself ends none. */
+  follow(primary: RedisServer, areConnectionsEnded = true): void {
     this.isPrimary = false;
-    this.closeConnections();
+    if (areConnectionsEnded) this.closeConnections();
     this.#links.clear();
     this.#keyspace = new Keyspace(() => Math.floor(this.#sim.now), primary.keyspace);
     this.offset = primary.offset;
