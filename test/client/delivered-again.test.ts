@@ -29,7 +29,7 @@ function followByEach({ ports: [port], sandbox }: Gateways) {
 
 // The one event that a run of follow.test.ts saw twice had been delivered twice: its answer was lost together with the log.
 it('an event whose answer is lost comes once over each transport, and twice, behind a gap, where the log is lost as well', async () => {
-  await using gateways = await startGateways({ redis: false, lifetimeSeconds: 120 });
+  await using gateways = await startGateways({ redis: false, lifetimeSeconds: 180 });
   const follows = followByEach(gateways);
   try {
     const all = (is: (follow: (typeof follows)[number]) => boolean) => until(() => follows.every(is));
@@ -54,4 +54,4 @@ it('an event whose answer is lost comes once over each transport, and twice, beh
   } finally {
     for (const { feed } of follows) feed.close();
   }
-}, 60_000);
+}, 150_000);
