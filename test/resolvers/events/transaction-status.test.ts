@@ -82,7 +82,8 @@ describe.each([
   beforeAll(async () => {
     clock = steppedClock();
     gateway = await startGateway({
-      sandboxOptions: { choices },
+      // One Redis remembers the payments of both sandboxes: what is made in them must have ids of its own.
+      sandboxOptions: { choices, run: randomUUID() },
       webhooks: ['CEP', 'MONEY_IN', 'STATUS_UPDATE'],
       config: { redisUrl: inRedis ? new Secret(redis.url) : undefined },
       clock,
