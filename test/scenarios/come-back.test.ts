@@ -9,7 +9,7 @@ import { until } from '../helpers/until.ts';
 
 const PHONES = 200;
 /** Probes of one address that may be under way (upstream/call/http.ts). */
-const AT_ONCE = 64;
+const AT_ONCE = 96;
 const NOTHING = JSON.stringify({ data: [], currentPage: 1, perPage: 1, totalItems: 0 });
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
