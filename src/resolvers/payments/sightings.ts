@@ -54,13 +54,15 @@ export class Sightings {
    * @throws what the log throws
    */
   async since(time: number, now: number): Promise<readonly Sighting[]> {
-    await this.#looking?.catch(() => {});
+    // Nobody begins anew while another reads on: what lies before that one's beginning would never be read. Asked again
+    // each time, since of all who have waited another may be the first to go on.
+    while (this.#looking !== undefined) await this.#looking;
     if (time < this.#from) {
       this.#from = time;
       this.#begin();
     }
     if (now - this.#lookedAt >= FRESH_MS) {
-      this.#looking ??= this.#look(now).finally(() => {
+      this.#looking = this.#look(now).finally(() => {
         this.#looking = undefined;
       });
       await this.#looking;
