@@ -27,9 +27,7 @@ interface ChannelSubscription {
 
 const LOST = { on: undefined, lost: true } as const;
 
-/**
- * The channels of this process. ioredis subscribes again by itself, without telling when that is done; here each listener compares with the log * once its channel is known to be subscribed again.
- */
+/** The channels of this process. Each listener compares with the log once its channel is known to be subscribed again. */
 export class RedisChannels {
   readonly #subscribers: Subscribers;
   readonly #logger: Logger;

@@ -23,6 +23,13 @@ const RETRY_MS = { first: 25, longest: 400 } as const;
 /** How long a question that needs the log waits for this client's queue to drain. */
 const PATIENCE_MS = 1000;
 const ADOPT_EVERY_MS = 10_000;
+/** Clients whose events the log does not take, after which a spool pauses: each may cost the whole time that a write has. */
+const MOST_FAILED = 8;
+
+/** The file of a spool cannot be read; the cause says why. */
+class DamagedSpoolError extends Error {
+  override readonly name = 'DamagedSpoolError';
+}
 
 /**
  * A log whose appends outlive its outages. What may be spooled is, while the log is away and as long as events of the same
@@ -38,6 +45,8 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   /** Why files of the folder cannot be drained, by their names. */
   #unreadable: ReadonlyMap<string, string> = new Map();
   #draining: Promise<void> | undefined;
+  /** The client of each spool whose events the log refused last: the next pass begins behind it. */
+  readonly #failedLast = new WeakMap<Spool, string>();
   readonly #earlier: EarlierSpools;
   #isEarlierTold = false;
 
@@ -199,37 +208,52 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     }
   }
 
-  /** Whether everything of the spool that can be read went into the log. Never rejects, so that the others go on. */
+  /**
+   * Whether everything of the spool that can be read went into the log. Never rejects, so that other spools go on; what keeps one
+   * client's events, such as a node of a Cluster that is away, does not keep those of others.
+   */
   async #drainSpool(spool: Spool): Promise<boolean> {
-    for (const clientId of spool.clients) {
-      for (;;) {
-        let batch: readonly Spooled[];
-        try {
-          batch = spool.first(clientId);
-        } catch (error) {
-          this.#setAside(spool, error);
+    let failed = 0;
+    for (const clientId of this.#inTurn(spool)) {
+      try {
+        await this.#drainClient(spool, clientId);
+      } catch (error) {
+        if (error instanceof DamagedSpoolError) {
+          this.#setAside(spool, error.cause);
           return true;
         }
-        if (batch.length === 0) break;
-        const events = batch.map(({ event }) => event);
-        let results: readonly Appended[];
-        try {
-          results = await this.log.appendAll(clientId, events);
-        } catch (error) {
-          if (!(error instanceof StoreUnavailableError)) {
-            const fields = { spool: spool.name, error: String(error) };
-            this.#options.logger.error(fields, 'the spool could not be drained');
-          }
-          return false;
+        if (!(error instanceof StoreUnavailableError)) {
+          const fields = { spool: spool.name, error: String(error) };
+          this.#options.logger.error(fields, 'the spool could not be drained');
         }
-        for (const [index, event] of events.entries()) this.#noteDrained(clientId, event, results[index]);
-        await spool.release(clientId, batch).catch((error: unknown) => {
-          this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
-        });
-        this.#options.metrics.waiting(this.#waiting);
+        this.#failedLast.set(spool, clientId);
+        failed += 1;
+        if (failed === MOST_FAILED) break;
       }
     }
-    return true;
+    return failed === 0;
+  }
+
+  /** The clients of a spool, those first that come after the one that failed last. */
+  #inTurn(spool: Spool): readonly string[] {
+    const clients = [...spool.clients];
+    const next = clients.indexOf(this.#failedLast.get(spool) ?? '') + 1;
+    return [...clients.slice(next), ...clients.slice(0, next)];
+  }
+
+  /** Throws what the log throws, and `DamagedSpoolError`. */
+  async #drainClient(spool: Spool, clientId: string): Promise<void> {
+    for (;;) {
+      const batch = readFirst(spool, clientId);
+      if (batch.length === 0) return;
+      const events = batch.map(({ event }) => event);
+      const results = await this.log.appendAll(clientId, events);
+      for (const [index, event] of events.entries()) this.#noteDrained(clientId, event, results[index]);
+      await spool.release(clientId, batch).catch((error: unknown) => {
+        this.#options.logger.warn({ error: String(error) }, 'the spool cannot be shortened');
+      });
+      this.#options.metrics.waiting(this.#waiting);
+    }
   }
 
   #noteDrained(clientId: string, event: NewEvent, result: Appended | undefined): void {
@@ -250,5 +274,13 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
 
   async #patiently(work: Promise<void>): Promise<void> {
     await Promise.race([work, clock.sleep(PATIENCE_MS, { ref: false })]);
+  }
+}
+
+function readFirst(spool: Spool, clientId: string): readonly Spooled[] {
+  try {
+    return spool.first(clientId);
+  } catch (cause) {
+    throw new DamagedSpoolError('The spool cannot be read.', { cause });
   }
 }

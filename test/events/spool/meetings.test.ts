@@ -19,12 +19,14 @@ const CLIENT = randomUUID();
 /** A log that is away when the test says so, and that takes what waited as slowly as the test wants. */
 class Remote extends SqliteLog implements RemoteLog {
   isAway = false;
+  /** Clients whose part of it is away, as when one node of a Cluster is. */
+  readonly awayFor = new Set<string>();
   /** How many steps of draining have begun. */
   steps = 0;
   gate: Promise<void> | undefined;
 
   override async append(clientId: string, event: NewEvent): Promise<Appended> {
-    if (this.isAway) throw new StoreUnavailableError('It is away.');
+    if (this.isAway || this.awayFor.has(clientId)) throw new StoreUnavailableError('It is away.');
     return super.append(clientId, event);
   }
 
@@ -121,6 +123,25 @@ it('a message that is not known here is asked for once what another process has 
   const asked = log.recall(CLIENT, moneyIn());
   opened.resolve();
   expect(await asked).toBeUndefined();
+  await log.stop();
+});
+
+it('events of one client do not wait for those of others whose part of the log stays away, each time', async () => {
+  const log = open(await newFolder());
+  const away = Array.from({ length: 20 }, () => randomUUID());
+  for (const client of away) {
+    remote.awayFor.add(client);
+    await log.append(client, moneyIn());
+  }
+  for (const _time of [1, 2]) {
+    remote.awayFor.add(CLIENT);
+    expect((await log.append(CLIENT, moneyIn())).cursor).toBeNull();
+    remote.awayFor.delete(CLIENT);
+    await until(async () => (await log.health()).spooled === away.length);
+    expect((await log.append(CLIENT, moneyIn())).cursor).not.toBeNull();
+  }
+  remote.awayFor.clear();
+  await until(async () => (await log.health()).spooled === 0);
   await log.stop();
 });
 
