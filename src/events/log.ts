@@ -137,7 +137,7 @@ export interface EventLogHealth {
   readonly writable: boolean;
   /** The log itself answers: events are readable, new ones are followed, and credits with a decider can be answered. */
   readonly available: boolean;
-  /** Events waiting in this process's spool. */
+  /** Events that wait in the spools of this process, those that it has adopted among them. */
   readonly spooled: number;
   /** Names of the spools in `DATA_DIR` that cannot be read, where there are any: nobody gets their events. */
   readonly unreadableSpools?: readonly string[];

@@ -185,7 +185,7 @@ export class DurableWrites {
   ): Promise<unknown> {
     const [key = ''] = keys;
     let route = from;
-    // A rerun sees its own write as a duplicate, so the first reply counts.
+    // A rerun sees its own write as a duplicate, so the first reply of one history counts.
     let first: Answer | undefined;
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const wait = this.#waitOn(route.server);
