@@ -5,7 +5,7 @@ import { type Agent, request } from 'undici';
  *
  * @param agent trusts the certificates of both proxies.
  * @returns the answer, with its `data` and `errors`
- * @throws when there is no answer, or one with a status of 500 or more
+ * @throws when there is no answer, or one with a status of 500 or more; the message says which, and whether the gateway or the proxy gave it
  */
 export async function ask(
   agent: Agent,
@@ -21,6 +21,12 @@ export async function ask(
     dispatcher: agent,
   });
   const text = await body.text();
-  if (statusCode >= 500) throw new Error(`status ${statusCode}`);
+  if (statusCode >= 500) throw new Error(`${statusCode} of the ${text.startsWith('{') ? 'gateway' : 'proxy'}`);
   return JSON.parse(text);
+}
+
+/** Why there was no answer, in a few words: the system's code where there is one. */
+export function whyOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
 }

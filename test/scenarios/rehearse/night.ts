@@ -16,6 +16,8 @@ export interface Seen {
   paymentsUnanswered: number;
   paymentsUnknown: number;
   queriesFailed: number;
+  /** How many attempts failed for each reason: who tried, through which proxy, and what it was told. */
+  readonly whys: Map<string, number>;
   readonly queryMs: number[];
 }
 
@@ -31,8 +33,14 @@ const nothing = (): Seen => ({
   paymentsUnanswered: 0,
   paymentsUnknown: 0,
   queriesFailed: 0,
+  whys: new Map(),
   queryMs: [],
 });
+
+/** Counts an attempt that failed for a reason. */
+export function noteWhy({ whys }: Seen, why: string): void {
+  whys.set(why, (whys.get(why) ?? 0) + 1);
+}
 
 /** What all that goes on in the night writes down. */
 export interface Tally {

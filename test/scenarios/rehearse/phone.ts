@@ -18,7 +18,9 @@ export type Told =
   | { readonly what: 'open'; readonly customerIds: readonly string[] }
   /** A credit has come to its phone for the first time, at a time in milliseconds since the epoch. */
   | { readonly what: 'arrived'; readonly transactionId: string; readonly at: number }
-  | { readonly what: 'repeated' | 'gap' | 'reconnected' | 'failed' };
+  | { readonly what: 'repeated' | 'gap' | 'reconnected' }
+  /** An attempt came to no connection, and why. */
+  | { readonly what: 'failed'; readonly why: string };
 
 interface MoneyIn {
   readonly id: string;
@@ -61,6 +63,8 @@ async function openPhone(index: number): Promise<string> {
 function connect(origin: string, bearer: () => Promise<string>, onOpen: () => void): Client {
   let wasOpen = false;
   let isOpen = false;
+  /** What the attempt that is under way has met: an upgrade that is refused is told so, and then closed as 1006. */
+  let met: string | undefined;
   return createClient({
     url: `${origin.replace('https', 'wss')}/graphql`,
     webSocketImpl: SecureSocket,
@@ -70,13 +74,24 @@ function connect(origin: string, bearer: () => Promise<string>, onOpen: () => vo
     // As the project's client does: spread, and longer each time.
     retryWait: (retries) => pause(Math.random() * Math.min(500 * 2 ** retries, 8_000)),
     on: {
+      connecting: () => {
+        met = undefined;
+      },
+      error: (error) => {
+        // `ws` gives an ErrorEvent.
+        met = (error as { message?: string }).message;
+      },
       connected: () => {
         if (wasOpen) tell({ what: 'reconnected' });
         [wasOpen, isOpen] = [true, true];
         onOpen();
       },
-      closed: () => {
-        if (wasOpen && !isOpen) tell({ what: 'failed' });
+      closed: (event) => {
+        // `ws` gives a CloseEvent.
+        const { code, reason } = event as { code?: number; reason?: string };
+        const proxy = origin === haproxy ? 'HAProxy' : 'nginx';
+        if (wasOpen && !isOpen)
+          tell({ what: 'failed', why: `phone, ${proxy}: ${met ?? `${code} ${reason}`}` });
         isOpen = false;
       },
     },

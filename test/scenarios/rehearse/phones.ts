@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { endWithThisProcess } from '../../helpers/redis.ts';
-import type { Night, Tally } from './night.ts';
+import { type Night, noteWhy, type Tally } from './night.ts';
 import type { Told } from './phone.ts';
 
 const PHONE = fileURLToPath(new URL('phone.ts', import.meta.url));
@@ -49,5 +49,8 @@ function note(tally: Tally, told: Exclude<Told, { what: 'open' }>): void {
   } else if (told.what === 'repeated') seen.repeated += 1;
   else if (told.what === 'gap') seen.gaps += 1;
   else if (told.what === 'reconnected') seen.reconnections += 1;
-  else seen.failedReconnections += 1;
+  else {
+    seen.failedReconnections += 1;
+    noteWhy(seen, told.why);
+  }
 }

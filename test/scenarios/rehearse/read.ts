@@ -7,11 +7,13 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
-import { ask } from './ask.ts';
+import { ask, whyOf } from './ask.ts';
 
 /** In milliseconds; undefined where there was no answer, or one with errors. */
 export interface Reading {
   readonly milliseconds?: number;
+  /** Why there was none. */
+  readonly why?: string;
 }
 
 const EVERYDAY = '{ client { id accounts(first: 5) { nodes { id availableBalance { amount } } } } }';
@@ -28,10 +30,16 @@ process.on('message', (message) => {
 await once(process, 'message');
 for (let turn = 0; ; turn += 1) {
   const start = performance.now();
-  const answer = await ask(agent, turn % 2 === 0 ? first : second, authorization, EVERYDAY).catch(
-    () => undefined,
+  const isFirst = turn % 2 === 0;
+  const why = await ask(agent, isFirst ? first : second, authorization, EVERYDAY).then(
+    ({ data, errors }) =>
+      errors === undefined && data != null ? undefined : (errors?.[0]?.extensions?.code ?? 'no data'),
+    whyOf,
   );
-  const isAnswered = answer?.errors === undefined && answer?.data != null;
-  process.send?.((isAnswered ? { milliseconds: performance.now() - start } : {}) satisfies Reading);
+  const reading: Reading =
+    why === undefined
+      ? { milliseconds: performance.now() - start }
+      : { why: `query, ${isFirst ? 'HAProxy' : 'nginx'}: ${why}` };
+  process.send?.(reading);
   await pause(EVERY_MS);
 }

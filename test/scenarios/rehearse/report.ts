@@ -46,6 +46,12 @@ const saw = ({ name, seconds, seen, lost, untrue }: StepReport): readonly (strin
   )} ms of ${seen.queryMs.length}, ${seen.queriesFailed} failed`,
 ];
 
+/** The reasons of what failed in a step, the most frequent first. */
+function whysOf({ seen }: StepReport): string {
+  const sorted = [...seen.whys].toSorted(([, one], [, other]) => other - one);
+  return sorted.map(([why, times]) => `${times} × ${why}`).join('; ') || 'nothing';
+}
+
 const longest = ({ watched }: StepReport): number =>
   Math.max(...watched.readiness.map(({ longestMs }) => longestMs));
 
@@ -94,6 +100,10 @@ export function reportOf(phones: number, steps: readonly StepReport[], end: stri
         'everyday queries, p95',
       ],
       steps.map(saw),
+    ),
+    table(
+      ['what failed in', 'why'],
+      steps.map((step) => [step.name, whysOf(step)]),
     ),
     table(['what was said in', 'longest `/readyz`', '`/readyz`', 'alerts', 'the doctor'], steps.map(said)),
     `${end} \`/readyz\` took longer than a second in ${late}.`,

@@ -7,8 +7,8 @@ import { ingressUrl } from '../../../src/ingress/addresses.ts';
 import { creditTo } from '../../helpers/fleet.ts';
 import { endWithThisProcess } from '../../helpers/redis.ts';
 import { documentOf, payable } from '../faults/payments.ts';
-import { ask } from './ask.ts';
-import type { Night } from './night.ts';
+import { ask, whyOf } from './ask.ts';
+import { type Night, noteWhy } from './night.ts';
 import type { Reading } from './read.ts';
 
 const CREDITS_A_SECOND = 8;
@@ -78,7 +78,10 @@ async function payOnce({ stage, agent, tally, ended }: Night, tag: string, paid:
   while (!ended.aborted) {
     const bearer = await stage.identity.bearer(BACK_OFFICE);
     const document = documentOf('createMoneyOut');
-    const answer = await ask(agent, stage.haproxy, bearer, document, { input }).catch(() => undefined);
+    const answer = await ask(agent, stage.haproxy, bearer, document, { input }).catch((error: unknown) => {
+      noteWhy(tally.seen, `payment, HAProxy: ${whyOf(error)}`);
+      return undefined;
+    });
     const type = answer?.data?.result?.__typename;
     if (type === 'CreateMoneyOutSuccess') {
       tally.seen.paymentsDone += 1;
@@ -98,9 +101,10 @@ export async function read({ stage, tally, ended }: Night, lifetimeSeconds: numb
   endWithThisProcess(child, lifetimeSeconds);
   // read.ts sends nothing else.
   child.on('message', (message) => {
-    const { milliseconds } = message as Reading;
-    if (milliseconds === undefined) tally.seen.queriesFailed += 1;
-    else tally.seen.queryMs.push(milliseconds);
+    const { milliseconds, why } = message as Reading;
+    if (milliseconds !== undefined) tally.seen.queryMs.push(milliseconds);
+    else tally.seen.queriesFailed += 1;
+    if (why !== undefined) noteWhy(tally.seen, why);
   });
   while (!ended.aborted) {
     child.send(await stage.identity.bearer(BACK_OFFICE));
