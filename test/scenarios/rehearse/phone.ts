@@ -30,6 +30,8 @@ interface MoneyIn {
 
 /** Phones that are opened at a time. */
 const OPENING = 25;
+/** How long a socket without a stream stays open, in milliseconds; longer than `follow` waits. */
+const IDLE_MS = 1_000;
 const MONEY_IN = 'subscription ($after: Cursor) { moneyIn(after: $after) { id cursor transactionId } }';
 /** What the operating system gives others first (nice). */
 const AFTER_OTHERS = 5;
@@ -69,6 +71,8 @@ function connect(origin: string, bearer: () => Promise<string>, onOpen: () => vo
     url: `${origin.replace('https', 'wss')}/graphql`,
     webSocketImpl: SecureSocket,
     connectionParams: async () => ({ authorization: await bearer() }),
+    // As the project's client does: a stream that ends and is opened again keeps its socket.
+    lazyCloseTimeout: IDLE_MS,
     retryAttempts: Number.POSITIVE_INFINITY,
     shouldRetry: () => true,
     // As the project's client does: spread, and longer each time.
