@@ -21,7 +21,8 @@ export async function ask(
     dispatcher: agent,
   });
   const text = await body.text();
-  if (statusCode >= 500) throw new Error(`${statusCode} of the ${text.startsWith('{') ? 'gateway' : 'proxy'}`);
+  if (statusCode >= 500)
+    throw new Error(`${statusCode} of the ${text.startsWith('{') ? 'gateway' : 'proxy'}`);
   return JSON.parse(text);
 }
 

@@ -49,7 +49,7 @@ function note(tally: Tally, told: Exclude<Told, { what: 'open' }>): void {
   } else if (told.what === 'repeated') seen.repeated += 1;
   else if (told.what === 'gap') seen.gaps += 1;
   else if (told.what === 'reconnected') seen.reconnections += 1;
-  else {
+  else if (told.what === 'failed') {
     seen.failedReconnections += 1;
     noteWhy(seen, told.why);
   }
