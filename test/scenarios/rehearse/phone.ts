@@ -67,10 +67,15 @@ function connect(origin: string, bearer: () => Promise<string>, onOpen: () => vo
   let isOpen = false;
   /** What the attempt that is under way has met: an upgrade that is refused is told so, and then closed as 1006. */
   let met: string | undefined;
+  let authorization = '';
   return createClient({
-    url: `${origin.replace('https', 'wss')}/graphql`,
+    // Before the socket is there: the gateway waits 3 s for the token, and all phones of the night share one process.
+    url: async () => {
+      authorization = await bearer();
+      return `${origin.replace('https', 'wss')}/graphql`;
+    },
     webSocketImpl: SecureSocket,
-    connectionParams: async () => ({ authorization: await bearer() }),
+    connectionParams: () => ({ authorization }),
     // As the project's client does: a stream that ends and is opened again keeps its socket.
     lazyCloseTimeout: IDLE_MS,
     retryAttempts: Number.POSITIVE_INFINITY,

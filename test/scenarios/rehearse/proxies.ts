@@ -38,6 +38,7 @@ defaults
   timeout client 60s
   timeout server 60s
   timeout tunnel 1h
+  timeout check 2s
   option forwardfor
   option redispatch
   retries 3
@@ -47,7 +48,7 @@ frontend public
 backend gateways
   balance leastconn
   option httpchk GET /readyz
-  default-server check inter 500 fall 2 rise 1
+  default-server check inter 500 fall 3 rise 1
   server a 127.0.0.1:${a}
   server b 127.0.0.1:${b}
 `,
@@ -67,8 +68,8 @@ http {
 ${temporary}
   map $http_upgrade $connection_upgrade { default upgrade; '' ''; }
   upstream gateways {
-    server 127.0.0.1:${a} max_fails=1 fail_timeout=1s;
-    server 127.0.0.1:${b} max_fails=1 fail_timeout=1s;
+    server 127.0.0.1:${a} max_fails=0;
+    server 127.0.0.1:${b} max_fails=0;
     keepalive 64;
   }
   server {
