@@ -46,6 +46,8 @@ export async function startIdentityProvider(): Promise<IdentityProvider> {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ keys }));
     }
   });
+  // Longer than the night: a phone's request is not to meet a connection that is just being closed.
+  server.keepAliveTimeout = 3_600_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
