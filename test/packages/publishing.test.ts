@@ -1,6 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { folder, installPackages, run } from '../helpers/packages.ts';
 import { emptyProject, type PackedFiles, packAll } from '../helpers/packed.ts';
 
@@ -11,6 +12,10 @@ const NAMES = ['client', 'sandbox', 'gateway'] as const;
 const NO_MODULE = 'documents.graphql';
 
 const json = async (path: string) => JSON.parse(await readFile(folder(path), 'utf8'));
+
+/** @returns the page of the repository that `package.json` names: the one place that says where the project lives. */
+const homeOf = ({ repository }: { readonly repository: { readonly url: string } }) =>
+  repository.url.replace(/^git\+|\.git$/g, '');
 
 let packed: PackedFiles;
 beforeAll(async () => {
@@ -39,10 +44,13 @@ describe.each(NAMES)('the packed %s', (name) => {
 
 it('the packages are published from one repository, in one version, under one licence, with provenance', async () => {
   const project = await json('package.json');
+  const home = homeOf(project);
+  expect(project).toMatchObject({ homepage: `${home}#readme`, bugs: `${home}/issues` });
   for (const name of ['client', 'sandbox']) {
     const own = await json(`packages/${name}/package.json`);
     expect(own).toMatchObject({ version: project.version, license: project.license, bugs: project.bugs });
     expect(own.repository).toEqual({ ...project.repository, directory: `packages/${name}` });
+    expect(own.homepage).toBe(`${home}/tree/main/packages/${name}#readme`);
     expect(own.publishConfig).toEqual({ access: 'public', provenance: true });
     expect(own.private).toBeUndefined();
     // What a build takes is what the project is tested with.
@@ -53,6 +61,18 @@ it('the packages are published from one repository, in one version, under one li
     const licence = await readFile(folder(`packages/${name}/LICENSE`), 'utf8');
     expect(licence).toBe(await readFile(folder('LICENSE'), 'utf8'));
   }
+});
+
+it('the chart and the image come from the repository that package.json names', async () => {
+  const home = homeOf(await json('package.json'));
+  const text = (path: string) => readFile(folder(path), 'utf8');
+  const image = home.replace(/^https:\/\/github\.com/, 'ghcr.io');
+  expect(parse(await text('charts/pasarela/Chart.yaml'))).toMatchObject({ home, sources: [home] });
+  expect(parse(await text('charts/pasarela/values.yaml'))).toMatchObject({ image: { repository: image } });
+  expect(await text('deploy/kubernetes/pasarela.yaml')).toContain(`image: ${image}:`);
+  // The workflow pushes charts under the owner, not under the repository.
+  const chart = `oci://${dirname(image)}/charts/pasarela`;
+  expect(await text('docs/operations.md')).toContain(`helm install pasarela ${chart} `);
 });
 
 it.each([
