@@ -38,8 +38,8 @@ export async function begin(call: Call): Promise<MoneyResult | undefined> {
 /**
  * Follows the table for a request that an earlier call left behind, by dying or by reaching its deadline.
  *
- * Its age is that by the store's clock, or by this process's own where that says more: one clock that is wrong, or leaps, can
- * only have money out repeated for a shorter time than the upstream would bear.
+ * The store's clock and this process's own each give an age of the request, and the greater counts. So a clock that is wrong, or leaps,
+ * never has money out repeated after the upstream has forgotten its key.
  *
  * @param askedAt by this process's clock, before the store was asked
  */

@@ -9,6 +9,9 @@ export const MONEY_MUTATIONS = [
 ] as const;
 export type MoneyMutation = (typeof MONEY_MUTATIONS)[number];
 
+/** Whether the same may be sent again: the upstream has a key for money out, and for nothing else (docs/upstream-api.md, endpoint 11). */
+export const isRepeatable = (mutation: MoneyMutation): boolean => mutation === 'createMoneyOut';
+
 /** One caller's wish to move money once, under the key that names it. */
 export interface MoneyIntent {
   readonly mutation: MoneyMutation;

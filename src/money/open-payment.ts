@@ -1,6 +1,7 @@
 import { type Attempt, type UpstreamAnswer, verdictOf } from '../common/attempt.ts';
 import type { Ambient } from './ambient.ts';
 import { backoff, RETRY_WINDOW_MS } from './backoff.ts';
+import { isRepeatable } from './intent.ts';
 import type { OpenPayment } from './open-records.ts';
 import { type AnswerReading, outcomeOf } from './outcome.ts';
 import { isStopped } from './payments-off.ts';
@@ -69,12 +70,11 @@ export interface SettlingParts {
  */
 export async function settleOpen(
   payment: OpenPayment,
-  owner: string,
   calls: SettlingCalls,
   parts: SettlingParts,
 ): Promise<SettlingResult> {
   const key = repeatableKey(payment, parts.ambient.now());
-  return key === null ? seek(payment, owner, calls, parts) : repeat(payment, key, owner, calls, parts);
+  return key === null ? seek(payment, calls, parts) : repeat(payment, key, calls, parts);
 }
 
 /** The key under which the same may leave once more; null where it may not. */
@@ -83,21 +83,18 @@ function repeatableKey(
   now: number,
 ): string | null {
   const isYoung = ageMs < RETRY_WINDOW_MS && now - sentAt < RETRY_WINDOW_MS;
-  return asked.operation === 'createMoneyOut' && closed === null && body !== '' && isYoung
-    ? upstreamKey
-    : null;
+  return isRepeatable(asked.operation) && closed === null && body !== '' && isYoung ? upstreamKey : null;
 }
 
 async function repeat(
   payment: OpenPayment,
   key: string,
-  owner: string,
   calls: SettlingCalls,
   parts: SettlingParts,
 ): Promise<SettlingResult> {
   const { records, ambient } = parts;
   if (await isStopped(records)) {
-    await records.putOff(payment.name, owner, repeatPause(payment, 'no-answer', ambient), 'no-answer');
+    await records.putOff(payment, repeatPause(payment, 'no-answer', ambient), 'no-answer');
     return 'open';
   }
   const attempt = await calls.repeat(payment, key);
@@ -122,7 +119,7 @@ async function repeat(
     outcome.kind === 'unknown' ? outcome.reason : isAnothers ? 'ANSWER_DOES_NOT_MATCH' : 'NO_ANSWER';
   const seen =
     reason === 'STILL_PROCESSING' ? 'still-processing' : reason === 'NO_ANSWER' ? 'no-answer' : 'mismatch';
-  await records.putOff(payment.name, owner, repeatPause(payment, seen, ambient), seen);
+  await records.putOff(payment, repeatPause(payment, seen, ambient), seen);
   return isAway(attempt) ? 'away' : 'open';
 }
 
@@ -141,7 +138,6 @@ function alarming(payment: OpenPayment, calls: SettlingCalls, parts: SettlingPar
 
 async function seek(
   payment: OpenPayment,
-  owner: string,
   calls: SettlingCalls,
   parts: SettlingParts,
 ): Promise<SettlingResult> {
@@ -164,7 +160,7 @@ async function seek(
   }
   // What was found in the same moment for another payment is not this one's.
   const seen = found.kind === 'open' ? found.seen : 'alike';
-  await records.putOff(payment.name, owner, lookPause(payment, ambient), seen);
+  await records.putOff(payment, lookPause(payment, ambient), seen);
   return isUnanswered ? 'away' : 'open';
 }
 

@@ -20,6 +20,9 @@ export interface OpenPayment extends Sent, SentDetails {
   readonly tries: number;
 }
 
+/** One that was taken: how often before tells it from the same, taken by somebody else. */
+export type TakenPayment = Pick<OpenPayment, 'name' | 'tries'>;
+
 /**
  * The payments that are open, as those who settle them without their callers find them: by when each is due to be looked at
  * again. A payment is due from soon after it was sent until it is settled, or is put off for ever.
@@ -39,12 +42,12 @@ export interface OpenRecords {
    */
   takeOpen(name: RecordName, owner: string, leaseMs: number): Promise<OpenPayment | undefined>;
   /**
-   * Gives back what `takeOpen` gave to this owner.
+   * Gives back what `takeOpen` gave, unless somebody else has taken it since.
    *
    * @param dueMs when it is due again, in ms from now; undefined for never
    * @param seen a word for what was seen of it
    */
-  putOff(name: RecordName, owner: string, dueMs: number | undefined, seen: string): Promise<void>;
+  putOff(taken: TakenPayment, dueMs: number | undefined, seen: string): Promise<void>;
   /** Makes an open one due at once, whatever was seen of it, and lets it be sent again though its record was put back. */
   hasten(name: RecordName): Promise<void>;
   /** Brings what these are found by up to date with what versions before have written. */

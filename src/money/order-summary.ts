@@ -13,9 +13,9 @@ export const OPERATION_LETTERS: Readonly<Record<MoneyMutation, string>> = {
 const INPUT_DIGITS = 8;
 
 /**
- * What was asked for, as a store keeps it: a list, for the room that it takes. Its second is the operation, its third the
- * customer. A version before that takes a free key over for another input leaves it as it is, so that it bears a part of the hash
- * of its own.
+ * What was asked for, as a store keeps it: a list, which takes less room than an object. Its second item is the operation, its third
+ * the customer. It bears a part of the input's hash, by which a reader knows whether it belongs to the record: a version before,
+ * which takes a free key over for another input, leaves the list of the first there.
  */
 export const packSummary = (
   { operation, customerId, amount, source, destination, requestedBy }: OrderSummary,

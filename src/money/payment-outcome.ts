@@ -9,16 +9,11 @@ import { PaymentsHeldError, RecordsUnavailableError } from './record.ts';
  * - `conflict`: the key is another payment's, or another call's.
  * - `held`, `store_unavailable`: nothing was sent, as the record does not allow it.
  */
-export type PaymentOutcome =
-  | 'done'
-  | 'refused'
-  | 'unknown'
-  | 'replayed'
-  | 'not_sent'
-  | 'conflict'
-  | 'held'
-  | 'store_unavailable'
-  | 'failed';
+export const PAYMENT_OUTCOMES = [
+  ...(['done', 'refused', 'unknown', 'replayed', 'not_sent', 'conflict'] as const),
+  ...(['held', 'store_unavailable', 'failed'] as const),
+];
+export type PaymentOutcome = (typeof PAYMENT_OUTCOMES)[number];
 
 export function outcomeName(result: MoneyResult): PaymentOutcome {
   switch (result.kind) {

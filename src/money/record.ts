@@ -1,4 +1,4 @@
-import type { MoneyMutation, RecordName } from './intent.ts';
+import type { isRepeatable, MoneyMutation, RecordName } from './intent.ts';
 import type { JournalStore } from './journal-store.ts';
 import type { OpenRecords } from './open-records.ts';
 import type { ReadingStore } from './reconciling/reading-store.ts';
@@ -94,7 +94,8 @@ export interface Claim {
  * What a claim found.
  *
  * - `claimed`: the key is the caller's, and nothing has left under it.
- * - `sent`: the key is the caller's, and somebody before it may have sent this.
+ * - `sent`: somebody before may have sent this. The key is the caller's where the same may be sent again ({@link isRepeatable}). Anything
+ *   else stays its sender's, who may yet release it, and who calls with its key is told so at once.
  * - `busy`: another call holds the key, and its lease runs.
  * - `answered`: the intent is settled.
  * - `other-input`: the key names another intent.

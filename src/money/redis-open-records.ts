@@ -2,7 +2,7 @@ import type { RedisClient } from '../redis/connection.ts';
 import { runScript, script } from '../redis/script.ts';
 import { MONEY_MUTATIONS, type RecordName } from './intent.ts';
 import { ageOf, type Clocks } from './lived-time.ts';
-import type { OpenPayment } from './open-records.ts';
+import type { OpenPayment, TakenPayment } from './open-records.ts';
 import { readSummary } from './order-summary.ts';
 import { ledgerOf, type RedisHolds } from './redis-holds.ts';
 import { keyOf, keysOf } from './redis-keys.ts';
@@ -43,9 +43,10 @@ const TAKE = script(`${NOW} ${HERE} ${FILE}
     return
   end
   local untilThen = string.format('%.0f', now + ARGV[2])
-  redis.call('HSET', key, 'owner', ARGV[1])
-  -- What is only looked for is nothing that a caller has to wait for.
-  if state == 'sent' and redis.call('HEXISTS', key, 'upstreamKey') == 1 then redis.call('HSET', key, 'lease', untilThen) end
+  -- What is only looked for stays its sender's, who may yet find that nothing had left; and no caller has to wait for it.
+  if state == 'sent' and redis.call('HEXISTS', key, 'upstreamKey') == 1 then
+    redis.call('HSET', key, 'owner', ARGV[1], 'lease', untilThen)
+  end
   redis.call('ZADD', KEYS[2], untilThen, hash)
   local tries = redis.call('HINCRBY', key, 'tries', 1)
   local found = redis.call('HMGET', key, 'input', 'original', 'body', 'sentAt', 'wall', 'bootId', 'bootMs', 'upstreamKey',
@@ -58,11 +59,11 @@ const TAKE = script(`${NOW} ${HERE} ${FILE}
   found[16] = string.format('%.0f', now - (found[4] == '' and now or tonumber(found[4])))
   return found`);
 
-/** KEYS: record, those that are due. ARGV: owner, when it is due in ms from now or nothing for never, what was seen. */
+/** KEYS: record, those that are due. ARGV: how often it has been taken, when it is due in ms from now or nothing for never, what was seen. */
 const PUT_OFF = script(`${NOW}
   local hash = string.match(KEYS[1], '[^:]*$')
-  local state, kind, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'kind', 'owner'))
-  if owner ~= ARGV[1] or state == 'claimed' or (state == 'answered' and kind ~= 'unknown') then return end
+  local state, kind, tries = unpack(redis.call('HMGET', KEYS[1], 'state', 'kind', 'tries'))
+  if tries ~= ARGV[1] or state == 'claimed' or (state == 'answered' and kind ~= 'unknown') then return end
   redis.call('HSET', KEYS[1], 'seen', ARGV[3])
   if state == 'sent' then redis.call('HSET', KEYS[1], 'lease', string.format('%.0f', now)) end
   if ARGV[2] == '' then redis.call('ZADD', KEYS[2], '+inf', hash)
@@ -129,7 +130,7 @@ export class RedisOpen {
     const [epoch, kind = '', status = '', text = '', state, tries, nowEpoch, age, written] = fields.slice(8);
     const asked = readSummary(written, input);
     if (asked === null) {
-      await this.putOff(name, owner, undefined, '');
+      await this.putOff({ name, tries: Number(tries) }, undefined, '');
       return undefined;
     }
     // A record of a version before has no stamp.
@@ -148,14 +149,10 @@ export class RedisOpen {
     };
   }
 
-  async putOff(
-    { clientId, hash }: RecordName,
-    owner: string,
-    dueMs: number | undefined,
-    seen: string,
-  ): Promise<void> {
+  async putOff({ name, tries }: TakenPayment, dueMs: number | undefined, seen: string): Promise<void> {
     const due = dueMs === undefined ? '' : Math.round(dueMs);
-    await runScript(this.#redis, PUT_OFF, [keyOf({ clientId, hash }), dueKey(clientId)], [owner, due, seen]);
+    const keys = [keyOf(name), dueKey(name.clientId)];
+    await runScript(this.#redis, PUT_OFF, keys, [tries + 1, due, seen]);
   }
 
   async hasten({ clientId, hash }: RecordName): Promise<void> {

@@ -103,7 +103,7 @@ function stepsOf(parts: RedisParts) {
     release: (name, owner) => steps.release(name, owner),
     due: (clientId, limit) => reaching('due', open.due(clientId, limit)),
     takeOpen: (name, owner, leaseMs) => reaching('takeOpen', open.take(name, owner, leaseMs)),
-    putOff: (name, owner, dueMs, seen) => reaching('putOff', open.putOff(name, owner, dueMs, seen)),
+    putOff: (taken, dueMs, seen) => reaching('putOff', open.putOff(taken, dueMs, seen)),
     hasten: (name) => reaching('hasten', open.hasten(name)),
     tidy: (clientId) => reaching('tidy', open.tidy(clientId)),
   } satisfies Partial<MoneyRecords>;

@@ -7,8 +7,8 @@ import { NAMED } from './redis-transaction-index.ts';
 
 /**
  * KEYS: record, twin. ARGV: owner, input hash, lease, retention (both in ms), owner of the key, hash of the record, whether it
- * is a customer's, the line that begins it in the journal, how long lines are kept. Returns a state of `Claimed` and the fields that
- * belong to it.
+ * is a customer's, the line that begins it in the journal, how long lines are kept, whether what was sent may be sent again. Returns a
+ * state of `Claimed` and the fields that belong to it.
  *
  * A twin names the record of a customer. It is of the same client, and so in the same slot; the journal is as well.
  */
@@ -57,7 +57,7 @@ export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
     return {'answered', unpack(redis.call('HMGET', KEYS[1], 'kind', 'status', 'text', 'past'))}
   end
   if state == 'claimed' or not free then return {'busy'} end
-  redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'lease', untilThen)
+  if ARGV[10] == '1' then redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'lease', untilThen) end
   local body, sentAt, wall, bootId, bootMs =
     unpack(redis.call('HMGET', KEYS[1], 'body', 'sentAt', 'wall', 'bootId', 'bootMs'))
   return {'sent', body, sentAt, string.format('%.0f', now - sentAt), wall or '', bootId or '', bootMs or '0'}`);
@@ -138,9 +138,9 @@ export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
  * is in, where there is one. What is settled is only kept for longer. Returns `anothers`, and writes nothing, where another record has
  * the transaction.
  *
- * What is settled is written anew: a hash of Redis keeps the room of fields that it once had. The fields that a version before
- * reads of it are as they were, but for two of what is done: its status, which no version asks for, and an owner of the key who is not
- * told apart, as no owner says the same to them.
+ * A record that is settled is deleted and written again, as a hash of Redis does not give back the room of fields that are deleted. It
+ * keeps the fields that versions before read. A payment that is done leaves two of them out: `status`, which no version reads, and a
+ * `whose` that is empty, which every version takes for one that is missing.
  */
 export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
   local state, input, kind, whose, line, askedAt, sentAt, attempts =

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../redis/connection.ts';
 import type { DurableWrites } from '../redis/durable-write.ts';
 import { runScript, type Script, withoutCommand } from '../redis/script.ts';
-import type { RecordName } from './intent.ts';
+import { isRepeatable, type RecordName } from './intent.ts';
 import {
   answeredLine,
   askedLine,
@@ -59,7 +59,8 @@ export class RedisSteps {
     const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
     const line = askedLine(asked, inputHash, name, requestId);
     const whose = [keyOwner, name.hash, isCustomers ? 1 : 0];
-    const args = [owner, inputHash, leaseMs, RETENTION_MS, ...whose, line, journalMs];
+    const repeatable = isRepeatable(asked.operation) ? 1 : 0;
+    const args = [owner, inputHash, leaseMs, RETENTION_MS, ...whose, line, journalMs, repeatable];
     return claimed(await this.#run('claim', CLAIM, keys, args), clocks);
   }
 

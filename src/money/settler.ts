@@ -185,7 +185,7 @@ async function settle(
 ): Promise<SettlingResult | 'not-taken'> {
   const payment = await parts.records.takeOpen(name, owner, SETTLING_LEASE_MS);
   // It is over, another process has it, or nothing may be sent: to look again at once would find the same.
-  return payment === undefined ? 'not-taken' : settleOpen(payment, owner, calls, parts);
+  return payment === undefined ? 'not-taken' : settleOpen(payment, calls, parts);
 }
 
 async function isSettled(records: MoneyRecords, name: RecordName): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { RunningClock } from '../common/running-clock.ts';
-import type { RecordName } from './intent.ts';
+import { isRepeatable, type RecordName } from './intent.ts';
 import { askedLine } from './journal.ts';
 import type { Clocks } from './lived-time.ts';
 import { packSummary } from './order-summary.ts';
@@ -71,7 +71,8 @@ export class SqliteClaims {
     if (row['asked'] === null) this.#describe.run({ clientId, hash, ...this.#begin(name, wanted) });
     if (row['state'] === 'answered') return { state: 'answered', answer: storedAnswer(row) };
     if (row['state'] === 'claimed' || !free) return { state: 'busy' };
-    this.#takeOver.run(owner, leaseEnd(at, leaseMs), clientId, hash);
+    if (isRepeatable(wanted.asked.operation))
+      this.#takeOver.run(owner, leaseEnd(at, leaseMs), clientId, hash);
     return { state: 'sent', body: String(row['body']), ...sending(row, this.#parts.clocks, at) };
   }
 

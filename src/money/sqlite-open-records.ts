@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RecordName } from './intent.ts';
-import type { OpenPayment } from './open-records.ts';
+import type { OpenPayment, TakenPayment } from './open-records.ts';
 import { readSummary } from './order-summary.ts';
 import { type RowClock, storedAnswer } from './sqlite-payment-reads.ts';
 
@@ -64,11 +64,13 @@ export class SqliteOpen {
       this.#setDue(name, NEVER);
       return undefined;
     }
-    // What is only looked for is nothing that a caller has to wait for.
+    // What is only looked for stays its sender's, who may yet find that nothing had left; and no caller has to wait for it.
+    const isSending = `state = 'sent' AND upstream_key IS NOT NULL`;
     this.#db
       .prepare(
-        `UPDATE intent SET due_at = :until, tries = coalesce(tries, 0) + 1, owner = :owner,
-           lease_until = CASE WHEN state = 'sent' AND upstream_key IS NOT NULL THEN :until ELSE lease_until END
+        `UPDATE intent SET due_at = :until, tries = coalesce(tries, 0) + 1,
+           owner = CASE WHEN ${isSending} THEN :owner ELSE owner END,
+           lease_until = CASE WHEN ${isSending} THEN :until ELSE lease_until END
          WHERE client_id = :clientId AND hash = :hash`,
       )
       .run({ ...name, until: now + leaseMs, owner });
@@ -86,14 +88,14 @@ export class SqliteOpen {
     };
   }
 
-  putOff({ clientId, hash }: RecordName, owner: string, dueMs: number | undefined, seen: string): void {
+  putOff({ name, tries }: TakenPayment, dueMs: number | undefined, seen: string): void {
     const dueAt = dueMs === undefined ? NEVER : Math.round(this.#clock.now() + dueMs);
     this.#db
       .prepare(
         `UPDATE intent SET due_at = :dueAt, seen = :seen, lease_until = 0
-         WHERE client_id = :clientId AND hash = :hash AND owner = :owner AND ${IS_OPEN}`,
+         WHERE client_id = :clientId AND hash = :hash AND tries = :taken AND ${IS_OPEN}`,
       )
-      .run({ clientId, hash, owner, dueAt, seen });
+      .run({ ...name, taken: tries + 1, dueAt, seen });
   }
 
   hasten({ clientId, hash }: RecordName): void {

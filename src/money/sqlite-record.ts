@@ -138,7 +138,7 @@ function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
     due: (clientId, limit) => step('due', () => open.due(clientId, limit)),
     takeOpen: (name, owner, leaseMs) =>
       step('takeOpen', () => (ledger.held() === undefined ? open.take(name, owner, leaseMs) : undefined)),
-    putOff: (name, owner, dueMs, seen) => step('putOff', () => open.putOff(name, owner, dueMs, seen)),
+    putOff: (taken, dueMs, seen) => step('putOff', () => open.putOff(taken, dueMs, seen)),
     hasten: (name) => step('hasten', () => open.hasten(name)),
     tidy: async () => {},
   } satisfies Partial<MoneyRecords>;

@@ -1,5 +1,6 @@
 import { RETRY_WINDOW_MS } from './backoff.ts';
 import type { Call, UnknownResult } from './call.ts';
+import { isRepeatable } from './intent.ts';
 
 /** What leaves, or has left. */
 export interface Dispatch {
@@ -25,9 +26,9 @@ export function unknown(
   seen: Partial<UnknownResult>,
 ): UnknownResult {
   const retryUntil = sentAt + RETRY_WINDOW_MS;
-  const safe = order.mutation === 'createMoneyOut' && ambient.now() < retryUntil;
+  const safe = isRepeatable(order.mutation) && ambient.now() < retryUntil;
   if (safe) return { ...NOTHING_MORE, ...seen, safeToRetry: true, retryUntil };
-  const isTooLate = order.mutation === 'createMoneyOut' && seen.reason === undefined;
+  const isTooLate = isRepeatable(order.mutation) && seen.reason === undefined;
   return { ...NOTHING_MORE, ...seen, ...(isTooLate && { reason: 'TOO_LATE_TO_ASK' }) };
 }
 

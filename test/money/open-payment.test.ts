@@ -70,7 +70,7 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
     const onSettled = (_payment: unknown, kind: string, by: string) => settled.push(`${kind} by ${by}`);
     const onMismatch = (_payment: unknown, fields: readonly string[]) => mismatches.push(fields);
     const onLookFailed = (_payment: unknown, err: unknown) => expect(err).toBeUndefined();
-    return settleOpen(payment, OWNER, callsWith(answers), { ...parts, onSettled, onLookFailed, onMismatch });
+    return settleOpen(payment, callsWith(answers), { ...parts, onSettled, onLookFailed, onMismatch });
   };
 
   const earlier = await leaveOpen(records, 'createMoneyOut');

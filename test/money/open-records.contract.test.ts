@@ -86,14 +86,15 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     const clientId = randomUUID();
     const name = await send(records, clientId, 0, 'upstream-key');
     await records.hasten(name);
-    expect(await records.takeOpen(name, 'mine', LEASE_MS)).toBeDefined();
-    await other.putOff(name, 'not-mine', 0, 'nothing');
+    expect(await records.takeOpen(name, 'mine', LEASE_MS)).toMatchObject({ tries: 0 });
+    // Whoever took it before, or after.
+    for (const tries of [-1, 1]) await other.putOff({ name, tries }, 0, 'nothing');
     expect(await other.due(clientId, 10)).toEqual([]);
-    await records.putOff(name, 'mine', 0, 'no-answer');
+    await records.putOff({ name, tries: 0 }, 0, 'no-answer');
     expect(await other.read(name)).toMatchObject({ isHeld: false, seen: 'no-answer' });
     // What two processes without Redis take for the time differs by up to a second.
     expect(await until(() => other.takeOpen(name, 'next', LEASE_MS))).toMatchObject({ tries: 1 });
-    await other.putOff(name, 'next', undefined, 'nothing');
+    await other.putOff({ name, tries: 1 }, undefined, 'nothing');
     expect(await records.due(clientId, 10)).toEqual([]);
     await records.hasten(name);
     expect(await records.due(clientId, 10)).toEqual([name]);
@@ -114,6 +115,20 @@ describe.each(STORES)('open payments, over %s,', (_kind, makeStore) => {
     await records.release(released, 'call');
     await records.hasten(released);
     expect(await records.due(clientId, 10)).toEqual([]);
+  });
+
+  it('stay their senders’ where they are only looked for: who finds that nothing had left forgets them', async () => {
+    const clientId = randomUUID();
+    const name = await send(records, clientId, 0);
+    await records.hasten(name);
+    expect(await other.takeOpen(name, 'settler', LEASE_MS)).toMatchObject({ upstreamKey: null });
+    expect(await records.release(name, 'call')).toBe(true);
+    expect(await other.read(name)).toBeUndefined();
+    const sent = await send(records, clientId, 0, 'upstream-key');
+    await records.hasten(sent);
+    expect(await other.takeOpen(sent, 'settler', LEASE_MS)).toBeDefined();
+    expect(await records.release(sent, 'call')).toBe(false);
+    expect(await other.read(sent)).toBeDefined();
   });
 
   it('are sent again by themselves once payments go on that an operator had stopped', async () => {

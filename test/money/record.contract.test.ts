@@ -160,6 +160,22 @@ describe.each(STORES)('the record of an intent, over %s', (_kind, makeStore) => 
     expect(await claim(one, name, 'c')).toEqual({ state: 'busy' });
   });
 
+  it('leaves what cannot be sent again to its sender, whoever calls with its key', async () => {
+    const name = freshName();
+    const asked = { ...NOBODYS.asked, operation: 'createInternalTransaction' } as const;
+    const call = (records: MoneyRecords, owner: string) =>
+      records.claim(name, { owner, inputHash: HASH, leaseMs: LEASE_MS, ...NOBODYS, asked });
+    await call(one, 'a');
+    await one.markSent(name, 'a', '{"sent":true}');
+    expect(await call(two, 'b')).toEqual({ state: 'busy' });
+    await one.renew(name, 'a', 0);
+    for (const owner of ['b', 'c'])
+      expect(await call(two, owner)).toMatchObject({ state: 'sent', body: '{"sent":true}' });
+    expect(await two.release(name, 'b')).toBe(false);
+    expect(await one.release(name, 'a')).toBe(true);
+    expect(await call(two, 'b')).toEqual({ state: 'claimed' });
+  });
+
   it('never frees an answered key', async () => {
     const name = freshName();
     await claim(one, name, 'a');

@@ -62,12 +62,13 @@ async function startWay(redis: RedisServer, mark: string, cleanup: AsyncDisposab
 
 const KEY = 'unclear-sending';
 let cleanup: AsyncDisposableStack;
+let redis: RedisServer;
 let way: Way;
 let upstream: Upstream;
 let money: Money;
 beforeEach(async () => {
   cleanup = new AsyncDisposableStack();
-  const redis = await startRedis();
+  redis = await startRedis();
   cleanup.defer(() => redis.stop());
   upstream = cleanup.use(await startUpstream());
   // The body of the request is in the one step alone that notes it as sent.
@@ -76,6 +77,10 @@ beforeEach(async () => {
   cleanup.defer(() => records.stop());
   money = createMoney({ records, logger, leaseMs: 1_000 });
   cleanup.defer(() => money.stop());
+  // Redis has the scripts from now on: without them the reply that is lost would be that it has not done the step.
+  await using another = await startUpstream();
+  const first = repeatable(order(another.url, 'createMoneyOut', 'before'));
+  await money.execute(first, { deadline: Date.now() + 25_000, signal: new AbortController().signal });
 });
 afterEach(() => cleanup.disposeAsync());
 
@@ -129,4 +134,20 @@ it.each(OPERATIONS)('sends nothing where Redis is gone with the reply, and says 
   expect(upstream.received).toEqual([]);
   way.open();
   await isPaidOnce(mutation);
+});
+
+it('is paid in the end where somebody else calls with its key before it could be taken back', async () => {
+  way.cuts = 1;
+  way.isClosedByCut = true;
+  const told = await pay('createInternalTransaction').catch((error: unknown) => error);
+  expect(told).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir: '/dev/null/nowhere', logger });
+  cleanup.defer(() => records.stop());
+  const elsewhere = createMoney({ records, logger, leaseMs: 1_000 });
+  cleanup.defer(() => elsewhere.stop());
+  const same = repeatable(order(upstream.url, 'createInternalTransaction', KEY));
+  const limits = { deadline: Date.now() + 25_000, signal: new AbortController().signal };
+  expect(await elsewhere.execute(same, limits)).toMatchObject({ kind: 'unknown', safeToRetry: false });
+  way.open();
+  await isPaidOnce('createInternalTransaction');
 });

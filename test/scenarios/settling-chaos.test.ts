@@ -11,6 +11,8 @@ it('payments that are interrupted at random, in service mode, are settled as far
     failover: true,
     // The soak measures how long it takes; here it has to happen.
     withinMs: 150_000,
+    // Longer than the test, so that it says what is not settled.
+    lifetimeSeconds: 400,
   });
   expect(lies).toEqual([]);
   expect(kills).toBeGreaterThan(0);

@@ -12,7 +12,7 @@ export type Kind = (typeof KINDS)[number];
 /** One payment that its app asks for once, and never again. */
 export interface Intent {
   readonly kind: Kind;
-  key: string;
+  readonly key: string;
   readonly input: object;
   /** What the ledger shows of it: a reference, or the credit that a refund returns. */
   readonly mark: string;
