@@ -21,7 +21,6 @@ export const LONG_LANE: readonly string[] = [
   'test/client/pay.test.ts',
   'test/clients/*.test.ts',
   'test/deploy/dockerfile.test.ts',
-  'test/deploy/proxies.test.ts',
   'test/docs/clients.test.ts',
   'test/events/faults.test.ts',
   'test/events/redis/cluster.test.ts',

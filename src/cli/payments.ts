@@ -15,7 +15,7 @@ import { settlePayment } from './payments/settle.ts';
 import { showPayment } from './payments/show.ts';
 import { verifyPayments } from './payments/verify.ts';
 
-/** Tells whether payments are held, and lets them go on. */
+/** Shows the payments of the record and its journal, has one settled, and stops all or lets them go on. */
 export const payments: Command = {
   help: `Usage: pasarela payments status
        pasarela payments stop

@@ -1,14 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { clock } from '../common/clock.ts';
+import { isRepeatable, MONEY_MUTATIONS } from '../money/intent.ts';
+import { PAYMENT_OUTCOMES } from '../money/payment-outcome.ts';
 
-const MONEY_MUTATIONS = [
-  ...(['createMoneyOut', 'createInternalTransaction'] as const),
-  ...(['createPennyValidation', 'refundTransaction'] as const),
-];
-const PAYMENT_OUTCOMES = [
-  ...['done', 'refused', 'unknown', 'replayed', 'not_sent', 'conflict'],
-  ...['held', 'store_unavailable', 'failed'],
-];
 /** What is asked of payments when the metrics are read. */
 interface WatchedMoney {
   /** Undefined while payments are not held. */
@@ -84,9 +78,8 @@ export function createPaymentMetrics(registers: Registry[]): PaymentMetrics {
     mismatches.inc({ mutation }, 0);
     for (const outcome of PAYMENT_OUTCOMES) payments.inc({ operation: mutation, outcome }, 0);
     settled.inc({ operation: mutation, outcome: 'done', by: 'evidence' }, 0);
-  }
-  for (const outcome of ['done', 'refused']) {
-    settled.inc({ operation: 'createMoneyOut', outcome, by: 'repeat' }, 0);
+    if (!isRepeatable(mutation)) continue;
+    for (const outcome of ['done', 'refused']) settled.inc({ operation: mutation, outcome, by: 'repeat' }, 0);
   }
   return {
     mismatch: (mutation) => mismatches.inc({ mutation }),

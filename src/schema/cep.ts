@@ -12,7 +12,7 @@ export const CepStatusType = builder.enumType('CepStatus', {
     PENDING: { description: 'The receipt has not been issued yet.' },
     DELAYED: {
       description:
-        'Still not issued after three attempts, about 8 minutes in; retries go on for about three hours.',
+        'Still not issued at the fourth attempt, about 8 minutes in; retries go on for about three hours.',
     },
     COMPLETED: { description: 'Issued and validated. Final.' },
     FAILED: { description: 'No receipt came within about three hours. Final.' },

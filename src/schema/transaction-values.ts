@@ -13,7 +13,9 @@ export const TransactionStatusType = builder.enumType('TransactionStatus', {
   values: {
     INITIALIZED: { description: 'Accepted and under way.' },
     LIQUIDATED: { description: 'Settled.' },
-    REFUNDED: { description: 'A received credit that has been returned.' },
+    REFUNDED: {
+      description: 'The money has gone back. The upstream documents it of received credits alone.',
+    },
     OTHER,
   },
 });

@@ -68,12 +68,7 @@ const LANGUAGES: readonly { readonly language: Language; readonly name: string }
   { language: 'en', name: 'English' },
 ];
 
-interface HeaderProps {
-  /** Undefined where nobody has signed in by hand. */
-  readonly onSignOut: (() => void) | undefined;
-}
-
-export function Header({ onSignOut }: HeaderProps) {
+export function Header() {
   const { styles } = useStyles();
   const { t, language, speak } = useSpeech();
   return (
@@ -86,28 +81,21 @@ export function Header({ onSignOut }: HeaderProps) {
         </View>
         <Text style={styles.brand}>Pasarela</Text>
       </View>
-      <View style={styles.row}>
-        <View style={styles.languages} role="radiogroup" aria-label={t.language}>
-          {LANGUAGES.map((each) => (
-            <Pressable
-              key={each.language}
-              role="radio"
-              aria-label={`${each.language.toUpperCase()} – ${each.name}`}
-              aria-checked={language === each.language}
-              onPress={() => speak(each.language)}
-              style={[styles.language, language === each.language && styles.chosen]}
-            >
-              <Text style={[styles.languageText, language === each.language && styles.tabTextChosen]}>
-                {each.language.toUpperCase()}
-              </Text>
-            </Pressable>
-          ))}
-        </View>
-        {onSignOut !== undefined && (
-          <Pressable role="button" onPress={onSignOut} style={styles.language}>
-            <Text style={styles.languageText}>{t.signOut}</Text>
+      <View style={styles.languages} role="radiogroup" aria-label={t.language}>
+        {LANGUAGES.map((each) => (
+          <Pressable
+            key={each.language}
+            role="radio"
+            aria-label={`${each.language.toUpperCase()} – ${each.name}`}
+            aria-checked={language === each.language}
+            onPress={() => speak(each.language)}
+            style={[styles.language, language === each.language && styles.chosen]}
+          >
+            <Text style={[styles.languageText, language === each.language && styles.tabTextChosen]}>
+              {each.language.toUpperCase()}
+            </Text>
           </Pressable>
-        )}
+        ))}
       </View>
     </View>
   );

@@ -6,7 +6,7 @@ import { settlementSeconds } from './money-out.ts';
 
 const MINUTE = 60;
 
-/** Seconds after the start of each of the 17 retrieval attempts (docs/upstream-api.md, "Events"). */
+/** Seconds after the start of each of the 17 retrieval attempts (docs/upstream-api.md, "Retrieval schedule"). */
 const ATTEMPTS: readonly number[] = [
   0,
   90,
