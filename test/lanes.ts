@@ -22,6 +22,7 @@ export const LONG_LANE: readonly string[] = [
   'test/clients/*.test.ts',
   'test/deploy/dockerfile.test.ts',
   'test/docs/clients.test.ts',
+  'test/docs/first-screen.test.ts',
   'test/events/faults.test.ts',
   'test/events/redis/cluster.test.ts',
   'test/graphql/layers.property.test.ts',

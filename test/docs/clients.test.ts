@@ -1,12 +1,13 @@
-import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { control, sendQuery } from '../helpers/gateway.ts';
+import { sendQuery } from '../helpers/gateway.ts';
 import { folder, installWithClient, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { until } from '../helpers/until.ts';
+import { compile, page, snippets, typed } from './client-pages.ts';
 import { Client } from './page-program.ts';
-import { composes, draws, presses, shows, subscribes } from './screens.ts';
+import { composes, draws, shows, subscribes } from './screens.ts';
 
 const PACKAGES = 'test/clients';
 const CLIENTS = ['graphql-ws', 'apollo', 'urql', 'relay', 'server-sent-events'] as const;
@@ -19,24 +20,6 @@ const LINES = 10;
 /** Long enough to connect with, and short enough to be outlived. */
 const TOKEN_TTL_SECONDS = 6;
 const PATIENCE = { timeout: 25_000 };
-
-const PAGES = ['clients.md', ...(await readdir(folder('docs/clients'))).map((name) => `clients/${name}`)];
-/** What holds for all, and what each library needs besides. */
-const page = (await Promise.all(PAGES.map((name) => readFile(folder(`docs/${name}`), 'utf8')))).join('\n');
-/** Every JavaScript block by the file name in its first line. */
-const snippets = new Map(
-  [...page.matchAll(/^```js\n\/\/ (\S+)\.js\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [name, code]),
-);
-/** Every TypeScript block by the file name in its first line. */
-const typed = new Map(
-  [...page.matchAll(/^```tsx?\n\/\/ (\S+\.tsx?)\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [
-    name,
-    code,
-  ]),
-);
-/** What an app has of its own. */
-const SESSION =
-  'export declare const session: { graphql: string; person: string; token(how: { readonly fresh: boolean }): Promise<string> };\n';
 
 let gateway: RestartableGateway;
 let work: string;
@@ -105,35 +88,8 @@ it.each([...CLIENTS, ...RUN_BY])('%s takes at most ten lines, besides its GraphQ
   expect(lines.length).toBeLessThanOrEqual(LINES);
 });
 
-/** Compiles the TypeScript of the pages. @param more what differs from an app that only checks its types */
-async function compile(resolution: string, more: object = {}): Promise<void> {
-  const inside = await mkdtemp(join(work, 'typed-'));
-  const module = resolution === 'bundler' ? 'preserve' : resolution;
-  const compilerOptions = {
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    noEmit: true,
-    module,
-    moduleResolution: resolution,
-    target: 'es2022',
-    lib: ['es2022', 'dom'],
-    jsx: 'react-jsx',
-    // Apollo's own declarations do not hold under these options.
-    skipLibCheck: true,
-    types: [],
-    ...more,
-  };
-  const config = { compilerOptions, include: ['*.ts', '*.tsx'], exclude: [] };
-  await writeFile(join(inside, 'package.json'), '{ "type": "module" }');
-  await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
-  await writeFile(join(inside, 'session.d.ts'), SESSION);
-  for (const [name, code] of typed) await writeFile(join(inside, name), code);
-  await run('npx', ['tsc', '-p', join(inside, 'tsconfig.json')], folder('.'));
-}
-
 it.each(['nodenext', 'bundler'])('the TypeScript of the pages compiles as %s', (resolution) =>
-  compile(resolution),
+  compile(work, resolution),
 );
 
 describe('every client of the pages', { timeout: 40_000 }, () => {
@@ -221,53 +177,6 @@ it('what the pages draw says in a sentence where credits are missing', async () 
     await Promise.all(screens.map((screen) => screen.kill()));
   }
 }, 40_000);
-
-/** What an app has of its own, as `SESSION` declares it. */
-const sessionFile = () => `export const session = {
-  graphql: '${gateway.graphql}',
-  person: 'ana',
-  token: async () => (await (await fetch('${gateway.sandbox.url}/sandbox')).json()).accessToken,
-};`;
-it('the whole first screen shows credits, pays, says what is unknown, and where credits are missing', async () => {
-  await compile('nodenext', { noEmit: false, rootDir: '.', outDir: work });
-  await writeFile(join(work, 'session.js'), sessionFile());
-  const { centralizing, clabeInstrumentIds } = gateway.sandbox;
-  const input = {
-    sourceInstrumentId: centralizing.instrumentId,
-    destinationInstrumentId: clabeInstrumentIds[1],
-  };
-  const steps = [
-    ['Up to date.', 'Verify the account'],
-    ['It may have happened', 'I have looked: it has not'],
-    ['Up to date.', 'Verify the account'],
-    ['Sent as', 'OK'],
-    ['a credit', ''],
-    ['Some credits are missing here.', ''],
-  ] as const;
-  const fault = {
-    match: { method: 'POST', path: '/v1/transactions/penny_validation' },
-    fault: 'reset-after-commit',
-    times: 1,
-  };
-  await control(gateway.sandbox, 'POST', '/sandbox/faults', fault);
-  await writeFile(join(work, 'first-screen-runner.js'), presses(input, steps));
-  const screen = new Client('first-screen-runner', work);
-  const tells = (text: string) =>
-    expect.poll(async () => (await screen.kept()).join(), PATIENCE).toContain(text);
-  try {
-    await screen.start();
-    await tells('Sent as');
-    await gateway.credit('a credit');
-    await tells('a credit');
-    await gateway.allDelivered();
-    await gateway.kill();
-    await gateway.loseLog();
-    await gateway.start();
-    await tells(steps.map(([text]) => text).join('\n'));
-  } finally {
-    await screen.kill();
-  }
-}, 60_000);
 
 it('the payment of the page is done once, however often it is asked for', async () => {
   const { centralizing, clabeInstrumentIds } = gateway.sandbox;

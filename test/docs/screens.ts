@@ -53,10 +53,10 @@ setInterval(() => {
   if (isTold && children.length >= 2) { console.log(children.slice(0, 2).map(({ text }) => text).join()); process.exit(); }
 }, 20);`;
 
-/** Shows the screen, presses its buttons one after another as each text comes, and tells of each. */
+/** Shows the screen, presses its buttons one after another as each text comes, and tells of each. Ends where something shows that is to be missing. */
 export const presses = (
   input: object,
-  steps: readonly (readonly [text: string, button: string])[],
+  steps: readonly (readonly [text: string, button: string, missing?: string])[],
 ) => `import { createElement } from 'react';
 import { act, create } from 'react-test-renderer';
 const values = new Map();
@@ -69,10 +69,11 @@ await act(async () => { tree = create(createElement(FirstScreen, { input: ${JSON
 globalThis.IS_REACT_ACT_ENVIRONMENT = false;
 const steps = ${JSON.stringify(steps)};
 setInterval(() => {
-  const [text, name] = steps[0] ?? [];
+  const [text, name, missing] = steps[0] ?? [];
   if (text === undefined || !JSON.stringify(tree.toJSON()).includes(text)) return;
   const button = tree.root.findAllByType('button').find(({ props }) => props.children === name && !props.disabled);
   if (name !== '' && button === undefined) return;
+  if (missing !== undefined && JSON.stringify(tree.toJSON()).includes(missing)) throw new Error(missing);
   steps.shift();
   console.log(text);
   button?.props.onClick();

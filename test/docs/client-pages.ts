@@ -1,0 +1,50 @@
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { folder, run } from '../helpers/packages.ts';
+
+const PAGES = ['clients.md', ...(await readdir(folder('docs/clients'))).map((name) => `clients/${name}`)];
+/** What holds for all, and what each library needs besides. */
+export const page = (await Promise.all(PAGES.map((name) => readFile(folder(`docs/${name}`), 'utf8')))).join(
+  '\n',
+);
+/** Every JavaScript block by the file name in its first line. */
+export const snippets = new Map(
+  [...page.matchAll(/^```js\n\/\/ (\S+)\.js\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [name, code]),
+);
+/** Every TypeScript block by the file name in its first line. */
+export const typed = new Map(
+  [...page.matchAll(/^```tsx?\n\/\/ (\S+\.tsx?)\n(.*?)^```$/gms)].map(([, name = '', code = '']) => [
+    name,
+    code,
+  ]),
+);
+/** What an app has of its own. */
+const SESSION =
+  'export declare const session: { graphql: string; person: string; token(how: { readonly fresh: boolean }): Promise<string> };\n';
+
+/** Compiles the TypeScript of the pages in a folder. @param more what differs from an app that only checks its types */
+export async function compile(work: string, resolution: string, more: object = {}): Promise<void> {
+  const inside = await mkdtemp(join(work, 'typed-'));
+  const module = resolution === 'bundler' ? 'preserve' : resolution;
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    noEmit: true,
+    module,
+    moduleResolution: resolution,
+    target: 'es2022',
+    lib: ['es2022', 'dom'],
+    jsx: 'react-jsx',
+    // Apollo's own declarations do not hold under these options.
+    skipLibCheck: true,
+    types: [],
+    ...more,
+  };
+  const config = { compilerOptions, include: ['*.ts', '*.tsx'], exclude: [] };
+  await writeFile(join(inside, 'package.json'), '{ "type": "module" }');
+  await writeFile(join(inside, 'tsconfig.json'), JSON.stringify(config));
+  await writeFile(join(inside, 'session.d.ts'), SESSION);
+  for (const [name, code] of typed) await writeFile(join(inside, name), code);
+  await run('npx', ['tsc', '-p', join(inside, 'tsconfig.json')], folder('.'));
+}

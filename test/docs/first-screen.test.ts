@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { WebSocketServer } from 'ws';
+import { control } from '../helpers/gateway.ts';
+import { folder, installWithClient } from '../helpers/packages.ts';
+import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
+import { compile } from './client-pages.ts';
+import { Client } from './page-program.ts';
+import { presses } from './screens.ts';
+
+const PACKAGES = 'test/clients';
+const PATIENCE = { timeout: 25_000 };
+
+let gateway: RestartableGateway;
+let work: string;
+beforeAll(async () => {
+  await installWithClient(PACKAGES);
+  gateway = await startRestartable();
+  work = await mkdtemp(folder(`${PACKAGES}/run-`));
+}, 180_000);
+afterAll(async () => {
+  await gateway?.[Symbol.asyncDispose]();
+  if (work !== undefined) await rm(work, { recursive: true, force: true });
+});
+
+const tells = (screen: Client, text: string) =>
+  expect.poll(async () => (await screen.kept()).join(), PATIENCE).toContain(text);
+
+/** What an app has of its own, as `SESSION` declares it. */
+const sessionFile = (graphql = gateway.graphql) => `export const session = {
+  graphql: '${graphql}',
+  person: 'ana',
+  token: async () => (await (await fetch('${gateway.sandbox.url}/sandbox')).json()).accessToken,
+};`;
+it('the whole first screen shows credits, pays, says what is unknown, and where credits are missing', async () => {
+  await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: work });
+  await writeFile(join(work, 'session.js'), sessionFile());
+  const { centralizing, clabeInstrumentIds } = gateway.sandbox;
+  const input = {
+    sourceInstrumentId: centralizing.instrumentId,
+    destinationInstrumentId: clabeInstrumentIds[1],
+  };
+  const steps = [
+    ['Up to date.', 'Verify the account'],
+    ['It may have happened', 'I have looked: it has not'],
+    ['Up to date.', 'Verify the account'],
+    ['Sent as', 'OK'],
+    ['a credit', ''],
+    ['Some credits are missing here.', ''],
+  ] as const;
+  const fault = {
+    match: { method: 'POST', path: '/v1/transactions/penny_validation' },
+    fault: 'reset-after-commit',
+    times: 1,
+  };
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', fault);
+  await writeFile(join(work, 'first-screen-runner.js'), presses(input, steps));
+  const screen = new Client('first-screen-runner', work);
+  try {
+    await screen.start();
+    await tells(screen, 'Sent as');
+    await gateway.credit('a credit');
+    await tells(screen, 'a credit');
+    await gateway.allDelivered();
+    await gateway.kill();
+    await gateway.loseLog();
+    await gateway.start();
+    await tells(screen, steps.map(([text]) => text).join('\n'));
+  } finally {
+    await screen.kill();
+  }
+}, 60_000);
+
+it('the whole first screen lets go of no payment that may still be made', async () => {
+  const inside = await mkdtemp(join(work, 'cut-'));
+  const server = new WebSocketServer({ port: 0, handleProtocols: () => 'graphql-transport-ws' });
+  server.on('connection', (connection) =>
+    connection.on('message', (data) => {
+      if (String(data).includes('connection_init')) connection.send('{"type":"connection_ack"}');
+      // It was read before.
+      else connection.close(4409);
+    }),
+  );
+  await once(server, 'listening');
+  await compile(work, 'nodenext', { noEmit: false, rootDir: '.', outDir: inside });
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`;
+  await writeFile(join(inside, 'session.js'), sessionFile(address));
+  const steps = [['It may have happened', 'Ask again', 'I have looked']] as const;
+  await writeFile(join(inside, 'runner.js'), presses({}, [['', 'Verify the account'], ...steps, ...steps]));
+  const screen = new Client('runner', inside);
+  try {
+    await screen.start();
+    await tells(screen, 'may have happened\nIt may have happened');
+  } finally {
+    await screen.kill();
+    server.close();
+  }
+}, 60_000);
