@@ -2,10 +2,26 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { intentStore, type KeyValues, type Outcome, pay, typed } from '../../packages/client/src/index.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 
-/** Two tabs of a page that has no Web Locks: one over plain http, or in an old WebView. */
+/** Web Locks as a browser grants them: each name to one at a time, in turn. */
+function startLocks() {
+  const waiting = new Map<string, Promise<unknown>>();
+  const held = new Set<string>();
+  return {
+    request(name: string, work: () => Promise<void>): Promise<void> {
+      const mine = (waiting.get(name) ?? Promise.resolve()).then(async () => {
+        held.add(name);
+        await work().finally(() => held.delete(name));
+      });
+      waiting.set(name, mine);
+      return mine;
+    },
+    query: async () => ({ held: [...held].map((name) => ({ name })) }),
+  };
+}
 
 beforeEach(() => {
   vi.useFakeTimers();
+  // One over plain http, or in an old WebView, has no Web Locks.
   vi.stubGlobal('navigator', {});
   vi.stubGlobal('document', {});
 });
@@ -43,9 +59,20 @@ const press = (storage: KeyValues | undefined, amount = '1.00'): Promise<Outcome
   pay(gateway, MUTATION, { amount }, { store: intentStore(storage ?? expect.unreachable(), 'payments') });
 const keys = () => gateway.calls.map(({ variables }) => Object(variables['input']).idempotencyKey as string);
 /** Until everybody has seen what everybody has written. */
-const settle = () => vi.advanceTimersByTimeAsync(2_000);
+const settle = () => vi.advanceTimersByTimeAsync(5_000);
 
-describe.each([0, 5, 60])('where a tab hears %i ms later of what another has written', (toldAfterMs) => {
+describe.each([
+  [0, 'without'],
+  [5, 'without'],
+  [60, 'without'],
+  [0, 'with'],
+  [5, 'with'],
+  [60, 'with'],
+  [900, 'with'],
+])('where a tab hears %i ms later of what another has written, %s Web Locks', (toldAfterMs, locks) => {
+  beforeEach(() => {
+    if (locks === 'with') vi.stubGlobal('navigator', { locks: startLocks() });
+  });
   afterEach(() => {
     for (const { answer } of [...gateway.calls]) answer({ data: { pay: { __typename: 'PaySuccess' } } });
   });
@@ -80,6 +107,23 @@ describe.each([0, 5, 60])('where a tab hears %i ms later of what another has wri
       ['2.00', { __typename: 'PaySuccess' }],
     ]);
   });
+});
+
+it('a tab whose storage was cleared goes on with Web Locks, after ten seconds at most', async () => {
+  vi.stubGlobal('navigator', { locks: startLocks() });
+  const [tab] = startTabs(0);
+  const first = press(tab);
+  await settle();
+  for (const { answer } of [...gateway.calls]) answer({ data: { pay: { __typename: 'PaySuccess' } } });
+  await settle();
+  await first;
+  tab?.setItem('payments', '[]');
+  const second = press(tab);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(gateway.calls).toHaveLength(1);
+  for (const { answer } of [...gateway.calls]) answer({ data: { pay: { __typename: 'PaySuccess' } } });
+  await settle();
+  expect(await second).toMatchObject({ status: 'done' });
 });
 
 it('a payment that is refused before it was looked at is refused, also where it was pressed twice in one tab', async () => {

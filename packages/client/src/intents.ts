@@ -1,5 +1,6 @@
 import { Pause } from './pause.ts';
-import { inTurn, type KeyValues, slot } from './stores.ts';
+import { type KeyValues, slot } from './stores.ts';
+import { inTurn } from './turns.ts';
 
 /** One intent to pay, from before it is first sent until the app has shown how it ended. */
 export interface Intent {
@@ -45,7 +46,8 @@ const TOLD_MS = 100;
 /**
  * Keeps intents as one value of a storage: `intentStore(localStorage, 'payments')`, or React Native's AsyncStorage. Tabs take turns by
  * Web Locks. Without them (a page over plain http, an old WebView) this reads and writes in one step, and looks a moment later
- * whether what it has written stands: another tab's page may have read before it was told.
+ * whether what it has written stands: another tab's page may have read before it was told. A browser that takes longer than that
+ * moment to tell of it is not noticed.
  */
 export function intentStore(storage: KeyValues, key: string): IntentStore {
   const { read, write, alone } = slot<readonly Intent[]>(storage, key);

@@ -1,3 +1,5 @@
+import { inTurn, type Locks, tabTurns } from './turns.ts';
+
 /** A place in the feed at which events are missing, or may be: what the list held before is not to be built upon. */
 export interface Gap<Event = unknown> {
   readonly gap: true;
@@ -164,38 +166,20 @@ export interface KeyValues {
   setItem(key: string, value: string): unknown;
 }
 
-/** What a page has of the Web Locks API, which its other tabs respect as well. */
-interface Locks {
-  request(name: string, work: () => Promise<void>): Promise<void>;
-}
-
-/** By object and key: what this process does with it, one thing after another. */
-const turns = new WeakMap<object, Map<string, Promise<unknown>>>();
-
-/** Does one thing at a time for each key of an object. */
-export function inTurn(of: object, key: string, work: () => Promise<void>): Promise<void> {
-  const ours = turns.get(of) ?? new Map<string, Promise<unknown>>();
-  turns.set(of, ours);
-  const mine = (ours.get(key) ?? Promise.resolve()).then(work);
-  ours.set(
-    key,
-    mine.catch(() => undefined),
-  );
-  return mine;
-}
-
 /** Reads and writes one value of a key-value storage. */
 export function slot<Value>(storage: KeyValues, key: string) {
+  const read = () => storage.getItem(key);
+  let inTabs: ReturnType<typeof tabTurns> | undefined;
   // Nobody else writes under this key.
   const parsed = (text: string | null) => (text === null ? undefined : (JSON.parse(text) as Value));
   /** Reads, and writes what `change` makes of that unless it is undefined: at once, where the storage answers at once. */
   const write = async (change: (value: Value | undefined) => Value | undefined): Promise<void> => {
-    const text = storage.getItem(key);
+    const text = read();
     const value = change(parsed(typeof text === 'string' || text === null ? text : await text));
     if (value !== undefined) await storage.setItem(key, JSON.stringify(value));
   };
   return {
-    read: async () => parsed(await storage.getItem(key)),
+    read: async () => parsed(await read()),
     write,
     /**
      * Does one thing at a time: in all tabs where there are Web Locks, otherwise in this process.
@@ -208,8 +192,12 @@ export function slot<Value>(storage: KeyValues, key: string) {
         navigator?: { readonly locks?: Locks };
       };
       const locks = navigator?.locks;
+      const name = `pasarela ${key}`;
+      if (locks !== undefined) {
+        inTabs ??= document ? tabTurns(locks, name, read) : (step) => locks.request(name, step);
+      }
       return inTurn(storage, key, () =>
-        locks ? locks.request(`pasarela ${key}`, () => work(false)) : work(document !== undefined),
+        inTabs === undefined ? work(document !== undefined) : inTabs(() => work(false)),
       );
     },
   };

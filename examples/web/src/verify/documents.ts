@@ -113,6 +113,7 @@ export const START_VERIFICATION = graphql(`
       ... on OutcomeUnknown {
         message
         safeToRetry
+        retryUntil
       }
     }
   }

@@ -1,0 +1,64 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { startBrowser } from '../helpers/browser.ts';
+import { folder, run } from '../helpers/packages.ts';
+import { serveFolder } from '../helpers/static-server.ts';
+
+const ROUNDS = 60;
+/** Until both tabs are asked to press at one time, in milliseconds. */
+const AHEAD_MS = 50;
+
+let built: string;
+let site: Awaited<ReturnType<typeof serveFolder>>;
+let browser: Browser;
+let context: BrowserContext | undefined;
+beforeAll(async () => {
+  built = await mkdtemp(join(tmpdir(), 'pasarela-pay-'));
+  await run('npx', ['tsc', '-p', 'packages/client/tsconfig.build.json', '--outDir', built], folder('.'));
+  await writeFile(join(built, 'index.html'), '<!doctype html><title>Payments</title>');
+  site = await serveFolder(built);
+  browser = await startBrowser();
+});
+afterEach(() => context?.close());
+afterAll(async () => {
+  await browser?.close();
+  await site?.[Symbol.asyncDispose]();
+  await rm(built, { recursive: true, force: true });
+});
+
+/** Pays at a time of the clock, in a page. @returns how that ended */
+const press = (tab: Page, round: number, at: number): Promise<unknown> =>
+  tab.evaluate(`(async () => {
+    const { intentStore, pay } = await import('/index.js');
+    const source = {
+      async query(_, { input }) {
+        await window.sent(${round}, input.idempotencyKey);
+        return { data: { pay: { __typename: 'PaySuccess' } } };
+      },
+    };
+    const store = intentStore(localStorage, 'payments');
+    while (Date.now() < ${at});
+    const mutation = 'mutation Pay($input: PayInput!) { pay(input: $input) { __typename } }';
+    return (await pay(source, mutation, { round: ${round} }, { store })).status;
+  })()`);
+
+it('two tabs of a real browser in which one input is pressed at once pay once, by Web Locks', async () => {
+  context = await browser.newContext();
+  const keys = new Map<number, Set<string>>();
+  await context.exposeFunction('sent', (round: number, key: string) => {
+    keys.set(round, (keys.get(round) ?? new Set()).add(key));
+  });
+  const tabs = [await context.newPage(), await context.newPage()];
+  for (const tab of tabs) {
+    await tab.goto(site.origin);
+    await tab.evaluate("import('/index.js')");
+  }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const at = Date.now() + AHEAD_MS;
+    expect(await Promise.all(tabs.map((tab) => press(tab, round, at)))).toEqual(['done', 'done']);
+  }
+  expect([...keys.values()].map(({ size }) => size)).toEqual(Array(ROUNDS).fill(1));
+});
