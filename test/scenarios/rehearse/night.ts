@@ -9,6 +9,8 @@ export interface Seen {
   gaps: number;
   reconnections: number;
   failedReconnections: number;
+  /** By how much a timer of the phones' processes was late at most: so long a phone could do nothing. */
+  phonesLateMs: number;
   paymentsDone: number;
   /** Attempts that were refused, such as while the record cannot be kept, and were repeated. */
   paymentsRefused: number;
@@ -28,6 +30,7 @@ const nothing = (): Seen => ({
   gaps: 0,
   reconnections: 0,
   failedReconnections: 0,
+  phonesLateMs: 0,
   paymentsDone: 0,
   paymentsRefused: 0,
   paymentsUnanswered: 0,

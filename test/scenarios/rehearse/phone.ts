@@ -1,16 +1,18 @@
 /**
- * The phones of the night, in a process of its own: what their TLS costs keeps nobody else waiting, as they are on other machines in
- * production. Its arguments are their number, the proxies' origins, the file of their authority and the address of tokens.
- * Its parent is told what they see.
+ * Some phones of the night, in a process of their own: what their TLS costs keeps nobody else waiting, as they are on other machines in
+ * production. Its arguments are the number of the first, how many they are, the proxies' origins, the file of their authority and the address
+ * of tokens. Its parent is told what they see.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, createClient, type FormattedExecutionResult } from 'graphql-ws';
 import { Agent } from 'undici';
 import { WebSocket } from 'ws';
 import { ask } from './ask.ts';
+import { createTurns } from './turns.ts';
 
 /** What the phones tell. */
 export type Told =
@@ -20,7 +22,9 @@ export type Told =
   | { readonly what: 'arrived'; readonly transactionId: string; readonly at: number }
   | { readonly what: 'repeated' | 'gap' | 'reconnected' }
   /** An attempt came to no connection, and why. */
-  | { readonly what: 'failed'; readonly why: string };
+  | { readonly what: 'failed'; readonly why: string }
+  /** By how much a timer of this process was late at most since it said so last, in milliseconds. */
+  | { readonly what: 'late'; readonly ms: number };
 
 interface MoneyIn {
   readonly id: string;
@@ -29,17 +33,25 @@ interface MoneyIn {
 }
 
 /** Phones that are opened at a time. */
-const OPENING = 25;
+const OPENING = 8;
+/**
+ * Sockets that are made at a time. The gateway gives each 3 s to say who it is: on its own machine a phone has them to itself, and here as
+ * long as few others make their TLS beside it.
+ */
+const CONNECTING = 16;
+const SAY_LATE_MS = 1_000;
+const TIMER_MS = 10;
 /** How long a socket without a stream stays open, in milliseconds; longer than `follow` waits. */
 const IDLE_MS = 1_000;
 const MONEY_IN = 'subscription ($after: Cursor) { moneyIn(after: $after) { id cursor transactionId } }';
-/** What the operating system gives others first (nice). */
+/** By how much it comes after all others of the rehearsal where processors are short (nice). */
 const AFTER_OTHERS = 5;
 
-setPriority(AFTER_OTHERS);
-const [count, haproxy = '', nginx = '', authority = '', tokenUrl = ''] = process.argv.slice(2);
+setPriority(getPriority() + AFTER_OTHERS);
+const [first, count, haproxy = '', nginx = '', authority = '', tokenUrl = ''] = process.argv.slice(2);
 const ca = await readFile(authority, 'utf8');
 const agent = new Agent({ connect: { ca }, connections: 32 });
+const turnToConnect = createTurns(CONNECTING);
 const tell = (told: Told): void => void process.send?.(told);
 
 class SecureSocket extends WebSocket {
@@ -68,10 +80,12 @@ function connect(origin: string, bearer: () => Promise<string>, onOpen: () => vo
   /** What the attempt that is under way has met: an upgrade that is refused is told so, and then closed as 1006. */
   let met: string | undefined;
   let authorization = '';
+  const turn = turnToConnect();
   return createClient({
-    // Before the socket is there: the gateway waits 3 s for the token, and all phones of the night share one process.
+    // The token is there before the socket.
     url: async () => {
       authorization = await bearer();
+      await turn.take();
       return `${origin.replace('https', 'wss')}/graphql`;
     },
     webSocketImpl: SecureSocket,
@@ -91,11 +105,13 @@ function connect(origin: string, bearer: () => Promise<string>, onOpen: () => vo
         met = (error as { message?: string }).message;
       },
       connected: () => {
+        turn.end();
         if (wasOpen) tell({ what: 'reconnected' });
         [wasOpen, isOpen] = [true, true];
         onOpen();
       },
       closed: (event) => {
+        turn.end();
         // `ws` gives a CloseEvent.
         const { code, reason } = event as { code?: number; reason?: string };
         const proxy = origin === haproxy ? 'HAProxy' : 'nginx';
@@ -140,12 +156,18 @@ async function follow(client: Client, cursor: string): Promise<never> {
   }
 }
 
+const delays = monitorEventLoopDelay({ resolution: TIMER_MS });
+delays.enable();
+setInterval(() => {
+  tell({ what: 'late', ms: Math.max(0, delays.max / 1e6 - TIMER_MS) });
+  delays.reset();
+}, SAY_LATE_MS);
 // The parent is gone.
 process.on('disconnect', () => process.exit(0));
 const customerIds: string[] = [];
 while (customerIds.length < Number(count)) {
   const opening = Math.min(OPENING, Number(count) - customerIds.length);
-  const indexes = Array.from({ length: opening }, (_, at) => customerIds.length + at);
+  const indexes = Array.from({ length: opening }, (_, at) => Number(first) + customerIds.length + at);
   customerIds.push(...(await Promise.all(indexes.map(openPhone))));
 }
 tell({ what: 'open', customerIds });

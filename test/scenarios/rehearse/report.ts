@@ -37,7 +37,7 @@ const saw = ({ name, seconds, seen, lost, untrue }: StepReport): readonly (strin
   `${lost}, ${seen.repeated}, ${seen.late}, ${seen.gaps}`,
   seen.paymentsDone,
   `${seen.paymentsRefused}, ${seen.paymentsUnanswered}, ${seen.paymentsUnknown}, ${untrue}`,
-  `${seen.reconnections}, ${seen.failedReconnections}`,
+  `${seen.reconnections}, ${seen.failedReconnections}; ${Math.round(seen.phonesLateMs)} ms`,
   `${Math.round(
     percentile(
       seen.queryMs.toSorted((one, other) => one - other),
@@ -96,7 +96,7 @@ export function reportOf(phones: number, steps: readonly StepReport[], end: stri
         'lost, repeated, late, gaps told',
         'payments',
         'refused, without an answer, unknown, untrue',
-        'reconnections, failed ones',
+        'reconnections, failed ones; the phones themselves late by',
         'everyday queries, p95',
       ],
       steps.map(saw),
