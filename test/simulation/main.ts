@@ -1,24 +1,9 @@
-import { parseArgs } from 'node:util';
-import type { Only } from './plan.ts';
+import { readOptions } from './options.ts';
 import { type Report, run } from './run.ts';
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string' },
-    hours: { type: 'string', default: '0.1' },
-    runs: { type: 'string', default: '1' },
-    only: { type: 'string' },
-    faults: { type: 'string' },
-    long: { type: 'boolean', default: false },
-    minutes: { type: 'string' },
-    'until-broken': { type: 'boolean', default: false },
-  },
-});
-
-const first = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
-const runs = Number(values.runs);
-const hours = Number(values.hours);
-const only = values.only as Only | undefined;
+const values = readOptions();
+const { runs, hours, only } = values;
+const first = values.seed ?? Math.floor(Math.random() * 2 ** 31);
 
 const write = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -54,11 +39,11 @@ const total = {
 };
 let failed = 0;
 let done = 0;
-const minutes = values.minutes === undefined ? Number.POSITIVE_INFINITY : Number(values.minutes);
+const minutes = values.minutes ?? Number.POSITIVE_INFINITY;
 const until = performance.now() + minutes * 60_000;
 for (let index = 0; index < runs && performance.now() < until; index += 1) {
   done += 1;
-  const faults = values.faults === undefined ? {} : { faults: Number(values.faults) };
+  const faults = values.faults === undefined ? {} : { faults: values.faults };
   const report = await run({ seed: first + index, hours, only, isLong: values.long, ...faults });
   if (values.long) {
     for (const line of report.lines) write(line.slice(0, 400));

@@ -7,7 +7,8 @@ import { type CallFaults, NO_CALL_FAULTS } from './service.ts';
 import type { Size, World } from './world.ts';
 
 /** What a run is about. */
-export type Only = 'money' | 'events' | 'reads';
+export const ONLY = ['money', 'events', 'reads'] as const;
+export type Only = (typeof ONLY)[number];
 
 /** What the seed has drawn for one run. */
 export interface Plan {
