@@ -1,10 +1,9 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSandbox, type TestSandbox } from '../../packages/sandbox/src/index.ts';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { until } from '../helpers/until.ts';
-import { openReceiver } from '../sandbox/harness.ts';
+import { visitSandbox } from './sandbox-visit.ts';
 
 let browser: Browser;
 beforeAll(async () => {
@@ -12,33 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-/** A sandbox with a receiver of its webhooks, and somebody who looks at its page. */
-async function visit(path = '/', options: BrowserContextOptions = {}) {
-  const sandbox: TestSandbox = await createSandbox({ seed: 7 });
-  const receiver = await openReceiver({ status: 201 });
-  for (const webhook_type of ['MONEY_IN', 'CEP']) {
-    await fetch(`${sandbox.url}/v1/clients/${sandbox.clientId}/webhooks`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ client_id: sandbox.clientId, url: receiver.url, token: 'token', webhook_type }),
-    });
-  }
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-  const page = await context.newPage();
-  const failures: string[] = [];
-  page.on('pageerror', (error) => failures.push(error.message));
-  page.on('console', (message) => {
-    if (/content security policy/i.test(message.text())) failures.push(message.text());
-  });
-  await page.goto(sandbox.url + path);
-  await page.locator('main').waitFor();
-  const close = async () => {
-    await context.close();
-    await sandbox.close();
-    await receiver.close();
-  };
-  return { sandbox, receiver, page, context, failures, [Symbol.asyncDispose]: close };
-}
+const visit = (path?: string, options?: BrowserContextOptions) => visitSandbox(browser, path, options);
 
 const newest = (page: Page) => page.locator('.transactions > li').first();
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true }).click();
@@ -176,33 +149,6 @@ describe('the console of the sandbox', () => {
     await using one = await visit();
     await one.sandbox.close();
     await one.page.getByText('The sandbox does not answer.').waitFor();
-  });
-});
-
-describe('the reference at /docs', () => {
-  it('sends each kind of request as it stands, and gives it as a line of the shell that runs', async () => {
-    await using one = await visit('/docs', { permissions: ['clipboard-read', 'clipboard-write'] });
-    const { page } = one;
-    const of = (path: string) =>
-      page.locator('.endpoint', { has: page.locator('summary code', { hasText: path }) }).first();
-    const internal = of('/v1/transactions/internal_transaction');
-    await internal.locator('summary').click();
-    await internal.getByRole('button', { name: 'Try it' }).click();
-    await internal.locator('.answer', { hasText: 'LIQUIDATED' }).waitFor();
-    await internal.getByLabel('Body').fill('{');
-    await internal.getByRole('button', { name: 'Try it' }).click();
-    await internal.locator('.answer .bad', { hasText: '400' }).waitFor();
-
-    const banks = of('/v1/banks');
-    await banks.locator('summary').click();
-    await banks.getByRole('button', { name: 'Copy as curl' }).click();
-    await banks.getByText('Copied').waitFor();
-    const shell = await page.evaluate(() => navigator.clipboard.readText());
-    const { execFile } = await import('node:child_process');
-    const { promisify } = await import('node:util');
-    const { stdout } = await promisify(execFile)('sh', ['-c', shell]);
-    expect(JSON.parse(stdout)).toMatchObject({ total_banks: expect.any(Number) });
-    expect(one.failures).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { act, ask } from './api.js';
-import { button, h, labelled } from './dom.js';
+import { button, h, labelled, pathText } from './dom.js';
 import { RECEIPTS } from './payments.js';
 import { badge, nameOf } from './states.js';
 import { pesos, spanOf, t, timeOf } from './words.js';
@@ -90,7 +90,9 @@ function stepsOf({ trail, movements, calls, deliveries }) {
         'span',
         {},
         'REST ',
-        h('code', {}, `${method} ${path.replace(/^\/v1\/clients\/[^/]+/, '…')}`),
+        h('code', {}, method),
+        ' ',
+        pathText(path, path.replace(/^\/v1\/clients\/[^/]+/, '…')),
         ' ',
         h(
           'span',

@@ -1,5 +1,5 @@
 import { ask } from './api.js';
-import { h, labelled } from './dom.js';
+import { h, labelled, pathText } from './dom.js';
 import { header } from './header.js';
 import { language, t } from './words.js';
 
@@ -22,6 +22,18 @@ const headersOf = ({ auth }) =>
 /** @param {string} text */
 const inShell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
+/** The fields of webhooks' ids, which a webhook that is registered here fills in. @type {HTMLInputElement[]} */
+const webhookIds = [];
+
+/** @param {Entry} entry @param {string} answer */
+function fillIn({ method, path }, answer) {
+  if (method !== 'POST' || !path.endsWith('/webhooks')) return;
+  for (const field of webhookIds) {
+    field.value = JSON.parse(answer).id;
+    field.dispatchEvent(new Event('input'));
+  }
+}
+
 /** One endpoint: what it does, with what, as a line of the shell, and a button that sends it. @param {Entry} entry */
 function endpoint(entry) {
   const fields = (/** @type {Record<string, string>} */ values) =>
@@ -30,6 +42,12 @@ function endpoint(entry) {
       field: h('input', { value, input: show, spellcheck: 'false' }),
     }));
   const parameters = fields(entry.parameters);
+  for (const { name, field } of parameters) {
+    field.required = true;
+    if (name !== 'id') continue;
+    field.placeholder = t('Register a webhook first');
+    webhookIds.push(field);
+  }
   const query = fields(entry.query);
   const body = h('textarea', { rows: 8, spellcheck: 'false', input: show });
   body.value = entry.body === null ? '' : JSON.stringify(entry.body, null, 2);
@@ -68,6 +86,7 @@ function endpoint(entry) {
         ...(entry.body === null ? {} : { body: body.value }),
       });
       const text = await response.text();
+      if (response.ok) fillIn(entry, text);
       const took = `${Math.round(performance.now() - start)} ms`;
       const status = h('span', { class: response.ok ? 'badge good' : 'badge bad' }, String(response.status));
       answer.replaceChildren(h('p', {}, status, ' ', took), h('pre', { tabindex: 0 }, pretty(text)));
@@ -84,7 +103,7 @@ function endpoint(entry) {
       {},
       h('code', { class: 'method' }, entry.method),
       ' ',
-      h('code', {}, entry.path),
+      pathText(entry.path),
       h('span', {}, entry.summary[language]),
     ),
     h(

@@ -55,6 +55,19 @@ export function showList(container, items, keyOf, stateOf, make) {
 }
 
 /**
+ * A path, which goes on in another line at a `/`, `?` or `&`. The whole is in its title.
+ *
+ * @param {string} path
+ * @param {string} [shown]
+ */
+export const pathText = (path, shown = path) =>
+  h(
+    'code',
+    { class: 'path', title: path },
+    ...shown.split(/(?<!…)(?=[/?&])/).map((part) => h('span', {}, part)),
+  );
+
+/**
  * @param {string} label
  * @param {HTMLElement} field
  */

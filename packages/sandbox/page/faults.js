@@ -1,5 +1,5 @@
 import { act, ask } from './api.js';
-import { button, h, labelled, showList } from './dom.js';
+import { button, h, labelled, pathText, showList } from './dom.js';
 import { t } from './words.js';
 
 /** @typedef {import('./api.js').Overview['faults'][number]} Fault */
@@ -112,7 +112,9 @@ function line(fault, all) {
     ' ',
     known?.label ?? text,
     ' ',
-    h('code', {}, `${method} ${path}`.trim() || t('any request is sent')),
+    h('code', {}, method || (path === '' && t('any request is sent'))),
+    ' ',
+    path !== '' && pathText(path),
     ' ',
     button(fault.inForce ? t('Disarm') : t('Clear'), () =>
       act(async () => {

@@ -67,6 +67,7 @@ export const SPANISH = {
   'Receipt late': 'Comprobante tardío',
   'Receipt now': 'Comprobante ahora',
   Reference: 'Referencia',
+  'Register a webhook first': 'Registra primero un webhook',
   Refund: 'Devolver',
   'Refund the latest credit': 'Devolver el último abono',
   'Refused with status {status}.': 'Rechazada con el estado {status}.',

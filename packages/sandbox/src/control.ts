@@ -117,6 +117,15 @@ export class Control {
     return { transaction: viewTransaction(world, arrived.transaction), deliveries: sent.map(viewDelivery) };
   }
 
+  /** The demo client's latest credit that can be refunded; undefined where there is none. */
+  latestRefundable() {
+    const demo = this.#seeded[0]?.client.id;
+    return [...this.#world.state.transactions.values()].findLast(
+      ({ clientId, subCategory, status }) =>
+        clientId === demo && subCategory === 'SPEI_CREDIT' && status === 'LIQUIDATED',
+    );
+  }
+
   /**
    * Sends a received SPEI credit back, as the provider's dashboard can: the one named, or the demo client's latest that can
    * be refunded.
@@ -124,15 +133,10 @@ export class Control {
    * @throws ApiError 404 where there is none; 400 as endpoint 14.
    */
   refund({ transactionId, reason }: z.infer<typeof refundOrder>): { refund: RestNewTransaction } {
-    const { transactions } = this.#world.state;
-    const demo = this.#seeded[0]?.client.id;
     const credit =
       transactionId === undefined
-        ? [...transactions.values()].findLast(
-            ({ clientId, subCategory, status }) =>
-              clientId === demo && subCategory === 'SPEI_CREDIT' && status === 'LIQUIDATED',
-          )
-        : transactions.get(transactionId.toLowerCase());
+        ? this.latestRefundable()
+        : this.#world.state.transactions.get(transactionId.toLowerCase());
     if (credit === undefined) throw notFound('transaction_not_found');
     return { refund: viewNewTransaction(this.#world, refundCredit(this.#world, credit, reason)) };
   }

@@ -29,13 +29,19 @@ type Entry = Omit<
   body?: unknown;
 };
 
+/** What there is at this moment to read, change or refund; empty where there is none. */
+interface Present {
+  webhookId: string;
+  creditId: string;
+}
+
 /** The service's endpoints in the order of its documents, then the sandbox's control. */
-export function reference(demo: ClientView, webhookId: string): ReferenceEntry[] {
+export function reference(demo: ClientView, { webhookId, creditId }: Present): ReferenceEntry[] {
   const parameters: Record<string, string> = {
     clientId: demo.clientId,
     customerId: demo.customerIds[0] ?? '',
     instrumentId: demo.clabeInstrumentIds[0] ?? '',
-    transactionId: demo.transactions.refundableCreditId,
+    transactionId: creditId,
     id: webhookId,
   };
   const make = (key: string, entry: Entry, auth: ReferenceEntry['auth']): ReferenceEntry => {

@@ -40,9 +40,11 @@ export function pageRoutes(app: App, world: World, control: Control): void {
   app.get('/docs/reference', async (c) => {
     const [demo] = await control.clients();
     if (demo === undefined) throw notFound('client_not_found');
-    const [webhook] = world.state.webhooks.made(demo.clientId);
+    const webhook = world.state.webhooks.made(demo.clientId).find(({ deletedAt }) => deletedAt === undefined);
+    const creditId = control.latestRefundable()?.id ?? demo.transactions.refundedCreditId;
     const { apiKey, accessToken } = demo;
-    return c.json({ apiKey, accessToken, entries: reference(demo, webhook?.id ?? '') });
+    const entries = reference(demo, { webhookId: webhook?.id ?? '', creditId });
+    return c.json({ apiKey, accessToken, entries });
   });
   app.get('/page/:name', (c) => {
     const name = pathId(c, 'name');

@@ -1,0 +1,31 @@
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { createSandbox, type TestSandbox } from '../../packages/sandbox/src/index.ts';
+import { openReceiver } from '../sandbox/harness.ts';
+
+/** A sandbox with a receiver of its webhooks, and somebody who looks at its page. */
+export async function visitSandbox(browser: Browser, path = '/', options: BrowserContextOptions = {}) {
+  const sandbox: TestSandbox = await createSandbox({ seed: 7 });
+  const receiver = await openReceiver({ status: 201 });
+  for (const webhook_type of ['MONEY_IN', 'CEP']) {
+    await fetch(`${sandbox.url}/v1/clients/${sandbox.clientId}/webhooks`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${sandbox.accessToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ client_id: sandbox.clientId, url: receiver.url, token: 'token', webhook_type }),
+    });
+  }
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const page = await context.newPage();
+  const failures: string[] = [];
+  page.on('pageerror', (error) => failures.push(error.message));
+  page.on('console', (message) => {
+    if (/content security policy/i.test(message.text())) failures.push(message.text());
+  });
+  await page.goto(sandbox.url + path);
+  await page.locator('main').waitFor();
+  const close = async () => {
+    await context.close();
+    await sandbox.close();
+    await receiver.close();
+  };
+  return { sandbox, receiver, page, context, failures, [Symbol.asyncDispose]: close };
+}
