@@ -40,6 +40,14 @@ const named = (indent: number, pressed: string, text: string): Change => {
   return { found, written: `title: ${call(text)}, 'aria-label': ${call(text)}, ${found}`, texts: [text] };
 };
 
+/** A sign of the explorer's that fonts may lack, drawn. */
+const drawn = (found: string, path: string): Change => {
+  const properties =
+    "{ viewBox: '0 0 24 24', width: 14, height: 14, fill: 'none', stroke: 'currentColor', strokeWidth: 2, 'aria-hidden': true }";
+  const line = `React.createElement('path', { d: '${path}' })`;
+  return { found, written: `React.createElement('svg', ${properties}, ${line})`, texts: [] };
+};
+
 const DOCS = '@graphiql/plugin-doc-explorer/dist';
 const REACT = '@graphiql/react/dist';
 
@@ -137,6 +145,8 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
     code('!!this.state.displayTitleActions ?', 'true ?'),
     named(18, 'return _this13.props.onOperationDestroy();', 'Remove this operation'),
     named(18, 'return _this13.props.onOperationClone();', 'Copy this operation'),
+    drawn("'⎘'", 'M8 8V4h12v12h-4M4 8h12v12H4z'),
+    drawn("'\\u2715'", 'M5 5l14 14M19 5 5 19'),
     named(16, 'return _this15.state.newOperationType ?', 'Add new'),
   ],
   [`${REACT}/icons/index.js`]: [

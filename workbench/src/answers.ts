@@ -4,7 +4,8 @@ import type { Answer } from './net/execute.ts';
 /** The last answer of each tab, by the tab's id: GraphiQL itself keeps its text alone. */
 export const useAnswers = create<Readonly<Record<string, Answer>>>(() => ({}));
 
-/** How often play was pressed: what came of it is to be seen. */
-export const usePlays = create<{ readonly count: number }>(() => ({ count: 0 }));
-
-export const countPlay = (): void => usePlays.setState(({ count }) => ({ count: count + 1 }));
+/** Forgets the answer of a tab: what is played next may get none. */
+export const dropAnswer = (tab: string): void => {
+  const { [tab]: _dropped, ...others } = useAnswers.getState();
+  useAnswers.setState(others, true);
+};

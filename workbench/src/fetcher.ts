@@ -1,6 +1,6 @@
 import type { Fetcher } from '@graphiql/toolkit';
 import { type DocumentNode, type ExecutionResult, Kind, type OperationDefinitionNode, parse } from 'graphql';
-import { countPlay, useAnswers } from './answers.ts';
+import { useAnswers } from './answers.ts';
 import { execute } from './net/execute.ts';
 import type { Operation } from './net/result.ts';
 import { lacksValidation } from './story.ts';
@@ -30,7 +30,6 @@ export const fetcher: Fetcher = (params, options) => {
     return execute(operation, headers, new AbortController().signal).then(({ result }) => result as object);
   }
   const tab = activeTab;
-  countPlay();
   if (lacksValidation(operation)) return Promise.resolve({ data: null });
   if (kindOf(operation) === 'subscription') {
     startStream(tab, operation, headers);

@@ -2,6 +2,7 @@ import { type FormEvent, useState } from 'react';
 import { sendTo } from '../sandbox.ts';
 import { storage } from '../storage.ts';
 import { t } from '../words.ts';
+import { Path } from './Path.tsx';
 import type { PaymentStep } from './payment-steps.ts';
 
 /** A span of simulated time, such as `+1 min 30 s`. */
@@ -17,10 +18,11 @@ export function PaymentAxis({ steps }: { readonly steps: readonly PaymentStep[] 
   const [start, end] = [steps[0]?.at ?? 0, steps.at(-1)?.at ?? 0];
   return (
     <ol className="wb-axis">
-      {steps.map(({ key, at, kind, text, badge, isBad, delivery }) => {
+      {steps.map(({ key, at, kind, text, path, badge, isBad, delivery }) => {
         const line = (
           <>
-            {text} <span className={isBad ? 'wb-badge wb-bad' : 'wb-badge wb-good'}>{badge}</span>
+            {text} {path !== undefined && <Path path={path} />}{' '}
+            <span className={isBad ? 'wb-badge wb-bad' : 'wb-badge wb-good'}>{badge}</span>
           </>
         );
         return (

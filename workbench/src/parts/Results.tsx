@@ -1,10 +1,11 @@
 import { ResponseEditor, Spinner, useGraphiQL } from '@graphiql/react';
 import { useEffect, useRef } from 'react';
-import { useAnswers, usePlays } from '../answers.ts';
+import { dropAnswer, useAnswers } from '../answers.ts';
 import { paymentOf } from '../described.ts';
 import { asksForToken, useSession } from '../session.ts';
 import { lacksValidation, START_VALIDATION } from '../story.ts';
-import { useStreams } from '../stream-store.ts';
+import { isLive, useStreams } from '../stream-store.ts';
+import { dropStream } from '../streams.ts';
 import { validationOf } from '../validations.ts';
 import { t } from '../words.ts';
 import { SignIn } from './SignIn.tsx';
@@ -29,7 +30,7 @@ export function Results({ onWatch, onCredit, onOpen, onPayment }: Props) {
   const stream = useStreams((streams) => streams[id]);
   const answer = useAnswers((answers) => answers[id]);
   const place = useRef<HTMLDivElement>(null);
-  useInView(place);
+  usePlayed(id, place);
   const why = useSignedOut();
   const validation = answer === undefined ? undefined : validationOf(answer.result);
   const payment = answer === undefined ? undefined : paymentOf(answer.result);
@@ -100,14 +101,22 @@ function operationOf(tab: { title: string; variables?: string | null } | undefin
   }
 }
 
-/** Brings what was played for into view, where the page is longer than the window. */
-function useInView(place: React.RefObject<HTMLElement | null>): void {
-  const plays = usePlays(({ count }) => count);
+/**
+ * Clears what an earlier play left: the answer with its REST calls, and a stream that has ended. What comes of this play may be an
+ * error that has neither. Then brings the result into view, where the page is longer than the window.
+ */
+function usePlayed(id: string, place: React.RefObject<HTMLElement | null>): void {
+  const plays = useGraphiQL(({ queryId }) => queryId);
+  const seen = useRef(plays);
   useEffect(() => {
+    if (seen.current === plays) return;
+    seen.current = plays;
+    dropAnswer(id);
+    if (!isLive(useStreams.getState()[id])) dropStream(id);
     const top = place.current?.getBoundingClientRect().top ?? 0;
-    if (plays === 0 || (top >= 0 && top < window.innerHeight / 2)) return;
+    if (top >= 0 && top < window.innerHeight / 2) return;
     place.current?.scrollIntoView({ block: 'start' });
-  }, [plays, place]);
+  }, [plays, id, place]);
 }
 
 /** Why a token is asked for; undefined where there is one that is good. */

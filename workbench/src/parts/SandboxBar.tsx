@@ -43,14 +43,18 @@ export function SandboxBar({ description, act, said }: Props) {
       <div className="wb-deeds">
         {button(t('Refund it'), sandbox.refund, t('The latest credit is sent back'))}
         {button(t('+5 minutes'), sandbox.passTime, t('Let five minutes pass, with all that falls due'))}
-        <span className="wb-group">{t('Next call:')}</span>
-        {button(t('Lose answer'), sandbox.loseAnswer, t('The next payment is made, and its answer lost'))}
-        {button(t('Delay'), sandbox.delayAnswer, t('The next REST call takes longer'))}
-        {button(t('Fail'), sandbox.failAnswer, t('The next REST call fails'))}
-        {button(t('Heal'), sandbox.heal, t('No fault is armed any more'))}
-        <Armed />
-        <span className="wb-group">{t('Streams:')}</span>
-        {button(t('Cut'), sandbox.cut, t('Cut all streams of this page for three seconds'))}
+        <span className="wb-group">
+          <span>{t('Next call:')}</span>
+          {button(t('Lose answer'), sandbox.loseAnswer, t('The next payment is made, and its answer lost'))}
+          {button(t('Delay'), sandbox.delayAnswer, t('The next REST call takes longer'))}
+          {button(t('Fail'), sandbox.failAnswer, t('The next REST call fails'))}
+          {button(t('Heal'), sandbox.heal, t('No fault is armed any more'))}
+          <Armed />
+        </span>
+        <span className="wb-group">
+          <span>{t('Streams:')}</span>
+          {button(t('Cut'), sandbox.cut, t('Cut all streams of this page for three seconds'))}
+        </span>
       </div>
     </section>
   );

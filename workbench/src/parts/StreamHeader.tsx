@@ -69,14 +69,16 @@ function Steering({ tab, status, transport, isPaused }: SteeringProps) {
           <option value="WS">WebSocket</option>
         </select>
       </label>
-      <button
-        type="button"
-        className="wb-button"
-        aria-pressed={isPaused}
-        onClick={() => pauseStream(tab, !isPaused)}
-      >
-        {isPaused ? t('Go on') : t('Pause')}
-      </button>
+      {(isPaused || status !== 'ended') && (
+        <button
+          type="button"
+          className="wb-button"
+          aria-pressed={isPaused}
+          onClick={() => pauseStream(tab, !isPaused)}
+        >
+          {isPaused ? t('Go on') : t('Pause')}
+        </button>
+      )}
       <button
         type="button"
         className="wb-button"

@@ -1,5 +1,5 @@
 import { CloseIcon, PlusIcon, useGraphiQL, useGraphiQLActions } from '@graphiql/react';
-import type { KeyboardEvent } from 'react';
+import { type KeyboardEvent, useEffect, useRef } from 'react';
 import { isLive, useStreams } from '../stream-store.ts';
 import { dropStream } from '../streams.ts';
 import { t } from '../words.ts';
@@ -11,6 +11,9 @@ export function Tabs() {
   const { tabs, activeTabIndex } = useGraphiQL(({ tabs, activeTabIndex }) => ({ tabs, activeTabIndex }));
   const { addTab, changeTab, closeTab } = useGraphiQLActions();
   const streams = useStreams();
+  const list = useRef<HTMLDivElement>(null);
+  const active = tabs[activeTabIndex]?.id ?? '';
+  useActiveInView(list, active, streams[active]?.count ?? 0);
   const close = (index: number) => {
     const tab = tabs[index];
     if (tab === undefined || tabs.length === 1) return;
@@ -23,7 +26,7 @@ export function Tabs() {
   };
   return (
     <div className="wb-tabs">
-      <div className="wb-tablist" role="tablist" aria-label={t('Operations')} onKeyDown={press}>
+      <div ref={list} className="wb-tablist" role="tablist" aria-label={t('Operations')} onKeyDown={press}>
         {tabs.map(({ id, title }, index) => {
           const stream = streams[id];
           return (
@@ -68,4 +71,16 @@ export function Tabs() {
       )}
     </div>
   );
+}
+
+/** Keeps the open tab whole in a list that is longer than its place, also as its count grows. The page itself is not moved. */
+function useActiveInView(list: React.RefObject<HTMLElement | null>, active: string, count: number): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the tab moves and grows by these.
+  useEffect(() => {
+    const place = list.current?.getBoundingClientRect();
+    const tab = list.current?.querySelector('[data-active="true"]')?.getBoundingClientRect();
+    if (place === undefined || tab === undefined) return;
+    if (tab.right > place.right) list.current?.scrollBy({ left: tab.right - place.right });
+    else if (tab.left < place.left) list.current?.scrollBy({ left: tab.left - place.left });
+  }, [active, count]);
 }

@@ -3,6 +3,7 @@ import type { Answer } from '../net/execute.ts';
 import type { UpstreamCall } from '../net/result.ts';
 import { counted, t } from '../words.ts';
 import { bytes, milliseconds } from './format.ts';
+import { Path } from './Path.tsx';
 
 /** The REST calls beneath a result, on the time that the answer took. */
 export function Waterfall({ answer }: { readonly answer: Answer }) {
@@ -45,8 +46,8 @@ function Call({ call, total }: { readonly call: UpstreamCall; readonly total: nu
   const isBad = status === null ? !cached : status >= 400;
   return (
     <li data-began={began} data-milliseconds={took}>
-      <span className="wb-call" title={`${method} ${path}`}>
-        <b>{method}</b> {shortened(path)}
+      <span className="wb-call">
+        <b>{method}</b> <Path path={path} />
       </span>
       <span className="wb-badges">
         {cached ? (
@@ -84,9 +85,6 @@ function Call({ call, total }: { readonly call: UpstreamCall; readonly total: nu
     </li>
   );
 }
-
-/** The client's id is the same in all of them. */
-const shortened = (path: string): string => path.replace(/^\/v1\/clients\/[^/]+/, '…').replace(/^\/v1/, '');
 
 /**
  * What a result took: `1 request, 4 REST calls, 1.1 round trips`. What was answered from memory counts as a call, and is named. What

@@ -8,6 +8,8 @@ export interface PaymentStep {
   readonly at: number;
   readonly kind: 'call' | 'transaction' | 'receipt' | 'webhook';
   readonly text: string;
+  /** Of the REST service, behind the text. */
+  readonly path: string | undefined;
   readonly badge: string;
   readonly isBad: boolean;
   /** The webhook that can be sent again. */
@@ -23,7 +25,8 @@ export function stepsOf({ trail, calls, deliveries }: TransactionDetail): Paymen
       key: `call-${index}`,
       at: Date.parse(at),
       kind: 'call' as const,
-      text: `${method} ${path.replace(/^\/v1\/clients\/[^/]+/, '…').replace(/^\/v1/, '')}`,
+      text: method,
+      path,
       badge: status === null ? t('no answer') : String(status),
       isBad: isRefused(status),
       delivery: undefined,
@@ -33,6 +36,7 @@ export function stepsOf({ trail, calls, deliveries }: TransactionDetail): Paymen
       at: Date.parse(at),
       kind: of === 'receipt' ? ('receipt' as const) : ('transaction' as const),
       text: of === 'receipt' ? t('Receipt') : t('Payment'),
+      path: undefined,
       badge: status,
       isBad: status === 'FAILED' || status === 'REFUNDED',
       delivery: undefined,
@@ -46,6 +50,7 @@ export function stepsOf({ trail, calls, deliveries }: TransactionDetail): Paymen
           index === 0
             ? t('Webhook {type}', { type: webhookType })
             : t('Webhook {type}, retry {number}', { type: webhookType, number: index }),
+        path: undefined,
         badge: status === null ? (error ?? t('no answer')) : String(status),
         isBad: isRefused(status),
         delivery: { id, body },

@@ -1,0 +1,146 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../helpers/until.ts';
+import { oddBreaks } from './breaks.ts';
+import { type Demo, startDemo } from './workbench-demo.ts';
+import { deed, openTab, play, result, rows, watchMoneyIn } from './workbench-page.ts';
+
+let demo: Demo;
+
+beforeAll(async () => {
+  demo = await startDemo();
+});
+afterAll(() => demo?.[Symbol.asyncDispose]());
+
+const TELEPHONE = { viewport: { width: 390, height: 844 } };
+
+/** Writes something that is no JSON where the variables stand. */
+async function spoilVariables(page: Page): Promise<void> {
+  await page.locator('.wb-variables .view-lines').first().click();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.insertText('x');
+  await page.locator('.wb-variables .view-lines', { hasText: /^x$/ }).waitFor();
+}
+
+/** Elements that reach beyond the window at its right edge. */
+const beyondWindow = (page: Page, selector: string): Promise<string[]> =>
+  page
+    .locator(selector)
+    .evaluateAll((all) =>
+      all
+        .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth)
+        .map((one) => one.textContent ?? ''),
+    );
+
+describe('a play that brings no answer', () => {
+  it('leaves no REST calls of an earlier play, nor its offer', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await openTab(page, 'StartPennyValidation');
+    await play(page);
+    await page.locator('.wb-waterfall li').first().waitFor();
+    await page.getByRole('button', { name: 'Watch this' }).waitFor();
+    await spoilVariables(page);
+    await play(page);
+    await result(page, /Request\s+not\s+sent\.\s+Variables\s+are\s+invalid\s+JSON/);
+    await until(async () => (await page.locator('.wb-waterfall, .wb-offer').count()) === 0);
+  });
+
+  it('leaves none of them where the gateway cannot be reached', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await play(page);
+    await page.locator('.wb-waterfall li').first().waitFor();
+    await page.route(/\/graphql$/, (route) => route.abort());
+    await play(page);
+    await result(page, /The\s+gateway\s+does\s+not\s+answer/);
+    await until(async () => (await page.locator('.wb-waterfall').count()) === 0);
+  });
+
+  it('is seen in place of a stream that has ended', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await watchMoneyIn(page);
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    await page.getByRole('button', { name: 'Stop the stream' }).click();
+    await page.locator('.wb-status', { hasText: 'Ended' }).waitFor();
+    // There is nothing to pause any more.
+    expect(await page.getByRole('button', { name: 'Pause' }).count()).toBe(0);
+    await spoilVariables(page);
+    await play(page);
+    await result(page, /Request\s+not\s+sent/);
+    await page.locator('.wb-response').waitFor();
+    expect(await page.locator('.wb-stream').count()).toBe(0);
+  });
+
+  it('is in view on a telephone', async () => {
+    await using one = await demo.open(TELEPHONE);
+    const { page } = one;
+    await spoilVariables(page);
+    await page.evaluate(() => window.scrollTo(0, 0));
+    await play(page);
+    await result(page, /Request\s+not\s+sent/);
+    await until(async () => {
+      const box = await page.locator('.wb-response').boundingBox();
+      return box !== null && box.y > -1 && box.y < TELEPHONE.viewport.height / 2;
+    });
+  });
+});
+
+describe('what has little room', () => {
+  it.each([
+    [1280, 800],
+    [390, 844],
+  ])('breaks the path of a REST call at a slash, at %i pixels', async (width, height) => {
+    await using one = await demo.open({ viewport: { width, height } });
+    const { page } = one;
+    if (width > 720)
+      await page.locator('.wb-rail').getByRole('button', { name: 'Code', exact: true }).click();
+    await play(page);
+    const calls = page.locator('.wb-waterfall .wb-call');
+    await calls.filter({ hasText: 'per_page' }).first().waitFor();
+    expect(await oddBreaks(calls)).toEqual([]);
+    expect(await calls.first().locator('[title^="/v1/"]').count()).toBe(1);
+  });
+
+  it('cuts no control of the bar on a telephone', async () => {
+    await using one = await demo.open(TELEPHONE);
+    const { page } = one;
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    await page.getByRole('button', { name: 'Less', exact: true }).waitFor();
+    expect(await beyondWindow(page, '.wb-sandbox :is(button, select, input, span)')).toEqual([]);
+  });
+
+  it('shows the open tab whole, also as its count comes', async () => {
+    await using one = await demo.open(TELEPHONE);
+    const { page } = one;
+    await watchMoneyIn(page);
+    await deed(page, 'Simulate a credit');
+    await rows(page).first().waitFor();
+    const edges = () =>
+      page.evaluate(() => {
+        const edge = (selector: string) =>
+          document.querySelector(selector)?.getBoundingClientRect().right ?? 0;
+        return edge('.wb-tab[data-active="true"]') - edge('.wb-tablist');
+      });
+    await until(async () => (await edges()) <= 1);
+    // The page stays where it was.
+    expect((await page.locator('.wb-stream').boundingBox())?.y).toBeLessThan(TELEPHONE.viewport.height / 2);
+  });
+});
+
+describe('the explorer', () => {
+  it('draws the signs of its buttons, which fonts may lack, and copies an operation', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    await page.locator('.wb-rail').getByRole('button', { name: 'Explorer', exact: true }).click();
+    const pane = page.locator('.wb-pane');
+    for (const name of ['Remove this operation', 'Copy this operation']) {
+      const button = pane.getByRole('button', { name });
+      await button.locator('svg').waitFor();
+      expect(await button.innerText()).toBe('');
+    }
+    await pane.getByRole('button', { name: 'Copy this operation' }).click();
+    await pane.locator('input[value="InstrumentsCopy"]').waitFor();
+  });
+});
