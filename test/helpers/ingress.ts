@@ -79,16 +79,19 @@ export interface RunningDecider extends AsyncDisposable {
   readonly asked: unknown[];
 }
 
-/** A decider that gives the answer it is told to; `'silence'` never answers. */
+/** A decider that gives the answer it is told to; `'silence'` never answers, and one that `stalls` never ends its answer. */
 export async function startDecider(
-  verdict: { status: number; body?: string } | 'silence',
+  verdict: { status: number; body?: string; stalls?: true } | 'silence',
 ): Promise<RunningDecider> {
   const asked: unknown[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     asked.push(JSON.parse(Buffer.concat(chunks).toString()));
-    if (verdict !== 'silence') response.writeHead(verdict.status, { location: '/' }).end(verdict.body);
+    if (verdict === 'silence') return;
+    response.writeHead(verdict.status, { location: '/' });
+    if (verdict.stalls) response.write(verdict.body);
+    else response.end(verdict.body);
   });
   const url = await listen(server);
   return {

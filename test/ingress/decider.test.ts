@@ -40,6 +40,7 @@ describe('an SPEI credit on which somebody decides', () => {
     ['redirects', { status: 307 }],
     ['is not there', { status: 404 }],
     ['is silent', 'silence'],
+    ['never ends its answer', { status: 422, body: '{"refundReason":"no"}', stalls: true }],
   ] as const)('is neither accepted nor rejected when the decider %s', async (_, verdict) => {
     await using decider = await startDecider(verdict);
     await using ingress = await startIngress({ decisionUrl: decider.url });
@@ -80,6 +81,18 @@ describe('an SPEI credit on which somebody decides', () => {
     expect(statuses).toEqual([422, 201, 422, 201]);
     expect(contrary.asked).toEqual([]);
     expect((await log.log.readAfter(clientId, null, 5)).events).toHaveLength(2);
+  });
+
+  it('is answered as before when it comes again with other contents, and nobody is asked', async () => {
+    await using decider = await startDecider({ status: 422, body: '{"refundReason":"no"}' });
+    await using ingress = await startIngress({ decisionUrl: decider.url });
+    const credit = speiCredit();
+    for (const amount of ['250.00', '9999.00']) {
+      const { status } = await ingress.post('MONEY_IN', { ...credit, body: { ...credit.body, amount } });
+      expect(status).toBe(422);
+    }
+    expect(decider.asked).toHaveLength(1);
+    expect(ingress.quarantined().map((row) => row.reason)).toEqual(['conflict']);
   });
 
   it.each(['INT_CREDIT', 'OTHER', undefined])(

@@ -97,6 +97,14 @@ describe('a webhook that is what it should be', () => {
     expect(events.map((event) => event.decision)).toEqual([undefined, undefined, undefined]);
   });
 
+  it('of type CEP names its client in either case', async () => {
+    const clientId = 'abcdef01-2345-4789-8abc-def012345678';
+    await using ingress = await startIngress({ clientId });
+    for (const named of [clientId, clientId.toUpperCase()])
+      expect((await ingress.post('CEP', cep(named, 'PENDING'))).status).toBe(201);
+    expect(ingress.metrics.counts).toMatchObject({ appended: 2 });
+  });
+
   it('of type STATUS_UPDATE may be any JSON value, and repeats only under a message id', async () => {
     await using ingress = await startIngress();
     const values = [

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { queryObjects } from 'node:v8';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EventLog, NewEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
@@ -111,7 +112,8 @@ it('what a client has under way keeps out its own deliveries of any type, no oth
     for (let count = 0; count < 50; count += 1) send();
     await until(() => log.come.length + answers.length === before + 50);
   }
-  expect((await one.post('MONEY_IN', speiCredit({ body: { padding } }))).status).toBe(503);
+  const refused = await one.post('MONEY_IN', speiCredit({ body: { padding } }));
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2']);
   const elsewhere = one.postAs('another-client', 'STATUS_UPDATE', { padding });
   await until(() => log.come.includes('another-client'));
   log.open();
@@ -129,6 +131,39 @@ it('whoever wants to hear of what was kept has heard of it by the answer, and of
   const message = speiCredit();
   for (const body of [message, { no: 'message' }]) await ingress.post('MONEY_IN', body);
   expect(kept).toEqual([[ingress.clientId, message.id_msg]]);
+});
+
+it('deliveries that fail unexpectedly are answered 503, and take no room from those that follow', async () => {
+  let fails = true;
+  await using ingress = await startIngress({
+    onKept: () => {
+      if (fails) throw new Error('whoever wanted to hear of it');
+    },
+  });
+  const padding = 'x'.repeat(60_000);
+  // More than fit in at once.
+  for (let round = 0; round < 12; round += 1) {
+    const sent = Array.from({ length: 50 }, () => ingress.post('STATUS_UPDATE', { padding }));
+    for (const { status, headers } of await Promise.all(sent))
+      expect([status, headers.get('retry-after'), headers.get('connection')]).toEqual([
+        503,
+        '2',
+        'keep-alive',
+      ]);
+  }
+  fails = false;
+  expect((await ingress.post('STATUS_UPDATE', { padding })).status).toBe(201);
+});
+
+it('a delivery that was answered leaves nothing to wait for', async () => {
+  await using ingress = await startIngress();
+  const deliver = async (rounds: number) => {
+    for (let round = 0; round < rounds; round += 1)
+      await Promise.all(Array.from({ length: 25 }, () => ingress.post('STATUS_UPDATE', { round })));
+    return queryObjects(Promise, { format: 'count' });
+  };
+  const before = await deliver(2);
+  expect(await deliver(12)).toBeLessThan(before + 150);
 });
 
 it('a verdict is never spooled, as another process may have got, and given, another', async () => {
