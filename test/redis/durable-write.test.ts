@@ -147,6 +147,33 @@ it('knows that replicas do not acknowledge also where the client gives up sooner
   expect(writes.isDurable).toBe(false);
 });
 
+it('says nothing of replicas where it has none, and is given up by the client', async () => {
+  await using primary = await startRedis(PROMPT);
+  const client = connectRedis(primary.url, { commandTimeout: 300, maxRetriesPerRequest: 0 });
+  client.on('error', () => {});
+  opened.push(client);
+  const writes = new DurableWrites(primary.url, 300);
+  await writing(writes, client)('key', '1');
+  primary.freeze();
+  await expect(writing(writes, client)('key', '2')).rejects.toThrow('timed out');
+  expect(writes.isDurable).toBe(true);
+  primary.thaw();
+});
+
+it('that a demoted primary refuses is sent again to the one in its place', async () => {
+  await using primary = await startRedis(PROMPT);
+  const client = connectRedis(primary.url, {});
+  client.on('error', () => {});
+  opened.push(client);
+  await client.ping();
+  await primary.admin.replicaof('127.0.0.1', 1);
+  const again = new Promise((resolve) => client.once('reconnecting', resolve));
+  const written = client.set('key', 'value');
+  await again;
+  await primary.admin.replicaof('NO', 'ONE');
+  expect(await written).toBe('OK');
+});
+
 it('is told as silent where it does not answer, and forgotten once another has begun in its place', async () => {
   let now = 0;
   await using primary = await startRedis(PROMPT);
@@ -161,6 +188,8 @@ it('is told as silent where it does not answer, and forgotten once another has b
   await primary.kill();
   await expect(writes.look(client)).rejects.toThrow();
   expect(writes.problems[0]).toMatch(/^Redis does not answer: /);
+  // What it has to have is not forgotten meanwhile.
+  expect(writes.problems[1]).toMatch(/^A write counts once 1 replica has it/);
   await primary.start();
   // It has another history now.
   await until(() =>

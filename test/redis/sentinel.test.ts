@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Redis } from 'ioredis';
 import { afterEach, expect, it, vi } from 'vitest';
 import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
+import { failoverAuthorityOf } from '../../src/redis/failover.ts';
 import { failOverBySentinel, startWithSentinel } from '../helpers/redis-topologies.ts';
+import { stillTime } from '../helpers/still-time.ts';
 import { until } from '../helpers/until.ts';
 
 interface Relay extends AsyncDisposable {
@@ -13,6 +16,8 @@ interface Relay extends AsyncDisposable {
   readonly held: number;
   hold(): void;
   release(): void;
+  /** Tells whoever listens of failovers of these groups, all at once. */
+  announce(...names: readonly string[]): void;
 }
 
 /** Passes everything on to a Sentinel, and holds up the questions for the primary's address when asked to. */
@@ -33,6 +38,8 @@ async function startRelay(sentinelPort: number): Promise<Relay> {
       } else {
         sentinel.write(chunk);
       }
+    });
+    sentinel.on('data', (chunk) => {
       if (chunk.includes('+switch-master')) listeners.add(client);
     });
     client.on('close', () => {
@@ -57,12 +64,21 @@ async function startRelay(sentinelPort: number): Promise<Relay> {
       for (const pass of waiting ?? []) pass();
       waiting = undefined;
     },
+    announce: (...names) => {
+      const message = (text: string) => ['message', '+switch-master', text];
+      const sent = names.map((name) => inRedis(message(`${name} 127.0.0.1 1 127.0.0.1 2`)));
+      for (const listener of listeners) listener.write(sent.join(''));
+    },
     async [Symbol.asyncDispose]() {
       server.close();
       for (const socket of sockets) socket.destroy();
     },
   };
 }
+
+/** Texts as Redis tells them unasked (RESP3). */
+const inRedis = (texts: readonly string[]): string =>
+  [`>${texts.length}`, ...texts.flatMap((text) => [`$${text.length}`, text]), ''].join('\r\n');
 
 function connected(url: string): Disposable & { readonly client: RedisClient } {
   const client = connectRedis(url, { enableOfflineQueue: false, commandTimeout: 1000, connectTimeout: 1000 });
@@ -146,4 +162,81 @@ it('a connection that is ended stays ended', async () => {
   vi.advanceTimersByTime(60_000);
   expect(client.status).toBe('end');
   await expect(client.ping()).rejects.toThrow('Connection is closed');
+});
+
+it('a connection that is ended leaves the Sentinels that it listened to', async () => {
+  await using redis = await startWithSentinel();
+  await using relay = await startRelay(redis.sentinel.port);
+  using connection = connected(`redis+sentinel://127.0.0.1:${relay.port}/events`);
+  await until(() => answers(connection.client));
+  await until(() => relay.listening === 1);
+  connection.client.disconnect();
+  await until(() => relay.listening === 0);
+});
+
+it('a failover of another group is no news', async () => {
+  await using redis = await startWithSentinel();
+  await using relay = await startRelay(redis.sentinel.port);
+  using connection = connected(`redis+sentinel://127.0.0.1:${relay.port}/events`);
+  await until(() => answers(connection.client));
+  await until(() => relay.listening === 1);
+  const ended = vi.spyOn(connection.client, 'disconnect');
+  relay.announce('another', 'events');
+  await until(() => ended.mock.calls.length > 0);
+  expect(ended.mock.calls).toEqual([[true]]);
+  await until(() => answers(connection.client));
+});
+
+it('Sentinels with a password are listened to, asked, and left again', async () => {
+  await using redis = await startWithSentinel();
+  const { admin, port } = redis.sentinel;
+  await admin.call('ACL', 'SETUSER', 'default', 'resetpass', '>of the Sentinels');
+  const connections = async (type: string) =>
+    String(await admin.call('CLIENT', 'LIST', 'TYPE', type))
+      .trim()
+      .split('\n');
+  const url = `redis+sentinel://127.0.0.1:${port}/events?sentinelPassword=of%20the%20Sentinels`;
+  using connection = connected(url);
+  const { client } = connection;
+  await until(() => answers(client));
+  await until(async () => (await connections('PUBSUB')).some((line) => line.includes('cmd=subscribe')));
+  if (!(client instanceof Redis)) throw new Error('Sentinels name one Redis');
+  const authority = failoverAuthorityOf(url);
+  const before = (await connections('NORMAL')).length;
+  for (let count = 0; count < 5; count += 1)
+    expect(await authority?.ask(client)).toMatchObject({ promotable: 1 });
+  await until(async () => (await connections('NORMAL')).length <= before);
+});
+
+it('why no Sentinel can be asked is told as it is now', async () => {
+  await using redis = await startWithSentinel();
+  const { sentinel } = redis;
+  await sentinel.kill();
+  using connection = connected(`redis+sentinel://127.0.0.1:${sentinel.port}/nobody`);
+  let told = '';
+  connection.client.on('error', ({ message }) => {
+    told = message;
+  });
+  await until(() => /^No Sentinel can be asked: .*ECONNREFUSED/.test(told));
+  await sentinel.start();
+  await until(() => told === 'No Sentinel can be asked: ERR No such master with that name');
+});
+
+it('a connection that was given up is made again, and never once it is ended', async () => {
+  using time = stillTime();
+  // Nobody listens there, and ioredis tries once.
+  const client = connectRedis('redis://127.0.0.1:1', { retryStrategy: () => null });
+  client.on('error', () => {});
+  const isGivenUp = () => new Promise((resolve) => client.once('end', resolve));
+  await isGivenUp();
+  await time.pass(100);
+  expect(client.status).toBe('connecting');
+  await isGivenUp();
+  let tries = 0;
+  client.on('connecting', () => {
+    tries += 1;
+  });
+  client.disconnect();
+  await time.pass(60_000);
+  expect(tries).toBe(0);
 });

@@ -1,0 +1,68 @@
+import { afterEach, expect, it } from 'vitest';
+import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
+import { DurableWrites } from '../../src/redis/durable-write.ts';
+import { failoverAuthorityOf, serversOf } from '../../src/redis/failover.ts';
+import {
+  startCluster,
+  startMigration,
+  startPartable,
+  startWithSentinel,
+} from '../helpers/redis-topologies.ts';
+import { until } from '../helpers/until.ts';
+
+const opened: RedisClient[] = [];
+afterEach(() => {
+  for (const connection of opened.splice(0)) connection.disconnect();
+});
+
+function connect(url: string): RedisClient {
+  const client = connectRedis(url, { commandTimeout: 2_000, maxRetriesPerRequest: 0 });
+  client.on('error', () => {});
+  opened.push(client);
+  return client;
+}
+
+const looked = (writes: DurableWrites, client: RedisClient) =>
+  until(() =>
+    writes.look(client).then(
+      () => writes.isDurable,
+      () => false,
+    ),
+  );
+
+it('the primary is known by its replicas where no Sentinel can be asked, and without them is not certain', async () => {
+  await using redis = await startWithSentinel();
+  const client = connect(redis.url);
+  const writes = new DurableWrites(redis.url, 300);
+  await looked(writes, client);
+  expect(await writes.isCurrent(client, 'key')).toBe(true);
+  await redis.sentinel.kill();
+  expect(await writes.isCurrent(client, 'key')).toBe(true);
+  await redis.replica.kill();
+  await until(async () => !(await writes.isCurrent(client, 'key')));
+});
+
+it('a primary that the Sentinels take for gone is not known by them, though it answers', async () => {
+  await using redis = await startPartable(1);
+  const watchers = failoverAuthorityOf(redis.url);
+  const [primary] = serversOf(connect(redis.primary.url));
+  if (watchers === undefined || primary === undefined) throw new Error('all are there');
+  expect(await until(() => watchers.ask(primary))).toMatchObject({ promotable: 1 });
+  // They have nobody to put in its place.
+  redis.part([redis.sentinel], [redis.primary, ...redis.replicas]);
+  await until(async () => (await watchers.ask(primary)) === undefined);
+  redis.join();
+  await until(() => watchers.ask(primary));
+});
+
+it('a slot that is on its way to another node refuses no write', async () => {
+  await using cluster = await startCluster();
+  const client = connect(cluster.url);
+  const writes = new DurableWrites(cluster.url, 300);
+  await looked(writes, client);
+  // That of the key by which a node is asked whether it takes writes.
+  const migration = await startMigration(cluster, 'pasarela:probe:0');
+  await writes.look(client);
+  expect(writes).toMatchObject({ isDurable: true, problems: [] });
+  await migration.finish();
+});
