@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSandbox } from '../../packages/sandbox/src/index.ts';
+import { Secret } from '../../src/common/secret.ts';
+import { ingressUrl } from '../../src/ingress/addresses.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
+import { SECRET } from '../helpers/ingress.ts';
 import { startProgram } from '../helpers/program.ts';
 import { pasarela } from './run.ts';
 
@@ -46,6 +49,8 @@ describe('pasarela events', () => {
     const since = await events('replay', '--json', '--after', first?.cursor ?? '');
     expect(json(since.stdout)).toEqual([second]);
     expect((await events('replay', '--types', 'CEP')).stdout).toBe('');
+    const none = await events('replay', '--after', second?.cursor ?? '');
+    expect([none.stdout, none.stderr]).toEqual(['', `0 events, up to ${second?.cursor}.\n`]);
   });
 
   it('shows no name and no account', async () => {
@@ -77,6 +82,7 @@ describe('pasarela events', () => {
       expect(json((await events('replay', '--json', ...filter)).stdout)).toEqual([second]);
     }
     expect(json((await own(['--from', first?.receivedAt ?? '', '--types', 'MONEY_IN'])).stdout)).toEqual(all);
+    expect(json((await own(['--from', first?.receivedAt ?? '', '--types', 'CEP'])).stdout)).toEqual([]);
     expect(json((await own(['--to', first?.receivedAt ?? ''])).stdout)).toEqual([]);
     expect(json((await own(['--from', '2000-01-01', '--to', '2000-01-02'])).stdout)).toEqual([]);
     const unknown = await own(['--tracking-key', 'nobody']);
@@ -123,7 +129,8 @@ it('goes on where it was after the gateway has been away', async () => {
     const { accounts } = await control(sandbox, 'GET', '/sandbox');
     await control(sandbox, 'POST', '/sandbox/spei-credits', { clabe: accounts[0].clabe, amount });
   };
-  const before = await startGateway({ sandbox, config: { dataDir } });
+  const webhookSecrets = [new Secret(SECRET)] as const;
+  const before = await startGateway({ sandbox, config: { dataDir, webhookSecrets } });
   const { port } = new URL(before.url);
   const told = { PORT: port, PASARELA_TOKEN: sandbox.accessToken };
   await using program = startProgram('src/cli/pasarela.ts', told, ['events', 'tail']);
@@ -135,11 +142,26 @@ it('goes on where it was after the gateway has been away', async () => {
   await using _after = await startGateway({
     sandbox,
     webhooks: false,
-    config: { dataDir, port: Number(port) },
+    config: { dataDir, port: Number(port), webhookSecrets },
   });
   await arrives('2.00');
   await program.says(/ 2\.00 MXN/);
   expect(program.output().match(/ 1\.00 MXN/g)).toHaveLength(1);
+  await using ofOneType = startProgram('src/cli/pasarela.ts', told, [
+    ...['events', 'tail', '--types', 'STATUS_UPDATE'],
+  ]);
+  await ofOneType.says(/Following http/);
+  await arrives('3.00');
+  const address = ingressUrl(`http://127.0.0.1:${port}`, sandbox.clientId, 'STATUS_UPDATE', SECRET);
+  await fetch(address, { method: 'POST', body: '{}' });
+  await ofOneType.says(/STATUS_UPDATE {2}/);
+  expect(ofOneType.output()).not.toContain('MONEY_IN');
+  // More than are read at once.
+  for (let count = 1; count <= 101; count += 1) await fetch(address, { method: 'POST', body: String(count) });
+  const all = await pasarela(['events', 'replay', '--types', 'STATUS_UPDATE', '--json'], told);
+  expect(new Set(json(all.stdout).map(({ cursor }) => cursor)).size).toBe(102);
+  expect(all.stderr).toContain('102 events');
+  await ofOneType.end('SIGINT');
   await program.end('SIGINT');
   await rm(dataDir, { recursive: true, force: true });
 });

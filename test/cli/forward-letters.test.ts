@@ -121,6 +121,33 @@ it('keeps a place for each receiver, and lets none wait for another', async () =
   expect(new Set((await readdir(folder)).filter((name) => name.endsWith('.cursor'))).size).toBe(2);
 });
 
+it('goes on after a receiver that answers at length', async () => {
+  await using receiver = await startReceiver(() => 200, {}, 'taken '.repeat(100_000));
+  for (const amount of ['5.60', '5.70', '5.80']) await credit(amount);
+  await using _program = start('--to', receiver.url);
+  await until(() => receiver.taken.length === 3);
+});
+
+it('leaves a receiver alone for as long as it asks', async () => {
+  await using receiver = await startReceiver(() => 429, { 'retry-after': '600' });
+  await credit('5.50');
+  await using program = start('--to', receiver.url, '--schedule', '1s');
+  await program.says(/was not taken: the receiver answered 429/);
+  const [{ letters }] = await status();
+  expect(Date.parse(letters[0].nextAt) - Date.parse(letters[0].lastAt)).toBe(600_000);
+});
+
+it('keeps its place after events of other types, which the log may let go of', async () => {
+  await using receiver = await startReceiver(() => 200);
+  await using program = start('--to', receiver.url, '--types', 'CEP');
+  await program.says(/Forwarding events of/);
+  for (const amount of ['9.00', '9.01']) await credit(amount);
+  const head = (await gateway.query('{ eventCursor }')).data.eventCursor;
+  await until(async () => (await status())[0].cursor === head);
+  expect(receiver.taken).toEqual([]);
+  expect(await program.end('SIGTERM')).toBe(0);
+});
+
 it('writes a file for each day, each event once, whatever is killed and cut short', async () => {
   const days = join(folder, 'days');
   const to = pathToFileURL(days).href;

@@ -90,6 +90,18 @@ it('begins with what comes from now on, goes on when the receiver is back, and s
   expect(await program.end('SIGTERM')).toBe(0);
 });
 
+it('begins where it began before, though it was killed ere the first event', async () => {
+  await using receiver = await startReceiver(() => 200);
+  const first = start(receiver.url);
+  await first.says(/Forwarding events of/);
+  await first.end('SIGKILL');
+  await credit('8.50');
+  await using again = start(receiver.url);
+  await again.says(/Forwarding events of/);
+  await until(() => receiver.taken.length === 1);
+  expect(receiver.taken).toMatchObject([{ amount: { amount: '8.50' } }]);
+});
+
 it('ends with EVENTS_GAP, and says how to start again, where the log no longer holds what follows', async () => {
   await using small = await startGateway({ config: { eventsRetention: 3 } });
   const { accounts } = await control(small.sandbox, 'GET', '/sandbox');

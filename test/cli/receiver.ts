@@ -13,8 +13,17 @@ interface Delivered {
   readonly amount: { readonly amount: string };
 }
 
-/** A receiver that checks each signature with WebCrypto, and answers what `answer` says. */
-export async function startReceiver(answer: (event: Delivered) => number | Promise<number>) {
+/**
+ * A receiver that checks each signature with WebCrypto, and answers what `answer` says.
+ *
+ * @param headers of each answer
+ * @param text of each answer
+ */
+export async function startReceiver(
+  answer: (event: Delivered) => number | Promise<number>,
+  headers: Readonly<Record<string, string>> = {},
+  text = '',
+) {
   const key = await crypto.subtle.importKey(
     'raw',
     new TextEncoder().encode(SECRET),
@@ -38,7 +47,7 @@ export async function startReceiver(answer: (event: Delivered) => number | Promi
     const event: Delivered = JSON.parse(body);
     const status = await answer(event);
     if (status < 300) taken.push(event);
-    response.writeHead(status).end();
+    response.writeHead(status, headers).end(text);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo; // it listens on a port

@@ -4,8 +4,12 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startSandbox } from '../../packages/sandbox/src/index.ts';
+import { readVariables } from '../../src/app/config.ts';
+import { query } from '../../src/cli/graph.ts';
+import { tokenOf } from '../../src/cli/token.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { startProgram } from '../helpers/program.ts';
 import { callerToken, serviceFor } from '../helpers/service.ts';
@@ -23,6 +27,9 @@ let folder: string;
 let provider: Server;
 let providerUrl: string;
 let issued = 0;
+/** For how many seconds the identity provider says that its tokens hold. */
+let saidToHold = LIFE;
+let isAway = false;
 beforeAll(async () => {
   const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
   gateway = await startGateway({ sandbox, config: { service: serviceFor(sandbox) } });
@@ -31,6 +38,10 @@ beforeAll(async () => {
   provider = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
+    if (isAway) {
+      response.writeHead(503).end();
+      return;
+    }
     const form = new URLSearchParams(Buffer.concat(chunks).toString());
     const basic = Buffer.from(
       request.headers.authorization?.slice('Basic '.length) ?? '',
@@ -45,11 +56,14 @@ beforeAll(async () => {
     issued += 1;
     const access_token = await shortToken(form.get('scope') ?? '');
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ access_token, token_type: 'Bearer', expires_in: LIFE }));
+    response.end(JSON.stringify({ access_token, token_type: 'Bearer', expires_in: saidToHold }));
   });
   await once(provider.listen(0, '127.0.0.1'), 'listening');
   const { port } = provider.address() as AddressInfo; // it listens on a port
   providerUrl = `http://127.0.0.1:${port}/token`;
+});
+beforeEach(() => {
+  saidToHold = LIFE;
 });
 afterAll(async () => {
   provider.close();
@@ -86,6 +100,50 @@ it('forwards on after its tokens have ended, under new ones of the identity prov
     await until(() => receiver.taken.length === round);
   }
   expect(await program.end('SIGTERM')).toBe(0);
+});
+
+it('follows on under another token where one has ended that should hold still', async () => {
+  saidToHold = 3_600;
+  const before = issued;
+  await using program = startProgram('src/cli/pasarela.ts', environment(credentials()), ['events', 'tail']);
+  await program.says(/Following http/);
+  // The gateway closes the socket when the token ends.
+  await program.says(/Connected again/);
+  expect(issued).toBeGreaterThan(before + 1);
+  await control(gateway.sandbox, 'POST', '/sandbox/spei-credits', { clabe, amount: '77.00' });
+  await program.says(/ 77\.00 MXN/);
+});
+
+describe('a token of the identity provider', () => {
+  const tokenOfProvider = () => tokenOf(readVariables({ ...environment(credentials()) }));
+
+  it('is fetched once for all who ask, until it is about to end', async () => {
+    for (saidToHold of [20, 3_600]) {
+      const before = issued;
+      const token = tokenOfProvider();
+      const [first, ...others] = await Promise.all([token.get(), token.get(), token.get()]);
+      expect([...others, await token.get()]).toEqual([first, first, first]);
+      expect(issued).toBe(before + 1);
+    }
+  });
+
+  it('is fetched again where the gateway refuses it', async () => {
+    saidToHold = 3_600;
+    const before = issued;
+    const graph = { url: `${gateway.url}/graphql`, token: tokenOfProvider() };
+    const { exp = 0 } = decodeJwt(await graph.token.get());
+    await until(() => Date.now() >= exp * 1_000);
+    expect(await query(graph, '{ eventCursor }', {})).toMatchObject({ eventCursor: expect.any(String) });
+    expect(issued).toBe(before + 2);
+  });
+
+  it('is asked for again after the provider has failed', async () => {
+    const token = tokenOfProvider();
+    isAway = true;
+    await expect(token.get()).rejects.toThrow('answered 503');
+    isAway = false;
+    expect(await token.get()).toMatch(/^ey/);
+  });
 });
 
 it('takes a token from a file that changes, and waits while that holds an old one', async () => {

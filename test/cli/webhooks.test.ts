@@ -76,6 +76,14 @@ describe('pasarela webhooks sync', () => {
     expect(moved.url).toBe(ingressUrl(PUBLIC_URL, clientId, 'CEP', SECRET));
   });
 
+  it('corrects one that leads here with another token', async () => {
+    const { clientId } = running();
+    const id = await register('CEP', ingressUrl(PUBLIC_URL, clientId, 'CEP', SECRET), 'another token');
+    expect((await run('sync', '--types', 'CEP')).stdout).toContain(`CEP: was mended (${id})`);
+    const mended = (await registered()).find((webhook: { id: string }) => webhook.id === id);
+    expect(mended.token).toBe(ingressToken(clientId, 'CEP', SECRET));
+  });
+
   it('switches on again what was switched off', async () => {
     await run('sync', '--types', 'CEP');
     const [{ id }] = (await registered()).filter(({ url }: { url: string }) => url.startsWith(PUBLIC_URL));
