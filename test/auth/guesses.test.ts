@@ -1,3 +1,4 @@
+import { queryObjects } from 'node:v8';
 import { expect, it } from 'vitest';
 import { Guesses } from '../../src/auth/guesses.ts';
 
@@ -62,4 +63,22 @@ it('a place that was given to one who waited is nobody else’s', async () => {
   expect(open).toHaveLength(3);
   open[2]?.end(false);
   expect(await third).toBe(false);
+});
+
+it('nothing is kept of sources whose guesses were right', async () => {
+  const guesses = new Guesses(2);
+  const guess = (source: string) =>
+    guesses.make(
+      source,
+      async () => true,
+      () => false,
+      tooMany,
+    );
+  // Of each source that is kept there is a list of those who wait.
+  const lists = () => queryObjects(Array, { format: 'count' });
+  await guess('one');
+  const before = lists();
+  for (let number = 0; number < 5_000; number += 1) await guess(`source ${number}`);
+  expect(lists()).toBeLessThan(before + 1_000);
+  expect(await guess('one')).toBe(true);
 });

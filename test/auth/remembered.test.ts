@@ -224,6 +224,24 @@ describe('a token that the service decides on', () => {
     });
   });
 
+  it('and that names a client with callers is in nobody’s way at the same address who names another', async () => {
+    const { service, upstream, identify } = await start();
+    await using _ = upstream;
+    await identify(tokenOf({ client_id: CLIENT }, 'known'));
+    service.status = 401;
+    const refused = (client: string, count: number) =>
+      Promise.allSettled(
+        Array.from({ length: count }, (_, index) => identify(tokenOf({ client_id: client }, `${index}`))),
+      );
+    await refused(OTHER, 100);
+    await expect(identify(tokenOf({ client_id: OTHER }, 'more'))).rejects.toMatchObject({
+      code: 'UPSTREAM_RATE_LIMITED',
+    });
+    service.status = 200;
+    // A stranger has used up what nobody's clients may be guessed for from there.
+    expect(await identify(tokenOf({ client_id: CLIENT }, 'new'))).toMatchObject({ clientId: CLIENT });
+  });
+
   it('of a client with callers is in the way of those of one address alone', async () => {
     const { service, upstream, identify } = await start();
     await using _ = upstream;

@@ -131,6 +131,19 @@ it('believes the keys that it has while the provider cannot be asked, and refuse
   await expect(verify(await sign())).resolves.toBeDefined();
 });
 
+it('does not ask a provider again that has just been asked', async () => {
+  const { verify, sign, reads } = await startProvider({ cooldownMs: 60_000, maxAgeMs: 1 });
+  const known = await sign();
+  await verify(known);
+  for (let count = 0; count < 5; count += 1) {
+    const readAt = performance.now();
+    // By then they are older than they may be.
+    await until(() => performance.now() - readAt > 2);
+    await verify(known);
+  }
+  expect(reads()).toBe(1);
+});
+
 it('accepts a key that was changed to while the keys were being read', async () => {
   const { verify, sign, strange, rotate, hold, reads } = await startProvider({
     cooldownMs: 1,

@@ -31,6 +31,8 @@ function shelf(): SharedTokenStore {
   return {
     read: async () => kept,
     write: async (token) => {
+      // As through a connection: others may read meanwhile.
+      await new Promise(setImmediate);
       kept = token;
     },
     exclusively: (work) => {
@@ -60,6 +62,8 @@ describe('the gateway’s own token', () => {
     service.time += 55_000;
     service.fails = true;
     expect(await now()).toBe('Bearer t1');
+    // It fails before anybody else asks.
+    await new Promise(setImmediate);
     service.time += 5_000;
     await expect(now()).rejects.toThrow('away');
     service.fails = false;

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { clock, useClock } from '../../src/common/clock.ts';
 import { LogReading, type LogReadingOptions } from '../../src/operation/log-reading.ts';
 
 const HOUR = 3_600_000;
@@ -51,4 +52,22 @@ it('waits for work until it is done, the time is over, or nobody waits any more'
   const waiting = log.inTime(never);
   left.abort();
   expect(await waiting).toBeUndefined();
+});
+
+it('waits for the end of its time no longer than for the work', async () => {
+  const signals: (AbortSignal | undefined)[] = [];
+  const system = clock;
+  const putBack = useClock({
+    ...system,
+    sleep: (ms, options) => {
+      signals.push(options?.signal);
+      return system.sleep(ms, options);
+    },
+  });
+  try {
+    expect(await reading().log.inTime(Promise.resolve('done'))).toBe('done');
+  } finally {
+    putBack();
+  }
+  expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
 });

@@ -18,6 +18,7 @@ import { createHttp, type UpstreamHttp } from '../../src/upstream/call/http.ts';
 import { createClientLists } from '../../src/upstream/lists/client-lists.ts';
 import { createBankCache } from '../../src/upstream/session/session.ts';
 import { collectingLogger } from '../helpers/gateway.ts';
+import { until } from '../helpers/until.ts';
 
 const now = () => performance.now();
 
@@ -136,7 +137,10 @@ it('begin anew with each event of a stream, with a deadline and a report of its 
   await context.reads.session.webhooks.all();
   context.budget.countItems(3);
   for (const time of [1, 2]) {
+    const { deadline } = context.budget;
+    await until(() => Date.now() + 30_000 > deadline);
     context.reads.renew();
+    expect(context.budget.deadline).toBeGreaterThan(deadline);
     expect(invalidated).toHaveLength(time);
     expect(context.report.calls).toEqual([]);
     expect(context.budget.countItems(1)).toBe(1);
@@ -208,11 +212,21 @@ it('of lists are kept for others only where all callers are one to the service',
 
 it('before a payment are made afresh, and shared with nobody', async () => {
   const { asked, reads } = watchedReads();
-  const { context } = await operation({}, { reads });
+  const sent: unknown[] = [];
+  const watched: UpstreamHttp = {
+    ...http,
+    send: (request) => {
+      sent.push([request.over, request.party.urgency]);
+      return http.send(request);
+    },
+  };
+  const { context } = await operation({}, { reads, http: watched });
   await context.identity.identify();
   await context.reads.session.original('11111111-2222-4333-8444-555555555555').catch(() => undefined);
   expect(context.report.calls.length).toBeGreaterThan(0);
   expect(asked).toEqual([]);
+  // They are as pressing as the payment, and wait behind no other reads.
+  expect(sent).toEqual(sent.map(() => ['money', 'money']));
 });
 
 it('after a change find no list as it was before, of that client', async () => {

@@ -1,0 +1,103 @@
+import { queryObjects } from 'node:v8';
+import { expect, it } from 'vitest';
+import { clock, type Timer, useClock } from '../../src/common/clock.ts';
+import { FairQueue, type FairQueueOptions } from '../../src/common/fair-queue.ts';
+import { Party, type Waiter } from '../../src/common/party.ts';
+
+const queueOf = (given: Partial<FairQueueOptions> = {}) =>
+  new FairQueue({ total: 2, perCaller: 1, perGroup: 2, ...given });
+const requester = (name: string) => ({ caller: name, group: name });
+const waiter = (name: string): Waiter => ({
+  requester: requester(name),
+  urgency: 'operations',
+  deadline: Date.now() + 60_000,
+});
+/** How many seats are free, found by taking them and giving them back. */
+function freeSeats(queue: FairQueue): number {
+  const taken: string[] = [];
+  for (let number = 0; queue.tryEnter(requester(`free ${number}`)); number += 1) taken.push(`free ${number}`);
+  for (const name of taken) queue.leave(requester(name));
+  return taken.length;
+}
+
+it('who joins a party that waits, and has room of its own, has it enter at once in its place', async () => {
+  const queue = queueOf();
+  expect(queue.tryEnter(requester('one'))).toBe(true);
+  const party = new Party(waiter('one'));
+  const seat = queue.enter(party);
+  expect(queue.waiting).toBe(1);
+  party.join(waiter('other'));
+  expect(await seat).toEqual(requester('other'));
+  expect([queue.waiting, freeSeats(queue)]).toEqual([0, 0]);
+});
+
+it('who joins a party that has entered takes no seat', async () => {
+  const queue = queueOf();
+  const party = new Party(waiter('one'));
+  expect(await queue.enter(party)).toEqual(requester('one'));
+  party.join(waiter('other'));
+  expect([queue.waiting, queue.waitingOf(requester('other')), freeSeats(queue)]).toEqual([0, 0, 1]);
+  queue.leave(requester('one'));
+  expect(freeSeats(queue)).toBe(2);
+});
+
+it('a party that all have left waits no longer, and its turn is the next one’s', async () => {
+  const queue = queueOf({ total: 1 });
+  queue.tryEnter(requester('busy'));
+  const party = new Party();
+  const own = [party.join(waiter('one')), party.join(waiter('two'))];
+  const left = queue.enter(party);
+  const next = queue.enter(new Party(waiter('next')));
+  for (const one of own) party.leave(one);
+  expect(await left).toBeUndefined();
+  expect(queue.waiting).toBe(1);
+  queue.leave(requester('busy'));
+  expect(await next).toEqual(requester('next'));
+});
+
+it('those of different groups take turns, however many of one wait', async () => {
+  const queue = queueOf({ total: 1, perCaller: 9, perGroup: 9 });
+  queue.tryEnter(requester('busy'));
+  const order: string[] = [];
+  const enter = (name: string) =>
+    queue.enter(new Party(waiter(name))).then((seat) => {
+      order.push(name);
+      queue.leave(seat ?? requester(name));
+    });
+  const all = [enter('many'), enter('many'), enter('many'), enter('one')];
+  queue.leave(requester('busy'));
+  await Promise.all(all);
+  expect(order.indexOf('one')).toBeLessThan(2);
+});
+
+it('whoever no longer waits is not waited for: no timer is left, and nothing of its group', async () => {
+  const system = clock;
+  const timers = new Set<Timer | undefined>();
+  const putBack = useClock({
+    ...system,
+    setTimeout: (...args) => {
+      const timer = system.setTimeout(...args);
+      timers.add(timer);
+      return timer;
+    },
+    clearTimeout: (timer) => {
+      timers.delete(timer);
+      system.clearTimeout(timer);
+    },
+  });
+  const maps = () => queryObjects(Map, { format: 'count' });
+  try {
+    const queue = queueOf();
+    const before = maps();
+    for (let number = 0; number < 2_000; number += 1) {
+      const seat = await queue.enter(new Party(waiter(`group ${number}`)));
+      if (seat !== undefined) queue.leave(seat);
+    }
+    expect(timers.size).toBe(0);
+    // Each group has one of its callers.
+    expect(maps()).toBeLessThan(before + 500);
+    expect(freeSeats(queue)).toBe(2);
+  } finally {
+    putBack();
+  }
+});
