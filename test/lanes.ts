@@ -21,6 +21,7 @@ export const LONG_LANE: readonly string[] = [
   'test/client/pay.test.ts',
   'test/clients/*.test.ts',
   'test/deploy/dockerfile.test.ts',
+  'test/deploy/proxies.test.ts',
   'test/docs/clients.test.ts',
   'test/docs/first-screen.test.ts',
   'test/events/faults.test.ts',

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { renewCertificate } from '../../helpers/private-ca.ts';
+import { listens, startProxy, writePem, writeProxies } from '../../helpers/proxies.ts';
 import { freePort } from '../../helpers/redis.ts';
 import { type SecureSentinel, type SecureServer, startSecureSentinel } from '../../helpers/secure-redis.ts';
 import { serviceEnvironment } from '../../helpers/service.ts';
 import { until } from '../../helpers/until.ts';
 import { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
 import { createMember, type Member } from './member.ts';
-import { listens, startProxy, writePem, writeProxies } from './proxies.ts';
 
 const TOOLS = ['haproxy', 'nginx', 'redis-server', 'openssl', 'prometheus'];
 
@@ -75,7 +75,7 @@ export async function openStage(lifetimeSeconds: number): Promise<Stage> {
     PUBLIC_URL: `https://localhost:${nginxPort}`,
     UPSTREAM_TIMEOUT_MS: '5000',
     LIMIT_STREAMS_PER_ADDRESS: '20000',
-    SHUTDOWN_DELAY_MS: '2000',
+    SHUTDOWN_DELAY_MS: '3000',
     SHUTDOWN_GRACE_MS: '15000',
     ...service,
     AUTH_JWKS_URL: identity.jwksUrl,
@@ -85,9 +85,10 @@ export async function openStage(lifetimeSeconds: number): Promise<Stage> {
     createMember({ name, port, folder, lifetimeSeconds, environment });
   const members = [await member('a', first), await member('b', second)] as const;
   await Promise.all(members.map((one) => one.start()));
-  await writeProxies(folder, { haproxyPort, nginxPort, ports: [first, second], certificates });
-  const haproxy = startProxy('haproxy', ['-W', '-db', '-f', join(folder, 'haproxy.cfg')], lifetimeSeconds);
-  const nginx = startProxy('nginx', ['-c', join(folder, 'nginx.conf'), '-p', folder], lifetimeSeconds);
+  const files = { haproxyPort, nginxPort, ports: [first, second] as const, certificates };
+  const args = await writeProxies(folder, files);
+  const haproxy = startProxy('haproxy', args.haproxy, lifetimeSeconds);
+  const nginx = startProxy('nginx', args.nginx, lifetimeSeconds);
   for (const [port, proxy] of [
     [haproxyPort, haproxy],
     [nginxPort, nginx],

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
+import { listens, startProxy } from '../../helpers/proxies.ts';
 import { endWithThisProcess, freePort } from '../../helpers/redis.ts';
 import { until } from '../../helpers/until.ts';
 import type { Look } from './look.ts';
-import { listens, startProxy } from './proxies.ts';
 import type { Stage } from './stage.ts';
 
 /** Rules wait this many times shorter than in production, and gateways are scraped each second instead of every 15 s. */
