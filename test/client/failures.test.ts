@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { ApolloClient, ApolloLink, gql, InMemoryCache } from '@apollo/client';
 import { Client } from '@urql/core';
+import { Environment, RecordSource, Store } from 'relay-runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pipe, subscribe } from 'wonka';
 import { WebSocket } from 'ws';
@@ -9,6 +10,7 @@ import { apolloSource, createLink } from '../../packages/client/src/apollo.ts';
 import { createFetch } from '../../packages/client/src/fetch.ts';
 import { type ConnectionEvent, createSocket } from '../../packages/client/src/graphql-ws.ts';
 import { type Answer, follow, type Source, typed } from '../../packages/client/src/index.ts';
+import { createNetwork, relaySource } from '../../packages/client/src/relay.ts';
 import { createFakeSource } from '../../packages/client/src/testing.ts';
 import { sourceExchange, urqlSource } from '../../packages/client/src/urql.ts';
 import { until } from '../helpers/until.ts';
@@ -44,6 +46,38 @@ const LIBRARIES: Readonly<Record<string, (source: Source) => Source>> = {
   urql: (source) =>
     urqlSource(new Client({ url: hole, preferGetMethod: false, exchanges: [sourceExchange(source)] })),
 };
+
+it.each([...Object.keys(LIBRARIES), 'Relay'])(
+  'a query over %s has what the gateway could not give beside what it could',
+  async (library) => {
+    const fake = createFakeSource();
+    const environment = new Environment({
+      network: createNetwork(fake),
+      store: new Store(new RecordSource()),
+    });
+    const source = LIBRARIES[library]?.(fake) ?? relaySource(environment);
+    const asked = source.query<unknown, object>('{ eventCursor bank(id: "x") { id } }', {});
+    const answer = { data: { eventCursor: 'a', bank: null }, errors: [{ message: 'Not yours.' }] };
+    (await until(() => fake.calls[0])).answer(answer);
+    expect(await asked).toMatchObject(answer);
+  },
+);
+
+it('a plain subscription of Relay is told of a gap, and ends with it, as its page says', async () => {
+  const fake = createFakeSource();
+  const failed = new Promise((_, reject) =>
+    createNetwork(fake)
+      .execute(
+        { name: 'S', cacheID: '', id: null, metadata: {}, operationKind: 'subscription', text: EVENTS },
+        { after: 'start' },
+        {},
+      )
+      .subscribe({ next: (answer) => 'errors' in answer && reject(answer.errors?.[0]), error: reject }),
+  );
+  const { sink } = await until(() => fake.subscriptions[0]);
+  sink.next({ errors: [{ message: 'Gone.', extensions: { code: 'EVENTS_GAP', oldest: 'a', head: 'b' } }] });
+  await expect(failed).rejects.toMatchObject({ extensions: { code: 'EVENTS_GAP' } });
+});
 
 describe.each(Object.keys(LIBRARIES))('a feed over %s', (library) => {
   it('comes back where the gateway refuses one stream too many, and ends where no retry helps', async () => {

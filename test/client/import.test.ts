@@ -52,6 +52,30 @@ console.log(JSON.stringify({ before, after }));`);
   expect(after).toEqual(before);
 });
 
+/** What a file of the package loads that is none of its files. */
+async function libraries(file: string): Promise<string[]> {
+  const text = await readFile(folder(file), 'utf8');
+  const loaded = [...text.matchAll(/^(?:import|export)(?! type) .*?from '([^']+)';$|^import '([^']+)';$/gms)];
+  const found = loaded.map(([, from = '', alone]) => alone ?? from);
+  const own = found.filter((name) => name.startsWith('.'));
+  const beneath = await Promise.all(own.map((name) => libraries(`packages/client/src/${name.slice(2)}`)));
+  return [...new Set([...found.filter((name) => !own.includes(name)), ...beneath.flat()])];
+}
+
+it('the feed, payments and fetch need no library, and each binding none but its own', async () => {
+  const needed = await Promise.all(
+    ENTRIES.map(async ([name, file]) => [name, await libraries(file)] as const),
+  );
+  expect(Object.fromEntries(needed.filter(([, names]) => names.length > 0))).toEqual({
+    './apollo': ['@apollo/client', '@apollo/client/errors', 'graphql'],
+    './graphql-sse': ['graphql-sse'],
+    './graphql-ws': ['graphql-ws'],
+    './react': ['react'],
+    './relay': ['relay-runtime'],
+    './urql': ['@urql/core', 'wonka', 'graphql'],
+  });
+});
+
 it('covers every entry', () => expect(ENTRIES.length).toBeGreaterThan(10));
 
 it('a feed follows, and keeps no process from ending, where nothing tells of the network or the page', async () => {

@@ -234,7 +234,14 @@ const tsconfig = (moduleResolution: string) =>
   });
 
 const TYPED = `import { follow, isGap, memoryIntents, pay, type Source, typed } from '@pasarela/client';
+import { createFetch } from '@pasarela/client/fetch';
 import type { Scalars } from '@pasarela/client/schema';
+
+// Firebase's: whatever it is given that is not false makes it ask for another token.
+declare const getIdToken: (refresh?: boolean) => Promise<string>;
+createFetch({ url: '', token: ({ refused }) => getIdToken(refused) });
+// @ts-expect-error it would refresh before each request
+createFetch({ url: '', token: getIdToken });
 
 declare const source: Source;
 interface Credit { readonly cursor: string; readonly amount: { readonly amount: Scalars['MoneyAmount'] } }

@@ -140,6 +140,51 @@ it('with a socket, the one that gives tokens is told of a refusal until the toke
   expect(asked).toEqual([false, true, true, true, false]);
 });
 
+it('the app is told of each connection, and with which code it was lost', async () => {
+  const { url } = await serve((connection, type) => {
+    if (type === 'connection_init') connection.send('{"type":"connection_ack"}');
+    else connection.close(4408, 'Too slow.');
+  });
+  const told: ConnectionEvent[] = [];
+  socket = createSocket({ url, token: () => 'one', onConnection: (event) => told.push(event) });
+  await expect(socket.query(QUERY, {})).rejects.toThrow();
+  await until(() => told.length === 2);
+  expect(told).toMatchObject([{ state: 'open' }, { state: 'lost', code: 4408 }]);
+});
+
+it.each([
+  ['fetch', createFetch],
+  ['graphql-sse', createEventStreams],
+])('the app is told of each stream over %s, and with which status it was lost', async (_, create) => {
+  const answers = [
+    new Response('event: next\ndata: {"data":{"events":{"id":"1","cursor":"a"}}}\n\n', {
+      headers: { 'content-type': 'text/event-stream' },
+    }),
+    new Response('Bad gateway', { status: 502 }),
+  ];
+  const told: ConnectionEvent[] = [];
+  const source = create({
+    url: 'http://gateway/graphql',
+    token: () => 'one',
+    async fetch(_, init) {
+      const isStream = new Headers(init?.headers).get('accept') === 'text/event-stream';
+      return (isStream ? answers.shift() : undefined) ?? new Promise(() => {});
+    },
+    onConnection: (event) => told.push(event),
+  });
+  const feed = follow(source, DOCUMENT, PLACED);
+  void (async () => {
+    for await (const _event of feed);
+  })();
+  await until(() => told.length >= 3);
+  feed.close();
+  expect(told.slice(0, 3)).toMatchObject([
+    { state: 'open' },
+    { state: 'lost' },
+    { state: 'lost', cause: expect.objectContaining({ message: expect.stringContaining('502') }) },
+  ]);
+});
+
 const LIBRARIES: Readonly<Record<string, (source: Source) => Source>> = {
   none: (source) => source,
   'Apollo Client': (source) =>

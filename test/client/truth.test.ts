@@ -1,4 +1,4 @@
-import { Component, createElement, type ReactNode } from 'react';
+import { Component, createElement, type ReactNode, Suspense } from 'react';
 import { act, create, type ReactTestRenderer } from 'react-test-renderer';
 import { afterEach, expect, it } from 'vitest';
 import {
@@ -12,7 +12,7 @@ import {
 import { type UseFeedOptions, useFeed } from '../../packages/client/src/react.ts';
 import type { Source } from '../../packages/client/src/source.ts';
 import { feedStore } from '../../packages/client/src/svelte.ts';
-import { createFakeGateway } from '../../packages/client/src/testing.ts';
+import { createFakeGateway, createFakeSource } from '../../packages/client/src/testing.ts';
 import { until } from '../helpers/until.ts';
 
 interface Numbered {
@@ -129,6 +129,39 @@ it('useFeed goes on after a write that failed, holds no more than its limit, and
   await render(source, { store, variables: { owner: 'a' }, limit: 2 });
   gateway.deliver({ id: 4 });
   await shows('4,3 live');
+});
+
+it('useFeed holds as many items as the stores keep, where it is told no limit', async () => {
+  const gateway = createFakeGateway();
+  const source = gateway.connect();
+  await render(source, { store: memoryStore(500) });
+  await shows(' live');
+  for (let id = 1; id <= 201; id += 1) gateway.deliver({ id });
+  const ids = Array.from({ length: 200 }, (_, index) => 201 - index);
+  await shows(`${ids.join()} live`);
+});
+
+it('useFeed calls what was rendered, and not what a rendering has brought that was given up', async () => {
+  const fake = createFakeSource();
+  const told: string[] = [];
+  const store: Store<Numbered> = { load: () => ({ cursor: 'start' }), save() {} };
+  function Telling({ name, isGivenUp }: { readonly name: string; readonly isGivenUp: boolean }) {
+    useFeed(fake, DOCUMENT, { store, onErrors: () => told.push(name) });
+    if (isGivenUp) throw new Promise(() => {});
+    return null;
+  }
+  const show = (name: string, isGivenUp: boolean) =>
+    createElement(Suspense, null, createElement(Telling, { name, isGivenUp }));
+  Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
+  await act(async () => {
+    rendered = create(show('rendered', false));
+  });
+  await act(async () => rendered?.update(show('given up', true)));
+  Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: false });
+  const { sink } = await until(() => fake.subscriptions[0]);
+  sink.next({ data: { events: { id: 1, cursor: 'a' } }, errors: [{ message: 'Not yours.' }] });
+  await until(() => told.length > 0);
+  expect(told).toEqual(['rendered']);
 });
 
 it('useFeed and feedStore keep a feed in memory where they are given no store', async () => {

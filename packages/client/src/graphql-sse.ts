@@ -1,6 +1,7 @@
 import { type Client, type ClientOptions, createClient } from 'graphql-sse';
 import { ambient, type Timer } from './ambient.ts';
 import { checkable, createFetch, type FetchOptions, unreachable } from './fetch.ts';
+import { ConnectionLost } from './lost.ts';
 import { requestOf } from './request.ts';
 import type { Answer, Source } from './source.ts';
 import { hear, type Shown, tokens } from './tokens.ts';
@@ -90,15 +91,22 @@ function abortedWhenSilent(fetch: typeof globalThis.fetch, silentForMs: number):
     const decoder = new TextDecoder();
     const encoder = new TextEncoder();
     let text = '';
+    // Only a stream of events says that it is over.
+    let isOver = response.headers.get('content-type')?.startsWith('text/event-stream') !== true;
     const heard = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         alive();
         const blocks = (text + decoder.decode(chunk, { stream: true })).split('\n\n');
         text = blocks.pop() ?? '';
-        for (const block of blocks) controller.enqueue(encoder.encode(`${visible(block)}\n\n`));
+        for (const block of blocks) {
+          isOver ||= /^event: ?complete$/m.test(block);
+          controller.enqueue(encoder.encode(`${visible(block)}\n\n`));
+        }
       },
       flush(controller) {
         still();
+        // graphql-sse waits for ever where a stream ends without a word while it hands a result on.
+        if (!isOver) throw new ConnectionLost('The stream was cut off.');
         controller.enqueue(encoder.encode(text));
       },
     });
