@@ -8,6 +8,7 @@ import { control } from '../helpers/gateway.ts';
 import { folder, prepareExample, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
+import { holdLock } from './web-lock.ts';
 
 const EXAMPLE = 'examples/web';
 const INSTRUMENTS = 130;
@@ -140,6 +141,25 @@ describe('a verification', () => {
     await page.getByText('No sabemos en qué terminó').waitFor({ state: 'detached' });
   });
 
+  it('whose end was seen is forgotten as somebody signs out, and one that is unknown is not', async () => {
+    await choose(/Renta de bodega/);
+    await page.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
+    await page.getByRole('link', { name: 'Verificar otra cuenta' }).click();
+    await fault('/v1/transactions/penny_validation', 'reset-after-commit', 1);
+    await choose(/Imprenta/);
+    await page.getByText('No sabemos si el centavo salió').waitFor();
+    const intents = () =>
+      page.evaluate(() =>
+        Object.entries(localStorage).flatMap(([name, value]) =>
+          name.startsWith('pasarela.intents.') ? (JSON.parse(value) as object[]) : [],
+        ),
+      );
+    expect(await intents()).toHaveLength(2);
+    await page.getByRole('button', { name: 'Salir' }).click();
+    await expect.poll(intents).toEqual([expect.objectContaining({ unanswered: 1 })]);
+    expect(await intents()).not.toEqual([expect.objectContaining({ acknowledgedAt: expect.anything() })]);
+  });
+
   it('that the browser cannot remember is not sent, and the button is there again', async () => {
     await page.evaluate(() => {
       Storage.prototype.setItem = () => {
@@ -202,6 +222,17 @@ describe('the list of credits', () => {
     await page.getByRole('button', { name: 'Salir' }).click();
     await page.getByRole('heading', { name: 'Conéctate a tu gateway' }).waitFor();
     expect(await kept()).not.toContain('Ana Torres');
+  });
+
+  it('is gone as well where a credit was still being saved as somebody signed out', async () => {
+    const { clientId } = await control(gateway.sandbox, 'GET', '/sandbox');
+    const lock = await holdLock(page, `pasarela pasarela.feed.${clientId}`);
+    await gateway.credit('Factura tardía');
+    await lock.isWanted();
+    await page.getByRole('button', { name: 'Salir' }).click();
+    await page.getByRole('heading', { name: 'Conéctate a tu gateway' }).waitFor();
+    await lock.release();
+    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Ana Torres');
   });
 
   it('stays where it is when somebody skips to it', async () => {

@@ -6,12 +6,13 @@ import { CLIENT } from './documents.ts';
 import { findSession, type Session } from './graph/session.ts';
 import { useQuery } from './graph/use-query.ts';
 import { MoneyIn } from './money-in/screen.tsx';
-import { useMoneyIn } from './money-in/use-money-in.ts';
+import { forgetCredits, useMoneyIn } from './money-in/use-money-in.ts';
 import { SignIn } from './sign-in.tsx';
-import { Speaking } from './ui/i18n.tsx';
-import { Failure, Header, Loading, type Tab, Tabs } from './ui/parts.tsx';
+import { Speaking, useSpeech } from './ui/i18n.tsx';
+import { Failure, Header, Loading, Notice, type Tab, Tabs } from './ui/parts.tsx';
 import { kindOf } from './ui/problem.ts';
 import { useStyles } from './ui/theme.ts';
+import { forgetSettled } from './verify/payments.ts';
 import { Verify } from './verify/screen.tsx';
 
 export function App() {
@@ -27,13 +28,18 @@ export function App() {
 /** How long to wait before a sandbox that gave no answer is asked again, in milliseconds. */
 const AGAIN_MS = 2_000;
 
+/** How a session ended. Who signs out may hand the phone over; a token that runs out leaves the same person there. */
+type Leave = 'signed out' | 'refused';
+
 function Frame() {
   const { styles, isDark } = useStyles();
+  const { t } = useSpeech();
   const { top } = useSafeAreaInsets();
   // Undefined while it is looked for, null when there is none.
   const [session, setSession] = useState<Session | null>();
   const [problem, setProblem] = useState<unknown>();
-  const [refused, setRefused] = useState(false);
+  const [left, setLeft] = useState<Leave>();
+  const [isForgotten, setForgotten] = useState(true);
   const find = useCallback(() => {
     findSession().then(
       (found) => {
@@ -49,18 +55,25 @@ function Frame() {
     const timer = setInterval(find, AGAIN_MS);
     return () => clearInterval(timer);
   }, [find, session]);
-  const refuse = () => {
-    setRefused(true);
+  useEffect(() => {
+    // The screens are gone by now, and nothing is saved after this.
+    if (session !== null || left !== 'signed out') return;
+    Promise.all([forgetCredits(), forgetSettled()]).catch(() => setForgotten(false));
+  }, [session, left]);
+  const leave = (how: Leave) => {
+    setLeft(how);
+    setForgotten(true);
     setSession(null);
   };
   return (
     <View style={[styles.screen, { paddingTop: top }]}>
       <StatusBar barStyle={isDark ? 'light-content' : 'dark-content'} />
-      <Header />
+      <Header onSignOut={session && !session.simulateCredit ? () => leave('signed out') : undefined} />
       {session === undefined &&
         (problem === undefined ? <Loading /> : <Failure problem={problem} onRetry={find} />)}
-      {session === null && <SignIn refused={refused} onSession={setSession} />}
-      {session && <SignedIn session={session} onRefused={refuse} />}
+      {!isForgotten && <Notice bad>{t.unforgotten}</Notice>}
+      {session === null && <SignIn refused={left === 'refused'} onSession={setSession} />}
+      {session && <SignedIn session={session} onRefused={() => leave('refused')} />}
     </View>
   );
 }

@@ -1,15 +1,41 @@
-import { keyValueStore, Refused, type Source } from '@pasarela/client';
+import { type KeyValues, keyValueStore, Refused, type Source, type Store } from '@pasarela/client';
 import { type FeedState, useFeed } from '@pasarela/client/react';
 import AsyncStorage from '@react-native-async-storage/async-storage';
-import { useMemo } from 'react';
+import { useEffect, useMemo } from 'react';
 import { presence } from '../graph/presence.ts';
 import { type Credit, RECENT_CREDITS, WATCH_MONEY_IN } from './documents.ts';
 
 const HISTORY = 20;
 
+const KEPT = 'pasarela.feed.';
+
+/** Forgets who paid what: the lists of all clients that were seen on this phone. */
+export async function forgetCredits(): Promise<void> {
+  const keys = await AsyncStorage.getAllKeys();
+  await AsyncStorage.multiRemove(keys.filter((key) => key.startsWith(KEPT)));
+}
+
+/** Keeps a client's list for as long as the screens are there: what was still being saved as they went comes too late. */
+function useKept(clientId: string): Store<Credit> {
+  const screens = useMemo(() => ({ areThere: false }), []);
+  useEffect(() => {
+    screens.areThere = true;
+    return () => {
+      screens.areThere = false;
+    };
+  }, [screens]);
+  return useMemo(() => {
+    const storage: KeyValues = {
+      getItem: (key) => AsyncStorage.getItem(key),
+      setItem: (key, value) => screens.areThere && AsyncStorage.setItem(key, value),
+    };
+    return keyValueStore(storage, `${KEPT}${clientId}`);
+  }, [screens, clientId]);
+}
+
 /** A client's credits. List and place in the log are kept on this phone: the next start goes on where it was. */
 export function useMoneyIn(source: Source, clientId: string): FeedState<Credit> {
-  const store = useMemo(() => keyValueStore<Credit>(AsyncStorage, `pasarela.feed.${clientId}`), [clientId]);
+  const store = useKept(clientId);
   return useFeed(source, WATCH_MONEY_IN, {
     store,
     presence,

@@ -7,6 +7,8 @@ const es = {
   tryAgain: 'Intentar de nuevo',
   unstorable:
     'El teléfono no puede guardar el intento de pago, así que no se envió nada. Libera espacio e inténtalo de nuevo.',
+  unforgotten:
+    'El teléfono no pudo borrar los abonos que guardaba. Para borrarlos, elimina los datos de la app.',
   refused: (message: string) => `El servicio rechazó la operación: ${message}`,
 
   problems: {
@@ -138,6 +140,7 @@ const en: Messages = {
   loading: 'Loading…',
   tryAgain: 'Try again',
   unstorable: 'The phone cannot keep the intent to pay, so nothing was sent. Free some space and try again.',
+  unforgotten: 'The phone could not delete the credits that it kept. To delete them, clear the app’s data.',
   refused: (message) => `The service refused: ${message}`,
 
   problems: {

@@ -68,7 +68,12 @@ const LANGUAGES: readonly { readonly language: Language; readonly name: string }
   { language: 'en', name: 'English' },
 ];
 
-export function Header() {
+interface HeaderProps {
+  /** Undefined where nobody has signed in by hand. */
+  readonly onSignOut: (() => void) | undefined;
+}
+
+export function Header({ onSignOut }: HeaderProps) {
   const { styles } = useStyles();
   const { t, language, speak } = useSpeech();
   return (
@@ -81,21 +86,28 @@ export function Header() {
         </View>
         <Text style={styles.brand}>Pasarela</Text>
       </View>
-      <View style={styles.languages} role="radiogroup" aria-label={t.language}>
-        {LANGUAGES.map((each) => (
-          <Pressable
-            key={each.language}
-            role="radio"
-            aria-label={`${each.language.toUpperCase()} – ${each.name}`}
-            aria-checked={language === each.language}
-            onPress={() => speak(each.language)}
-            style={[styles.language, language === each.language && styles.chosen]}
-          >
-            <Text style={[styles.languageText, language === each.language && styles.tabTextChosen]}>
-              {each.language.toUpperCase()}
-            </Text>
+      <View style={styles.row}>
+        <View style={styles.languages} role="radiogroup" aria-label={t.language}>
+          {LANGUAGES.map((each) => (
+            <Pressable
+              key={each.language}
+              role="radio"
+              aria-label={`${each.language.toUpperCase()} – ${each.name}`}
+              aria-checked={language === each.language}
+              onPress={() => speak(each.language)}
+              style={[styles.language, language === each.language && styles.chosen]}
+            >
+              <Text style={[styles.languageText, language === each.language && styles.tabTextChosen]}>
+                {each.language.toUpperCase()}
+              </Text>
+            </Pressable>
+          ))}
+        </View>
+        {onSignOut !== undefined && (
+          <Pressable role="button" onPress={onSignOut} style={styles.language}>
+            <Text style={styles.languageText}>{t.signOut}</Text>
           </Pressable>
-        ))}
+        )}
       </View>
     </View>
   );

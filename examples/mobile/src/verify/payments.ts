@@ -4,8 +4,22 @@ import { randomUUID } from 'expo-crypto';
 import type { StartVerificationMutation } from '../gql/graphql.ts';
 import { START_VERIFICATION } from './documents.ts';
 
+const KEPT = 'pasarela.intents.';
+
 /** Of one client: ids and keys, no names. */
-const storeOf = (clientId: string) => intentStore(AsyncStorage, `pasarela.intents.${clientId}`);
+const storeOf = (clientId: string) => intentStore(AsyncStorage, `${KEPT}${clientId}`);
+
+/** Forgets the payments of all clients whose end was seen. Each other one keeps its key, so that it is not paid again. */
+export async function forgetSettled(): Promise<void> {
+  const keys = await AsyncStorage.getAllKeys();
+  for (const key of keys.filter((each) => each.startsWith(KEPT))) {
+    const store = intentStore(AsyncStorage, key);
+    const open = new Set((await unsettled(store)).map(({ idempotencyKey }) => idempotencyKey));
+    for (const { idempotencyKey } of await store.load()) {
+      if (!open.has(idempotencyKey)) await forget(store, idempotencyKey);
+    }
+  }
+}
 
 export interface Verification {
   readonly sourceInstrumentId: string;

@@ -1,6 +1,6 @@
-import { keyValueStore } from '@pasarela/client';
+import { type KeyValues, keyValueStore, type Store } from '@pasarela/client';
 import { type FeedState, useFeed } from '@pasarela/client/react';
-import { useMemo } from 'react';
+import { useEffect, useMemo } from 'react';
 import type { Graph } from '../graph/graph.ts';
 import { type Credit, RECENT_CREDITS, WATCH_MONEY_IN } from './documents.ts';
 
@@ -15,9 +15,27 @@ export function forgetCredits(): void {
   }
 }
 
+/** Keeps a client's list for as long as the screens are there: what was still being saved as they went comes too late. */
+function useKept(clientId: string): Store<Credit> {
+  const screens = useMemo(() => ({ areThere: false }), []);
+  useEffect(() => {
+    screens.areThere = true;
+    return () => {
+      screens.areThere = false;
+    };
+  }, [screens]);
+  return useMemo(() => {
+    const storage: KeyValues = {
+      getItem: (key) => localStorage.getItem(key),
+      setItem: (key, value) => screens.areThere && localStorage.setItem(key, value),
+    };
+    return keyValueStore(storage, `${KEPT}${clientId}`);
+  }, [screens, clientId]);
+}
+
 /** A client's credits. List and place in the log are kept on this device: a reload goes on where it was. */
 export function useMoneyIn({ client, source }: Graph, clientId: string): FeedState<Credit> {
-  const store = useMemo(() => keyValueStore<Credit>(localStorage, `${KEPT}${clientId}`), [clientId]);
+  const store = useKept(clientId);
   return useFeed(source, WATCH_MONEY_IN, {
     store,
     async getState() {

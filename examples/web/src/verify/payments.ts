@@ -19,8 +19,21 @@ export interface Verification {
   readonly destinationInstrumentId: string;
 }
 
-/** Of one client, for all tabs of this browser: ids and keys, no names. Signing out leaves it, so that nothing is paid again. */
-const storeOf = (clientId: string) => intentStore(localStorage, `pasarela.intents.${clientId}`);
+const KEPT = 'pasarela.intents.';
+
+/** Of one client, for all tabs of this browser: ids and keys, no names. */
+const storeOf = (clientId: string) => intentStore(localStorage, `${KEPT}${clientId}`);
+
+/** Forgets the payments of all clients whose end was seen. Each other one keeps its key, so that it is not paid again. */
+export async function forgetSettled(): Promise<void> {
+  for (const key of Object.keys(localStorage).filter((each) => each.startsWith(KEPT))) {
+    const store = intentStore(localStorage, key);
+    const open = new Set((await unsettled(store)).map(({ idempotencyKey }) => idempotencyKey));
+    for (const { idempotencyKey } of await store.load()) {
+      if (!open.has(idempotencyKey)) await forget(store, idempotencyKey);
+    }
+  }
+}
 
 export interface OpenVerification {
   readonly input: Verification;
