@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { control } from '../helpers/gateway.ts';
@@ -7,8 +7,8 @@ import { folder, prepareExample, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
 import { until } from '../helpers/until.ts';
-import { closesOf, connect, keptBy, recordCloses, showApp, signOut, verify } from './mobile-page.ts';
-import { holdLock } from './web-lock.ts';
+import { closesOf, recordCloses, showApp } from './mobile-page.ts';
+import { describeSignedIn } from './mobile-signed-in.ts';
 
 const EXAMPLE = 'examples/mobile';
 /** Long enough to read a screen with, and short enough to be outlived. */
@@ -134,6 +134,7 @@ it('shows no empty list where the service fails, and says what to do', async () 
 
 it('shows money as it comes in', async () => {
   await tap('Abonos');
+  expect(await page.getByRole('tab', { selected: true }).allTextContents()).toEqual(['Abonos']);
   await hasStatus('En vivo');
   await page.getByText('Aún no llega dinero.').waitFor();
   await gateway.credit('uno');
@@ -212,76 +213,14 @@ it('speaks English, is dark at night, and nothing is wider than the screen', asy
   await page.getByRole('heading', { name: 'Money in' }).waitFor();
   await page.emulateMedia({ colorScheme: 'dark' });
   await expect.poll(background).toBe('rgb(27, 30, 35)');
+  expect(await seriousFindings(page)).toEqual([]);
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
   await tap('Verify');
   await page.getByRole('radio').first().waitFor();
   expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
 });
 
-describe('signing out', () => {
-  /** Its tokens outlive the test. */
-  let other: RestartableGateway;
-  let device: Page;
-  beforeAll(async () => {
-    other = await startRestartable({ CORS_ORIGINS: site.origin });
-    const own = await browser.newContext({ locale: 'es-MX', viewport: { width: 320, height: 568 } });
-    device = await own.newPage();
-    device.on('pageerror', (error) => failures.push(error.message));
-    await device.goto(site.origin);
-    await signIn();
-  });
-  afterAll(() => other?.[Symbol.asyncDispose]());
-
-  const signIn = () => connect(device, other.graphql, other.sandbox.accessToken);
-  const kept = async () => JSON.stringify(await keptBy(device));
-  const sent = async (): Promise<number> =>
-    (await control(other.sandbox, 'GET', '/sandbox/requests')).counts[
-      'POST /v1/transactions/penny_validation'
-    ];
-
-  it('forgets who paid, where the feed stood, and what was paid and seen; not a payment that is unknown', async () => {
-    await verify(device, 'Renta de bodega');
-    await device.getByRole('heading', { name: 'Cuenta verificada' }).waitFor();
-    await device.getByRole('button', { name: 'Verificar otra cuenta' }).click();
-    await control(other.sandbox, 'POST', '/sandbox/faults', {
-      match: { path: '/v1/transactions/penny_validation' },
-      fault: 'reset-after-commit',
-      times: 1,
-    });
-    await verify(device, 'Imprenta');
-    await device.getByText('No sabemos si el centavo salió').waitFor();
-    await device.getByRole('tab', { name: 'Abonos' }).click();
-    await other.credit('uno');
-    await device.getByTestId('concept').waitFor();
-    expect(await kept()).toMatch(/Ana Torres.*acknowledgedAt|acknowledgedAt.*Ana Torres/);
-    expect(await device.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
-    await signOut(device);
-    await expect.poll(kept).not.toMatch(/acknowledgedAt|Ana Torres/);
-    const [[name, value] = [], ...more] = Object.entries(await keptBy(device));
-    expect([name, more]).toEqual([expect.stringMatching(/^pasarela\.intents\./), []]);
-    expect(JSON.parse(value ?? '')).toEqual([expect.objectContaining({ unanswered: 1 })]);
-  });
-
-  it('the payment that is unknown is told of again, and not sent again, once somebody signs in', async () => {
-    const before = await sent();
-    await signIn();
-    await device.getByText('No sabemos si el centavo salió').waitFor();
-    expect(await sent()).toBe(before);
-  });
-
-  it('forgets a credit as well that was still being saved', async () => {
-    const { clientId } = await control(other.sandbox, 'GET', '/sandbox');
-    await device.getByRole('tab', { name: 'Abonos' }).click();
-    await other.credit('dos');
-    await device.getByTestId('concept').filter({ hasText: 'dos' }).waitFor();
-    const lock = await holdLock(device, `pasarela pasarela.feed.${clientId}`);
-    await other.credit('tres');
-    await lock.isWanted();
-    await signOut(device);
-    await lock.release();
-    expect(await kept()).not.toContain('Ana Torres');
-  });
-});
+describeSignedIn(() => ({ origin: site.origin, browser, failures }));
 
 it('has asked nobody but the gateway and its own server, and nothing has failed', () => {
   expect(foreign).toEqual([]);

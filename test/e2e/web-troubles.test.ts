@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { makeClabe } from '../../packages/sandbox/src/clabe.ts';
 import { seriousFindings } from '../helpers/axe.ts';
 import { startBrowser } from '../helpers/browser.ts';
 import { control } from '../helpers/gateway.ts';
 import { folder, prepareExample, run } from '../helpers/packages.ts';
 import { type RestartableGateway, startRestartable } from '../helpers/restartable.ts';
 import { serveFolder } from '../helpers/static-server.ts';
+import { registerMany } from './many.ts';
 import { holdLock } from './web-lock.ts';
 
 const EXAMPLE = 'examples/web';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   await run('npm', ['run', 'build'], folder(EXAMPLE));
   site = await serveFolder(folder(`${EXAMPLE}/dist`));
   gateway = await startRestartable({ CORS_ORIGINS: site.origin });
-  await registerMany(INSTRUMENTS);
+  await registerMany(gateway.sandbox, INSTRUMENTS);
   await openMany(ACCOUNTS);
   browser = await startBrowser();
 }, 180_000);
@@ -46,25 +46,6 @@ beforeEach(async () => {
   await page.getByRole('button', { name: 'Conectar' }).click();
   await page.getByRole('heading', { name: 'Verifica de quién es una cuenta' }).waitFor();
 });
-
-/** Receivers beyond the first page of the list. */
-async function registerMany(count: number): Promise<void> {
-  const { clientId, bankIds } = await control(gateway.sandbox, 'GET', '/sandbox');
-  for (let number = 1; number <= count; number += 1) {
-    await control(gateway.sandbox, 'POST', `/v1/clients/${clientId}/instruments`, {
-      source_bank_id: bankIds[0],
-      client_id: clientId,
-      type: 'RECEIVER',
-      rfc: 'ND',
-      alias: `Proveedor ${number}`,
-      virtual_clabe: {
-        destination_bank_id: bankIds[5],
-        clabe_number: makeClabe('012', '180', String(number).padStart(11, '0')),
-        holder_name: `Titular ${number}`,
-      },
-    });
-  }
-}
 
 /** Accounts of the client's own, beyond the first page of the list. */
 async function openMany(count: number): Promise<void> {

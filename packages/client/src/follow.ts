@@ -6,8 +6,9 @@ import type { Source, TypedDocument } from './source.ts';
 type Followable = Readonly<Record<string, { readonly cursor: string } | string | null | undefined>>;
 
 /**
- * Follows `moneyIn` or `events` without losing or repeating an event, whatever happens to app, network and gateway. Each
- * event is saved with its cursor before it is handed out.
+ * Follows `moneyIn` or `events`: each event of the log once and in order, or a gap where that could not be kept, whatever happens
+ * to app, network and gateway. Each event is saved with its cursor before it is handed out. What the gateway is told of again
+ * after its log was lost is another event to the new log, and comes again behind the gap.
  *
  * The iteration throws `Refused` where the gateway will never serve the request, and what `store.load` throws. What
  * `store.save` throws is told as `problem`, and saving is tried again: no event is handed out that is not kept.
