@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { encodeCursor, newEpoch } from '../../src/events/cursor.ts';
 import type { Slice } from '../../src/events/entry.ts';
 import { DrainingError, EventsGapError, StoreUnavailableError } from '../../src/events/errors.ts';
 import type { StoredEvent } from '../../src/events/log.ts';
@@ -132,6 +133,16 @@ describe('one who cannot be told of events', () => {
   });
 });
 
+it('one who takes each event as it comes is never too slow, however much comes', async () => {
+  const { source, log } = start();
+  const stream = await log.follow(CLIENT);
+  for (let number = 1; number <= 60; number += 1) {
+    const next = stream.next();
+    source.append(CLIENT, 'STATUS_UPDATE', {}, 'once', 60_000);
+    expect((await next).value?.id).toBe(`event-${number}`);
+  }
+});
+
 describe('a gap', () => {
   it('is told to nobody for a read of a server that has been replaced', async () => {
     const { source, log, append } = start(new StaleSource());
@@ -152,6 +163,26 @@ describe('a gap', () => {
     append(1, 'lost');
     source.resync();
     for (const stream of [live, past]) expect((await stream.next()).value?.id).toBe('event-3');
+  });
+
+  it('between two lives of a log is told once it is certain which server has it', async () => {
+    const { source, log } = start(new StaleSource());
+    const after = encodeCursor(CLIENT, { epoch: newEpoch(0), position: '7' });
+    await expect(log.follow(CLIENT, { after })).rejects.toBeInstanceOf(StoreUnavailableError);
+    source.isReplaced = false;
+    await expect(log.follow(CLIENT, { after })).rejects.toMatchObject({ gap: { reason: 'begun-anew' } });
+  });
+
+  it('is none for one who waits, and has missed more than there is room for at once', async () => {
+    const { source, log, append } = start();
+    append();
+    const stream = await log.follow(CLIENT);
+    const next = stream.next();
+    for (let time = 0; time < 40; time += 1) source.append(CLIENT, 'STATUS_UPDATE', {}, 'lost', 60_000);
+    source.resync();
+    expect((await next).value?.id).toBe('event-2');
+    for (let number = 3; number <= 41; number += 1)
+      expect((await stream.next()).value?.id).toBe(`event-${number}`);
   });
 
   it('is told to each who watches and who follows, with its reason, and ends them', async () => {

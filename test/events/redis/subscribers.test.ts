@@ -36,3 +36,23 @@ it('connections to primaries that carry no channel are ended, and made again whe
   shards.stop();
   reader.disconnect();
 });
+
+it('who owns a channel is asked again where nobody could be asked', async () => {
+  await using cluster = await startCluster();
+  const reader = connectRedis(cluster.url, { commandTimeout: 1000 });
+  reader.on('error', () => {});
+  if (!(reader instanceof Cluster)) throw new Error('a Cluster is named');
+  const shards = new ShardSubscribers(
+    reader,
+    (node) => connectRedisNode(cluster.url, node, { commandTimeout: 1000 }),
+    { message: () => {}, ready: () => {}, lost: () => {} },
+  );
+  await reader.ping();
+  reader.disconnect();
+  await expect(shards.subscribe('{a}:events')).rejects.toThrow();
+  await reader.connect();
+  const carrier = await until(() => shards.subscribe('{a}:events').catch(() => undefined));
+  expect(shards.connections).toEqual([carrier]);
+  shards.stop();
+  reader.disconnect();
+});
