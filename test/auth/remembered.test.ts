@@ -5,6 +5,7 @@ import { KnownCallers } from '../../src/auth/known-callers.ts';
 import { createPassthrough } from '../../src/auth/passthrough.ts';
 import { createRefusedKeys } from '../../src/auth/refused-keys.ts';
 import { clock } from '../../src/common/clock.ts';
+import type { Rest } from '../../src/upstream/call/rest.ts';
 import type { Asker } from '../../src/upstream/call/shared-work.ts';
 import { json, startUpstream } from '../helpers/http-stub.ts';
 import { stillTime } from '../helpers/still-time.ts';
@@ -180,17 +181,27 @@ describe('a token that the service decides on', () => {
       json(response, service.status === 200 ? found : {}, service.status);
     });
     const auth = createPassthrough(['client_id', 'sub']);
+    /** In whose queues each call has stood. */
+    const queues: string[][] = [];
+    const watched = (rest: Rest): Rest => {
+      const sharedBy: Rest['sharedBy'] = (party, isReported) => {
+        queues.push([...party.waiters].map(({ requester }) => requester.caller));
+        return rest.sharedBy(party, isReported);
+      };
+      return Object.assign(Object.create(rest), { sharedBy });
+    };
     const identify = (token: string, fresh = false, stranger: string | undefined = 'address 192.0.2.1') =>
       Promise.resolve(
         auth.identify(
           token,
-          (clientId, authorize) => upstream.restOf({ clientId, authorize, deadline: Date.now() + 500 }),
+          (clientId, authorize) =>
+            watched(upstream.restOf({ clientId, authorize, deadline: Date.now() + 500 })),
           fresh,
           ASKER,
           stranger,
         ),
       );
-    return { service, upstream, identify };
+    return { service, upstream, identify, queues };
   };
 
   it('is asked about again where that is asked for, though it was refused a moment ago', async () => {
@@ -225,7 +236,7 @@ describe('a token that the service decides on', () => {
   });
 
   it('and that names a client with callers is in nobody’s way at the same address who names another', async () => {
-    const { service, upstream, identify } = await start();
+    const { service, upstream, identify, queues } = await start();
     await using _ = upstream;
     await identify(tokenOf({ client_id: CLIENT }, 'known'));
     service.status = 401;
@@ -240,6 +251,9 @@ describe('a token that the service decides on', () => {
     service.status = 200;
     // A stranger has used up what nobody's clients may be guessed for from there.
     expect(await identify(tokenOf({ client_id: CLIENT }, 'new'))).toMatchObject({ clientId: CLIENT });
+    // Nor does it wait behind the calls of that one.
+    expect(queues.at(-1)).toEqual([`address 192.0.2.1 ${CLIENT}`]);
+    expect(queues).toContainEqual(['address 192.0.2.1']);
   });
 
   it('of a client with callers is in the way of those of one address alone', async () => {

@@ -1,8 +1,12 @@
-import { appendFile, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { appendFile, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createDayFiles } from '../../src/cli/forward/day-files.ts';
+import { stateFileOf } from '../../src/cli/forward/forward.ts';
+import { receiverId } from '../../src/cli/forward/receivers.ts';
 import { control, type RunningGateway, startGateway } from '../helpers/gateway.ts';
 import { type Program, startProgram } from '../helpers/program.ts';
 import { until } from '../helpers/until.ts';
@@ -146,6 +150,30 @@ it('keeps its place after events of other types, which the log may let go of', a
   await until(async () => (await status())[0].cursor === head);
   expect(receiver.taken).toEqual([]);
   expect(await program.end('SIGTERM')).toBe(0);
+});
+
+it('ends with 1 where it could not forward to one of several receivers', async () => {
+  await using receiver = await startReceiver(() => 200);
+  const lost = pathToFileURL(join(folder, 'lost')).href;
+  await writeFile(stateFileOf(folder, receiverId(lost)), 'no-cursor-of-this-log');
+  await using program = start('--to', receiver.url, '--to', lost);
+  await program.says(/CURSOR_INVALID/);
+  await credit('9.50');
+  await until(() => receiver.taken.length === 1);
+  expect(await program.end('SIGTERM')).toBe(1);
+});
+
+it('opens a file anew that could not be written', { skip: !existsSync('/dev/full') }, async () => {
+  const { take, close } = createDayFiles(folder);
+  const file = join(folder, 'events-2026-11-22.jsonl');
+  const event = { id: 'one', type: 'CEP', cursor: 'c', receivedAt: '2026-11-22T10:00:00.000Z' };
+  await symlink('/dev/full', file);
+  expect(await take(event)).toMatchObject({ isAway: true });
+  // There is room again.
+  await rm(file);
+  expect(await take(event)).toBeUndefined();
+  expect(await readFile(file, 'utf8')).toBe(`${JSON.stringify(event)}\n`);
+  await close();
 });
 
 it('writes a file for each day, each event once, whatever is killed and cut short', async () => {

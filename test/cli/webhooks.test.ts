@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../packages/sandbox/src/index.ts';
+import { readRegistrations } from '../../src/cli/registrations.ts';
 import { ingressToken, ingressUrl } from '../../src/ingress/addresses.ts';
 import { control } from '../helpers/gateway.ts';
 import { pasarela } from './run.ts';
@@ -149,6 +150,14 @@ describe('pasarela webhooks list', () => {
     });
     expect((await run('list')).code).toBe(0);
   });
+});
+
+it('a webhook that the service goes on telling of, though it was deleted, is none', async () => {
+  await register('CEP', 'https://old.example.mx/hooks');
+  const [webhook] = await registered();
+  expect(readRegistrations(running().clientId, [webhook], undefined)).toHaveLength(1);
+  const deleted = { ...webhook, deletedAt: '2026-11-22T10:00:00Z' };
+  expect(readRegistrations(running().clientId, [deleted], undefined)).toEqual([]);
 });
 
 describe('pasarela webhooks remove', () => {

@@ -70,6 +70,22 @@ it('those of different groups take turns, however many of one wait', async () =>
   expect(order.indexOf('one')).toBeLessThan(2);
 });
 
+it.each(['callers of one group', 'groups'])('%s that have something under way take turns', async (what) => {
+  const queue = queueOf({ total: 3, perCaller: 9, perGroup: 9 });
+  const nameOf = (caller: string) => ({ caller, group: what === 'groups' ? caller : 'all' });
+  for (const name of ['one', 'other', 'busy']) queue.tryEnter(nameOf(name));
+  const order: string[] = [];
+  const enter = async (name: string) => {
+    await queue.enter(new Party({ ...waiter(name), requester: nameOf(name) }));
+    order.push(name);
+    queue.leave(nameOf(name));
+  };
+  const all = ['one', 'one', 'one', 'other', 'other', 'other'].map(enter);
+  queue.leave(nameOf('busy'));
+  await Promise.all(all);
+  expect(order).toEqual(['one', 'other', 'one', 'other', 'one', 'other']);
+});
+
 it('whoever no longer waits is not waited for: no timer is left, and nothing of its group', async () => {
   const system = clock;
   const timers = new Set<Timer | undefined>();

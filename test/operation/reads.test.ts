@@ -5,6 +5,7 @@ import { type Caller, SCOPES, type Scope } from '../../src/auth/caller.ts';
 import { Guesses, KEY_GUESSES } from '../../src/auth/guesses.ts';
 import { systemAlarmClock } from '../../src/common/alarms.ts';
 import { Turns } from '../../src/common/turns.ts';
+import { Waiters } from '../../src/common/waiters.ts';
 import type { EventLog } from '../../src/events/log.ts';
 import { CallerKeys } from '../../src/operation/caller-keys.ts';
 import { type Context, type ContextOptions, createContextFactory } from '../../src/operation/context.ts';
@@ -255,4 +256,14 @@ it('under a key of the caller’s own are guesses of the address that it came fr
   expect(refused).not.toBe('UPSTREAM_RATE_LIMITED');
   expect(await ask('other', '192.0.2.1')).toBe('UPSTREAM_RATE_LIMITED');
   expect(await ask('other', '192.0.2.2')).toBe(refused);
+});
+
+it('under a key of the caller’s own are given up once it has left', async () => {
+  const waiters = new Waiters();
+  const { context } = await operation({}, { incoming: { waiters } });
+  waiters.remove();
+  const asked = context.reads
+    .underKey('wrong', '11111111-2222-4333-8444-555555555555')
+    .get('/v1/clients/{clientId}/credentials');
+  await expect(asked).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
 });
