@@ -141,6 +141,11 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
     quoted('Missing query type'),
     quoted('Something went wrong'),
     quoted('Add new'),
+    // As the pane opens, the first field of it would take the focus.
+    code(
+      '!(activeElement instanceof HTMLTextAreaElement)',
+      "activeElement.closest('.graphiql-explorer-root') !== null",
+    ),
     // They were there for a mouse alone.
     code('!!this.state.displayTitleActions ?', 'true ?'),
     named(18, 'return _this13.props.onOperationDestroy();', 'Remove this operation'),

@@ -13,6 +13,12 @@ export const setActiveTab = (id: string): void => {
   activeTab = id;
 };
 
+/** What GraphiQL is told where there is no result: of a stream, which has its own place. */
+const NO_RESULT = { data: null };
+
+/** Whether a text of GraphiQL's is that. */
+export const isNoResult = (response: string): boolean => response === JSON.stringify(NO_RESULT, null, 2);
+
 const INTROSPECTION = 'IntrospectionQuery';
 
 /**
@@ -30,10 +36,10 @@ export const fetcher: Fetcher = (params, options) => {
     return execute(operation, headers, new AbortController().signal).then(({ result }) => result as object);
   }
   const tab = activeTab;
-  if (lacksValidation(operation)) return Promise.resolve({ data: null });
+  if (lacksValidation(operation)) return Promise.resolve(NO_RESULT);
   if (kindOf(operation) === 'subscription') {
     startStream(tab, operation, headers);
-    return Promise.resolve({ data: null });
+    return Promise.resolve(NO_RESULT);
   }
   dropStream(tab);
   return {

@@ -49,6 +49,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'Documentation Explorer': 'Documentación',
   Editor: 'Editor',
   Ended: 'Terminado',
+  'Enter to write, Escape to leave': 'Enter para escribir, Escape para salir',
   Events: 'Eventos',
   'Execute query (Ctrl-Enter)': 'Ejecutar (Ctrl-Enter)',
   'Stop query (Ctrl-Enter)': 'Detener (Ctrl-Enter)',
@@ -59,7 +60,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'Go on': 'Continuar',
   'Go to step 2': 'Ir al paso 2',
   Headers: 'Encabezados',
-  Heal: 'Sanar',
+  Heal: 'Quitar fallas',
   'Height of the operation': 'Altura de la operación',
   History: 'Historial',
   'Instruments with bank, owner, customer and account, joined. Below the result: the four REST calls that it took.':

@@ -40,9 +40,10 @@ export function Editors() {
       {label}
     </button>
   );
+  const keys = t('Enter to write, Escape to leave');
   return (
     <div className="wb-editors">
-      <section className="wb-operation" aria-label={t('Operation')} ref={firstRef}>
+      <section className="wb-operation" aria-label={t('Operation')} data-keys={keys} ref={firstRef}>
         {hasMonaco ? <QueryEditor /> : <Spinner />}
         <Toolbar />
       </section>
@@ -63,6 +64,7 @@ export function Editors() {
       <section
         className="wb-variables"
         aria-label={shown === 'variables' ? t('Variables') : t('Headers')}
+        data-keys={keys}
         ref={secondRef}
       >
         <VariableEditor className={shown === 'variables' ? '' : 'hidden'} />

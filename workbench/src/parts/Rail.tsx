@@ -35,8 +35,9 @@ export function Rail() {
         className="wb-icon wb-last"
         aria-label={t('Read the schema again')}
         title={t('Read the schema again')}
-        disabled={isIntrospecting}
-        onClick={() => void introspect()}
+        // A button that is disabled would lose the focus.
+        aria-disabled={isIntrospecting}
+        onClick={() => !isIntrospecting && void introspect()}
       >
         <ReloadIcon />
       </button>

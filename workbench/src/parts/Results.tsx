@@ -2,6 +2,7 @@ import { ResponseEditor, Spinner, useGraphiQL } from '@graphiql/react';
 import { useEffect, useRef } from 'react';
 import { dropAnswer, useAnswers } from '../answers.ts';
 import { paymentOf } from '../described.ts';
+import { isNoResult } from '../fetcher.ts';
 import { asksForToken, useSession } from '../session.ts';
 import { lacksValidation, START_VALIDATION } from '../story.ts';
 import { isLive, useStreams } from '../stream-store.ts';
@@ -35,9 +36,12 @@ export function Results({ onWatch, onCredit, onOpen, onPayment }: Props) {
   const validation = answer === undefined ? undefined : validationOf(answer.result);
   const payment = answer === undefined ? undefined : paymentOf(answer.result);
   const lacks = stream === undefined && lacksValidation(operationOf(tab));
-  const isBlank = lacks || (stream === undefined && answer === undefined && !tab?.response);
+  const response = tab?.response ?? '';
+  const hasNothing =
+    stream === undefined && answer === undefined && (response === '' || isNoResult(response));
+  const isBlank = lacks || hasNothing;
   return (
-    <div className="wb-results" ref={place}>
+    <section className="wb-results" aria-label={t('Result')} tabIndex={-1} ref={place}>
       {why !== undefined && <SignIn reason={why.reason} />}
       {stream !== undefined && (
         <StreamView
@@ -76,7 +80,7 @@ export function Results({ onWatch, onCredit, onOpen, onPayment }: Props) {
         </div>
       )}
       {stream === undefined && answer !== undefined && <Waterfall answer={answer} />}
-    </div>
+    </section>
   );
 }
 

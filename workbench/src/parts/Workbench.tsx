@@ -11,6 +11,7 @@ import { useAccessiblePane } from './accessible-pane.ts';
 import { Editors } from './Editors.tsx';
 import { Header } from './Header.tsx';
 import { useKeptTabs } from './kept-tabs.ts';
+import { useKeptFocus, useWayOutOfEditors } from './keyboard.ts';
 import { Notices } from './Notices.tsx';
 import { PaymentDialog } from './PaymentDialog.tsx';
 import { paneName } from './pane-names.ts';
@@ -42,12 +43,15 @@ export function Workbench({ onSchema }: Props) {
   useKeptTabs();
   useLinkedTab();
   usePlayKey();
+  useWayOutOfEditors();
+  const page = useRef<HTMLDivElement>(null);
+  useKeptFocus(page);
   const { open, watch } = useSteps();
   const [account] = sandbox?.accounts ?? [];
   const onCredit = account && (() => act(credit(account.clabe, account.alias, '1250.00')));
 
   return (
-    <div className="graphiql-container wb-page">
+    <div className="graphiql-container wb-page" ref={page}>
       <Header />
       <Notices onSchema={onSchema} />
       <div className="wb-main">
