@@ -56,6 +56,15 @@ describe('the file of the embedded log', () => {
     await second.stop();
   });
 
+  it('knows a message that is just being stored', async () => {
+    const log = open(await newFolder());
+    const event = moneyIn();
+    const storing = log.append('client', event);
+    expect(await log.recall('client', event)).toMatchObject({ duplicate: true, answer: { status: 201 } });
+    expect(await storing).toMatchObject({ duplicate: false });
+    await log.stop();
+  });
+
   it('belongs to one process at a time', async () => {
     const dataDir = await newFolder();
     const first = open(dataDir);

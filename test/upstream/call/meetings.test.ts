@@ -68,6 +68,14 @@ describe('the breaker and the calls', () => {
     expect(await service.send(partyOf('a person', 'another client'))).toMatchObject({ status: 503 });
   });
 
+  it('refuse no payment where reads fail, nor a credential that is tried', async () => {
+    await using service = await start((_request, response) => json(response, {}, 503));
+    for (let call = 0; call < TO_OPEN; call += 1) await service.send(partyOf());
+    expect(await service.send(partyOf())).toMatchObject({ kind: 'failed' });
+    for (const over of ['money', 'probes'] as const)
+      expect(await service.send(partyOf(), { over })).toMatchObject({ kind: 'answered', status: 503 });
+  });
+
   it('take a 500 for an answer, however often it comes', async () => {
     await using service = await start((_request, response) => json(response, {}, 500));
     for (let call = 0; call < TO_OPEN + 5; call += 1) {

@@ -200,6 +200,19 @@ describe('a reading that is under way', () => {
     }
   });
 
+  it('is followed by one at once where a message has come meanwhile, and by no third', async () => {
+    const { shared, readings, add } = hanging();
+    const own = add('own');
+    await live(shared, 3 * SECOND);
+    shared.polls.hint(own, 'message');
+    expect(readings).toHaveLength(1);
+    for (const count of [2, 2]) {
+      readings.at(-1)?.resolve(null);
+      await settled();
+      expect(readings).toHaveLength(count);
+    }
+  });
+
   it('tells those who are still there when it ends, and neither who has left nor who has come since', async () => {
     const { shared, readings, told, add } = hanging();
     add('present');
@@ -211,6 +224,18 @@ describe('a reading that is under way', () => {
     await settled();
     expect(told).toEqual(['present']);
   });
+});
+
+it('a reading goes on under another’s credential where that of the one who reads holds no longer', async () => {
+  const shared = share();
+  const failing = watcher('merchant', 'payment', () => Promise.reject(new Error('refused')));
+  const ended = { ...failing, pollFailed: () => false };
+  const other = watcher('merchant', 'payment');
+  for (const one of [ended, other]) shared.polls.add(one);
+  await live(shared, 3 * SECOND);
+  expect([failing.reads, other.reads]).toEqual([1, 1]);
+  await live(shared, 3 * SECOND);
+  expect([failing.reads, other.reads]).toEqual([1, 2]);
 });
 
 describe('one who leaves and comes back', () => {
