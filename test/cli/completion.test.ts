@@ -28,19 +28,37 @@ describe('completion', () => {
     expect(await words('nothing')).toEqual(['']);
   });
 
-  it('completes in bash', async () => {
+  it.each([
+    [
+      'bash',
+      `source <(pasarela completion bash)
+COMP_WORDS=(pasarela events se) COMP_CWORD=2
+_pasarela
+printf '%s\\n' "\${COMPREPLY[@]}"`,
+    ],
+    ['fish', "pasarela completion fish | source; complete -C 'pasarela events se'"],
+    // A terminal, with a zsh that completes as somebody presses Tab; its answer is what it has made of the line.
+    [
+      'zsh',
+      `zmodload zsh/zpty
+zpty terminal zsh -f -i
+zpty -w terminal 'autoload -Uz compinit; compinit -u -D; source <(pasarela completion zsh); print READ""Y'
+zpty -r terminal before '*READY*'
+zpty -w -n terminal $'pasarela events se\\t'
+zpty -r terminal after '*pasarela events search*' && print search
+zpty -d terminal`,
+    ],
+  ])('completes in %s', async (shell, script) => {
     const folder = await mkdtemp(join(tmpdir(), 'pasarela-completion-'));
     const command = join(folder, 'pasarela');
     await writeFile(command, `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`);
     await chmod(command, 0o755);
-    const script = `source <(pasarela completion bash)
-COMP_WORDS=(pasarela events se) COMP_CWORD=2
-_pasarela
-printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { stdout } = await promisify(execFile)('bash', ['-c', script], {
-      env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` },
+    const { stdout } = await promisify(execFile)(shell, ['-c', script], {
+      // fish offers files, too.
+      cwd: folder,
+      env: { ...process.env, HOME: folder, TERM: 'dumb', PATH: `${folder}:${process.env['PATH']}` },
     });
-    expect(stdout).toBe('search\n');
+    expect(stdout.trim()).toBe('search');
   });
 
   it('wants a shell that it knows', async () => {
