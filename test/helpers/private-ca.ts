@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort, type RedisServer, startRedis } from './redis.ts';
@@ -20,19 +20,40 @@ const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-node
 export async function makeCertificates(dir: string): Promise<Certificates> {
   const at = (name: string) => join(dir, name);
   await writeFile(at('names'), 'subjectAltName=IP:127.0.0.1,DNS:localhost');
-  const own = ['-keyout', at('ca.key'), '-out', at('ca.crt'), '-subj', '/CN=private'];
-  await run('openssl', ['req', '-x509', ...KEY, ...own]);
+  await makeAuthority(dir, 'ca', 'private');
   await renewCertificate(dir);
   return { authority: at('ca.crt'), certificate: at('own.crt'), key: at('own.key') };
 }
 
-/** Puts another certificate of the same authority, with a key of its own, in the place of that which a folder has. */
-export async function renewCertificate(dir: string): Promise<void> {
+async function makeAuthority(dir: string, file: string, name: string): Promise<void> {
+  const own = ['-keyout', join(dir, `${file}.key`), '-out', join(dir, `${file}.crt`), '-subj', `/CN=${name}`];
+  await run('openssl', ['req', '-x509', ...KEY, ...own]);
+}
+
+/** Puts another certificate, with a key of its own, in the place of that which a folder has. */
+export async function renewCertificate(dir: string, authority: 'ca' | 'next' = 'ca'): Promise<void> {
   const at = (name: string) => join(dir, name);
   const asked = ['-keyout', at('own.key'), '-out', at('own.csr'), '-subj', '/CN=redis'];
   await run('openssl', ['req', ...KEY, ...asked]);
-  const signed = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial', '-extfile', at('names')];
-  await run('openssl', ['x509', '-req', '-in', at('own.csr'), ...signed, '-out', at('own.crt')]);
+  const by = ['-CA', at(`${authority}.crt`), '-CAkey', at(`${authority}.key`), '-CAcreateserial'];
+  await run('openssl', [
+    ...['x509', '-req', '-in', at('own.csr'), ...by],
+    ...['-extfile', at('names'), '-out', at('own.crt')],
+  ]);
+}
+
+/** Makes another authority, and puts its certificate beside the old one's: who trusts the file trusts both. */
+export async function addAuthority(dir: string): Promise<void> {
+  const at = (name: string) => join(dir, name);
+  await makeAuthority(dir, 'next', 'another private');
+  const both = await Promise.all(['ca.crt', 'next.crt'].map((file) => readFile(at(file), 'utf8')));
+  await writeFile(at('ca.crt'), both.join(''));
+}
+
+/** Leaves the newer authority alone in the file. @returns its certificate, in PEM */
+export async function dropOldAuthority(dir: string): Promise<string> {
+  for (const end of ['crt', 'key']) await rename(join(dir, `next.${end}`), join(dir, `ca.${end}`));
+  return readFile(join(dir, 'ca.crt'), 'utf8');
 }
 
 export interface SecureRedis extends AsyncDisposable, Pick<RedisServer, 'kill' | 'start'> {

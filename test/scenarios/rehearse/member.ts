@@ -58,9 +58,13 @@ export async function createMember({
     hasOwnDisk,
     program: 'src/start.js',
     async start() {
-      running = startProgram(member.program, { ...environment, PORT: String(port), DATA_DIR: dataDir });
-      endWithThisProcess(running.process, lifetimeSeconds);
-      await until(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok === true);
+      const program = startProgram(member.program, { ...environment, PORT: String(port), DATA_DIR: dataDir });
+      running = program;
+      endWithThisProcess(program.process, lifetimeSeconds);
+      await until(async () => {
+        if (program.process.exitCode !== null) throw new Error(`Gateway ${name} ended: ${program.output()}`);
+        return (await fetch(`${url}/readyz`).catch(() => undefined))?.ok === true;
+      });
     },
     async end(signal) {
       await running?.end(signal);

@@ -18,6 +18,8 @@ export interface Seen {
   paymentsUnanswered: number;
   paymentsUnknown: number;
   queriesFailed: number;
+  /** Of payments and queries that were answered with data; each is a trace. */
+  readonly traces: string[];
   /** How many attempts failed for each reason: who tried, through which proxy, and what it was told. */
   readonly whys: Map<string, number>;
   readonly queryMs: number[];
@@ -36,6 +38,7 @@ const nothing = (): Seen => ({
   paymentsUnanswered: 0,
   paymentsUnknown: 0,
   queriesFailed: 0,
+  traces: [],
   whys: new Map(),
   queryMs: [],
 });

@@ -39,15 +39,8 @@ async function openGroup(
   count: number,
   lifetimeSeconds: number,
 ): Promise<Phones> {
-  const { haproxy, nginx, store, identity } = stage;
-  const child = fork(PHONE, [
-    String(first),
-    String(count),
-    haproxy,
-    nginx,
-    store.certificates.authority,
-    identity.tokenUrl,
-  ]);
+  const { haproxy, nginx, authority, identity } = stage;
+  const child = fork(PHONE, [String(first), String(count), haproxy, nginx, authority, identity.tokenUrl]);
   endWithThisProcess(child, lifetimeSeconds);
   const opened = Promise.withResolvers<readonly string[]>();
   // phone.ts sends nothing else.

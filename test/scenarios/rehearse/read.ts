@@ -14,6 +14,8 @@ export interface Reading {
   readonly milliseconds?: number;
   /** Why there was none. */
   readonly why?: string;
+  /** The trace of an answer without errors. */
+  readonly traceId?: string;
 }
 
 const EVERYDAY = '{ client { id accounts(first: 5) { nodes { id availableBalance { amount } } } } }';
@@ -31,15 +33,14 @@ await once(process, 'message');
 for (let turn = 0; ; turn += 1) {
   const start = performance.now();
   const isFirst = turn % 2 === 0;
-  const why = await ask(agent, isFirst ? first : second, authorization, EVERYDAY).then(
-    ({ data, errors }) =>
-      errors === undefined && data != null ? undefined : (errors?.[0]?.extensions?.code ?? 'no data'),
-    whyOf,
+  const failed = (why: string): Reading => ({ why: `query, ${isFirst ? 'HAProxy' : 'nginx'}: ${why}` });
+  const reading = await ask(agent, isFirst ? first : second, authorization, EVERYDAY).then(
+    ({ data, errors, traceId }): Reading =>
+      errors === undefined && data != null
+        ? { milliseconds: performance.now() - start, traceId }
+        : failed(errors?.[0]?.extensions?.code ?? 'no data'),
+    (error: unknown) => failed(whyOf(error)),
   );
-  const reading: Reading =
-    why === undefined
-      ? { milliseconds: performance.now() - start }
-      : { why: `query, ${isFirst ? 'HAProxy' : 'nginx'}: ${why}` };
   process.send?.(reading);
   await pause(EVERY_MS);
 }

@@ -49,6 +49,8 @@ for (const step of STEPS.filter(({ name }) => only?.some((part) => name.includes
   const [doctor] = await Promise.all([watch.askDoctor(), step.run(stage)]);
   const lost = await traffic.settle(SETTLE_MS);
   const seconds = Math.round((performance.now() - start) / 1_000);
+  const traces = traffic.traces();
+  const tracesLost = await stage.collector.settle(traces);
   const moved = await movedBy(stage);
   const untrue = traffic.paid.slice(checked).filter((tag) => moved.get(tag) !== 1).length;
   checked = traffic.paid.length;
@@ -59,6 +61,8 @@ for (const step of STEPS.filter(({ name }) => only?.some((part) => name.includes
     seen: traffic.take(),
     lost,
     untrue,
+    traces: traces.length,
+    tracesLost,
     watched: watch.take(),
     doctor,
   });
@@ -74,7 +78,7 @@ const untrue = traffic.paid.filter((tag) => moved.get(tag) !== 1).length;
 const report = reportOf(
   phones,
   reports,
-  `${lost} credits were lost. ${traffic.paid.length} payments were told as done: ${untrue} of them did not move their money once, and ${twice} of all moved it twice. Afterwards the doctor finds wrong: ${wrong}.`,
+  `${lost} credits were lost. ${traffic.paid.length} payments were told as done: ${untrue} of them did not move their money once, and ${twice} of all moved it twice. ${stage.collector.spans()} spans came to the collector. Afterwards the doctor finds wrong: ${wrong}.`,
 );
 process.stdout.write(`${report}\n`);
 if (values.write !== undefined) await writeInto(values.write, report);

@@ -15,6 +15,9 @@ export interface StepReport {
   readonly lost: number;
   /** Payments that were told as done and have not moved their money once. */
   readonly untrue: number;
+  /** Payments and queries that were answered with data, and how many of them have not come to the collector. */
+  readonly traces: number;
+  readonly tracesLost: number;
   readonly watched: Watched;
   readonly doctor: { readonly second: number; readonly what: string };
 }
@@ -55,7 +58,7 @@ function whysOf({ seen }: StepReport): string {
 const longest = ({ watched }: StepReport): number =>
   Math.max(...watched.readiness.map(({ longestMs }) => longestMs));
 
-function said({ name, watched, doctor }: StepReport): readonly string[] {
+function said({ name, traces, tracesLost, watched, doctor }: StepReport): readonly string[] {
   const { readiness, lateMs, alerts, alertsBefore } = watched;
   const times = readiness.map((one) => `${one.name} ${Math.round(one.longestMs)} ms`).join(', ');
   const states = readiness.map((one) => {
@@ -71,6 +74,7 @@ function said({ name, watched, doctor }: StepReport): readonly string[] {
     states.join('; '),
     `${fired}${before}`,
     `${doctor.second} s ${doctor.what}`,
+    `${traces}, ${tracesLost}`,
   ];
 }
 
@@ -105,7 +109,10 @@ export function reportOf(phones: number, steps: readonly StepReport[], end: stri
       ['what failed in', 'why'],
       steps.map((step) => [step.name, whysOf(step)]),
     ),
-    table(['what was said in', 'longest `/readyz`', '`/readyz`', 'alerts', 'the doctor'], steps.map(said)),
+    table(
+      ['what was said in', 'longest `/readyz`', '`/readyz`', 'alerts', 'the doctor', 'traces, lost ones'],
+      steps.map(said),
+    ),
     `${end} \`/readyz\` took longer than a second in ${late}.`,
   ].join('\n\n');
 }

@@ -1,14 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
-import { renewCertificate } from '../../helpers/private-ca.ts';
+import { type Certificates, makeCertificates, renewCertificate } from '../../helpers/private-ca.ts';
 import { listens, startProxy, writePem, writeProxies } from '../../helpers/proxies.ts';
 import { freePort } from '../../helpers/redis.ts';
 import { type SecureSentinel, type SecureServer, startSecureSentinel } from '../../helpers/secure-redis.ts';
 import { serviceEnvironment } from '../../helpers/service.ts';
 import { until } from '../../helpers/until.ts';
+import { type Collector, startCollector } from './collector.ts';
 import { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
 import { createMember, type Member } from './member.ts';
 
@@ -29,8 +30,9 @@ export interface Stage extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly store: SecureSentinel;
   readonly identity: IdentityProvider;
+  readonly collector: Collector;
   readonly members: readonly [Member, Member];
-  /** Origins of the two proxies, and the authority that has signed all certificates, in PEM. */
+  /** Origins of the two proxies, and the file of the authority that has signed their certificates. */
   readonly haproxy: string;
   readonly nginx: string;
   readonly authority: string;
@@ -38,99 +40,146 @@ export interface Stage extends AsyncDisposable {
   providerSecret: string;
   /** What the gateways are started with from now on. */
   readonly environment: Record<string, string>;
-  /** Gives the proxies, Redis and the Sentinel another certificate of the same authority; gateways have it from their next start on. */
+  /** Gives the proxies, Redis and the Sentinel another certificate of their authorities; gateways have it from their next start on. */
   renewCertificates(): Promise<void>;
 }
 
 /** Redis' own rights of the gateway (docs/operations.md). */
 const ACL_RULES = ['~*', '&*', '+@all', '-@dangerous', '+info', '+config|get'];
 
-export async function openStage(lifetimeSeconds: number): Promise<Stage> {
-  const folder = await mkdtemp(join(tmpdir(), 'pasarela-rehearse-'));
-  // Version 0.1.0 can show no certificate.
-  const store = await startSecureSentinel(folder, { lifetimeSeconds, asksClients: false });
-  const { certificates } = store;
-  const identity = await startIdentityProvider();
-  for (const { admin } of [store.primary, store.replica]) {
-    await admin.acl('SETUSER', 'gateway', 'on', '>first', ...ACL_RULES);
-  }
-  const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
-  const [first, second, haproxyPort, nginxPort] = [
-    await freePort(),
-    await freePort(),
-    await freePort(),
-    await freePort(),
-  ];
+interface Served {
+  readonly sandbox: Sandbox;
+  readonly store: SecureSentinel;
+  readonly identity: IdentityProvider;
+  readonly collector: Collector;
+  readonly publicUrl: string;
+  readonly providerSecret: string;
+  /** All authorities, in one file. */
+  readonly authorities: string;
+}
+
+function environmentOf(served: Served): Record<string, string> {
+  const { sandbox, store, identity, collector } = served;
   const { AUTH_JWT_SECRET: _unused, ...service } = serviceEnvironment(sandbox);
-  const providerSecret = 'the secret that the rehearsal begins with';
-  const environment: Record<string, string> = {
+  return {
     UPSTREAM_URL: sandbox.url,
     REDIS_URL: store.url.replace('rediss+sentinel://', 'rediss+sentinel://gateway:first@'),
-    REDIS_TLS_CA: certificates.authority,
-    REDIS_TLS_CERT: certificates.certificate,
-    REDIS_TLS_KEY: certificates.key,
+    REDIS_TLS_CA: store.certificates.authority,
+    REDIS_TLS_CERT: store.certificates.certificate,
+    REDIS_TLS_KEY: store.certificates.key,
     // Version 0.1.0 knows no REDIS_TLS_CA.
-    NODE_EXTRA_CA_CERTS: certificates.authority,
-    WEBHOOK_SECRET: providerSecret,
-    PUBLIC_URL: `https://localhost:${nginxPort}`,
+    NODE_EXTRA_CA_CERTS: served.authorities,
+    WEBHOOK_SECRET: served.providerSecret,
+    PUBLIC_URL: served.publicUrl,
     UPSTREAM_TIMEOUT_MS: '5000',
     LIMIT_STREAMS_PER_ADDRESS: '20000',
     SHUTDOWN_DELAY_MS: '3000',
     SHUTDOWN_GRACE_MS: '15000',
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     ...service,
     AUTH_JWKS_URL: identity.jwksUrl,
     AUTH_JWKS_MAX_AGE: '5',
   };
-  const member = (name: string, port: number) =>
-    createMember({ name, port, folder, lifetimeSeconds, environment });
-  const members = [await member('a', first), await member('b', second)] as const;
-  await Promise.all(members.map((one) => one.start()));
-  const files = { haproxyPort, nginxPort, ports: [first, second] as const, certificates };
-  const args = await writeProxies(folder, files);
+}
+
+/** Starts both proxies with the configurations of `deploy`, in a folder. */
+async function startProxies(
+  folder: string,
+  ports: Parameters<typeof writeProxies>[1],
+  lifetimeSeconds: number,
+) {
+  const args = await writeProxies(folder, ports);
   const haproxy = startProxy('haproxy', args.haproxy, lifetimeSeconds);
   const nginx = startProxy('nginx', args.nginx, lifetimeSeconds);
   for (const [port, proxy] of [
-    [haproxyPort, haproxy],
-    [nginxPort, nginx],
+    [ports.haproxyPort, haproxy],
+    [ports.nginxPort, nginx],
   ] as const) {
     await until(() => {
       if (proxy.exitCode !== null) throw new Error(`${proxy.spawnfile} ended with ${proxy.exitCode}.`);
       return listens(port);
     });
   }
-  const stage: Stage = {
+  return { haproxy, nginx };
+}
+
+/** Makes a folder within another, with an authority and a certificate. */
+async function certificatesIn(folder: string, name: string): Promise<Certificates> {
+  await mkdir(join(folder, name));
+  return makeCertificates(join(folder, name));
+}
+
+export async function openStage(lifetimeSeconds: number): Promise<Stage> {
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-rehearse-'));
+  const certificates = await certificatesIn(folder, 'proxies');
+  await mkdir(join(folder, 'redis'));
+  // Version 0.1.0 can show no certificate.
+  const store = await startSecureSentinel(join(folder, 'redis'), { lifetimeSeconds, asksClients: false });
+  for (const { admin } of [store.primary, store.replica]) {
+    await admin.acl('SETUSER', 'gateway', 'on', '>first', ...ACL_RULES);
+  }
+  const authorities = join(folder, 'authorities.crt');
+  const files = [certificates.authority, store.certificates.authority];
+  await writeFile(authorities, (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join(''));
+  const identity = await startIdentityProvider();
+  const collector = await startCollector(lifetimeSeconds);
+  const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  const ports = [await freePort(), await freePort()] as const;
+  const [haproxyPort, nginxPort] = [await freePort(), await freePort()];
+  const providerSecret = 'the secret that the rehearsal begins with';
+  const publicUrl = `https://localhost:${nginxPort}`;
+  const served = { sandbox, store, identity, collector, publicUrl, providerSecret, authorities };
+  const environment = environmentOf(served);
+  const member = (name: string, port: number) =>
+    createMember({ name, port, folder, lifetimeSeconds, environment });
+  const members = [await member('a', ports[0]), await member('b', ports[1])] as const;
+  await Promise.all(members.map((one) => one.start()));
+  const addresses = { haproxyPort, nginxPort, ports, certificates };
+  const { haproxy, nginx } = await startProxies(folder, addresses, lifetimeSeconds);
+  return {
     folder,
     sandbox,
     store,
     members,
     identity,
+    collector,
     environment,
-    authority: await readFile(certificates.authority, 'utf8'),
+    authority: certificates.authority,
     providerSecret,
     haproxy: `https://localhost:${haproxyPort}`,
-    nginx: `https://localhost:${nginxPort}`,
+    nginx: publicUrl,
     async renewCertificates() {
-      await renewCertificate(folder);
+      for (const own of [certificates, store.certificates]) await renewCertificate(dirname(own.authority));
       await writePem(folder, certificates);
       haproxy.kill('SIGUSR2');
       nginx.kill('SIGHUP');
-      const { certificate, key } = certificates;
-      for (const { admin } of [store.primary, store.replica])
-        await admin.call('CONFIG', 'SET', 'tls-cert-file', certificate, 'tls-key-file', key);
-      // A Sentinel takes no CONFIG.
-      await store.sentinel.kill();
-      await store.sentinel.start();
+      await readCertificates(store);
     },
     async [Symbol.asyncDispose]() {
       for (const proxy of [haproxy, nginx]) proxy.kill('SIGTERM');
       await Promise.all(members.map((one) => one.remove()));
       await sandbox.stop();
+      collector.stop();
       await identity[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
       await rm(folder, { recursive: true, force: true });
     },
   };
-  return stage;
+}
+
+/** Has every Redis and the Sentinel read the files of their certificates and authorities again. */
+export async function readCertificates({
+  certificates,
+  primary,
+  replica,
+  sentinel,
+}: SecureSentinel): Promise<void> {
+  const { authority, certificate, key } = certificates;
+  const files = ['tls-ca-cert-file', authority, 'tls-cert-file', certificate, 'tls-key-file', key];
+  for (const { admin } of [primary, replica]) await admin.call('CONFIG', 'SET', ...files);
+  // A Sentinel takes no CONFIG.
+  await sentinel.kill();
+  await sentinel.start();
 }
 
 /** The server that Sentinel names the primary, and the other one. */

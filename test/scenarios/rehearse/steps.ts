@@ -3,6 +3,7 @@ import { control } from '../../helpers/gateway.ts';
 import { inStep } from '../../helpers/redis-topologies.ts';
 import { until } from '../../helpers/until.ts';
 import { inject } from '../faults/payments.ts';
+import { AUTHORITY } from './authority.ts';
 import { FULL_DISK } from './full-disk.ts';
 import { PUT_BACK } from './put-back.ts';
 import { RENEWALS } from './renewals.ts';
@@ -44,6 +45,7 @@ export const STEPS: readonly Step[] = [
     },
   },
   RENEWALS,
+  AUTHORITY,
   {
     name: 'slow service',
     done: 'Every answer of the REST service takes two seconds.',
@@ -60,6 +62,16 @@ export const STEPS: readonly Step[] = [
       await inject(sandbox, { path: '/v1/' }, 'reset-before');
       await pause(LASTS_MS);
       await control(sandbox, 'DELETE', '/sandbox/faults');
+    },
+  },
+  {
+    name: 'collector away',
+    done: 'The collector of OpenTelemetry refuses connections, and one gateway is ended and started again meanwhile.',
+    async run({ collector, members: [first] }) {
+      await collector.leave();
+      await first.end('SIGTERM');
+      await first.start();
+      await collector.comeBack();
     },
   },
   {

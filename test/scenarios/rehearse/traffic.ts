@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
 import { type Night, newTally, type Seen, takeSeen } from './night.ts';
@@ -15,13 +16,15 @@ export interface Traffic {
    * @returns how many credits were acknowledged and have not reached their phone; each is told once
    */
   settle(ms: number): Promise<number>;
+  /** Of all payments and queries since `take` that were answered with data. */
+  traces(): readonly string[];
   /** Tags of the payments that callers were told of as done. */
   readonly paid: readonly string[];
   stop(): Promise<void>;
 }
 
 export async function startTraffic(stage: Stage, count: number, lifetimeSeconds: number): Promise<Traffic> {
-  const agent = new Agent({ connect: { ca: stage.authority }, connections: 32 });
+  const agent = new Agent({ connect: { ca: await readFile(stage.authority, 'utf8') }, connections: 32 });
   const tally = newTally();
   const running = new AbortController();
   const night: Night = { stage, agent, tally, ended: running.signal };
@@ -39,6 +42,7 @@ export async function startTraffic(stage: Stage, count: number, lifetimeSeconds:
       tally.isHeld = false;
       return lost;
     },
+    traces: () => [...tally.seen.traces],
     paid,
     async stop() {
       running.abort();

@@ -14,8 +14,12 @@ export const UPGRADE: Step = {
     const unpacked = join(stage.folder, 'earlier');
     await mkdir(unpacked);
     await run('tar', ['xzf', folderOf(EARLIER), '-C', unpacked], folderOf('.'));
+    const { environment, collector } = stage;
     for (const program of [join(unpacked, 'start.js'), 'src/start.js']) {
       for (const member of stage.members) member.program = program;
+      // The file of 0.1.0 was packed without the part that sends spans.
+      if (program === 'src/start.js') environment['OTEL_EXPORTER_OTLP_ENDPOINT'] = collector.url;
+      else delete environment['OTEL_EXPORTER_OTLP_ENDPOINT'];
       await restartAll(stage);
       await pause(LASTS_MS);
     }

@@ -82,6 +82,7 @@ async function payOnce({ stage, agent, tally, ended }: Night, tag: string, paid:
       noteWhy(tally.seen, `payment, HAProxy: ${whyOf(error)}`);
       return undefined;
     });
+    if (answer?.data) tally.seen.traces.push(answer.traceId);
     const type = answer?.data?.result?.__typename;
     if (type === 'CreateMoneyOutSuccess') {
       tally.seen.paymentsDone += 1;
@@ -97,14 +98,15 @@ async function payOnce({ stage, agent, tally, ended }: Night, tag: string, paid:
 
 /** Has everyday queries asked until the night is over. */
 export async function read({ stage, tally, ended }: Night, lifetimeSeconds: number): Promise<void> {
-  const child = fork(READ, [stage.haproxy, stage.nginx, stage.store.certificates.authority]);
+  const child = fork(READ, [stage.haproxy, stage.nginx, stage.authority]);
   endWithThisProcess(child, lifetimeSeconds);
   // read.ts sends nothing else.
   child.on('message', (message) => {
-    const { milliseconds, why } = message as Reading;
+    const { milliseconds, why, traceId } = message as Reading;
     if (milliseconds !== undefined) tally.seen.queryMs.push(milliseconds);
     else tally.seen.queriesFailed += 1;
     if (why !== undefined) noteWhy(tally.seen, why);
+    if (traceId !== undefined) tally.seen.traces.push(traceId);
   });
   while (!ended.aborted) {
     child.send(await stage.identity.bearer(BACK_OFFICE));
