@@ -14,7 +14,7 @@ import { TAG } from './work.ts';
 
 const LIFETIME_SECONDS = 3_600;
 /** How long what was begun in a step may take to come to its end after it, in milliseconds. */
-const SETTLE_MS = 60_000;
+const SETTLE_MS = 180_000;
 const { values } = parseArgs({
   options: { phones: { type: 'string' }, only: { type: 'string' }, write: { type: 'string' } },
 });
