@@ -125,7 +125,8 @@ export class DurableWrites {
     const { server } = await this.#routes.route(redis, key);
     const info = await primaryInfo(server, redis);
     if (info === undefined) return false;
-    const word = await this.#authority?.ask(server);
+    const others = serversOf(redis).filter((other) => other !== server);
+    const word = await this.#authority?.ask(server, others);
     if (word !== undefined) return true;
     const primary = primaryIn(`${info}${await server.info('stats')}`);
     this.#observe(server, primary);

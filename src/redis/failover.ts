@@ -13,8 +13,10 @@ export interface FailoverAuthority {
   /**
    * What it says of a primary; undefined when it cannot be asked, too few of its members see each other, or they name another.
    * Never fails.
+   *
+   * @param others the other primaries of a Cluster, where they are to confirm that it still is one: it itself may not have heard yet
    */
-  ask(primary: Redis): Promise<Failover | undefined>;
+  ask(primary: Redis, others?: readonly Redis[]): Promise<Failover | undefined>;
 }
 
 /** The authority behind `REDIS_URL`; undefined for a single Redis, which has none. */
@@ -34,12 +36,11 @@ export function serversOf(redis: RedisClient): readonly Redis[] {
  * A Cluster agrees on who has failed: a node is marked `fail` once most primaries say so. A primary that is cut off from most
  * of them cannot have its replicas marked, and takes no writes after `cluster-node-timeout`.
  */
-async function askCluster(primary: Redis): Promise<Failover | undefined> {
+async function askCluster(primary: Redis, others: readonly Redis[] = []): Promise<Failover | undefined> {
   try {
-    const [nodes, [seconds]] = await Promise.all([primary.cluster('NODES'), primary.time()]);
-    const rows = String(nodes).split('\n').map(nodeIn);
+    const [rows, [seconds]] = await Promise.all([nodesOf(primary), primary.time()]);
     const own = rows.find(({ flags }) => flags.includes('myself'));
-    if (own === undefined) return undefined;
+    if (own === undefined || !(await isConfirmed(own, others))) return undefined;
     const mayReturn = ({ flags, heardAt }: ClusterNode): boolean =>
       !flags.includes('fail') || Number(seconds) * 1000 - heardAt < awayFor(0);
     const replicas = rows.filter((row) => row.primaryId === own.id && mayReturn(row));
@@ -54,6 +55,22 @@ async function askCluster(primary: Redis): Promise<Failover | undefined> {
     return undefined;
   }
 }
+
+const nodesOf = async (server: Redis): Promise<readonly ClusterNode[]> =>
+  String(await server.cluster('NODES'))
+    .split('\n')
+    .map(nodeIn);
+
+/** Whether most primaries of a Cluster, itself among them, take it for one that has slots and has not failed. */
+async function isConfirmed({ id }: ClusterNode, others: readonly Redis[]): Promise<boolean> {
+  const views = await Promise.all(others.map((other) => nodesOf(other).catch(() => [])));
+  const agreeing = views.filter((rows) =>
+    rows.some((row) => row.id === id && row.hasSlots && isUp(row) && row.flags.includes('master')),
+  );
+  return 2 * (1 + agreeing.length) > 1 + others.length;
+}
+
+const isUp = ({ flags }: ClusterNode): boolean => !flags.includes('fail') && !flags.includes('fail?');
 
 /** A line of CLUSTER NODES. */
 interface ClusterNode {

@@ -1,4 +1,6 @@
+import { Cluster } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
+
 import { connectRedis, type RedisClient } from '../../src/redis/connection.ts';
 import { DurableWrites } from '../../src/redis/durable-write.ts';
 import { failoverAuthorityOf, serversOf } from '../../src/redis/failover.ts';
@@ -51,6 +53,38 @@ it('a primary that the Sentinels take for gone is not known by them, though it a
   // They have nobody to put in its place, and go on naming it.
   redis.part([redis.sentinel], [redis.primary, ...redis.replicas]);
   await until(async () => (await watchers.ask(primary)) === undefined);
+});
+
+it('a primary of a Cluster that has been replaced, and has not heard of it, is not known by its own word', async () => {
+  await using cluster = await startCluster();
+  const primary = await cluster.nodeOf('client');
+  const replica = await cluster.addReplica(primary);
+  // It keeps to the primary that it knows: it never asks again who owns which slots.
+  const client = new Cluster(
+    cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
+    { slotsRefreshInterval: 0 },
+  );
+  client.on('error', () => {});
+  opened.push(client);
+  const writes = new DurableWrites(cluster.url, 300);
+  await looked(writes, client);
+  expect(await writes.isCurrent(client, '{client}')).toBe(true);
+
+  // As behind a cut: it hears nobody, and still answers its clients.
+  for (const other of [...cluster.nodes, replica]) {
+    if (other !== primary) await primary.admin.cluster('FORGET', String(await other.admin.cluster('MYID')));
+  }
+  await replica.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
+  const oldId = String(await primary.admin.cluster('MYID'));
+  for (const node of cluster.nodes.filter((node) => node !== primary)) {
+    await until(
+      async () =>
+        !new RegExp(`^${oldId} .* connected .*\\d`, 'm').test(String(await node.admin.cluster('NODES'))),
+    );
+  }
+  expect(String(await primary.admin.cluster('NODES'))).toMatch(/myself,master/);
+  await until(async () => !(await primary.admin.info('replication')).includes('state=online'));
+  expect(await writes.isCurrent(client, '{client}')).toBe(false);
 });
 
 it('a slot that is on its way to another node refuses no write', async () => {

@@ -76,6 +76,8 @@ export class RedisLog extends LogReader implements RemoteLog {
   readonly #writers: RedisWriters;
   readonly #publish: 'PUBLISH' | 'SPUBLISH';
   readonly #timer: Timer;
+  /** So many looks in a row have found no primary behind a connection that reads. */
+  #astray = 0;
 
   constructor(options: RedisLogOptions) {
     const { redisUrl, logger, metrics, now } = options;
@@ -110,7 +112,7 @@ export class RedisLog extends LogReader implements RemoteLog {
     this.#timer = clock.setInterval(() => {
       channels.check();
       void this.#writers.inspect();
-      this.#stayOnPrimary();
+      void this.#stayOnPrimary();
     }, CHECK_EVERY_MS);
     this.#timer.unref();
   }
@@ -205,13 +207,29 @@ export class RedisLog extends LogReader implements RemoteLog {
     for (const connection of this.#connections()) connection.disconnect();
   }
 
-  /** A write finds out by itself that its server was demoted; what only reads, or listens, does not. A Cluster says who owns a slot. */
-  #stayOnPrimary(): void {
+  /**
+   * A write finds out by itself that its server was demoted; what only reads, or listens, does not. A Cluster says who owns a slot.
+   * A failover is over by the second look; what leads to a replica then is told, once.
+   */
+  async #stayOnPrimary(): Promise<void> {
     if (this.#reader instanceof Cluster) return;
-    for (const connection of [...this.#channels.connections, this.#reader]) {
-      // What does not answer is ended by its time-out.
-      for (const server of serversOf(connection)) primaryInfo(server, connection).catch(() => {});
-    }
+    const looks = [...this.#channels.connections, this.#reader].flatMap((connection) =>
+      serversOf(connection).map((server) => primaryInfo(server, connection)),
+    );
+    // What does not answer is ended by its time-out.
+    const answers = (await Promise.allSettled(looks)).filter(({ status }) => status === 'fulfilled');
+    if (answers.length === 0) return;
+    const { logger } = this.#options;
+    const wasTold = this.#astray > 1;
+    this.#astray = answers.some((answer) => 'value' in answer && answer.value === undefined)
+      ? this.#astray + 1
+      : 0;
+    if (!wasTold && this.#astray > 1)
+      logger.warn(
+        {},
+        'REDIS_URL leads to a Redis that is no primary: the gateway connects again, and waits longer each time',
+      );
+    if (wasTold && this.#astray === 0) logger.info({}, 'REDIS_URL leads to a primary again');
   }
 
   #connections(): readonly RedisClient[] {
