@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 type Options<Value extends {}> = Pick<
   LRUCache.OptionsTTLLimit<string, Value, unknown>,
-  'ttl' | 'ttlResolution' | 'noUpdateTTL'
+  'ttl' | 'ttlResolution' | 'noUpdateTTL' | 'dispose'
 >;
 
 /** Least-recently-used entries by text, which take memory as they come: `max` of LRUCache takes all of it at once. */

@@ -94,18 +94,22 @@ export function createSettler(options: {
   };
   const settling: Settling = { parts, owner: ambient.newId(), logger, stopping: stopping.signal };
   let isKeeping = false;
+  const keepOn = (): void => {
+    if (isKeeping || remembered.size === 0 || stopping.signal.aborted) return;
+    isKeeping = true;
+    const kept = keep(settling, remembered).finally(() => {
+      isKeeping = false;
+      // One may have been added once nothing was left to keep, and before that was known here.
+      keepOn();
+    });
+    run(kept);
+  };
 
   return {
     serve: (clientId, calls) => run(serve(settling, clientId, calls)),
     remember(name, calls, until) {
       remembered.add(name, calls, until, ambient.now());
-      if (isKeeping || remembered.size === 0) return;
-      isKeeping = true;
-      run(
-        keep(settling, remembered).finally(() => {
-          isKeeping = false;
-        }),
-      );
+      keepOn();
     },
     async stop() {
       stopping.abort();

@@ -16,7 +16,8 @@ interface SharingContext {
     /** Finds out who is calling; rejects when that is nobody. What the caller may be told depends on it. */
     identify(): MaybePromise<unknown>;
   };
-  readonly budget: { readonly waiters: Waiters | undefined };
+  /** `deadline` in ms since the epoch. */
+  readonly budget: { readonly waiters: Waiters | undefined; readonly deadline: number };
   readonly report: Pick<Report, 'calls' | 'sharedCalls' | 'share'>;
 }
 
@@ -44,7 +45,10 @@ interface QueryDetails {
 const keyOf = (operation: PreparedOperation, { variableValues }: ExecutionArgs): string =>
   `${operation.id} ${JSON.stringify(variableValues)}`;
 
-/** A query is not joined any more when it began this long ago, in milliseconds: its deadline is that much nearer. */
+/**
+ * A query is not joined any more when it began this long ago, in milliseconds, as what it has read may be that old; nor when its deadline is
+ * that much nearer, as it is where it has waited for its seat: who joins would get its time-out.
+ */
 const JOINED_WITHIN_MS = 1_000;
 
 /**
@@ -97,14 +101,16 @@ class QueriesUnderWay {
 
   /** The same query of the same caller, where it may still be joined. */
   find(
-    { identity: { credential } }: SharingContext,
+    { identity: { credential }, budget }: SharingContext,
     operation: PreparedOperation,
     args: ExecutionArgs,
   ): Flight<ExecutionResult, QueryDetails> | undefined {
     // Most queries come while their caller has nothing under way: those need no key.
     if (!this.#flights.isUnderWay(credential)) return undefined;
     const flight = this.#flights.underWay(credential, keyOf(operation, args));
-    return flight?.details.first.budget.waiters?.isGone === true ? undefined : flight;
+    if (flight === undefined) return undefined;
+    const { waiters, deadline } = flight.details.first.budget;
+    return waiters?.isGone === true || deadline + JOINED_WITHIN_MS < budget.deadline ? undefined : flight;
   }
 
   /** Each caller that changes something reads afresh from now on, once it is known who it is. */

@@ -29,9 +29,11 @@ const CARRIED_OUT_MS = 15 * MINUTE;
 const REPEATED_MS = 24 * HOUR;
 /** The service's own clock may be wrong by as much. */
 const SERVICE_CLOCK_MS = 2 * MINUTE;
-/** Events are looked through as far back as this: receipts take three hours. */
-const LOOK_BACK_MS = 6 * HOUR;
-/** Transactions that are read for one look. */
+/** Events are looked through that came so soon after the payment, or so lately: receipts take three hours. */
+const LOOKED_THROUGH_MS = 6 * HOUR;
+/** What is no transaction yet is read again after this: an event may outrun what the service shows. */
+const READ_AGAIN_MS = MINUTE;
+/** Transactions that are read for one look. While more are to be read, nothing is certain: the next look reads on. */
 const MOST_READS = 20;
 /** Payments of the record that are compared in one look; where there are more, nothing is certain. */
 const MOST_COMPARED = 2_000;
@@ -73,6 +75,7 @@ export class Evidence {
   async look(payment: OpenPayment, rest: Rest, book: PaymentBook, now: number): Promise<Found> {
     const look: Look = { payment, order: orderOf(payment), rest, book, now };
     const matches = await this.#matches(look);
+    if (matches === undefined) return open('nothing');
     const movements = Map.groupBy(matches, ({ transaction }) => movementOf(transaction));
     const free: { readonly legs: readonly Match[]; readonly isAlone: boolean }[] = [];
     for (const legs of movements.values()) {
@@ -89,17 +92,18 @@ export class Evidence {
     return { kind: 'done', text: keptText(transaction), transactionId: transaction.id };
   }
 
-  async #matches({ payment, order, rest, book, now }: Look): Promise<readonly Match[]> {
+  /** @returns undefined where not all that may match has been read */
+  async #matches({ payment, order, rest, book, now }: Look): Promise<readonly Match[] | undefined> {
     const { sentAt, closed, name } = payment;
-    const from = Math.max(sentAt - CLOCKS_MS, now - LOOK_BACK_MS);
-    const sightings = await this.#sightings.since(from, now);
+    const named = await this.#sightings.since(sentAt - CLOCKS_MS, now);
+    const sightings = named.filter(({ at }) => Math.min(at - sentAt, now - at) <= LOOKED_THROUGH_MS);
     const told = closed === null ? [] : namedBy(closed.text, sentAt);
     const matches: Match[] = [];
     let reads = 0;
     for (const { id, at } of [...told, ...sightings]) {
       if ((await book.readByTransaction(name.clientId, id)) !== undefined) continue;
       if (!this.#read.has(id)) reads += 1;
-      if (reads > MOST_READS) break;
+      if (reads > MOST_READS) return undefined;
       const transaction = await this.#transaction(id, rest);
       if (transaction === null || !fits(order, transaction)) continue;
       if (this.#isOfItsTime(payment, transaction, at)) matches.push({ transaction, at });
@@ -116,7 +120,7 @@ export class Evidence {
       throw error;
     });
     const transaction = isTransaction(read) ? read : null;
-    this.#read.set(id, { transaction });
+    this.#read.set(id, { transaction }, { ttl: transaction === null ? READ_AGAIN_MS : HOUR });
     return transaction;
   }
 

@@ -169,18 +169,18 @@ function recordUnreachable(error: unknown): never {
   if (!(error instanceof RecordsUnavailableError)) throw error;
   if (error instanceof PaymentsHeldError && error.why !== 'put-back') {
     throw new PaymentsStoppedError(
-      'Payments have been stopped by the operator of this service. Nothing was sent. Try again later with the same key.',
+      'Payments have been stopped by the operator of this service. This call has sent nothing. Try again later with the same key.',
       { cause: error },
     );
   }
   if (error instanceof PaymentsHeldError) {
     throw new PaymentRecordError(
-      'Payments are held, as their record has been put back to an earlier state. Nothing was sent. Try again with the same key when the operator has let them go on.',
+      'Payments are held, as their record has been put back to an earlier state. This call has sent nothing. Try again with the same key when the operator has let them go on.',
       { cause: error },
     );
   }
   throw new PaymentRecordError(
-    'The record of payments cannot be reached, so nothing was sent. Try again with the same key.',
+    'The record of payments cannot be reached. This call has sent nothing; what an earlier one with the key has done is not known now. Try again with the same key.',
     { cause: error },
   );
 }

@@ -34,6 +34,8 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
   turnKey: string;
   /** The client that its caller acts for, once that is known. */
   clientId = '';
+  /** Queries and mutations that are executed now. */
+  executed = 0;
   expiresAt: number | undefined;
   readonly seat: StreamSeat;
   readonly #socket: WebSocket;
@@ -133,6 +135,16 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
     if (this.expiresAt === undefined || this.expiresAt > now) return true;
     this.expired();
     return false;
+  }
+
+  /** Counts a query, or mutation, as long as it is executed: the protocol forgets it as soon as the client says that it is complete. */
+  async executing<T>(execute: () => T): Promise<Awaited<T>> {
+    this.executed += 1;
+    try {
+      return await execute();
+    } finally {
+      this.executed -= 1;
+    }
   }
 
   beforeEvent(): void {

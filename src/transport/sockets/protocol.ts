@@ -154,7 +154,8 @@ async function prepare(
   const incoming = incomingOf({ authorization });
   const refused = (errors: readonly GraphQLError[]) =>
     errors.map((error) => options.publicForm(error, incoming.requestId));
-  if (Object.keys(connection.subscriptions).length > MAX_OPERATIONS) return refused([tooMany()]);
+  if (Math.max(Object.keys(connection.subscriptions).length, peer.executed + 1) > MAX_OPERATIONS)
+    return refused([tooMany()]);
   expiries.watch(peer, authorization);
   const enveloped = graph.getEnveloped({ incoming, isIdentified: true, transport: 'socket' });
   const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
@@ -173,7 +174,7 @@ async function prepare(
   if (refusal !== undefined) return refused([refusedStream(refusal)]);
   const contextValue = await enveloped.contextFactory();
   if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
-    return running(args, () => enveloped.execute({ ...args, contextValue }));
+    return running(args, () => peer.executing(() => enveloped.execute({ ...args, contextValue })));
   const alone = async () => unwrapped(await enveloped.subscribe({ ...args, contextValue }));
   return running(args, just(await subscribe(shared, { args, operation, peer, id, incoming, alone })));
 }

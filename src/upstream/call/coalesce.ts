@@ -36,10 +36,32 @@ const JOINED_WITHIN_MS = 1_000;
 const MAX_KEPT = 256;
 const LATE = 'The time of the operation was over before the answer had come.';
 
+/** An answer that is kept for others. */
+interface Kept {
+  readonly caller: string;
+  readonly path: string;
+  readonly flight: Flight<unknown, Joinable<unknown>>;
+}
+
 /** @param now milliseconds of a monotonic clock. */
 export function createCoalescer(now: () => number): Coalescer {
   const reads = new SingleFlight<unknown, Joinable<unknown>>({ now, joinedWithinMs: JOINED_WITHIN_MS });
-  const kept = new Lru<Flight<unknown, Joinable<unknown>>>(MAX_KEPT);
+  const kept = new Lru<Kept>(MAX_KEPT, {
+    dispose({ caller, path }) {
+      const paths = keptOf.get(caller);
+      paths?.delete(path);
+      if (paths?.size === 0) keptOf.delete(caller);
+    },
+  });
+  /** The paths of what is kept of each caller: whoever is told of an event has its own forgotten, and these may be very many. */
+  const keptOf = new Map<string, Set<string>>();
+  const keyOf = (caller: string, path: string): string => `${caller} ${path}`;
+  const keep = (answer: Kept): void => {
+    const { caller, path } = answer;
+    kept.set(keyOf(caller, path), answer);
+    const paths = keptOf.get(caller) ?? new Set();
+    keptOf.set(caller, paths.add(path));
+  };
 
   function begin<T>({ caller, path, asker, read, keptMs }: CoalescedRead<T>): Promise<T> {
     const work = new SharedWork<T>();
@@ -51,7 +73,7 @@ export function createCoalescer(now: () => number): Coalescer {
         : async (party) => {
             const got = await read(party);
             // A read that was forgotten meanwhile is not kept.
-            if (reads.isCurrent(caller, path, flight)) kept.set(`${caller} ${path}`, flight);
+            if (reads.isCurrent(caller, path, flight)) keep({ caller, path, flight });
             return got;
           },
     );
@@ -66,7 +88,7 @@ export function createCoalescer(now: () => number): Coalescer {
 
   function keptFor({ keptMs, caller, path }: CoalescedRead<unknown>): Promise<unknown> | undefined {
     if (keptMs === 0) return undefined;
-    const flight = kept.get(`${caller} ${path}`);
+    const flight = kept.get(keyOf(caller, path))?.flight;
     return flight !== undefined && now() - flight.startedAt <= keptMs ? flight.result : undefined;
   }
 
@@ -87,9 +109,7 @@ export function createCoalescer(now: () => number): Coalescer {
     },
     forget(caller) {
       reads.forget(caller);
-      if (kept.size === 0) return;
-      const prefix = `${caller} `;
-      for (const key of kept.keys()) if (key.startsWith(prefix)) kept.delete(key);
+      for (const path of [...(keptOf.get(caller) ?? [])]) kept.delete(keyOf(caller, path));
     },
   };
 }

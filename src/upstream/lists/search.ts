@@ -98,11 +98,13 @@ class Round<T extends object> {
     return asked.filter(({ question, at }) => {
       if (at.length === 0) return false;
       const { key, value, all, matches = (item: T) => item[key] === value } = question;
-      const candidates = groupsBy(key).get(value.toLowerCase()) ?? [];
-      const found = this.#distinct(candidates.filter(matches));
-      const isAnswered = found.length >= (all ? at.length : 1);
+      // An item that moves between two reads is seen twice, and another one not at all.
+      const candidates = this.#distinct(groupsBy(key).get(value.toLowerCase()) ?? []);
+      const found = candidates.filter(matches);
+      const isEach = candidates.length >= at.length;
+      const isAnswered = all ? isEach : found.length > 0;
       if (isAnswered) this.#answers.set(question, found);
-      return !isAnswered && candidates.length < at.length;
+      return !isAnswered && !isEach;
     });
   }
 

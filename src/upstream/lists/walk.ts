@@ -15,6 +15,8 @@ const CHASED_PAGES = 10;
 /** How often a page is asked for that does not come, and the wait before the second time, in milliseconds. */
 const PAGE_TRIES = 4;
 const PAGE_DELAY_MS = 500;
+/** A service that asks for more patience than this, in milliseconds, ends the walk. */
+const MOST_PAUSE_MS = 30_000;
 
 /** A list that has been gone through. */
 export interface Walked {
@@ -187,7 +189,10 @@ class Pass<T extends object> {
         return slice;
       } catch (error) {
         if (tries === PAGE_TRIES || !isPassing(error)) throw error;
-        await clock.sleep(error.retryAfterMs ?? PAGE_DELAY_MS * tries);
+        const pause = error.retryAfterMs ?? PAGE_DELAY_MS * tries;
+        // Whoever needs the list meanwhile would wait for this walk: they are told what the service says, instead.
+        if (pause > MOST_PAUSE_MS) throw error;
+        await clock.sleep(pause);
       }
     }
   }

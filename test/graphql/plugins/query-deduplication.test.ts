@@ -14,6 +14,8 @@ interface Asking {
   readonly operationName?: string;
   readonly variables?: Record<string, unknown>;
   readonly waiters?: Waiters;
+  /** In ms since the epoch. */
+  readonly deadline?: number;
   readonly identify?: () => unknown;
 }
 
@@ -55,7 +57,7 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
         onceIdentified: (work: () => void) => work(),
         identify: asking.identify ?? (() => ({})),
       },
-      budget: { waiters: asking.waiters },
+      budget: { waiters: asking.waiters, deadline: asking.deadline ?? 10_000 },
       report: new Report(),
     },
   };
@@ -105,6 +107,14 @@ describe('queries of one caller in the same words', () => {
     now = 1_001;
     void ask();
     void ask();
+    expect(executions).toHaveLength(2);
+  });
+
+  it('are executed anew when the first has waited for its seat, and has a second less than they', () => {
+    void ask({ deadline: 9_000 });
+    void ask({ deadline: 10_000 });
+    expect(executions).toHaveLength(1);
+    void ask({ deadline: 10_001 });
     expect(executions).toHaveLength(2);
   });
 

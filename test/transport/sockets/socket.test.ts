@@ -4,7 +4,7 @@ import { queryObjects } from 'node:v8';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { AlarmClock } from '../../../src/common/alarms.ts';
-import { type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
 import { until } from '../../helpers/until.ts';
 
@@ -122,4 +122,24 @@ it('a socket keeps nothing of the request that it came with', async () => {
   // The tests before may hold some for a moment.
   await until(() => requests() < sockets.length / 2);
   for (const socket of sockets) socket.close();
+});
+
+it('a socket that completes its queries at once has no more than twenty of them executed', async () => {
+  await using gateway = await startGateway({ webhooks: false });
+  const socket = await connect(gateway, `Bearer ${gateway.sandbox.accessToken}`);
+  await control(gateway.sandbox, 'POST', '/sandbox/faults', {
+    match: { method: 'GET', path: '/v1/banks' },
+    fault: { delayMs: 60_000 },
+    times: 100,
+  });
+  for (let count = 1; count <= 30; count += 1) {
+    socket.ask(`${count}`, `query Q${count} { banks { id } }`);
+    socket.send({ type: 'complete', id: `${count}` });
+  }
+  expect(await socket.end('30')).toMatchObject({
+    type: 'error',
+    payload: [{ extensions: { code: 'TOO_COMPLEX' } }],
+  });
+  expect(socket.got.filter(({ type }) => type === 'error')).toHaveLength(10);
+  await socket.close();
 });

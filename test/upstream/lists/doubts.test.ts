@@ -24,6 +24,8 @@ let now: number;
 let gate: Promise<void> | undefined;
 /** Called with each request and its number. @returns a status other than 200. */
 let beforeAnswer: (request: IncomingMessage, number: number) => number | undefined;
+/** What an answer with another status says of when to come back. */
+let retryAfter: string | undefined;
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const status = beforeAnswer(request, upstream.requests.length);
@@ -32,6 +34,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const perPage = Math.min(PAGE, Number(query.get('per_page') ?? 50));
   const data = items.slice((page - 1) * perPage, page * perPage);
   if (query.has('per_page')) await gate;
+  if (retryAfter !== undefined && status !== undefined) response.setHeader('retry-after', retryAfter);
   if (status === undefined) json(response, { data, currentPage: page, perPage, totalItem: items.length });
   else json(response, {}, status);
 }
@@ -40,6 +43,7 @@ beforeEach(async () => {
   items = Array.from({ length: SIZE }, (_, index) => item(index));
   now = 0;
   gate = undefined;
+  retryAfter = undefined;
   beforeAnswer = () => undefined;
   lists = createClientLists({ maxAgeMs: MAX_AGE_MS, now: () => now, logger: silentLogger });
   upstream = await startUpstream((request, response) => void answer(request, response));
@@ -132,4 +136,33 @@ it('all that somebody has is looked for afresh in an operation that has found on
   lists.markChanged(CLIENT_ID);
   const all = await loader.where('ownerId', 'owner-7');
   expect(all.map(({ id }) => id)).toEqual(['account-14', 'account-15', 'account-8000']);
+});
+
+it('an item that moves between two reads of a look, and is seen twice, hides no other', async () => {
+  // Two of one owner stand on both sides of the end of a page.
+  items[100] = { ...item(100), ownerId: 'owner-49' };
+  items[98] = { ...item(98), ownerId: 'owner-7' };
+  await find('account-0');
+  const [one, other] = [items[99], items[100]] as const;
+  if (one === undefined || other === undefined) throw new Error('the list is long enough');
+  let hasMoved = false;
+  const before = upstream.requests.length;
+  beforeAnswer = () => {
+    if (upstream.requests.length === before + 2 && !hasMoved) {
+      hasMoved = true;
+      [items[99], items[100]] = [other, one];
+    }
+    return undefined;
+  };
+  const all = await operation().where('ownerId', 'owner-49');
+  expect(hasMoved).toBe(true);
+  expect(all.map(({ id }) => id).sort()).toEqual(['account-100', 'account-99']);
+});
+
+it('a list is not waited for where the service asks for an hour’s patience: its word is told, and the next asks again', async () => {
+  retryAfter = '3600';
+  beforeAnswer = ({ url = '' }) => (url.includes('page=2') ? 429 : undefined);
+  await expect(find('account-900')).rejects.toMatchObject({ code: 'UPSTREAM_RATE_LIMITED' });
+  beforeAnswer = () => undefined;
+  expect(await find('account-900')).toMatchObject({ id: 'account-900' });
 });

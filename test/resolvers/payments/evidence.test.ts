@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { openEventLog } from '../../../src/events/open.ts';
+import { inputHash, recordName } from '../../../src/money/intent.ts';
+import type { Found } from '../../../src/money/open-payment.ts';
+import { openSqliteRecords } from '../../../src/money/sqlite-record.ts';
+import { Evidence } from '../../../src/resolvers/payments/evidence.ts';
+import { Sightings } from '../../../src/resolvers/payments/sightings.ts';
+import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
+import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
+import { until } from '../../helpers/until.ts';
+import { NOBODYS } from '../../money/orders.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const [SOURCE, DESTINATION] = [randomUUID(), randomUUID()];
+const ASKED = {
+  operation: 'createInternalTransaction',
+  ...{ customerId: null, amount: '10.00', source: SOURCE, destination: DESTINATION, requestedBy: 'somebody' },
+} as const;
+
+let cleanup: AsyncDisposableStack;
+/** The transactions that the service shows, by id. Each is what was ordered. */
+let shown: Set<string>;
+/** In ms since the epoch. */
+let now: number;
+let lost: Awaited<ReturnType<typeof losePayment>>;
+beforeEach(async () => {
+  cleanup = new AsyncDisposableStack();
+  shown = new Set();
+  now = Date.now();
+  lost = await losePayment();
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await cleanup.disposeAsync();
+});
+
+/** An internal transaction whose answer was lost, and a log of events. */
+async function losePayment() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-evidence-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  // The kernel's clock would not follow.
+  const records = openSqliteRecords(
+    join(dataDir, 'money.sqlite'),
+    () => now,
+    () => now,
+    undefined,
+  );
+  cleanup.defer(() => records.stop());
+  const log = await openEventLog({ dataDir, retention: 10_000, logger: recordingLogger() });
+  cleanup.defer(() => log.stop());
+  await available(log);
+  const service = cleanup.use(
+    await startUpstream((request, response) => {
+      const id = request.url?.split('/').at(-1) ?? '';
+      if (!shown.has(id)) return json(response, { error: { code: 404, message: 'unknown' } }, 404);
+      const between = { sourceInstrument: { id: SOURCE }, destinationInstrument: { id: DESTINATION } };
+      const kind = { category: 'INTER_TRANS', subCategory: 'INT_DEBIT', transactionStatus: 'LIQUIDATED' };
+      return json(response, { id, amount: '10.00', currency: 'MXN', ...kind, ...between });
+    }),
+  );
+  const key = randomUUID();
+  const name = recordName({ clientId: CLIENT_ID, customerId: undefined, key });
+  const hash = inputHash('createInternalTransaction', key);
+  const claim = { ...NOBODYS, asked: ASKED, owner: 'call', inputHash: hash, leaseMs: 0, twin: key };
+  await records.claim(name, claim);
+  await records.markSent(name, 'call', '{}', { upstreamKey: null, original: null });
+  const evidence = new Evidence(new Sightings(log, CLIENT_ID), '-06:00');
+  return {
+    /** An event names a transaction so long after the payment was sent. */
+    async named(id: string, laterMs: number) {
+      const receivedAt = new Date(now + laterMs).toISOString();
+      const payload = JSON.stringify({ transaction: id });
+      await log.append(CLIENT_ID, moneyIn({ type: 'STATUS_UPDATE', payload, receivedAt }));
+    },
+    async look(): Promise<Found> {
+      await records.hasten(name);
+      const payment = await records.takeOpen(name, 'settler', 1);
+      if (payment === undefined) throw new Error('it is due');
+      now += MINUTE;
+      return evidence.look(payment, service.rest, records, now);
+    },
+  };
+}
+
+it('is none while a movement that is alike may still be unread', async () => {
+  const ids = Array.from({ length: 25 }, () => randomUUID());
+  for (const [index, id] of ids.entries()) await lost.named(id, 1_000 + index);
+  shown = new Set([ids[0] ?? '', ids[24] ?? '']);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
+});
+
+it('is found where the gateway was away for most of a day since the event came', async () => {
+  const id = randomUUID();
+  await lost.named(id, 1_000);
+  shown.add(id);
+  now += 20 * HOUR;
+  expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
+});
+
+it('is found a minute later where an event has outrun what the service shows', async () => {
+  const id = randomUUID();
+  await lost.named(id, 1_000);
+  let leapMs = 0;
+  const measured = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  shown.add(id);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  leapMs = MINUTE + 1;
+  // The cache takes a moment to ask for the time again.
+  const found = await until(async () => {
+    const look = await lost.look();
+    return look.kind === 'done' && look;
+  });
+  expect(found).toMatchObject({ transactionId: id });
+});
