@@ -134,7 +134,7 @@ function mayRepeat({ ambient, deadline, waiting }: Call, { sentAt }: Dispatch, p
 
 /**
  * A step that failed may have been done all the same. Then the key is given back, as soon as that is possible: this call
- * made the claim afresh and has sent nothing. Until it is given back, what is recorded may be sent by the gateway itself.
+ * made the claim afresh and has sent nothing. Until it is given back, money out that is recorded may be sent by the gateway itself.
  *
  * @returns what the caller is told instead; undefined when the claim was lost.
  * @throws {RecordsUnavailableError} when it is certain that nothing will be sent.

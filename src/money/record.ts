@@ -94,8 +94,8 @@ export interface Claim {
  * What a claim found.
  *
  * - `claimed`: the key is the caller's, and nothing has left under it.
- * - `sent`: somebody before may have sent this. The key is the caller's where the same may be sent again ({@link isRepeatable}). Anything
- *   else stays its sender's, who may yet release it, and who calls with its key is told so at once.
+ * - `sent`: an earlier call may have sent this. The key is now the caller's where the same may be sent again ({@link isRepeatable}). Any
+ *   other payment stays with the earlier call, which may still release it.
  * - `busy`: another call holds the key, and its lease runs.
  * - `answered`: the intent is settled.
  * - `other-input`: the key names another intent.

@@ -6,7 +6,10 @@ import type { Requester } from '../common/party.ts';
 export interface KnownKeys {
   /** For a fair share of REST calls and operations. */
   readonly requester: Requester;
-  /** For turns of this process: in service mode the subject, else the client, however many credentials it has. */
+  /**
+   * For turns of this process, however many credentials it has: in service mode the subject; the client in passthrough, and where one gateway
+   * serves several clients.
+   */
   readonly turnKey: string;
 }
 
