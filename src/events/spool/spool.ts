@@ -70,11 +70,13 @@ export class Spool {
    * The first file of the folder that no other process has, with whatever a former one left in it. One that holds
    * something else than a spool is passed over; `openAbandoned` names it.
    *
+   * @param damaged paths of spools that are not to be taken: what is added to one could not be read again
    * @throws when the folder cannot be written
    */
-  static open(dataDir: string): Spool {
+  static open(dataDir: string, damaged: ReadonlySet<string> = new Set()): Spool {
     for (let index = 0; index < MOST_FILES; index += 1) {
       const path = join(dataDir, `spooled-${index}.sqlite`);
+      if (damaged.has(path)) continue;
       try {
         const spool = Spool.#openFile(path);
         if (spool !== undefined) return spool;

@@ -44,6 +44,8 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   #own: Spool | undefined;
   /** Why files of the folder cannot be drained, by their names. */
   #unreadable: ReadonlyMap<string, string> = new Map();
+  /** The paths of spools that turned out to be damaged: what comes from now on is not added to them. */
+  readonly #damaged = new Set<string>();
   #draining: Promise<void> | undefined;
   /** The client of each spool whose events the log refused last: the next pass begins behind it. */
   readonly #failedLast = new WeakMap<Spool, string>();
@@ -131,7 +133,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   #ownSpool(): Spool | undefined {
     if (this.#own !== undefined || this.#stopping.signal.aborted) return this.#own;
     try {
-      this.#own = Spool.open(this.#options.dataDir);
+      this.#own = Spool.open(this.#options.dataDir, this.#damaged);
       this.#spools.unshift(this.#own);
     } catch (error) {
       this.#options.logger.error({ error: String(error) }, 'the spool cannot be opened');
@@ -174,6 +176,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
   #setAside(spool: Spool, error: unknown): void {
     this.#spools = this.#spools.filter((other) => other !== spool);
     if (this.#own === spool) this.#own = undefined;
+    this.#damaged.add(spool.path);
     spool.close();
     this.#nameUnreadable(new Map([...this.#unreadable, [spool.name, String(error)]]));
   }

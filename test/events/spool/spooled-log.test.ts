@@ -248,6 +248,16 @@ describe('while Redis is away', () => {
     await until(async () => (await next.health()).unreadableSpools?.includes('spooled-0.sqlite'));
     await until(async () => (await next.health()).available);
     await until(async () => (await next.readAfter(kept, null, 10)).events.length === events.length);
+    // What comes from now on is not put behind what cannot be read: neither at once, nor while Redis is away.
+    const later = await appendMany(next, lost, 2);
+    await redis.kill();
+    later.push(...(await appendMany(next, lost, 2)));
+    await redis.start();
+    const wanted = later.map(({ id }) => id);
+    await until(async () => {
+      const read = await next.readAfter(lost, null, 200).catch(() => undefined);
+      return read !== undefined && wanted.every((id) => ids(read.events).includes(id));
+    });
   });
 
   it('events that were in Redis already when their process ended are not repeated', async () => {

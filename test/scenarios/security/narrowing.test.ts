@@ -10,6 +10,8 @@ interface Seeded {
   readonly centralizingInstrumentId: string;
   readonly customerIds: readonly string[];
   readonly accounts: readonly { id: string; instrumentId: string; ownerId: string; clabe: string }[];
+  readonly bankIds: readonly string[];
+  readonly clientBankAdapterId: string;
   readonly instruments: readonly { id: string; role: string; ownerId: string; status: string }[];
   readonly transactions: Readonly<Record<string, string>>;
 }
@@ -201,6 +203,30 @@ describe.each([
       const { data } = await as('one')(document, { input: { ...input, customerId } });
       expect(data.registerInstrument).toEqual({ __typename: 'NotFoundError', code: 'NOT_FOUND' });
     }
+  });
+
+  it('opens accounts for itself, and for nobody else, whichever of two ids names another', async () => {
+    const { one, other, as, seeded } = world;
+    const { clientBankAdapterId } = seeded;
+    const common = { bankId: seeded.bankIds[0], clientBankAdapterId };
+    const document = `mutation ($input: CreateCustomerPrivateAccountInput!) { created: createCustomerPrivateAccount(input: $input) {
+      __typename ... on CreateCustomerPrivateAccountSuccess { account { ownerId } } ... on UserError { code }
+    } }`;
+    const count = async () =>
+      (await as('all')('{ client { accounts { totalCount } } }')).data.client.accounts.totalCount;
+    const before = await count();
+    for (const input of [
+      { customerId: other },
+      { customerId: other, ownerId: one },
+      { customerId: one, ownerId: other },
+      { customerId: UNKNOWN, ownerId: one },
+    ]) {
+      const { data } = await as('one')(document, { input: { ...common, ...input } });
+      expect(data.created).toEqual({ __typename: 'NotFoundError', code: 'NOT_FOUND' });
+    }
+    expect(await count()).toBe(before);
+    const own = await as('one')(document, { input: { ...common, customerId: one, ownerId: one } });
+    expect(own.data.created).toMatchObject({ account: { ownerId: one } });
   });
 
   it('registers no webhook, and finds none to change', async () => {
