@@ -17,7 +17,7 @@ import {
   type SelectionSetNode,
   visit,
 } from 'graphql';
-import { MAX_PAGE } from '../../resolvers/connection.ts';
+import { DEFAULT_PAGE, MAX_PAGE } from '../../resolvers/connection.ts';
 
 /** How large an operation is. */
 export interface Complexity {
@@ -32,7 +32,6 @@ export interface Complexity {
 }
 
 /** The page size of a connection asked for without one. */
-const DEFAULT_PAGE = 50;
 /**
  * What such a connection counts as beneath a list, where the page is that of each item: most hold a few. An answer that
  * turns out to hold more than it may is cut off while it is made.

@@ -29,7 +29,7 @@ export function useServerSentEvents(
         if (accept?.includes(EVENT_STREAM) !== true) return;
         // Batches are switched off: what is no stream is one result.
         const single = result as ExecutionResult;
-        if (!canBegin(single)) return;
+        if (!canBeginLater(single)) return;
         setResultProcessor(
           (_, fetchAPI) => fetchAPI.Response.json(single, { status: 503, headers: { 'retry-after': '1' } }),
           EVENT_STREAM,
@@ -69,5 +69,5 @@ const acceptsStream = (accept: string | null): boolean =>
   accept.split(',').some((range) => STREAM_RANGES.includes(range.split(';', 1)[0]?.trim().toLowerCase()));
 
 /** Whether a stream that could not begin now can begin later or elsewhere. */
-const canBegin = ({ data, errors }: ExecutionResult): boolean =>
+const canBeginLater = ({ data, errors }: ExecutionResult): boolean =>
   data == null && errors?.some(({ extensions }) => extensions['retryable'] === true) === true;
