@@ -52,7 +52,7 @@ export async function startRedis(
     const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir];
     running = spawn(redisProgram(), [...first, ...fixed, ...args], { stdio: 'ignore' });
     endWithThisProcess(running, lifetimeSeconds);
-    const answers = answering(port);
+    const answers = answering(port, running.pid);
     // Told by the race below; a server that has gone is asked no longer.
     answers.catch(() => {});
     const gone = once(running, 'exit').then(() => {
@@ -139,11 +139,13 @@ export function endWithThisProcess(child: ChildProcess, lifetimeSeconds = LIFETI
   });
 }
 
-async function answering(port: number): Promise<void> {
+/** Resolves once this very process answers: where another has taken the port meanwhile, a Redis of another test would. */
+async function answering(port: number, pid: number | undefined): Promise<void> {
   const redis = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 20, maxRetriesPerRequest: 500 });
   redis.on('error', () => {});
   try {
-    await redis.ping();
+    const info = await redis.info('server');
+    if (!info.includes(`process_id:${pid}\r\n`)) throw new Error(`another Redis answers on port ${port}`);
   } finally {
     redis.disconnect();
   }
