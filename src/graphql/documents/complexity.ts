@@ -31,9 +31,8 @@ export interface Complexity {
   readonly pages: readonly string[];
 }
 
-/** The page size of a connection asked for without one. */
 /**
- * What such a connection counts as beneath a list, where the page is that of each item: most hold a few. An answer that
+ * What a connection that is asked for without a page size counts as beneath a list, where the page is that of each item: most hold a few. An answer that
  * turns out to hold more than it may is cut off while it is made.
  */
 const DEFAULT_NESTED_PAGE = 10;
