@@ -4,7 +4,7 @@ import type { RedisClient } from './connection.ts';
 
 /** How long a connection that was made anew, and leads to no primary again, is left as it is: each time twice as long. In milliseconds. */
 const AGAIN_AFTER_MS = 5_000;
-const AGAIN_AFTER_AT_MOST_MS = 120_000;
+const AGAIN_AFTER_AT_MOST_MS = 30_000;
 
 /** Connections that led to no primary when they were looked at last: when they may be made anew, and how long they wait after that. */
 const astray = new WeakMap<RedisClient, { at: number; waitMs: number }>();
