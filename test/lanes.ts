@@ -20,6 +20,7 @@ export const LONG_LANE: readonly string[] = [
   'test/client/packed.test.ts',
   'test/client/pay.test.ts',
   'test/clients/*.test.ts',
+  'test/deploy/alerts/alerts.test.ts',
   'test/deploy/dockerfile.test.ts',
   'test/deploy/proxies.test.ts',
   'test/docs/clients.test.ts',

@@ -30,5 +30,11 @@ export async function createAuthenticator(
     stores &&
     (({ clientId, clientSecret }: ServiceClient) =>
       stores.openSharedTokenStore({ redisUrl: redisUrl.reveal(), clientId, clientSecret, logger }));
-  return createService({ ...service, utcOffset: config.upstreamUtcOffset }, restFor, shareOf, metrics);
+  return createService(
+    { ...service, utcOffset: config.upstreamUtcOffset },
+    restFor,
+    shareOf,
+    metrics,
+    logger,
+  );
 }

@@ -23,6 +23,7 @@ export function serveSockets(
       origin === `http://${host}` || origin === `https://${host}` || config.allowsOrigin(origin),
     metrics: metrics.fanOut,
     lifetimeMs: config.socketLifetimeMs,
+    operationTimeoutMs: config.operationTimeoutMs,
     onClosed: metrics.serving.socketClosed,
     rounds,
     openStream: (request) => openStreams.enter(addressOfClient(request)),

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../common/maybe-promise.ts';
 import type { Authorize } from '../upstream/call/credential.ts';
 import { UpstreamError } from '../upstream/call/errors.ts';
 
@@ -30,16 +31,81 @@ export interface ServiceTokenOptions {
   readonly share: SharedTokenStore | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Told of each answer to `issue`; with the error where there is no token. */
+  readonly onIssue?: (error?: unknown) => void;
 }
 
 /** How long after a renewal for a 401 the next one may come (docs/authentication.md). */
 const REFUSAL_INTERVAL_MS = 30_000;
 /** A token is renewed this long before it ends, or in the last tenth of a short life. */
 const RENEW_BEFORE_MS = 60_000;
+/** After a failed renewal the next one waits for this long, then twice as long, up to the longest, in milliseconds. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+/** By how much the clocks of two processes may differ, in milliseconds. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+/** A renewal that failed. */
+interface FailedRenewal {
+  readonly error: unknown;
+  readonly at: number;
+  readonly pauseMs: number;
+}
+
+/**
+ * Keeps renewals that fail apart, so that every read that meets a 401 does not send the secret once more. Until the pause is
+ * over, or for as long as `Retry-After` says, each renewal fails with the error of the last one.
+ */
+class RenewalPauses {
+  readonly #now: () => number;
+  #last: FailedRenewal | undefined;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** @throws the error of the last renewal while its pause lasts. */
+  check(): void {
+    if (this.#last === undefined) return;
+    const since = this.#now() - this.#last.at;
+    // A clock that was put back ends the pause.
+    if (since >= 0 && since < this.#last.pauseMs) throw this.#last.error;
+  }
+
+  failed(error: unknown): void {
+    const doubled = this.#last === undefined ? FIRST_PAUSE_MS : 2 * this.#last.pauseMs;
+    const asked = error instanceof UpstreamError ? (error.retryAfterMs ?? 0) : 0;
+    const pauseMs = Math.max(Math.min(doubled, LONGEST_PAUSE_MS), Math.min(asked, REFUSAL_INTERVAL_MS));
+    this.#last = { error, at: this.#now(), pauseMs };
+  }
+
+  succeeded(): void {
+    this.#last = undefined;
+  }
+}
+
+/** `issue` with pauses between the failures. */
+function withPauses({ issue, now, onIssue }: ServiceTokenOptions): ServiceTokenOptions['issue'] {
+  const pauses = new RenewalPauses(now);
+  return async () => {
+    pauses.check();
+    try {
+      const issued = await issue();
+      pauses.succeeded();
+      onIssue?.();
+      return issued;
+    } catch (error) {
+      pauses.failed(error);
+      onIssue?.(error);
+      throw error;
+    }
+  };
+}
 
 /** The credential of a service-mode gateway: fetched when first needed, and renewed before it ends. */
 export function createServiceToken(options: ServiceTokenOptions): Authorize {
-  const { issue, share, now } = options;
+  const { share, now } = options;
+  const issue = withPauses(options);
   let held: ServiceToken | undefined;
   let renewing: Promise<ServiceToken> | undefined;
 
@@ -48,11 +114,17 @@ export function createServiceToken(options: ServiceTokenOptions): Authorize {
     expiresAt !== undefined &&
     expiresAt - now() <= Math.min(RENEW_BEFORE_MS, Math.max(0, expiresAt - issuedAt) / 10);
 
+  /** A token of another process that may take the place of `stale`. An older one may have ended with it. */
+  const isNewer = (shared: ServiceToken, stale: ServiceToken | undefined): boolean =>
+    shared.token !== stale?.token &&
+    !hasEnded(shared) &&
+    (stale === undefined || shared.issuedAt > stale.issuedAt - CLOCKS_DIFFER_MS);
+
   /** Takes over what another process has renewed meanwhile, or renews. `stale` is what must be replaced. */
   async function replace(stale: ServiceToken | undefined, refused: boolean): Promise<ServiceToken> {
     const shared = await share?.read();
-    if (shared !== undefined && shared.token !== stale?.token && !hasEnded(shared)) return shared;
-    const refusedAt = shared?.refusedAt ?? stale?.refusedAt;
+    if (shared !== undefined && isNewer(shared, stale)) return shared;
+    const refusedAt = later(shared?.refusedAt, stale?.refusedAt);
     if (refused && refusedAt !== undefined && now() - refusedAt < REFUSAL_INTERVAL_MS) {
       throw new UpstreamError(
         'UPSTREAM_UNAVAILABLE',
@@ -65,7 +137,7 @@ export function createServiceToken(options: ServiceTokenOptions): Authorize {
     const renewed: ServiceToken = {
       token,
       issuedAt,
-      // An end that has passed on arrival is told by another clock: then the 401 tells.
+      // If the end has already passed, the clocks differ: it is ignored, and a 401 leads to the next renewal.
       expiresAt: expiresAt !== undefined && expiresAt > now() ? expiresAt : undefined,
       refusedAt: refused ? issuedAt : refusedAt,
     };
@@ -86,21 +158,26 @@ export function createServiceToken(options: ServiceTokenOptions): Authorize {
     return renewing;
   }
 
-  async function current(): Promise<ServiceToken> {
+  function current(): MaybePromise<ServiceToken> {
     if (held === undefined || hasEnded(held)) return renew(false);
     if (endsSoon(held)) {
-      // The one that is held still serves, and a renewal that fails is tried again with the next call.
-      renew(false).catch(() => undefined);
+      renew(false).catch(() => undefined); // The token that is held still serves, and a later call tries again.
     }
     return held;
   }
 
-  return async (refused) => {
-    if (refused === undefined) return headerOf(await current());
-    // A call that was refused a moment before the renewal need not renew again.
+  return (refused) => {
+    if (refused === undefined) return headersOf(current());
     const isHeld = held !== undefined && headerOf(held)['authorization'] === refused['authorization'];
-    return headerOf(isHeld ? await renew(true) : await current());
+    // If another call has replaced the token, or it has ended, the 401 does not count for the interval between refusals.
+    return headersOf(isHeld && !hasEnded(held as ServiceToken) ? renew(true) : current());
   };
 }
+
+const later = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+
+const headersOf = (token: MaybePromise<ServiceToken>) =>
+  token instanceof Promise ? token.then(headerOf) : headerOf(token);
 
 const headerOf = ({ token }: ServiceToken) => ({ authorization: `Bearer ${token}` });

@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose/jwt/decode';
 import { clock } from '../common/clock.ts';
+import { type Logger, silentLogger } from '../common/logger.ts';
 import type { Secret } from '../common/secret.ts';
 import { type Authorize, fixedCredential } from '../upstream/call/credential.ts';
 import { errorOfAnswer, UpstreamError } from '../upstream/call/errors.ts';
@@ -44,6 +45,7 @@ export function createService(
   restFor: RestFor,
   shareOf: ((client: ServiceClient) => SharedTokenStore) | undefined,
   metrics?: TokenMetrics,
+  logger: Logger = silentLogger,
 ): Authenticator {
   const { clients, clientClaim, utcOffset } = options;
   const shares = new Map(clients.map((client) => [client.clientId, shareOf?.(client)]));
@@ -55,6 +57,7 @@ export function createService(
         issue: async () => readIssued(await issue(bootstrap(), clientSecret), utcOffset),
         share: shares.get(clientId),
         now: () => clock.now(),
+        onIssue: noteIssues(clientId, metrics, logger),
       });
       return [clientId, authorize] as const;
     }),
@@ -83,6 +86,30 @@ export function createService(
   };
 }
 
+/** Counts the answers to requests for a client's token, and logs once for each state that there is none, or one again. */
+function noteIssues(
+  clientId: string,
+  metrics: TokenMetrics | undefined,
+  logger: Logger,
+): (error?: unknown) => void {
+  let isMissing = false;
+  return (error) => {
+    const fails = error !== undefined;
+    metrics?.ownTokenAsked(!fails);
+    if (fails && !isMissing) {
+      logger.warn({ clientId, ...causeOf(error) }, 'the service gives the gateway no access token');
+    } else if (!fails && isMissing) {
+      logger.info({ clientId }, 'the service gives the gateway an access token again');
+    }
+    isMissing = fails;
+  };
+}
+
+const causeOf = (error: unknown): object => {
+  const cause: unknown = error instanceof UpstreamError ? error.cause : undefined;
+  return cause instanceof UpstreamError ? { code: cause.code, status: cause.refusal?.httpStatus } : {};
+};
+
 /** Of a client that was served once, and whose events are still there. */
 const refuseClient: Authorize = () =>
   Promise.reject(
@@ -98,9 +125,11 @@ async function issue(rest: Rest, secret: Secret): Promise<CredentialToken> {
     return attempt.body;
   const cause = attempt.kind === 'failed' ? attempt.error : errorOfAnswer(attempt);
   const code = cause.code === 'UPSTREAM_TIMEOUT' ? cause.code : 'UPSTREAM_UNAVAILABLE';
+  const { retryAfterMs } = cause;
   throw new UpstreamError(code, 'The service gave the gateway no access token.', {
     cause,
     dispatched: false,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }
 

@@ -17,12 +17,19 @@ export interface SharedTokenStoreOptions {
 }
 
 const COMMAND_TIMEOUT_MS = 2_000;
-/** Longer than a renewal takes; a process that dies with the lock holds up the others for so long. */
-const LOCK_MS = 12_000;
+/** The holder renews the lock each third of this. A process that dies with the lock holds up the others for so long, in milliseconds. */
+const LOCK_MS = 6_000;
+/** A process waits for the lock this long, then goes on without it, in milliseconds. */
+const PATIENCE_MS = 24_000;
 const LOCK_POLL_MS = 50;
 /** How long a token without an end is kept, in milliseconds. */
 const KEPT_MS = 3_600_000;
 
+/** KEYS: lock. ARGV: owner, ms. Returns 1 where the owner holds the lock, also when the command is sent again after its reply was lost. */
+const LOCK = `local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`;
 /** KEYS: lock. ARGV: owner. */
 const UNLOCK = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
 
@@ -63,12 +70,14 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
     }
   };
 
-  /** False when Redis is away. */
+  const take = (owner: string) => attempt('lock', () => redis.eval(LOCK, 1, lock, owner, LOCK_MS));
+
+  /** False when Redis is away, and when another process has held the lock for too long. */
   const locked = async (owner: string): Promise<boolean> => {
-    const patience = clock.timeoutSignal(2 * LOCK_MS);
+    const patience = clock.timeoutSignal(PATIENCE_MS);
     while (!patience.aborted) {
-      const reply = await attempt('lock', () => redis.set(lock, owner, 'PX', LOCK_MS, 'NX'));
-      if (reply === 'OK') return true;
+      const reply = await take(owner);
+      if (reply === 1) return true;
       if (reply === undefined) return false;
       await clock.sleep(LOCK_POLL_MS);
     }
@@ -87,9 +96,11 @@ export function openSharedTokenStore(options: SharedTokenStoreOptions): SharedTo
     async exclusively(work) {
       const owner = entropy.uuid();
       const isLocked = await locked(owner);
+      const renewal = isLocked ? clock.setInterval(() => void take(owner), LOCK_MS / 3) : undefined;
       try {
         return await work();
       } finally {
+        clock.clearInterval(renewal);
         if (isLocked) await attempt('unlock', () => redis.eval(UNLOCK, 1, lock, owner));
       }
     },

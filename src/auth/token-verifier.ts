@@ -17,6 +17,8 @@ export interface TokenMetrics {
   tokenRefused(reason: TokenFailure): void;
   /** The keys of the identity provider have been read, or could not be. */
   keysRead(isRead: boolean): void;
+  /** The REST service has given the gateway a token of its own, or has not. */
+  ownTokenAsked(isIssued: boolean): void;
 }
 
 export interface TokenVerifierOptions {

@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs, styleText } from 'node:util';
+import { suggestion } from './suggestion.ts';
 
 /** What the `pasarela` command's exit code says. `help` prints the same. */
 export const EXIT = { done: 0, wrong: 1, usage: 2 } as const;
@@ -43,10 +44,36 @@ export function readArguments<const T extends NonNullable<ParseArgsConfig['optio
   } catch (error) {
     if (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')) {
       // What follows the first sentence is about arguments that begin with a dash, which none of ours does.
-      throw new UsageError(error.message.split('. ')[0] ?? error.message, { cause: error });
+      const [message = error.message] = error.message.split('. ');
+      throw new UsageError(`${message}${optionMeant(message, Object.keys(options))}`, { cause: error });
     }
     throw error;
   }
+}
+
+/** Names the option that was meant by one that there is not, where one is near enough. */
+function optionMeant(message: string, options: readonly string[]): string {
+  const unknown = /^Unknown option '(--[^']+)'$/.exec(message)?.[1];
+  const meant =
+    unknown === undefined
+      ? ''
+      : suggestion(
+          unknown,
+          options.map((option) => `--${option}`),
+        );
+  return meant === '' ? '' : `.${meant}`;
+}
+
+/**
+ * What is said of the word after a subcommand that is none of its verbs.
+ *
+ * @param verb undefined where there is none
+ */
+export function notAVerb(verb: string | undefined, verbs: readonly string[]): UsageError {
+  const wants = `wants ${verbs.slice(0, -1).join(', ')} or ${verbs.at(-1)}`;
+  if (verb === undefined) return new UsageError(wants);
+  const meant = suggestion(verb, verbs);
+  return new UsageError(`there is no "${verb}"${meant === '' ? ':' : `.${meant} It`} ${wants}`);
 }
 
 /** @throws UsageError when there are arguments where the subcommand takes none */

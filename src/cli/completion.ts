@@ -1,4 +1,4 @@
-import { type Command, EXIT, print, UsageError } from './command.ts';
+import { type Command, EXIT, notAVerb, print } from './command.ts';
 
 /** What can be completed: the commands by name, each with the texts that it prints for `--help`. */
 export interface Completable {
@@ -49,10 +49,7 @@ Exit codes: 0 done; 2 the command line is not understood.`,
       return EXIT.done;
     }
     const script = Object.hasOwn(SCRIPTS, shell ?? '') ? SCRIPTS[shell ?? ''] : undefined;
-    if (script === undefined) {
-      const wants = 'wants bash, zsh or fish';
-      throw new UsageError(shell === undefined ? wants : `there is no "${shell}": ${wants}`);
-    }
+    if (script === undefined) throw notAVerb(shell, Object.keys(SCRIPTS));
     print(script);
     return EXIT.done;
   },

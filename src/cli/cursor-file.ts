@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, fdatasync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, fstatSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { CommandError } from './command.ts';
 
@@ -50,16 +50,23 @@ export class CursorFile {
     return this.#cursor;
   }
 
-  /** @throws CommandError where it cannot be written, or what was written before could not be brought to the disk */
+  /**
+   * @throws CommandError where it cannot be written, what was written before could not be brought to the disk, or another process has
+   *   put a file of its own in the place of this one
+   */
   save(cursor: string): void {
     try {
       if (this.#failure !== undefined) throw this.#failure;
       this.#file ??= this.#open(cursor);
+      if (fstatSync(this.#file).nlink === 0) {
+        throw new Error('another process saves its place there, or the file was deleted');
+      }
       this.#number += 1;
       const place = (this.#number % 2) * RECORD_BYTES;
       writeSync(this.#file, record(this.#number, cursor), 0, RECORD_BYTES, place);
     } catch (cause) {
-      throw new CommandError(`The cursor cannot be saved in ${this.#path}: ${String(cause)}`, { cause });
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new CommandError(`The cursor cannot be saved in ${this.#path}: ${why}`, { cause });
     }
     this.#cursor = cursor;
     this.#isDirty = true;

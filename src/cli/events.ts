@@ -4,6 +4,7 @@ import {
   type Command,
   CommandError,
   EXIT,
+  notAVerb,
   print,
   printableLine,
   readArguments,
@@ -62,8 +63,7 @@ understood.`,
     const [verb, ...rest] = args;
     if (verb === 'forward') return runForward(rest);
     if (verb !== 'tail' && verb !== 'replay' && verb !== 'search') {
-      const wants = 'wants tail, replay, search or forward';
-      throw new UsageError(verb === undefined ? wants : `there is no "${verb}": ${wants}`);
+      throw notAVerb(verb, ['tail', 'replay', 'search', 'forward']);
     }
     const { values, positionals } = readArguments(rest, OPTIONS);
     const foreign = (verb === 'tail' ? FILTERS : []).find((option) => values[option] !== undefined);

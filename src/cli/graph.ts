@@ -59,7 +59,7 @@ async function ask(url: string, token: string, document: string, variables: obje
     });
     answer = await response.json();
   } catch (cause) {
-    throw new CommandError(
+    throw new GatewayAwayError(
       `No gateway answers at ${url}. Name another with --url, or look with pasarela doctor.`,
       { cause },
     );
@@ -80,6 +80,9 @@ export function describe({ message, extensions = {} }: GraphFailure): string {
       : '';
   return `${String(code ?? 'ERROR')}: ${message}${start}`;
 }
+
+/** No gateway answers. */
+export class GatewayAwayError extends CommandError {}
 
 /** The gateway has answered with an error. */
 export class GraphError extends CommandError {

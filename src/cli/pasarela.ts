@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import { readFile } from 'node:fs/promises';
-import leven from 'leven';
 import { ConfigError } from '../app/config.ts';
 import { requireNode } from '../common/node-version.js';
 import { type Command, CommandError, EXIT, remark, UsageError } from './command.ts';
 import { completion } from './completion.ts';
+import { suggestion } from './suggestion.ts';
 
 /** Each subcommand is loaded when it is asked for: `--help` should not wait for a GraphQL schema. */
 const COMMANDS: Readonly<Record<string, { summary: string; load(): Promise<Command> }>> = {
@@ -56,18 +56,6 @@ async function loaded(name: string): Promise<Command> {
   return entry.load();
 }
 
-/** How many letters may be wrong in a name for which another is meant. */
-const TYPING_ERRORS = 3;
-
-/** The command that was meant, where one is near enough. */
-function suggestion(name: string): string {
-  const [nearest] = Object.keys(COMMANDS)
-    .map((one) => ({ one, distance: leven(name, one, { maxDistance: TYPING_ERRORS }) }))
-    .filter(({ distance }) => distance < TYPING_ERRORS)
-    .sort((first, second) => first.distance - second.distance);
-  return nearest === undefined ? '' : ` Did you mean "${nearest.one}"?`;
-}
-
 requireNode('npx pasarela');
 
 const HELP = `Usage: pasarela <command> [options]
@@ -103,7 +91,9 @@ async function main(args: readonly string[]): Promise<number | undefined> {
   const entry = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) {
     remark(
-      name === undefined ? HELP : `pasarela: there is no command "${name}".${suggestion(name)}\n\n${HELP}`,
+      name === undefined
+        ? HELP
+        : `pasarela: there is no command "${name}".${suggestion(name, Object.keys(COMMANDS))}\n\n${HELP}`,
     );
     return EXIT.usage;
   }

@@ -3,10 +3,10 @@ import {
   type Command,
   CommandError,
   EXIT,
+  notAVerb,
   print,
   readArguments,
   refuseArguments,
-  UsageError,
 } from './command.ts';
 import { exportJournal } from './payments/export.ts';
 import { listPayments } from './payments/list.ts';
@@ -14,6 +14,8 @@ import { withRecords } from './payments/records.ts';
 import { settlePayment } from './payments/settle.ts';
 import { showPayment } from './payments/show.ts';
 import { verifyPayments } from './payments/verify.ts';
+
+const VERBS = ['status', 'stop', 'resume', 'list', 'show', 'settle', 'export', 'verify'];
 
 /** Shows the payments of the record and its journal, has one settled, and stops all or lets them go on. */
 export const payments: Command = {
@@ -64,9 +66,7 @@ payment is not settled or not there, or the record cannot be reached; 2 the comm
     if (what === 'show') return showPayment(rest);
     if (what === 'settle') return settlePayment(rest);
     if (what !== 'status' && what !== 'stop' && what !== 'resume') {
-      throw new UsageError(
-        'wants "status", "stop", "resume", "list", "show", "settle", "export" or "verify"',
-      );
+      throw notAVerb(what, VERBS);
     }
     refuseArguments(readArguments(rest, {}).positionals);
     return withRecords(async (records) => {

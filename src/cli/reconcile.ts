@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readEnvironment } from '../app/config.ts';
-import { clock } from '../common/clock.ts';
 import type { Difference } from '../money/reconciling/compare.ts';
 import { signedPesos } from '../money/reconciling/movements.ts';
 import { firstReadings, nextReadings, type Readings, readReadings } from '../money/reconciling/readings.ts';
@@ -12,10 +11,12 @@ import {
   print,
   readArguments,
   refuseArguments,
+  remark,
   UsageError,
 } from './command.ts';
-import type { GraphClient } from './graph.ts';
-import { graphAt } from './graph-options.ts';
+import { rest } from './forward/attempts.ts';
+import { GatewayAwayError, type GraphClient, GraphError } from './graph.ts';
+import { graphAt, isFinal } from './graph-options.ts';
 import { atOnce, gatherMovements, lookAtBalances } from './reconcile/gather.ts';
 
 const OPTIONS = {
@@ -37,7 +38,7 @@ repairs nothing. The first two runs only read; run it every hour or so, from a t
   --url      address of the graph; that of the gateway of this environment where it is left out
   --state    file that keeps the readings; reconcile.json in DATA_DIR where it is left out
   --margin   by how many seconds the clocks of the gateway and of the service may differ, with the way between; 5
-  --every    goes on until Ctrl-C, reading so often
+  --every    goes on until Ctrl-C, reading so often; a gateway that is away is asked again the next time
   --json     one difference a line, for machines
 
   pasarela reconcile --every 3600 --json >> differences.jsonl
@@ -54,40 +55,69 @@ understood.`,
     const graph = graphAt(values.url);
     const path = values.state ?? join(DATA_DIR ?? './data', 'reconcile.json');
     const marginMs = secondsOf('--margin', values.margin ?? '5') * 1_000;
-    const once = async (): Promise<number> => {
-      const differences = await reconcileOnce(graph, path, marginMs);
-      for (const difference of differences) print(values.json ? jsonOf(difference) : textOf(difference));
-      return differences.length;
-    };
+    const once = (): Promise<number> =>
+      reconcileOnce(graph, path, marginMs, (difference) =>
+        print(values.json ? jsonOf(difference) : textOf(difference)),
+      );
     if (values.every === undefined) return (await once()) === 0 ? EXIT.done : EXIT.wrong;
     const everyMs = secondsOf('--every', values.every) * 1_000;
-    const ending = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort());
-    let found = 0;
-    while (!ending.signal.aborted) {
-      found += await once();
-      await clock.sleep(everyMs, { signal: ending.signal }).catch(() => {});
-    }
-    return found === 0 ? EXIT.done : EXIT.wrong;
+    if (everyMs < 1_000) throw new UsageError(`--every wants a second at least, and got "${values.every}"`);
+    return (await reconcileEvery(everyMs, graph, once)) === 0 ? EXIT.done : EXIT.wrong;
   },
 };
 
-/** One reading, compared with those that the file keeps. */
+/**
+ * Goes on until a signal. A gateway that is away is asked again at the next time.
+ *
+ * @returns how many differences were told, or readings failed
+ * @throws CommandError where asking again would be in vain
+ */
+async function reconcileEvery(
+  everyMs: number,
+  graph: GraphClient,
+  once: () => Promise<number>,
+): Promise<number> {
+  const ending = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort());
+  let wrong = 0;
+  while (!ending.signal.aborted) {
+    try {
+      wrong += await once();
+    } catch (error) {
+      const passes =
+        error instanceof GatewayAwayError || (error instanceof GraphError && !isFinal(graph, error.code));
+      if (!passes) throw error;
+      remark(`${error.message} The next reading is tried all the same.`);
+      wrong += 1;
+    }
+    await rest(everyMs, ending.signal);
+  }
+  return wrong;
+}
+
+/**
+ * One reading, compared with those that the file keeps. A difference is told before the reading is kept: a process that dies in between
+ * tells it again.
+ *
+ * @returns how many differences were told
+ */
 async function reconcileOnce(
   graph: GraphClient,
   path: string,
   marginMs: number,
-): Promise<readonly Difference[]> {
+  tell: (difference: Difference) => void,
+): Promise<number> {
   const kept = readState(path);
   const look = await lookAtBalances(graph);
   if (kept === undefined) {
     writeState(path, firstReadings(look));
-    return [];
+    return 0;
   }
   const gathered = await gatherMovements(graph, look.accounts, kept, marginMs);
   const { readings, differences } = await nextReadings(kept, look, gathered, marginMs, atOnce);
+  for (const difference of differences) tell(difference);
   writeState(path, readings);
-  return differences;
+  return differences.length;
 }
 
 function readState(path: string): Readings | undefined {

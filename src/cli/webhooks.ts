@@ -10,6 +10,7 @@ import {
   type Command,
   CommandError,
   EXIT,
+  notAVerb,
   print,
   readArguments,
   refuseArguments,
@@ -48,9 +49,7 @@ Exit codes: 0 done; 1 the service refused or could not be asked; 2 the command l
     if (verb === 'list') return list(rest);
     if (verb === 'sync') return sync(rest);
     if (verb === 'remove') return remove(rest);
-    throw new UsageError(
-      verb === undefined ? 'wants list, sync or remove' : `there is no "${verb}": wants list, sync or remove`,
-    );
+    throw notAVerb(verb, ['list', 'sync', 'remove']);
   },
 };
 

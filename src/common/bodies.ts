@@ -3,7 +3,7 @@ import { clock } from './clock.ts';
 
 /** What has become of a body. */
 export type Body =
-  /** Its bytes count until they are let go. */
+  /** The whole body. Its bytes count against the bounds until `release` is called. */
   | { readonly kind: 'whole'; readonly bytes: Buffer; readonly release: () => void }
   /** Longer than one may be; its beginning, one byte longer than that at least. */
   | { readonly kind: 'too-large'; readonly bytes: Buffer }

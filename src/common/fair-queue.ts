@@ -2,15 +2,15 @@ import { clock, type Timer } from './clock.ts';
 import type { Party, Requester, Waiter } from './party.ts';
 import { URGENCIES, type Urgency } from './turns.ts';
 
-/** One who waits, in the queue of its caller. */
+/** A call that waits for a seat, in the queue of its caller. */
 interface Stand {
   readonly waiter: Waiter;
   readonly enter: () => void;
 }
 
-/** Those that wait for room, in the order of their turns; those that have nothing under way come first. */
+/** Queues that wait for a seat, in the order of their turns. Queues with nothing under way come first. */
 class WaitingList<T extends { readonly underWay: number }> {
-  // Most have nobody that waits, and live as long as one operation: they need no sets.
+  // Most queues live as long as one operation, and nothing waits in them. They need no sets.
   #idle: Set<T> | undefined;
   #busy: Set<T> | undefined;
 
@@ -19,7 +19,7 @@ class WaitingList<T extends { readonly underWay: number }> {
     return waiting?.values().next().value;
   }
 
-  /** Notes whether it waits for room that it may take. One that has waited before keeps its turn. */
+  /** Notes whether a queue waits for a seat that it may take. A queue that already waited keeps its turn. */
   note(one: T, waits: boolean): void {
     if (!waits) {
       this.pass(one);
@@ -34,14 +34,14 @@ class WaitingList<T extends { readonly underWay: number }> {
     }
   }
 
-  /** Its turn is over: it goes behind the others. */
+  /** The queue has had its turn, and goes behind the others. */
   pass(one: T): void {
     this.#idle?.delete(one);
     this.#busy?.delete(one);
   }
 }
 
-/** How often the most pressing of one caller's goes first, while something less pressing of its own waits. */
+/** How many urgent calls of one caller go first before a less urgent one of the same caller gets a turn. */
 const PRESSING_AT_ONCE = 3;
 
 /** One caller. */
@@ -70,7 +70,7 @@ class CallerQueue {
     if (this.#lines[stand.waiter.urgency]?.delete(stand) === true) this.waiting -= 1;
   }
 
-  /** The one whose turn it is: the most pressing, and now and then the least, so that nothing waits for ever. */
+  /** The call whose turn it is: the most urgent one, and now and then the least urgent, so that none waits for ever. */
   next(): Stand | undefined {
     const lines = URGENCIES.flatMap((urgency) => {
       const line = this.#lines[urgency];
@@ -105,7 +105,7 @@ class Group {
   }
 }
 
-/** What one client or customer may have of the places that all share. The rest is for the others while its own calls hang. */
+/** How many of the shared seats one client or customer may have. The rest stays free for others while its calls hang. */
 export const SHARE_OF_GROUP = 0.75;
 
 export interface FairQueueOptions {
@@ -120,11 +120,11 @@ export interface FairQueueOptions {
 }
 
 /**
- * Lets a bounded number of things be under way at once, fairly between groups of callers, and within each group between its callers:
- * each may have so many and no more. Where there is no room left, one that has nothing under way comes before one that has, and
- * those that have take turns. What one caller asks for goes on by its urgency, and else in the order in which it asked.
+ * Gives a bounded number of seats to calls, fairly between groups of callers, and within each group between its callers. Each group
+ * and each caller has a limit. When no seat is free, a caller with nothing under way comes before a caller with something under
+ * way, and those with something under way take turns. The calls of one caller go by urgency, then in the order in which they came.
  *
- * What several wait for stands in the queue of each of them, and enters at the first turn that comes.
+ * A call that several callers wait for (a {@link Party}) stands in the queue of each of them, and starts at the first turn of any.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions;

@@ -1,6 +1,6 @@
 import { clock, type Timer } from './clock.ts';
 
-/** What was found out, and how old it is. */
+/** The result of the last look, and its age. */
 export interface Known<T> {
   readonly found: T;
   /** Since the look began that found it, in milliseconds. */
@@ -15,8 +15,8 @@ export interface LastKnownOptions {
 }
 
 /**
- * Makes an answer that comes soon, however long it takes to find out: one look at a time, which all who ask share. Who has waited
- * long enough is told what was found last.
+ * Makes a function that answers soon, however long the look takes. One look runs at a time, and all callers share it. A caller that
+ * has waited for the longest time allowed gets the result of the look before.
  *
  * @param find finds it out. A failure leaves what was found before.
  * @returns undefined where nothing has been found yet.

@@ -1,15 +1,15 @@
 import { clock } from './clock.ts';
 import { URGENCIES, type Urgency } from './turns.ts';
 
-/** For whom an operation or a call is made. Each requester has a fair share of what can be done at once. */
+/** For whom the gateway runs an operation or a REST call. Seats are shared fairly between requesters. */
 export interface Requester {
-  /** One credential, person or address: those with the same have the share of one. */
+  /** One credential, person or address. All requests with the same one have a single share together. */
   readonly caller: string;
-  /** All that stand for the same client or customer. Together they have a share as well, however many they are. */
+  /** The client or customer. All its requesters together have a share as well, however many there are. */
   readonly group: string;
 }
 
-/** One who waits for a result. */
+/** A call that waits for a result. */
 export interface Waiter {
   readonly requester: Requester;
   readonly urgency: Urgency;
@@ -24,12 +24,12 @@ export interface PartyWatcher {
 }
 
 /**
- * All who wait for one result. What is done for them is as pressing as the most pressing of those who
- * are still there, and stands wherever one of them would stand alone.
+ * All waiters of one result. The work for them has the urgency of the most urgent waiter that is still there. It waits in the
+ * queue of each waiter, and starts at the first turn that any of them gets.
  */
 export class Party {
   readonly #waiters = new Set<Waiter>();
-  /** Most calls have nobody that watches. */
+  /** Undefined until somebody watches, since most calls have no watcher. */
   #watchers: Set<PartyWatcher> | undefined;
 
   /** @param first the one for whom it is begun. */
@@ -37,7 +37,7 @@ export class Party {
     if (first !== undefined) this.#waiters.add(first);
   }
 
-  /** Those who are there. */
+  /** The waiters that have not left. */
   get waiters(): ReadonlySet<Waiter> {
     return this.#waiters;
   }
@@ -54,7 +54,7 @@ export class Party {
     return latest;
   }
 
-  /** That of the most pressing. */
+  /** The urgency of the most urgent waiter. */
   get urgency(): Urgency {
     const present = URGENCIES.find((one) => this.#waiters.values().some(({ urgency }) => urgency === one));
     return present ?? 'arrivals';
@@ -81,8 +81,8 @@ export class Party {
     return () => watchers.delete(watcher);
   }
 
-  /** Resolves after so many milliseconds, or once nobody is there any more. */
-  pause(ms: number): Promise<void> {
+  /** Resolves after so many milliseconds, once nobody is there any more, or once `earlier` has resolved. */
+  pause(ms: number, earlier?: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
       if (this.isGone) {
         resolve();
@@ -95,6 +95,7 @@ export class Party {
       };
       const timer = clock.setTimeout(end, ms);
       const unwatch = this.watch({ left: () => this.isGone && end() });
+      void earlier?.then(end);
     });
   }
 }

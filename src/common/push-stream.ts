@@ -7,7 +7,7 @@ export interface Sink<T> {
    * item is still being taken.
    */
   finish(error?: unknown): void;
-  /** All that there is has been taken: what is taken next will be new. Called each time that a stream of a log comes so far. */
+  /** The sink has taken all that the log holds, and the next item will be new. Called each time a stream of a log gets that far. */
   rests?(): void;
 }
 
@@ -63,7 +63,7 @@ export abstract class PushStream<T> implements AsyncIterableIterator<T, undefine
   }
 }
 
-/** Holds an item until somebody asks for it; one more where the stream ends with one before that. */
+/** Holds an item until the iterator asks for it, and a last one if the stream ends before that. */
 class Puller<T> implements Sink<T> {
   readonly #held: { readonly item: T; readonly taken: () => void }[] = [];
   #waiting: PromiseWithResolvers<IteratorResult<T, undefined>>[] = [];

@@ -17,8 +17,8 @@ export interface FlightOptions {
 const ALWAYS: FlightOptions = { now: () => 0, joinedWithinMs: 0 };
 
 /**
- * Work under way, shared by those of one namespace who ask for the same meanwhile. A namespace is one caller, or all who may share.
- * What has ended is not kept.
+ * Work under way, shared by all in a namespace who ask for the same while it lasts. A namespace is one caller, or all callers that
+ * may share. A result is not kept once the work has ended.
  */
 export class SingleFlight<T, D = undefined> {
   readonly #namespaces = new Map<string, Map<string, Flight<T, D>>>();
@@ -72,7 +72,7 @@ export class SingleFlight<T, D = undefined> {
     return this.#namespaces.get(namespace)?.get(key) === flight;
   }
 
-  /** What is under way in a namespace is joined no more. */
+  /** From now on nobody joins the work that is under way in a namespace. */
   forget(namespace: string): void {
     this.#namespaces.delete(namespace);
   }

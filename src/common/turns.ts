@@ -8,16 +8,16 @@ export const URGENCIES = ['money', 'operations', 'streams', 'arrivals'] as const
 export type Urgency = (typeof URGENCIES)[number];
 
 /**
- * How long work of one urgency may begin in one turn of the event loop, in milliseconds; one piece of it begins in any case.
- * One socket arrives in a turn: those that are there are served first, so that no more of them are half-way than need be.
+ * For how long each urgency may start work in one turn of the event loop, in milliseconds. Each starts at least one piece. `arrivals`
+ * has 0, so one socket is taken in per turn: sockets that are already open are served first, and few are half-way at a time.
  */
 const SLICES_MS: Readonly<Record<Urgency, number>> = { money: 4, operations: 4, streams: 4, arrivals: 0 };
-/** How long work begins at once after a turn in which none was left over, in milliseconds. */
+/** For how long work starts without waiting after a turn that left none over, in milliseconds. */
 const AT_ONCE_MS = 4;
 
 /** The work of one urgency, in a queue for each key; the keys take turns. */
 class Line {
-  /** By whose work it is. */
+  /** By key: whose work it is. */
   readonly #queues = new Map<unknown, (() => void)[]>();
 
   get isEmpty(): boolean {
@@ -43,13 +43,13 @@ class Line {
 }
 
 /**
- * Spreads the work of this process over turns of the event loop. Node takes in all that has come since the turn before it
- * looks at what comes next: the answers to one caller's hundred joins, or a thousand phones that come back, would keep
- * everybody else waiting for as long as all of them take. So work begins here: at once while there is little of it, else a
- * few milliseconds of it in each turn, the most pressing first, and those whose it is take turns.
+ * Spreads the work of this process over turns of the event loop. Node handles everything that arrived during one turn before it
+ * looks at new input, so the answers to one caller's hundred joins, or a thousand phones that reconnect, would keep everybody else
+ * waiting until all of them are done. Work therefore starts here: at once while there is little of it, otherwise a few
+ * milliseconds of it in each turn, the most urgent first, and each key in its turn.
  *
- * No work is refused or lost, and the work of one key and urgency begins in its order. Less pressing work has its own
- * share of each turn, so that it is slowed down, and never stopped.
+ * No work is refused or lost, and work of one key and urgency starts in the order in which it came. Less urgent work has a share
+ * of each turn, so that it slows down and never stops.
  */
 export class Turns {
   readonly #now: () => number;

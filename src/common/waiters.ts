@@ -5,7 +5,7 @@ export class CallerGoneError extends Error {
   }
 }
 
-/** Who may leave before what it waits for has come. */
+/** A caller that may leave before its result has come. */
 export interface Leaver {
   readonly isGone: boolean;
   /**
@@ -17,8 +17,8 @@ export interface Leaver {
 }
 
 /**
- * Who waits for the result of one operation: at first its own caller, later perhaps others that ask the very same. Several reads
- * of each operation watch it, for which listeners of an `AbortSignal` would cost more than the rest of their bookkeeping.
+ * The callers that wait for the result of one operation: first its own caller, later perhaps others that ask exactly the same. Several
+ * reads of each operation watch it. Listeners of an `AbortSignal` would cost more here than the rest of the bookkeeping.
  */
 export class Waiters implements Leaver {
   #waiting = 1;
@@ -62,7 +62,7 @@ export class Waiters implements Leaver {
   }
 }
 
-/** One who leaves when a signal says so. */
+/** A caller that leaves when its signal aborts. */
 export const leaverOf = (signal: AbortSignal): Leaver => ({
   get isGone() {
     return signal.aborted;

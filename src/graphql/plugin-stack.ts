@@ -91,7 +91,6 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
     plans: useGraphQLJs({ hideSuggestions: !introspection, plansQueries: !layersOff.has('plans') }),
     'operation-context': useOperationContext(contextMaker(parts), forgetRights),
     prefetch: unless('prefetch', usePrefetch()),
-    sharing: unless('sharing', shared.plugin),
     admission: unless(
       'admission',
       useAdmission({
@@ -101,7 +100,7 @@ export function pluginsOf(config: GraphConfig, parts: GraphParts): object[] {
         onRefused: metrics.operationRefused,
       }),
     ),
-    joining: unless('sharing', shared.joining),
+    sharing: unless('sharing', shared.plugin),
     'csrf-prevention': useCsrfPrevention(),
     'trusted-documents': useTrustedDocuments(config.trustedDocuments),
     'stream-limit': useStreamLimit(),

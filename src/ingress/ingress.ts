@@ -41,7 +41,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const { log, secrets, tokenHeader, decisionUrl, logger, onKept, metrics = silentMetrics } = options;
   const quarantine = new Quarantine({ dataDir: options.dataDir, logger, metrics });
   const decider = decisionUrl === undefined ? undefined : createDecider(decisionUrl);
-  const keeping: Keeping = { log, decider, quarantine, logger, onKept };
+  const keeping: Keeping = { log, decider, metrics, quarantine, logger, onKept };
   const readBody = createDeliveryBodies();
   const inFlight = new Set<Promise<void>>();
   let drained: Promise<void> | undefined;
@@ -100,16 +100,18 @@ export function createIngress(options: IngressOptions): Ingress {
 interface Keeping extends Pick<IngressOptions, 'log' | 'logger'> {
   readonly onKept: IngressOptions['onKept'] | undefined;
   readonly decider: Decider | undefined;
+  readonly metrics: EventMetrics;
   readonly quarantine: Quarantine;
 }
 
 /** Decodes and keeps the body of a webhook, then answers it. What cannot be kept as an event goes into the quarantine. */
 async function take(
-  { log, decider, quarantine, logger, onKept }: Keeping,
+  keeping: Keeping,
   target: IngressTarget,
   bytes: Buffer,
   response: ServerResponse,
 ): Promise<void> {
+  const { quarantine, logger, onKept } = keeping;
   const { clientId, type } = target;
   const receivedAt = new Date(clock.now()).toISOString();
   const putAside = (reason: QuarantineReason): void =>
@@ -121,7 +123,7 @@ async function take(
   }
   let kept: Appended | 'undecided';
   try {
-    kept = await keep(log, decider, target, decoded.delivery, receivedAt);
+    kept = await keep(keeping, target, decoded.delivery, receivedAt);
   } catch (error) {
     logger.warn({ clientId, type, error: String(error) }, 'a webhook could not be kept');
     return answer(response, 503, { 'retry-after': RETRY_AFTER });
@@ -137,8 +139,7 @@ async function take(
 
 /** Keeps a delivery, or recognises it. An SPEI credit is decided on first, where somebody is there to decide. */
 async function keep(
-  log: EventLog,
-  decider: Decider | undefined,
+  { log, decider, metrics }: Keeping,
   { clientId, type }: IngressTarget,
   delivery: Delivery,
   receivedAt: string,
@@ -151,7 +152,11 @@ async function keep(
     return log.append(clientId, { ...event, ...undisputed(delivery, type), spoolable: true });
   }
   const known = await log.recall(clientId, event);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    // The log counts what it recognises as it appends.
+    metrics.duplicate(type, known.conflict);
+    return known;
+  }
   const verdict = await decider.ask(text);
   if (verdict === undefined) return 'undecided';
   return log.append(clientId, { ...event, ...verdict, spoolable: false });

@@ -2,10 +2,10 @@ import type { Attempt, UpstreamAnswer } from '../common/attempt.ts';
 import type { Logger } from '../common/logger.ts';
 import type { Ambient } from './ambient.ts';
 import type { MoneyIntent, RecordName } from './intent.ts';
-import type { SettlingCalls } from './open-payment.ts';
 import type { AnswerReading, UnknownReason } from './outcome.ts';
 import type { Persistence } from './persist.ts';
 import type { MoneyRecords } from './record.ts';
+import type { SettlingCalls } from './settling/open-payment.ts';
 
 /** The upstream as one intent sees it. `resolvers` implements it over REST. */
 export interface MoneyCalls extends AnswerReading {

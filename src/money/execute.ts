@@ -12,7 +12,7 @@ import {
   reconcileBalances,
 } from './reconciling/reconciler.ts';
 import type { Hold, MoneyRecords } from './record.ts';
-import { createSettler, type SettledBy, type Settler } from './settler.ts';
+import { createSettler, type SettledBy, type Settler } from './settling/settler.ts';
 import { runUnderKey } from './under-key.ts';
 
 interface Limits {

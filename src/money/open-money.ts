@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import type { Logger } from '../common/logger.ts';
 import { createMoney, type Money } from './execute.ts';
 import type { MoneyMutation } from './intent.ts';
-import { JOURNAL_RETENTION_MS } from './journal.ts';
+import { JOURNAL_RETENTION_MS } from './journal/journal.ts';
 import type { PaymentOutcome } from './payment-outcome.ts';
 import { withPaymentsOff } from './payments-off.ts';
 import type { ComparisonOutcome } from './reconciling/reconciler.ts';
 import type { MoneyRecords } from './record.ts';
-import type { SettledBy } from './settler.ts';
-import { openSqliteRecords } from './sqlite-record.ts';
+import type { SettledBy } from './settling/settler.ts';
+import { openSqliteRecords } from './sqlite/sqlite-record.ts';
 
 /** What money is opened with. */
 export interface MoneyOptions {
@@ -70,12 +70,15 @@ async function tellOfHold(money: Money, logger: Logger): Promise<void> {
   );
 }
 
+/** The file that holds the records where there is no Redis. */
+export const sqliteRecordsIn = (dataDir: string): string => join(dataDir, 'money.sqlite');
+
 /** The record of each intent to pay: in Redis when there is one, else in `money.sqlite` in the data folder. */
 export async function openMoneyRecords(options: MoneyOptions): Promise<MoneyRecords> {
   const { redisUrl, dataDir, logger, journalMs = JOURNAL_RETENTION_MS } = options;
   if (redisUrl !== undefined) {
-    const { openRedisRecords } = await import('./redis-record.ts');
+    const { openRedisRecords } = await import('./redis/redis-record.ts');
     return openRedisRecords(redisUrl, dataDir, logger, journalMs);
   }
-  return openSqliteRecords(join(dataDir, 'money.sqlite'), undefined, undefined, undefined, journalMs);
+  return openSqliteRecords(sqliteRecordsIn(dataDir), undefined, undefined, undefined, journalMs);
 }

@@ -1,8 +1,8 @@
 import type { isRepeatable, MoneyMutation, RecordName } from './intent.ts';
-import type { JournalStore } from './journal-store.ts';
-import type { OpenRecords } from './open-records.ts';
+import type { JournalStore } from './journal/store.ts';
 import type { ReadingStore } from './reconciling/reading-store.ts';
 import type { OrderSummary, Sent, SentDetails, StoredAnswer } from './record-parts.ts';
+import type { OpenRecords } from './settling/open-records.ts';
 
 export type { OrderSummary, Sent, StoredAnswer } from './record-parts.ts';
 

@@ -23,6 +23,7 @@ export interface ServingMetrics {
   readonly tokens: {
     tokenRefused(reason: string): void;
     keysRead(isRead: boolean): void;
+    ownTokenAsked(isIssued: boolean): void;
   };
 }
 
@@ -125,10 +126,20 @@ function tokenMetrics(registers: Registry[]): ServingMetrics['tokens'] {
     labelNames: ['outcome'],
     registers,
   });
+  const issued = new Counter({
+    name: 'pasarela_own_token_requests_total',
+    help: 'Times that the gateway asked the REST service for an access token of its own, in service mode, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  });
   for (const reason of TOKEN_FAILURES) refused.inc({ reason }, 0);
-  for (const outcome of ['ok', 'error']) reads.inc({ outcome }, 0);
+  for (const outcome of ['ok', 'error']) {
+    reads.inc({ outcome }, 0);
+    issued.inc({ outcome }, 0);
+  }
   return {
     tokenRefused: (reason) => refused.inc({ reason }),
     keysRead: (isRead) => reads.inc({ outcome: isRead ? 'ok' : 'error' }),
+    ownTokenAsked: (isIssued) => issued.inc({ outcome: isIssued ? 'ok' : 'error' }),
   };
 }

@@ -43,7 +43,7 @@ export interface FastPathOptions<TContext> {
   readonly mask: (error: unknown) => GraphQLError;
 }
 
-/** Serves one request at the graph's path. Never rejects. */
+/** Serves one request at the graph’s path. The router answers 500 where it rejects. */
 export type GraphHandler<TContext> = (
   request: IncomingMessage,
   response: ServerResponse,

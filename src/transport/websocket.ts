@@ -21,6 +21,8 @@ export interface WebSocketOptions extends UpgradeOptions, ProtocolOptions {
   onTold(credential: string, clientId: string): void;
   /** After which a socket is closed, in milliseconds; 0 for never. */
   readonly lifetimeMs: number;
+  /** How long an operation may take, in milliseconds. */
+  readonly operationTimeoutMs: number;
   /** Called with the code of each socket that has been closed. */
   onClosed(code: number): void;
 }
@@ -53,7 +55,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const stopHeartbeat = startHeartbeat(sockets);
   const { onTold, turns } = options;
   const peerOptions = { onTold, turns };
-  const lifetimes = startLifetimes(options.lifetimeMs);
+  const lifetimes = startLifetimes(options.lifetimeMs, options.operationTimeoutMs);
   const protocol = createProtocol(graph, options, lifetimes);
 
   const open = (socket: WebSocket, request: IncomingMessage, { address, seat }: Coming): void => {

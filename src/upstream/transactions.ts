@@ -190,18 +190,13 @@ export function createTransactionLoader(
     return transaction === null || (await owns(transaction)) ? transaction : null;
   };
 
-  const loader = new DataLoader<Key, Transaction | null, string>(
-    (keys) =>
-      Promise.all(
-        keys.map(({ id, match }) =>
-          read(id, match).catch((error: unknown) =>
-            error instanceof Error ? error : new Error(String(error)),
-          ),
-        ),
-      ),
+  // A batch answers with one promise for each id: DataLoader itself would keep all of them waiting for the slowest.
+  const loader = new DataLoader<Key, { readonly answer: Promise<Transaction | null> }, string>(
+    async (keys) => keys.map(({ id, match }) => ({ answer: read(id, match) })),
     { cacheKeyFn: ({ id, match }) => JSON.stringify([id, match]) },
   );
-  const get = (id: string, match?: TransactionMatch) => loader.load({ id, match });
+  const get = async (id: string, match?: TransactionMatch): Promise<Transaction | null> =>
+    (await loader.load({ id, match })).answer;
   return {
     get,
     owns,

@@ -50,7 +50,11 @@ async function startProvider(times: { cooldownMs: number; maxAgeMs: number }) {
       keyOwnerClaim: 'sub',
       clientClaim: undefined,
     },
-    { tokenRefused: (reason) => refused.push(reason), keysRead: (isRead) => outcomes.push(isRead) },
+    {
+      tokenRefused: (reason) => refused.push(reason),
+      keysRead: (isRead) => outcomes.push(isRead),
+      ownTokenAsked: () => {},
+    },
   );
   return {
     verify,

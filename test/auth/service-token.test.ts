@@ -4,14 +4,16 @@ import {
   type ServiceToken,
   type SharedTokenStore,
 } from '../../src/auth/service-token.ts';
+import { UpstreamError } from '../../src/upstream/call/errors.ts';
 import { until } from '../helpers/until.ts';
 
 /** A service that issues tokens of a minute's life, on a clock that the test moves. */
 function start(share?: SharedTokenStore, lifeMs: number | undefined = 60_000) {
-  const service = { time: 1_000_000, issued: 0, fails: false };
+  const service = { time: 1_000_000, asked: 0, issued: 0, error: undefined as Error | undefined };
   const authorize = createServiceToken({
     issue: async () => {
-      if (service.fails) throw new Error('away');
+      service.asked += 1;
+      if (service.error !== undefined) throw service.error;
       service.issued += 1;
       return {
         token: `t${service.issued}`,
@@ -52,22 +54,74 @@ describe('the gateway’s own token', () => {
     expect(await now()).toBe('Bearer t1');
     service.time += 2_000;
     expect(await now()).toBe('Bearer t1');
-    await until(() => service.issued === 2);
-    expect(await now()).toBe('Bearer t2');
+    await until(async () => (await now()) === 'Bearer t2');
+    expect(service.issued).toBe(2);
   });
 
   it('outlives a renewal that fails, up to its end', async () => {
     const { service, now } = start();
     await now();
     service.time += 55_000;
-    service.fails = true;
+    service.error = new Error('away');
     expect(await now()).toBe('Bearer t1');
     // It fails before anybody else asks.
     await new Promise(setImmediate);
     service.time += 5_000;
     await expect(now()).rejects.toThrow('away');
-    service.fails = false;
+    service.error = undefined;
+    service.time += 1_000;
     expect(await now()).toBe('Bearer t2');
+  });
+
+  it('is asked for again ever less often while the service gives none, whoever needs it', async () => {
+    const { service, now } = start();
+    service.error = new Error('away');
+    for (let call = 0; call < 100; call += 1) await expect(now()).rejects.toThrow('away');
+    expect(service.asked).toBe(1);
+    // 0.5 s, then 1, 2, 4, 8 and 10 s apart.
+    for (let second = 0; second < 60; second += 0.5) {
+      service.time += 500;
+      await expect(now()).rejects.toThrow('away');
+    }
+    expect(service.asked).toBe(1 + 4 + 5);
+    service.error = undefined;
+    service.time += 10_000;
+    expect(await now()).toBe('Bearer t1');
+    // The next failure is a first one again.
+    service.time += 60_000;
+    service.error = new Error('away');
+    await expect(now()).rejects.toThrow('away');
+    service.error = undefined;
+    service.time += 500;
+    expect(await now()).toBe('Bearer t2');
+  });
+
+  it('is asked for no earlier than the service says, within half a minute', async () => {
+    const { service, now } = start();
+    const refuse = (retryAfterMs: number) =>
+      new UpstreamError('UPSTREAM_UNAVAILABLE', 'no token', { dispatched: false, retryAfterMs });
+    service.error = refuse(20_000);
+    await expect(now()).rejects.toThrow('no token');
+    service.error = undefined;
+    service.time += 19_999;
+    await expect(now()).rejects.toThrow('no token');
+    service.time += 1;
+    expect(await now()).toBe('Bearer t1');
+    service.time += 60_000;
+    service.error = refuse(3_600_000);
+    await expect(now()).rejects.toThrow('no token');
+    service.error = undefined;
+    service.time += 30_000;
+    expect(await now()).toBe('Bearer t2');
+  });
+
+  it('is asked for at once where the clock was put back meanwhile', async () => {
+    const { service, now } = start();
+    service.error = new Error('away');
+    await expect(now()).rejects.toThrow('away');
+    service.error = undefined;
+    service.time -= 3_600_000;
+    expect(await now()).toBe('Bearer t1');
   });
 
   it('that has ended on arrival, by another clock, serves until it is refused', async () => {
@@ -100,6 +154,29 @@ describe('the gateway’s own token', () => {
     await expect(authorize(third)).rejects.toThrow('does not accept');
     service.time += 20_000;
     expect(await authorize(await authorize())).toEqual({ authorization: 'Bearer t5' });
+  });
+
+  it('that has ended when the service refuses it is renewed within half a minute as well', async () => {
+    const { service, authorize } = start(undefined, 10_000);
+    const second = await authorize(await authorize());
+    service.time += 10_000;
+    expect(await authorize(second)).toEqual({ authorization: 'Bearer t3' });
+  });
+
+  it('is not replaced by an older one of another process, which it may have ended', async () => {
+    const share = shelf();
+    const older = { token: 'older', issuedAt: 1_000_000, expiresAt: undefined, refusedAt: undefined };
+    await share.write(older);
+    const { service, authorize } = start({ ...share, write: async () => undefined }, undefined);
+    service.time += 120_000;
+    const first = await authorize({ authorization: 'Bearer none' });
+    expect(first).toEqual({ authorization: 'Bearer older' });
+    const second = await authorize(first);
+    expect(second).toEqual({ authorization: 'Bearer t1' });
+    service.time += 30_000;
+    expect(await authorize(second)).toEqual({ authorization: 'Bearer t2' });
+    // The one that is shared says nothing of the renewals since.
+    await expect(authorize({ authorization: 'Bearer t2' })).rejects.toThrow('does not accept');
   });
 
   it('that another process has left is not taken over once it has ended', async () => {

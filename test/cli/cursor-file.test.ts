@@ -54,6 +54,20 @@ describe('a file that holds a cursor', () => {
     expect(read(path)).toBe('second');
   });
 
+  it('is not written any more where another process has put its own in its place, or it was deleted', async () => {
+    const path = newPath();
+    const [one, other] = [new CursorFile(path), new CursorFile(path)];
+    one.save('first');
+    other.save('second');
+    expect(() => one.save('third')).toThrow(
+      `cannot be saved in ${path}: another process saves its place there`,
+    );
+    expect(read(path)).toBe('second');
+    await rm(path);
+    expect(() => other.save('fourth')).toThrow('or the file was deleted');
+    for (const file of [one, other]) await file.close();
+  });
+
   it('may be saved in again after it was closed, and closed again', async () => {
     const path = newPath();
     const file = new CursorFile(path);

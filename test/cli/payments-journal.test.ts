@@ -1,14 +1,17 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { barOf } from '../../src/cli/payments/progress.ts';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
+import { digestOf } from '../../src/money/journal/journal.ts';
+import { JOURNAL_PAGE } from '../../src/money/journal/verify.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
 import { programOf } from '../helpers/entry.ts';
@@ -48,7 +51,9 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', { timeout:
       );
     }
   });
+  const started: ChildProcess[] = [];
   afterAll(async () => {
+    for (const child of started) child.kill('SIGKILL');
     await records.stop();
     await redis?.stop();
     await rm(dataDir, { recursive: true });
@@ -122,30 +127,34 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', { timeout:
     expect([ids.length, new Set(ids).size]).toEqual([250, 250]);
   });
 
+  const follow = (clientId: string, state: string) => {
+    const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+    const args = ['payments', 'export', '--follow', '--state', state, '--client', clientId];
+    const { PATH = '' } = process.env;
+    const child = spawn(process.execPath, [folder(program), ...first, ...args], {
+      env: { PATH, ...environment },
+    });
+    started.push(child);
+    const [lines, told]: [string[], string[]] = [[], []];
+    createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+    child.stderr.on('data', (chunk) => told.push(String(chunk)));
+    return { child, lines, told };
+  };
+  const placeOf = (line: string | undefined): string => JSON.parse(line ?? '').line.id;
+
   it('follows, and goes on where it ended when it is killed', async () => {
     const clientId = randomUUID();
     const state = join(dataDir, `follow-${clientId}.cursor`);
-    const [program = '', ...first] = programOf('src/cli/pasarela.ts');
-    const follow = () => {
-      const args = ['payments', 'export', '--follow', '--state', state, '--client', clientId];
-      const { PATH = '' } = process.env;
-      const child = spawn(process.execPath, [folder(program), ...first, ...args], {
-        env: { PATH, ...environment },
-      });
-      const lines: string[] = [];
-      child.stdout.on('data', (chunk) => lines.push(...String(chunk).trimEnd().split('\n')));
-      return { child, lines };
-    };
     await pay(records, clientId, 'the first of them');
-    const one = follow();
+    const one = follow(clientId, state);
     await until(() => one.lines.length === 3);
     await pay(records, clientId, 'the second of them');
     await until(() => one.lines.length === 6);
-    await until(async () => (await readFile(state, 'utf8')).includes(JSON.parse(one.lines[5] ?? '').line.id));
+    await until(async () => (await readFile(state, 'utf8')).includes(placeOf(one.lines[5])));
     one.child.kill('SIGKILL');
     await once(one.child, 'close');
     await pay(records, clientId, 'the third of them');
-    const two = follow();
+    const two = follow(clientId, state);
     await until(() => two.lines.length === 3);
     two.child.kill('SIGTERM');
     expect(await once(two.child, 'close')).toEqual([0, null]);
@@ -161,18 +170,137 @@ describe.each(['node:sqlite', 'Redis'])('pasarela payments, over %s', { timeout:
         stderr: expect.stringContaining('does not hold the line'),
       });
     }
+    // The place of something else, such as an event.
+    await writeFile(state, 'AAAAAAAAAAAA\n');
+    expect(await run('export', '--follow', '--state', state, '--client', clientId)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${state} holds no place in a journal.`),
+    });
+  });
+
+  it('saves its place while it writes what there is, and repeats no more than what it wrote last', async () => {
+    const state = join(dataDir, 'backlog.cursor');
+    const one = follow(CLIENT, state);
+    // As many as are read at a time. The rest is more than fits between two processes.
+    await until(() => one.lines.length >= JOURNAL_PAGE);
+    one.child.stdout.pause();
+    const last = one.lines[JOURNAL_PAGE - 1];
+    await until(async () => (await readFile(state, 'utf8').catch(() => '')).includes(placeOf(last)));
+    one.child.kill('SIGKILL');
+    await once(one.child, 'exit');
+    const two = follow(CLIENT, state);
+    await until(() => two.lines.length === 3 * PAYMENTS - JOURNAL_PAGE);
+    expect(JSON.parse(two.lines[0] ?? '').line.previous).toBe(JSON.parse(last ?? '').line.digest);
+    two.child.kill('SIGTERM');
+    expect(await once(two.child, 'close')).toEqual([0, null]);
+  });
+
+  it('leaves the file of its place to the process that has taken it over', async () => {
+    const clientId = randomUUID();
+    const state = join(dataDir, `follow-${clientId}.cursor`);
+    await pay(records, clientId, 'the first of them');
+    const one = follow(clientId, state);
+    await until(async () => (await readFile(state, 'utf8').catch(() => '')) !== '');
+    const two = follow(clientId, state);
+    await until(() => two.told.join('').includes('Following'));
+    // The next line that each of them writes tells whose the file is.
+    await until(async () => {
+      await pay(records, clientId, randomUUID());
+      return one.child.exitCode !== null || two.child.exitCode !== null;
+    });
+    const [ended, left] = one.child.exitCode === null ? [two, one] : [one, two];
+    expect(ended.child.exitCode).toBe(1);
+    await until(() => ended.told.join('').includes('another process saves its place there'));
+    left.child.kill('SIGTERM');
+    expect(await once(left.child, 'exit')).toEqual([0, null]);
   });
 
   it.each([
     [['export', '--format', 'xml'], '--format wants'],
     [['export', '--from', 'yesterday'], '--from wants a date'],
+    [['export', '--from', '2026-02-31'], '--from wants a date'],
     [['export', '--follow'], '--follow wants --state'],
     [['verify', 'all'], 'takes no argument'],
     [['verify', '--anchor', '1-0:abc'], '--anchor wants'],
-    [['settled'], 'wants "status"'],
+    [['export', '--form', 'csv'], `Unknown option '--form'. Did you mean "--from"?`],
+    [['settled'], 'there is no "settled". Did you mean "settle"? It wants status, stop,'],
   ])('does not understand %j', async (args, message) => {
     expect(await run(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
   });
+});
+
+it('goes on following when Redis is back', { timeout: 60_000 }, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const redis = await startRedis();
+  cleanup.defer(() => redis.stop());
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = await openMoneyRecords({ redisUrl: redis.url, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  await pay(records, CLIENT, 'the first of them');
+  const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+  const args = ['payments', 'export', '--follow', '--state', join(dataDir, 'state')];
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [folder(program), ...first, ...args], {
+    env: { PATH, DATA_DIR: dataDir, REDIS_URL: redis.url },
+  });
+  cleanup.defer(() => void child.kill('SIGKILL'));
+  const [lines, told]: [string[], string[]] = [[], []];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line).step));
+  child.stderr.on('data', (chunk) => told.push(String(chunk)));
+  await until(() => lines.length === 3);
+  await redis.kill();
+  await until(() => told.join('').includes('could not be reached (journal). Trying again.'));
+  await redis.start();
+  await until(() =>
+    pay(records, CLIENT, 'the second of them').then(
+      () => true,
+      () => false,
+    ),
+  );
+  await until(() => lines.at(-1) === 'done' && lines.length > 3);
+  child.kill('SIGTERM');
+  expect(await once(child, 'close')).toEqual([0, null]);
+});
+
+it('ends at a line that it cannot read, also where it is the last', { timeout: 60_000 }, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+  const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  await pay(records, CLIENT, 'the only one');
+  const [, before, last] = await records.journal.read(CLIENT, undefined, 100);
+  await records.stop();
+  const db = new DatabaseSync(join(dataDir, 'money.sqlite'));
+  const change = (text: string, digest: string) =>
+    db
+      .prepare('UPDATE journal_line SET text = ?, digest = unhex(?) WHERE ms || ? || number = ?')
+      .run(text, digest, '-', last?.id ?? '');
+  const run = () => pasarela(['payments', 'export'], { DATA_DIR: dataDir });
+  const newer = `z${last?.text}`;
+  change(newer, last?.digest ?? '');
+  const changed = await run();
+  expect(changed).toMatchObject({ code: 1, stderr: expect.stringContaining(`${last?.id} does not follow`) });
+  change(newer, digestOf(before?.digest ?? '', { id: last?.id ?? '', text: newer }));
+  const unknown = await run();
+  expect(unknown).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`${last?.id} is of a form that this version does not know`),
+  });
+  for (const { stdout } of [changed, unknown]) expect(stdout.trimEnd().split('\n')).toHaveLength(2);
+  db.close();
+  await rm(dataDir, { recursive: true });
+});
+
+it('makes no record where the gateway has none: what is stopped in it would go on', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-journal-'));
+  for (const verb of ['stop', 'status', 'list', 'verify']) {
+    expect(await pasarela(['payments', verb], { DATA_DIR: dataDir })).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining(`There is no record of payments in ${dataDir}.`),
+    });
+  }
+  expect(await readdir(dataDir)).toEqual([]);
+  await rm(dataDir, { recursive: true });
 });
 
 it('names the line of the store that does not hold', { timeout: 60_000 }, async () => {

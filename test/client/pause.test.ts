@@ -26,6 +26,15 @@ it('waits longer each time, at most half a second in the first minute, and short
   expect(await waits(pause)).toBeLessThanOrEqual(100);
 });
 
+it('leaves no timer behind once it is woken', async () => {
+  const pause = new Pause();
+  const over = pause.wait(30_000);
+  expect(vi.getTimerCount()).toBe(1);
+  pause.wake();
+  await over;
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 it('does not wait the same time for everybody, and not shorter than it is asked to', async () => {
   const times = new Set<number>();
   for (let client = 0; client < 20; client += 1) times.add(await waits(new Pause()));

@@ -109,6 +109,23 @@ describe('bodies together', () => {
     expect(await kinds([...strangers, { key: 'e' }])).toEqual(['whole', 'whole', 'whole', 'all', 'whole']);
   });
 
+  it('of strangers take their room from strangers as long as they are held, and not longer', async () => {
+    const bodies = new Bodies(LIMITS);
+    const kindsOf = async () => {
+      const read = ['a', 'b', 'c', 'd'].map((key) => begin(bodies, { key, isKnown: false, maxBytes: 9_000 }));
+      for (const { request } of read) {
+        request.end('a'.repeat(1_800));
+        await turn();
+      }
+      return Promise.all(read.map(({ body }) => body));
+    };
+    for (const _round of ['first', 'second']) {
+      const read = await kindsOf();
+      expect(read.map(({ kind }) => kind)).toEqual(['whole', 'whole', 'whole', 'full']);
+      for (const body of read) if (body.kind === 'whole') body.release();
+    }
+  });
+
   it('are bounded in all', async () => {
     const known = ['a', 'b', 'c', 'd', 'e', 'f'].map((key) => ({ key }));
     expect(await kinds(known)).toEqual([...Array(5).fill('whole'), 'all']);

@@ -41,4 +41,8 @@ it('waits for nothing while there is no member, and a member may leave as it is 
     // Whoever is not there may be taken away as well.
     rounds.delete(member);
   }
+  const member = { remind: () => undefined };
+  rounds.add(member);
+  rounds.delete(member);
+  expect(clock.isIdle).toBe(true);
 });

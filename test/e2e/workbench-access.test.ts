@@ -28,6 +28,9 @@ describe.each(['light', 'dark'] as const)('axe, in %s', (colorScheme) => {
     await play(page);
     await result(page, /"totalCount": \d+/);
     await clean('the result');
+    await openTab(page, 'WatchCep');
+    await page.locator('.wb-operation .dimmed-line-number').waitFor();
+    await clean('an operation that ends with an empty line');
     await openTab(page, 'WatchMoneyIn');
     await play(page);
     await page.locator('.wb-status.wb-live').waitFor();

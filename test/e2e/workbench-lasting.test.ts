@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { seriousFindings } from '../helpers/axe.ts';
 import { until } from '../helpers/until.ts';
 import { openReceiver } from '../sandbox/harness.ts';
 import { type Demo, startDemo } from './workbench-demo.ts';
@@ -171,6 +172,9 @@ describe('a session', () => {
       expect(await other.locator('.wb-kept-result').innerText()).toContain('"totalCount"');
       await other.getByRole('tab', { name: 'WatchMoneyIn' }).click();
       await other.locator('.wb-says', { hasText: 'Guardada' }).waitFor();
+      expect(await seriousFindings(other)).toEqual([]);
+      await other.getByRole('tab', { name: 'Instruments' }).click();
+      expect(await seriousFindings(other)).toEqual([]);
     };
     const context = await demo.browser.newContext();
     const other = await context.newPage();
@@ -185,7 +189,9 @@ describe('a session', () => {
     await other.goto(link);
     await looksRight(other);
     await other.getByRole('button', { name: 'Leave it' }).click();
-    await other.getByText('The gateway does not answer').waitFor();
+    const sentence = await other.getByText('The page looks for it every second.').boundingBox();
+    const button = await other.getByText('Open a session').boundingBox();
+    expect((button?.y ?? 0) - (sentence?.y ?? 0)).toBeLessThan(80);
     await other.locator('input[type="file"]').setInputFiles({
       name: 'broken.json',
       mimeType: 'application/json',

@@ -88,6 +88,18 @@ describe('a play that brings no answer', () => {
 });
 
 describe('what has little room', () => {
+  it('makes no page longer than the window: a long result is scrolled where it is', async () => {
+    await using one = await demo.open();
+    const { page } = one;
+    const beyond = () => page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
+    expect(await beyond()).toBe(0);
+    await play(page);
+    await result(page, /"totalCount": \d+/);
+    expect(await beyond()).toBe(0);
+    await page.setViewportSize({ width: 1024, height: 600 });
+    expect(await beyond()).toBe(0);
+  });
+
   it.each([
     [1280, 800],
     [390, 844],
@@ -109,6 +121,19 @@ describe('what has little room', () => {
     await page.getByRole('button', { name: 'More', exact: true }).click();
     await page.getByRole('button', { name: 'Less', exact: true }).waitFor();
     expect(await beyondWindow(page, '.wb-sandbox :is(button, select, input, span)')).toEqual([]);
+    // The account can be read, also beside what the bar says.
+    await page.getByLabel('Amount in pesos').fill('0');
+    expect(await deed(page, 'Simulate a credit')).toMatch(/above zero/);
+    const boxes = await page
+      .locator('.wb-sandbox :is(form input, form select, form button, .wb-said)')
+      .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON() as DOMRect));
+    const overlaps = boxes.flatMap((a, at) =>
+      boxes
+        .slice(at + 1)
+        .filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom),
+    );
+    expect(overlaps).toEqual([]);
+    expect((await page.getByLabel('Account').boundingBox())?.width).toBeGreaterThan(300);
   });
 
   it('shows the open tab whole, also as its count comes', async () => {

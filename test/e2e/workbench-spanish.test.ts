@@ -71,6 +71,9 @@ describe('in Spanish', () => {
     await page.getByText('Escuchando. Todavía no pasa nada.').waitFor();
     await page.locator('.wb-sandbox').getByRole('button', { name: 'Simular un abono' }).click();
     await page.locator('.wb-said', { hasText: /^Llegaron 1250\.00 MXN/ }).waitFor();
+    await page.getByLabel('Monto en pesos').fill('0');
+    await page.locator('.wb-sandbox').getByRole('button', { name: 'Simular un abono' }).click();
+    await page.locator('.wb-said', { hasText: 'Monto: un número mayor que cero' }).waitFor();
     const said = await page
       .locator('.wb-header, .wb-story, .wb-stream > header, .wb-sandbox')
       .allInnerTexts();

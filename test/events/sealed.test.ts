@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest';
-import { CursorInvalidError, EventsGapError } from '../../src/events/errors.ts';
+import { expect, it, vi } from 'vitest';
+import { CursorInvalidError, EventsGapError, StoreUnavailableError } from '../../src/events/errors.ts';
 import type { StoredEvent } from '../../src/events/log.ts';
 import { silentMetrics } from '../../src/events/metrics.ts';
 import { LogReader } from '../../src/events/reader.ts';
@@ -83,4 +83,19 @@ it('one who watches is shown no cursor of the log itself: of no event, nor of a 
   const { oldest, head } = await log.bounds(CLIENT);
   expect(gap).not.toMatchObject({ oldest });
   expect(gap).not.toMatchObject({ head });
+});
+
+it('one whose cursors cannot be sealed at a gap is told why, and is not left waiting', async () => {
+  const { source, log, append, reads } = start();
+  const ended: unknown[] = [];
+  await reads.watch(CLIENT, [], { event: () => undefined, end: (error) => void ended.push(error) });
+  const stream = await reads.follow(CLIENT);
+  stream.connect({ take: () => undefined, finish: (error) => void ended.push(error) });
+  const away = new StoreUnavailableError('The event log could not be read.');
+  vi.spyOn(log, 'sealKey').mockRejectedValue(away);
+  for (let lost = 0; lost < 10; lost += 1) append('lost');
+  source.trim(5);
+  source.resync();
+  await until(() => ended.length === 2);
+  expect(ended).toEqual([away, away]);
 });

@@ -26,7 +26,12 @@ export async function startAltered(behind: string): Promise<AlteredService> {
       method,
       headers,
       ...(body.length === 0 ? {} : { body: new Uint8Array(body) }),
-    });
+    }).catch(() => undefined);
+    if (answer === undefined) {
+      // The service has cut the call off; so does this one.
+      response.destroy();
+      return;
+    }
     const text = await answer.text();
     const parsed: unknown = text === '' ? undefined : JSON.parse(text);
     const altered = service.alter({ method, path }, { status: answer.status, body: parsed });

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -119,15 +119,24 @@ export async function freePort(highest = 65_535): Promise<number> {
   return address.port <= highest ? address.port : freePort(highest);
 }
 
+/** What a child has between SIGTERM and SIGKILL, in seconds, once the process that started it has gone. */
+const GRACE_SECONDS = 3;
+/** Reads from a pipe that ends with this process. A child that has children of its own, as nginx does, ends them at SIGTERM. */
+const GUARD = `(sleep "$2"; kill -9 "$1") & read _; kill "$1" && kill -CONT "$1" && sleep ${GRACE_SECONDS} && kill -9 "$1"; kill -9 0`;
+
 /**
  * A test that is cut short must leave no server behind, even when its own process is ended without a word: another process
- * ends the child after a while, unless it has gone by itself.
+ * ends the child as soon as this one is gone, or after a while, unless the child has gone by itself.
  */
 export function endWithThisProcess(child: ChildProcess, lifetimeSeconds = LIFETIME_SECONDS): void {
   if (child.pid === undefined) return;
-  const script = `sleep ${lifetimeSeconds}; kill -9 "$1"`;
-  const guard = spawn('sh', ['-c', script, 'sh', String(child.pid)], { stdio: 'ignore', detached: true });
+  const guard = spawn('sh', ['-c', GUARD, 'sh', String(child.pid), String(lifetimeSeconds)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
   guard.unref();
+  // A pipe to a process is a socket, which is kept open without keeping this process.
+  if (guard.stdin instanceof Socket) guard.stdin.unref();
   child.once('exit', () => {
     try {
       // A detached process leads a group, of which `sleep` is.

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { clock, useClock } from '../../src/common/clock.ts';
 import type { EventType } from '../../src/events/log.ts';
 import { RedisLog } from '../../src/events/redis/redis-log.ts';
+import { createDecider } from '../../src/ingress/decider.ts';
 import { countingMetrics, ids, recordingLogger } from '../helpers/events.ts';
+import { startUpstream } from '../helpers/http-stub.ts';
 import { speiCredit, startDecider, startIngress } from '../helpers/ingress.ts';
 import { startRedis } from '../helpers/redis.ts';
 
@@ -93,6 +96,7 @@ describe('an SPEI credit on which somebody decides', () => {
     }
     expect(decider.asked).toHaveLength(1);
     expect(ingress.quarantined().map((row) => row.reason)).toEqual(['conflict']);
+    expect(ingress.metrics.counts).toMatchObject({ appended: 1, duplicate: 1 });
   });
 
   it.each(['INT_CREDIT', 'OTHER', undefined])(
@@ -132,4 +136,26 @@ describe('two processes that decide one credit differently at once', () => {
     expect(ids(events)).toEqual(credits.map((credit) => credit.id_msg));
     await Promise.all(logs.map((log) => log.stop()));
   });
+});
+
+it('who decides has two seconds, and after them nothing is decided', async () => {
+  const times: { readonly ms: number; readonly over: AbortController }[] = [];
+  const restore = useClock({
+    ...clock,
+    timeoutSignal(ms) {
+      const over = new AbortController();
+      times.push({ ms, over });
+      return over.signal;
+    },
+  });
+  onTestFinished(restore);
+  const arrived = Promise.withResolvers<void>();
+  await using silent = await startUpstream(() => arrived.resolve());
+  const decider = createDecider(silent.url);
+  const verdict = decider.ask('{}');
+  await arrived.promise;
+  expect(times.map(({ ms }) => ms)).toEqual([2_000]);
+  times[0]?.over.abort();
+  expect(await verdict).toBeUndefined();
+  await decider.close();
 });

@@ -7,7 +7,7 @@ import { type Ambient, systemAmbient } from '../../src/money/ambient.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
-import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { type RedisServer, startRedis } from '../helpers/redis.ts';
 import { order } from './orders.ts';
 import { startUpstream, type Upstream } from './upstream.ts';

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { inputHash, MONEY_MUTATIONS, recordName } from '../../src/money/intent.ts';
-import { digestOf } from '../../src/money/journal.ts';
-import { verifyJournal } from '../../src/money/journal-verify.ts';
+import { digestOf } from '../../src/money/journal/journal.ts';
+import { verifyJournal } from '../../src/money/journal/verify.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
-import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS } from './orders.ts';
 

@@ -7,7 +7,7 @@ import type { MoneyOrder, MoneyResult } from '../../src/money/call.ts';
 import { createMoney, type Money } from '../../src/money/execute.ts';
 import { type MoneyMutation, recordName } from '../../src/money/intent.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
-import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { freePort } from '../helpers/redis.ts';
 import { until } from '../helpers/until.ts';
 import { fastAmbient, MUTATIONS, NOBODYS, order, told } from './orders.ts';

@@ -6,12 +6,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
-import { JournalEntries } from '../../src/money/journal-entries.ts';
-import { type Anchor, verifyJournal } from '../../src/money/journal-verify.ts';
+import { JournalEntries } from '../../src/money/journal/entries.ts';
+import { type Anchor, verifyJournal } from '../../src/money/journal/verify.ts';
 import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
-import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
 import { STORES, type Store } from './stores.ts';
@@ -160,6 +160,24 @@ describe.each(STORES)('the journal of payments, over %s', (_kind, makeStore) => 
     expect((await verify(one, clientId, anchor)).problem).toBeUndefined();
     const forged = { ...anchor, digest: '0'.repeat(24) };
     expect((await verify(one, clientId, forged)).problem).toEqual({ kind: 'unknown-anchor' });
+  });
+
+  it('holds also where its first line is written in the moment in which it is verified', async () => {
+    const clientId = randomUUID();
+    const { journal } = one;
+    let isEmpty = true;
+    const busy = {
+      ...journal,
+      async read(...args: Parameters<typeof journal.read>) {
+        if (isEmpty) await make(other, clientId, ['claim']);
+        isEmpty = false;
+        return journal.read(...args);
+      },
+    };
+    expect(await verifyJournal(busy, clientId, undefined, () => {})).toMatchObject({
+      lines: 1,
+      problem: undefined,
+    });
   });
 
   it('has a line for an answer whose record was lost', async () => {

@@ -3,10 +3,14 @@ import { expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { systemAmbient } from '../../src/money/ambient.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
-import { JournalEntries } from '../../src/money/journal-entries.ts';
-import { type SettlingCalls, type SettlingResult, settleOpen } from '../../src/money/open-payment.ts';
+import { JournalEntries } from '../../src/money/journal/entries.ts';
 import { createPersistence } from '../../src/money/persist.ts';
-import type { MoneyRecords } from '../../src/money/record.ts';
+import { type MoneyRecords, RecordsUnavailableError } from '../../src/money/record.ts';
+import {
+  type SettlingCalls,
+  type SettlingResult,
+  settleOpen,
+} from '../../src/money/settling/open-payment.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
 import { STORES } from './stores.ts';
 
@@ -100,3 +104,54 @@ it.each(STORES)('what settles a payment is never another payment’s, over %s', 
     ['done', null],
   ]);
 });
+
+it.each(STORES)(
+  'a payment is told as settled once the store has it, and not where it is another’s, over %s',
+  async (_kind, makeStore) => {
+    await using cleanup = new AsyncDisposableStack();
+    const store = await makeStore();
+    cleanup.defer(() => store.close());
+    const records = await store.open();
+    cleanup.defer(() => records.stop());
+    const persistence = createPersistence(systemAmbient, logger);
+    let isAway = true;
+    /** A store that is away when the answer comes. */
+    const leaving: MoneyRecords = {
+      ...records,
+      answer: (...args) =>
+        isAway ? Promise.reject(new RecordsUnavailableError('answer', undefined)) : records.answer(...args),
+    };
+    const told: string[] = [];
+    const id = randomUUID();
+    const known = await leaveOpen(records, 'createMoneyOut');
+    await records.answer(known.name, known.hash, { kind: 'done', status: 200, text: '{}' }, id);
+    for (const [answers, operation] of [
+      [accepted(id), 'createMoneyOut'],
+      [seen(id), 'createInternalTransaction'],
+      [accepted(randomUUID()), 'createMoneyOut'],
+      [seen(randomUUID()), 'createInternalTransaction'],
+      [{ repeat: async () => REFUSED }, 'createMoneyOut'],
+    ] as const) {
+      const { name } = await leaveOpen(records, operation);
+      await records.hasten(name);
+      const payment = await records.takeOpen(name, OWNER, 60_000);
+      if (payment === undefined) throw new Error('The payment is open, and nobody has it.');
+      const result = await settleOpen(payment, callsWith(answers), {
+        ...{ records: leaving, persistence, ambient: systemAmbient },
+        onSettled: (_payment, kind, by) => told.push(`${kind} by ${by}`),
+        onMismatch: (_payment, fields) => told.push(`another ${fields}`),
+        onLookFailed: (_payment, err) => expect(err).toBeUndefined(),
+      });
+      expect(result).toBe('open');
+    }
+    expect(told).toEqual([]);
+    isAway = false;
+    await persistence.stop();
+    expect(told.toSorted()).toEqual([
+      'another id',
+      'done by evidence',
+      'done by repeat',
+      'refused by repeat',
+    ]);
+  },
+);

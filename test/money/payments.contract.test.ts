@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
 import { createPayments, type Payments } from '../../src/money/payment-reads.ts';
 import type { MoneyRecords, OrderSummary, PaymentClass, PaymentSearch } from '../../src/money/record.ts';
-import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { startRedis } from '../helpers/redis.ts';
 import { NOBODYS, SHOWN } from './orders.ts';
 import { STORES, type Store } from './stores.ts';
@@ -275,7 +275,7 @@ describe('the payments of a version before', () => {
 
   it('are described once their caller comes back, over Redis', async () => {
     await using redis = await startRedis();
-    const { openRedisRecords } = await import('../../src/money/redis-record.ts');
+    const { openRedisRecords } = await import('../../src/money/redis/redis-record.ts');
     const { silentLogger } = await import('../../src/common/logger.ts');
     const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
     const payments = createPayments(records);
@@ -305,7 +305,7 @@ describe('the payments of a version before', () => {
 
   it('may come after: it finds what it knows in a record of this version, over Redis', async () => {
     await using redis = await startRedis();
-    const { openRedisRecords } = await import('../../src/money/redis-record.ts');
+    const { openRedisRecords } = await import('../../src/money/redis/redis-record.ts');
     const { silentLogger } = await import('../../src/common/logger.ts');
     const records = await openRedisRecords(redis.url, '/dev/null/nowhere', silentLogger);
     const fieldsOf = (key: string) => {

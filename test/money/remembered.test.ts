@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { SettlingCalls } from '../../src/money/open-payment.ts';
-import { FIRST_DUE_MS } from '../../src/money/open-records.ts';
-import { Remembered } from '../../src/money/remembered.ts';
+import type { SettlingCalls } from '../../src/money/settling/open-payment.ts';
+import { FIRST_DUE_MS } from '../../src/money/settling/open-records.ts';
+import { Remembered } from '../../src/money/settling/remembered.ts';
 
 const never = () => {
   throw new Error('To keep a payment asks nothing of the service.');

@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import { type Logger, silentLogger } from '../../src/common/logger.ts';
 import type { Ambient } from '../../src/money/ambient.ts';
 import type { RecordName } from '../../src/money/intent.ts';
-import type { SettlingCalls } from '../../src/money/open-payment.ts';
-import type { OpenPayment } from '../../src/money/open-records.ts';
 import { createPersistence } from '../../src/money/persist.ts';
 import type { MoneyRecords, OrderSummary, StoredAnswer } from '../../src/money/record.ts';
-import { createSettler } from '../../src/money/settler.ts';
+import type { SettlingCalls } from '../../src/money/settling/open-payment.ts';
+import type { OpenPayment } from '../../src/money/settling/open-records.ts';
+import { createSettler } from '../../src/money/settling/settler.ts';
 
 const CLIENT = 'client';
 const LONG = 1e12;

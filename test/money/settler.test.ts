@@ -5,7 +5,7 @@ import { systemAmbient } from '../../src/money/ambient.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
 import { createPersistence } from '../../src/money/persist.ts';
 import type { MoneyRecords } from '../../src/money/record.ts';
-import { createSettler } from '../../src/money/settler.ts';
+import { createSettler } from '../../src/money/settling/settler.ts';
 import { NOBODYS } from './orders.ts';
 import { STORES } from './stores.ts';
 

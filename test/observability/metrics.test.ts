@@ -61,13 +61,15 @@ it('says in seconds how long things took, and 0 for a call or a request without 
     unreadMs: 20,
   };
   metrics.upstreamCall({ ...call, status: null, milliseconds: 2_500 });
-  metrics.upstreamCall({ ...call, status: 200, milliseconds: 500 });
+  metrics.upstreamCall({ ...call, queuedMs: 0, status: 200, milliseconds: 500 });
   metrics.operation('mutation', 'error', 1_500);
   metrics.serving.answered('/graphql', undefined, 250);
   metrics.fanOut.lag(30);
   const value = await scrape();
   expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="0"}')).toBe(2.5);
   expect(value('upstream_request_duration_seconds_sum{method="GET",route="/x",status="200"}')).toBe(0.5);
+  expect(value('upstream_wait_seconds_sum{wait="queue"}')).toBe(0.04);
+  expect(value('upstream_wait_seconds_sum{wait="turn"}')).toBe(0.04);
   expect(value('operation_duration_seconds_sum{type="mutation",outcome="error"}')).toBe(1.5);
   expect(value('http_request_duration_seconds_sum{path="/graphql",status="0"}')).toBe(0.25);
   expect(value('events_delivery_latency_seconds_sum')).toBe(0.03);

@@ -134,6 +134,18 @@ it('records the subject as it is, and what has none or a long one by its digest'
   }
 });
 
+it('records one who has a long subject as the same, whichever token was brought', async () => {
+  const recorded = await Promise.all(
+    ['t1', 't2'].map(async (token) => {
+      const caller = { ...ALMA, subject: 'x'.repeat(129) };
+      const { identity } = operation({ incoming: { authorization: `Bearer ${token}` }, caller });
+      await identity.identify();
+      return identity.requestedBy;
+    }),
+  );
+  expect(recorded[0]).toBe(recorded[1]);
+});
+
 it('closes the socket of a credential that has ended', async () => {
   let closed = 0;
   const incoming = {

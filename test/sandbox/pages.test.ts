@@ -8,6 +8,15 @@ import { expectRefusal, openSandbox } from './harness.ts';
 /** The files of the pages. */
 const PAGE = new URL('../../packages/sandbox/page/', import.meta.url);
 
+/** What answers beneath them. */
+const SANDBOX = new URL('../../packages/sandbox/src/', import.meta.url);
+
+/** All files of a folder and of those in it, as one text. */
+async function sourcesIn(folder: URL): Promise<string> {
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  return (await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')))).join('\n');
+}
+
 const started = z.object({
   id: z.string(),
   metadata: z.object({ dataCep: z.object({ cepUrl: z.url() }) }),
@@ -137,8 +146,15 @@ describe('the pages of the sandbox', () => {
       if (!name.endsWith('.js')) continue;
       const source = await readFile(new URL(name, PAGE), 'utf8');
       for (const [, text = ''] of source.matchAll(/\bt\(\s*'((?:[^'\\]|\\.)*)'/g)) said.add(text);
+      // Sentences for the reasons that the sandbox gives by a name.
+      for (const [, text = ''] of source.matchAll(/^ {2}[a-z_]+: '([A-Z][^']*\.)',$/gm)) said.add(text);
     }
-    expect(Object.keys(SPANISH).sort()).toEqual([...said].sort());
+    const known = Object.keys(SPANISH);
+    expect([...said].filter((text) => !known.includes(text))).toEqual([]);
+    // All else are reasons as the sandbox itself says them,.
+    const sandbox = await sourcesIn(SANDBOX);
+    const unsaid = known.filter((text) => !said.has(text) && !sandbox.includes(text));
+    expect(unsaid).toEqual([]);
   });
 });
 

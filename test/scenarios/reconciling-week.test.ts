@@ -8,7 +8,7 @@ import { silentLogger as logger } from '../../src/common/logger.ts';
 import { openEventLog } from '../../src/events/open.ts';
 import { createMoney } from '../../src/money/execute.ts';
 import { inputHash, type MoneyMutation, recordName } from '../../src/money/intent.ts';
-import { openSqliteRecords } from '../../src/money/sqlite-record.ts';
+import { openSqliteRecords } from '../../src/money/sqlite/sqlite-record.ts';
 import { createReconcilingCalls } from '../../src/resolvers/payments/reconciling-calls.ts';
 import { moneyIn } from '../helpers/events.ts';
 import { collectingLogger } from '../helpers/gateway.ts';

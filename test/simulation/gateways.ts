@@ -1,6 +1,6 @@
 // Loaded while time stands still: what the gateway imports when it needs it would else come after a real while.
 import '../../src/events/redis/redis-log.ts';
-import '../../src/money/redis-record.ts';
+import '../../src/money/redis/redis-record.ts';
 import '../../src/auth/shared-token-store.ts';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -83,7 +83,14 @@ function complaintOf(answer: unknown): string | undefined {
     details?: readonly { metadata?: { error_detail?: unknown } }[];
   };
   const reason = details?.[0]?.metadata?.error_detail ?? message;
-  return typeof reason === 'string' ? reason : undefined;
+  return typeof reason === 'string' ? inWords(reason) : undefined;
+}
+
+/** A reason of the sandbox, in the page's language where it knows it. */
+export function inWords(reason: string): string {
+  const [, where] = /^connect ECONNREFUSED(.*)$/.exec(reason) ?? [];
+  if (where !== undefined) return t('connect ECONNREFUSED') + where;
+  return reason === 'transaction_not_found' ? t('There is no such transaction.') : t(reason);
 }
 
 /** @param pesos such as `1250.00` */

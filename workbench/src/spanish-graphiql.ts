@@ -45,7 +45,7 @@ export const GRAPHIQL_SPANISH: Readonly<Record<string, string>> = {
   'Remove this operation': 'Quitar esta operación',
   'Request not sent. Request headers {why}': 'No se envió la petición: los encabezados {why}',
   'Request not sent. Variables {why}': 'No se envió la petición: las variables {why}',
-  'Result Window': 'Resultado',
+  'Result Window': 'Texto del resultado',
   'Root Types': 'Tipos raíz',
   'Run Operation': 'Ejecutar la operación',
   Save: 'Guardar',

@@ -11,7 +11,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'Access token': 'Token de acceso',
   Account: 'Cuenta',
   'Address of your handler': 'Dirección de tu receptor',
-  'All that came of this payment': 'Todo lo que resultó de este pago',
+  'All that came of this payment': 'Todo lo que pasó con este pago',
   'All types': 'Todos los tipos',
   'Amount in pesos': 'Monto en pesos',
   'Another operation made this call': 'Otra operación hizo esta llamada',
@@ -56,7 +56,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   Explorer: 'Explorador',
   Fail: 'Fallar',
   'Five minutes have passed: it is {time} in the sandbox, and all that fell due is done.':
-    'Pasaron cinco minutos: en el sandbox son las {time}, y todo lo que vencía ya ocurrió.',
+    'Pasaron cinco minutos. Hora del sandbox: {time}. Ya ocurrió todo lo que vencía.',
   'Go on': 'Continuar',
   'Go to step 2': 'Ir al paso 2',
   Headers: 'Encabezados',
@@ -79,7 +79,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   LIQUIDATED: 'liquidado',
   REFUNDED: 'devuelto',
   Kind: 'Tipo',
-  'Leave it': 'Salir de ella',
+  'Leave it': 'Salir de la sesión',
   Less: 'Menos',
   'Let five minutes pass, with all that falls due':
     'Deja pasar cinco minutos, con todo lo que vence en ellos',
@@ -173,7 +173,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'The sandbox gives its token and its bar to pages that are opened at a loopback address, such as http://localhost:4000/graphql. Elsewhere, paste the TOKEN that npm start has printed.':
     'El sandbox entrega su token y su barra a las páginas abiertas en una dirección local, como http://localhost:4000/graphql. En otro caso, pega el TOKEN que mostró npm start.',
   'The sandbox is healthy again: no fault is armed.':
-    'El sandbox está sano otra vez: no queda ninguna falla activa.',
+    'El sandbox vuelve a responder bien: no queda ninguna falla activa.',
   'The sandbox refused with status {status}.': 'El sandbox lo rechazó con el estado {status}.',
   'The token expires {when}': 'El token vence el {when}',
   'The token has expired.': 'El token venció.',
@@ -227,6 +227,14 @@ export const SPANISH: Readonly<Record<string, string>> = {
   'on the sandbox: no real money moves': 'en el sandbox: no se mueve dinero real',
   'open schema.graphql': 'abre schema.graphql',
   ' prints.': '.',
+  // What the sandbox itself says, in the words of the service.
+  'The account does not have sufficient funds.': 'La cuenta no tiene fondos suficientes.',
+  'The account is not currently active.': 'La cuenta no está activa.',
+  'The transaction has already been refunded.': 'La transacción ya se devolvió.',
+  'There is no such transaction.': 'No existe esa transacción.',
+  'body.amount: a string above zero with two decimals, such as "1250.00"':
+    'Monto: un número mayor que cero con dos decimales, como 1250.00.',
+  'connect ECONNREFUSED': 'conexión rechazada (ECONNREFUSED)',
   shared: 'compartida',
   system: 'del sistema',
   to: 'a',
@@ -234,7 +242,7 @@ export const SPANISH: Readonly<Record<string, string>> = {
     'Llegaron {amount} MXN de {payer} a {account}: {status}.',
   '{count} REST call': '{count} llamada REST',
   '{count} REST calls': '{count} llamadas REST',
-  '{count} caught up: the gap is closed.': '{count} recuperados: no falta ninguno.',
+  '{count} caught up: the gap is closed.': 'Eventos recuperados: {count}. No falta ninguno.',
   '{count} event': '{count} evento',
   '{count} events': '{count} eventos',
   '{count} fault armed': '{count} falla activa',

@@ -4,13 +4,14 @@ import { useEffect } from 'react';
 /** Names under which the editor knows its colours. */
 export const EDITOR_THEME = { light: 'pasarela-light', dark: 'pasarela-dark' };
 
-const colours = (green: string, tint: string, ground: string, line: string) => ({
+const colours = (green: string, tint: string, ground: string, line: string, quiet: string) => ({
   'editor.background': '#ffffff00',
   'editorGutter.background': '#ffffff00',
   'scrollbar.shadow': '#ffffff00',
   'textLink.foreground': green,
   'editorLink.activeForeground': green,
   'editorCursor.foreground': green,
+  'editorLineNumber.dimmedForeground': quiet,
   'editorHoverWidget.background': ground,
   'editorSuggestWidget.background': ground,
   'editorSuggestWidget.selectedBackground': tint,
@@ -34,7 +35,7 @@ export function useEditorTheme(): void {
     monaco.editor.defineTheme(EDITOR_THEME.light, {
       base: 'vs',
       inherit: true,
-      colors: colours('#0b7a53', '#0b7a5318', '#ffffff', '#d5dfda'),
+      colors: colours('#0b7a53', '#0b7a5318', '#ffffff', '#d5dfda', '#55635c'),
       rules: [
         { token: 'keyword', foreground: '0b7a53' },
         { token: 'key.identifier.gql', foreground: '1d5fa8' },
@@ -47,7 +48,7 @@ export function useEditorTheme(): void {
     monaco.editor.defineTheme(EDITOR_THEME.dark, {
       base: 'vs-dark',
       inherit: true,
-      colors: colours('#4fd1a1', '#4fd1a11f', '#17211d', '#2c3a34'),
+      colors: colours('#4fd1a1', '#4fd1a11f', '#17211d', '#2c3a34', '#9db0a7'),
       rules: [
         { token: 'keyword', foreground: '4fd1a1' },
         { token: 'key.identifier.gql', foreground: '8cc4ff' },

@@ -1,3 +1,4 @@
+import { reasonText } from './reasons.js';
 import { say } from './say.js';
 import { t } from './words.js';
 
@@ -48,7 +49,10 @@ function parsed(text) {
  * @param {any} answer
  * @returns {string | undefined}
  */
-const reasonOf = (answer) => answer?.details?.[0]?.metadata?.error_detail ?? answer?.message;
+function reasonOf(answer) {
+  const reason = answer?.details?.[0]?.metadata?.error_detail ?? answer?.message;
+  return typeof reason === 'string' ? reasonText(reason) : undefined;
+}
 
 /**
  * Does a thing and says what came of it.

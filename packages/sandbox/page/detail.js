@@ -1,6 +1,7 @@
 import { act, ask } from './api.js';
 import { button, h, labelled, pathText } from './dom.js';
 import { RECEIPTS } from './payments.js';
+import { reasonText } from './reasons.js';
 import { badge, nameOf } from './states.js';
 import { pesos, spanOf, t, timeOf } from './words.js';
 
@@ -126,7 +127,7 @@ function attemptsOf({ id, webhookType, url, body, attempts, state }) {
   return attempts.map(({ at, status, body: reply, error }, index) => {
     const isLast = index === attempts.length - 1;
     const isBad = status === null || status >= 400;
-    const answer = status === null ? (error ?? t('no answer')) : String(status);
+    const answer = status === null ? reasonText(error ?? 'no answer') : String(status);
     return {
       at,
       key: `${id}-${index}`,
@@ -181,7 +182,9 @@ function sendForm(id) {
       act(async () => {
         const sent = await ask('POST', `/sandbox/deliveries/${id}/resend`, {});
         const last = sent.attempts.at(-1);
-        return t('Sent again. The answer: {answer}.', { answer: last?.status ?? last?.error ?? '?' });
+        return t('Sent again. The answer: {answer}.', {
+          answer: last?.status ?? reasonText(last?.error ?? 'no answer'),
+        });
       }),
     ),
     labelled(t('or to your own handler'), url),

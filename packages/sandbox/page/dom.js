@@ -1,3 +1,5 @@
+import { keepFocus } from './focus.js';
+
 /**
  * @typedef {Node | string | null | undefined | false} Child
  * @typedef {Record<string, string | number | boolean | undefined | ((event: Event) => void)>} Properties
@@ -25,7 +27,7 @@ export function h(tag, properties = {}, ...children) {
 }
 
 /**
- * Shows a list in a container. An element is made again only where what it shows has changed, and keeps the focus then.
+ * Shows a list in a container. An element is made again only where what it shows has changed; no other is moved.
  *
  * @template Item
  * @param {Element} container
@@ -43,15 +45,15 @@ export function showList(container, items, keyOf, stateOf, make) {
     const made = make(item);
     made.setAttribute('data-key', key);
     made.setAttribute('data-state', state);
-    if (known?.contains(document.activeElement)) {
-      queueMicrotask(() => made.querySelector('button')?.focus());
-    }
     return made;
   });
-  const isSame =
-    after.length === container.children.length &&
-    after.every((child, at) => container.children[at] === child);
-  if (!isSame) container.replaceChildren(...after);
+  keepFocus(container, () => {
+    for (const child of before.values()) if (!after.includes(child)) child.remove();
+    for (const [at, child] of after.entries()) {
+      const there = container.children[at] ?? null;
+      if (there !== child) container.insertBefore(child, there);
+    }
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 import { act, ask } from './api.js';
 import { button, h, labelled, pathText, showList } from './dom.js';
+import { headingOf } from './focus.js';
 import { t } from './words.js';
 
 /** @typedef {import('./api.js').Overview['faults'][number]} Fault */
@@ -88,6 +89,7 @@ export function faultsPanel() {
     /** @param {Fault[]} faults */
     show(faults) {
       healthy.hidden = faults.length > 0;
+      if (faults.length === 0 && document.activeElement === disarmAll) headingOf(disarmAll)?.focus();
       disarmAll.hidden = faults.length === 0;
       showList(
         list,

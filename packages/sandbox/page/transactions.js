@@ -1,6 +1,7 @@
 import { ask } from './api.js';
 import { detailView } from './detail.js';
 import { h, showList } from './dom.js';
+import { keepFocus } from './focus.js';
 import { badge, kindOf } from './states.js';
 import { dayOf, pesos, t, timeOf } from './words.js';
 
@@ -36,17 +37,19 @@ export function transactionsView() {
   const today = () => dayOf(lines[0]?.at ?? new Date().toISOString());
   const show = () => {
     none.hidden = lines.length > 0;
-    showList(
-      list,
-      lines,
-      ({ id }) => id,
-      (line) => JSON.stringify(line) + (line.id === open) + today(),
-      (line) => row(line, line.id === open, today(), toggle),
-    );
-    const place = list.querySelector('.opened');
-    if (place !== null && detail !== undefined && place.firstChild !== detail.element) {
-      place.replaceChildren(detail.element);
-    }
+    keepFocus(list, () => {
+      showList(
+        list,
+        lines,
+        ({ id }) => id,
+        (line) => JSON.stringify(line) + (line.id === open) + today(),
+        (line) => row(line, line.id === open, today(), toggle),
+      );
+      const place = list.querySelector('.opened');
+      if (place !== null && detail !== undefined && place.firstChild !== detail.element) {
+        place.replaceChildren(detail.element);
+      }
+    });
   };
   const toggle = async (/** @type {string} */ id) => {
     open = open === id ? undefined : id;

@@ -1,5 +1,5 @@
 import type { MoneyMutation } from '../../money/intent.ts';
-import type { JournalEntry } from '../../money/journal-entries.ts';
+import type { JournalEntry } from '../../money/journal/entries.ts';
 
 /** As the graph names them. */
 const OPERATIONS: Readonly<Record<MoneyMutation, string>> = {

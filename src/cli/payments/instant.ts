@@ -4,7 +4,10 @@ import { UsageError } from '../command.ts';
 export function instant(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ms = Date.parse(text);
-  if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(ms)) return ms;
+  const day = /^\d{4}-\d{2}-\d{2}/.exec(text)?.[0];
+  // JavaScript takes the 31st of February for the 3rd of March.
+  const isDay = day !== undefined && new Date(Date.parse(day)).getUTCDate() === Number(day.slice(-2));
+  if (isDay && !Number.isNaN(ms)) return ms;
   throw new UsageError(
     `${option} wants a date such as 2026-11-01 or 2026-11-01T00:00:00-06:00, and got "${text}"`,
   );

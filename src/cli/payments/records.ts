@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { readEnvironment } from '../../app/config.ts';
 import { silentLogger } from '../../common/logger.ts';
-import { openMoneyRecords } from '../../money/open-money.ts';
+import { openMoneyRecords, sqliteRecordsIn } from '../../money/open-money.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
 import { CommandError } from '../command.ts';
 
@@ -17,7 +19,14 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
     );
   }
   const redisUrl = REDIS_URL?.reveal();
-  const records = await openMoneyRecords({ redisUrl, dataDir: DATA_DIR ?? './data', logger: silentLogger });
+  const dataDir = DATA_DIR ?? './data';
+  // A record that is made here would be nobody's: payments that were stopped in it would go on.
+  if (redisUrl === undefined && !existsSync(sqliteRecordsIn(dataDir))) {
+    throw new CommandError(
+      `There is no record of payments in ${resolve(dataDir)}. Run this with the DATA_DIR or REDIS_URL of the gateway.`,
+    );
+  }
+  const records = await openMoneyRecords({ redisUrl, dataDir, logger: silentLogger });
   try {
     return await work(records);
   } catch (error) {

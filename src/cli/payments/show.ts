@@ -1,5 +1,5 @@
-import { JournalEntries, type JournalEntry } from '../../money/journal-entries.ts';
-import { JOURNAL_PAGE } from '../../money/journal-verify.ts';
+import { JournalEntries, type JournalEntry } from '../../money/journal/entries.ts';
+import { JOURNAL_PAGE } from '../../money/journal/verify.ts';
 import { createPayments, type RecordedPayment } from '../../money/payment-reads.ts';
 import type { MoneyRecords } from '../../money/record.ts';
 import {

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import { digestOf, readLine } from '../../money/journal.ts';
-import { JournalEntries } from '../../money/journal-entries.ts';
+import { JournalEntries } from '../../money/journal/entries.ts';
+import { digestOf, readLine } from '../../money/journal/journal.ts';
 import { CommandError } from '../command.ts';
 import { fieldsOf } from './entry-text.ts';
 

@@ -1,4 +1,4 @@
-import { type Anchor, type JournalProblem, verifyJournal } from '../../money/journal-verify.ts';
+import { type Anchor, type JournalProblem, verifyJournal } from '../../money/journal/verify.ts';
 import { EXIT, type ExitCode, print, readArguments, UsageError } from '../command.ts';
 import { Progress } from './progress.ts';
 import { clientsMeant, withRecords } from './records.ts';

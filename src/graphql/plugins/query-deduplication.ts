@@ -15,20 +15,19 @@ interface SharingContext {
     onceIdentified(work: () => void): void;
     /** Finds out who is calling; rejects when that is nobody. What the caller may be told depends on it. */
     identify(): MaybePromise<unknown>;
+    /** Whether it came over a socket. A refusal has another form there. */
+    readonly endsWithSocket: boolean;
   };
-  /** `deadline` in ms since the epoch. */
-  readonly budget: { readonly waiters: Waiters | undefined; readonly deadline: number };
+  readonly budget: { readonly waiters: Waiters | undefined };
   readonly report: Pick<Report, 'calls' | 'sharedCalls' | 'share'>;
 }
 
 export interface QueryDeduplication {
-  /** Shows each query under way to those who ask the same. Must stand behind the plugin that makes the context. */
-  readonly plugin: Plugin<SharingContext>;
   /**
-   * Lets a query join one that is under way. Must stand behind the plugin that admits operations, so that a query that joins
-   * takes no seat: the query that it joins has one.
+   * Lets a query join the same one that is under way. Must stand behind the plugin that admits operations, so that those that join
+   * take no seat, and so that queries which wait for one join each other.
    */
-  readonly joining: Plugin<SharingContext>;
+  readonly plugin: Plugin<SharingContext>;
   /** What a caller asks from now on is read afresh: it has changed something, or has been told of a change. */
   forget(credential: string, upstreamIdentity: string): void;
   /** The JSON of a result, written once for all who share it. */
@@ -46,8 +45,8 @@ const keyOf = (operation: PreparedOperation, { variableValues }: ExecutionArgs):
   `${operation.id} ${JSON.stringify(variableValues)}`;
 
 /**
- * A query is not joined any more when it began this long ago, in milliseconds, as what it has read may be that old; nor when its deadline is
- * that much nearer, as it is where it has waited for its seat: who joins would get its time-out.
+ * A query is not joined any more when it was asked this long ago, in milliseconds: what it has read may be that old, and who joins has
+ * that much less time.
  */
 const JOINED_WITHIN_MS = 1_000;
 
@@ -68,8 +67,7 @@ export function createQueryDeduplication(
 ): QueryDeduplication {
   const queries = new QueriesUnderWay(now, onForget);
   return {
-    plugin: showing(queries),
-    joining: joining(queries),
+    plugin: sharing(queries),
     forget: (credential, upstreamIdentity) => queries.forget(credential, upstreamIdentity),
     stringify: (result) => queries.stringify(result),
   };
@@ -101,7 +99,7 @@ class QueriesUnderWay {
 
   /** The same query of the same caller, where it may still be joined. */
   find(
-    { identity: { credential }, budget }: SharingContext,
+    { identity: { credential, endsWithSocket } }: SharingContext,
     operation: PreparedOperation,
     args: ExecutionArgs,
   ): Flight<ExecutionResult, QueryDetails> | undefined {
@@ -109,8 +107,8 @@ class QueriesUnderWay {
     if (!this.#flights.isUnderWay(credential)) return undefined;
     const flight = this.#flights.underWay(credential, keyOf(operation, args));
     if (flight === undefined) return undefined;
-    const { waiters, deadline } = flight.details.first.budget;
-    return waiters?.isGone === true || deadline + JOINED_WITHIN_MS < budget.deadline ? undefined : flight;
+    const { budget, identity } = flight.details.first;
+    return budget.waiters?.isGone === true || identity.endsWithSocket !== endsWithSocket ? undefined : flight;
   }
 
   /** Each caller that changes something reads afresh from now on, once it is known who it is. */
@@ -132,32 +130,22 @@ class QueriesUnderWay {
   }
 }
 
-const showing = (queries: QueriesUnderWay): Plugin<SharingContext> => ({
+const sharing = (queries: QueriesUnderWay): Plugin<SharingContext> => ({
   onExecute({ args, executeFn, setExecuteFn }) {
     const context = args.contextValue;
     const operation = preparedOperation(args);
-    if (operation === undefined) return undefined;
-    if (operation.type === OperationTypeNode.MUTATION) {
+    if (operation?.type === OperationTypeNode.MUTATION) {
       queries.changes(context);
       return { onExecuteDone: () => queries.changes(context) };
     }
+    if (operation?.type !== OperationTypeNode.QUERY) return undefined;
     setExecuteFn((args) => {
+      const flight = queries.find(context, operation, args);
+      if (flight !== undefined) return join(context, flight, () => executeFn(args));
       const result = executeFn(args);
       return isPromise(result) ? queries.register(context, keyOf(operation, args), result) : result;
     });
     return undefined;
-  },
-});
-
-const joining = (queries: QueriesUnderWay): Plugin<SharingContext> => ({
-  onExecute({ args, executeFn, setExecuteFn }) {
-    const context = args.contextValue;
-    const operation = preparedOperation(args);
-    if (operation?.type !== OperationTypeNode.QUERY) return;
-    setExecuteFn((args) => {
-      const flight = queries.find(context, operation, args);
-      return flight === undefined ? executeFn(args) : join(context, flight, () => executeFn(args));
-    });
   },
 });
 

@@ -75,7 +75,7 @@ function remaindersOf(
   return remainders;
 }
 
-/** What two readings agree on, or the earlier says: the least of it. */
+/** The smallest amount that both readings allow; where they share none, the smallest that the earlier allows. */
 function likeliest(earlier: ReadonlySet<number>, later: ReadonlySet<number>): number {
   const both = [...earlier].filter((cents) => later.has(cents));
   const [first = 0, ...others] = both.length > 0 ? both : [...earlier];
@@ -114,7 +114,16 @@ export async function reconcile(
     .filter(({ lasts }) => lasts)
     .map(({ lasts: _lasts, ...difference }) => difference);
   const isSettled = differences.length === found.length;
-  return { kept: { baseline: isSettled ? previous : baseline, previous: reading }, differences };
+  const next = isSettled ? previous : withTold(baseline, differences);
+  return { kept: { baseline: next, previous: reading }, differences };
+}
+
+/** The baseline with the told differences added to its balances, so that the next comparison does not tell them again. */
+function withTold(baseline: BalanceReading, told: readonly Difference[]): BalanceReading {
+  if (told.length === 0) return baseline;
+  const balances = { ...baseline.balances };
+  for (const { account, cents } of told) balances[account] = (balances[account] ?? 0) + cents;
+  return { ...baseline, balances };
 }
 
 /** Finds the movements that are, or may be, of an account. */

@@ -61,6 +61,6 @@ export async function nextReadings(
   const [first, second] = kept.cursors;
   const before = { baseline, previous };
   const { kept: next, differences } = await reconcile(before, reading, movements, marginMs, turn);
-  const cursors = [next.baseline === baseline ? first : second, cursor] as const;
+  const cursors = [next.baseline === previous ? second : first, cursor] as const;
   return { readings: { ...next, cursors, open }, differences };
 }

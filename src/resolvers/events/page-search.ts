@@ -43,9 +43,10 @@ export interface SearchContext {
 }
 
 /**
- * Reads the log for one page. A caller who sees all of it gets what was found within the bounds of a page and of the operation,
- * and reads on from there. A caller narrowed to a customer is never told where reading ended: that would tell how many events
- * of others there are, and when they came. For it the log is read until the page is full or the log ends, or nothing is answered.
+ * Reads the log for one page. A caller who may see every event of the client gets what was found within the bounds of a page and
+ * of the operation, with a cursor to read on from. A caller narrowed to a customer never learns where reading ended, as that would
+ * tell how many events of other customers there are, and when they came. For such a caller the gateway reads until the page is
+ * full or the log ends; if a bound comes first, it answers an error.
  */
 export class PageSearch {
   readonly #wanted: Wanted;
@@ -88,7 +89,7 @@ export class PageSearch {
     const reading = this.#context.budget.log;
     const { isBack, isFiltered, size, search } = this.#wanted;
     if (reading.isOver) return undefined;
-    // Of what has the name most is wanted: a hundred look-ups at once take no more of the budget than they read.
+    // A search by name finds mostly wanted events, so it asks for few: a hundred look-ups at once spend little of the budget.
     const isMostlyWanted = isFiltered ? search?.name !== undefined && this.#scanned === 0 : !this.#isNarrowed;
     const wanted = isMostlyWanted ? Math.min(BATCH, size + 1) : BATCH;
     const limit = this.#isNarrowed ? wanted : reading.take(Math.min(wanted, MAX_SCANNED - this.#scanned));

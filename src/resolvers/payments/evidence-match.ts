@@ -1,6 +1,6 @@
 import { toAmount } from '../../common/amounts.ts';
-import type { OpenPayment } from '../../money/open-records.ts';
 import type { OrderSummary } from '../../money/record.ts';
+import type { OpenPayment } from '../../money/settling/open-records.ts';
 import { isObject, type JsonObject, type Optional, present } from '../../upstream/call/json.ts';
 import { toRfc3339 } from '../../upstream/call/timestamps.ts';
 import type { Transaction } from '../../upstream/transactions.ts';

@@ -1,7 +1,7 @@
 import { Lru } from '../../common/lru.ts';
-import type { Found, PaymentBook, Seen } from '../../money/open-payment.ts';
-import type { OpenPayment } from '../../money/open-records.ts';
 import type { PaymentPosition, PaymentRecord, PaymentSearch } from '../../money/record.ts';
+import type { Found, PaymentBook, Seen } from '../../money/settling/open-payment.ts';
+import type { OpenPayment } from '../../money/settling/open-records.ts';
 import { UpstreamError } from '../../upstream/call/errors.ts';
 import { present } from '../../upstream/call/json.ts';
 import { isUuid } from '../../upstream/call/path.ts';
@@ -22,17 +22,24 @@ import type { Sighting, Sightings } from './sightings.ts';
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-/** Clocks of two processes of the gateway differ by less. */
-const CLOCKS_MS = 2 * SECOND;
-/** So late after a request the service still carries it out, or tells of it. Of money out, which is sent again, for as long as that is. */
+/** The clocks of Redis, which dates the sending, and of the process that received an event differ by less. */
+const CLOCKS_MS = 2 * MINUTE;
+/** A movement that was named earlier than this before the sending may be another one, or the clocks differ: nothing is certain. */
+const EARLY_MS = 2 * SECOND;
+/** How late after a request the service still carries it out, or tells of it. Money out: 24 h, since it is repeated. */
 const CARRIED_OUT_MS = 15 * MINUTE;
 const REPEATED_MS = 24 * HOUR;
 /** The service's own clock may be wrong by as much. */
 const SERVICE_CLOCK_MS = 2 * MINUTE;
-/** Events are looked through that came so soon after the payment, or so lately: receipts take three hours. */
+/** Events are looked through that were received within this of the payment, or within the last of it: receipts take three hours. */
 const LOOKED_THROUGH_MS = 6 * HOUR;
-/** What is no transaction yet is read again after this: an event may outrun what the service shows. */
+/** An id that leads to no transaction is read again after a minute, since an event may outrun what the service shows; not after ten. */
 const READ_AGAIN_MS = MINUTE;
+const OUTRUN_MS = 10 * MINUTE;
+/** A transaction that was read is read again after an hour; not where its event was an hour old by then. */
+const MAY_CHANGE_MS = HOUR;
+/** Longer than a payment is looked for: what was read is not read again, so that each look gets further. */
+const KEPT_MS = 72 * HOUR;
 /** Transactions that are read for one look. While more are to be read, nothing is certain: the next look reads on. */
 const MOST_READS = 20;
 /** Payments of the record that are compared in one look; where there are more, nothing is certain. */
@@ -64,7 +71,7 @@ export class Evidence {
   readonly #sightings: Sightings;
   readonly #utcOffset: string;
   /** Transactions that were read; null for what is none of the client's. */
-  readonly #read = new Lru<{ readonly transaction: Transaction | null }>(5_000, { ttl: HOUR });
+  readonly #read = new Lru<{ readonly transaction: Transaction | null }>(20_000, { ttl: KEPT_MS });
 
   constructor(sightings: Sightings, utcOffset: string) {
     this.#sightings = sightings;
@@ -87,7 +94,8 @@ export class Evidence {
     // The leg that the answer would have shown, where it is known.
     const found = legs.find(({ transaction }) => transaction.subCategory.endsWith('_DEBIT')) ?? legs[0];
     if (found === undefined) return open('nothing');
-    if (free.length > 1 || !isAlone) return open('alike');
+    const isEarly = legs.some(({ at }) => at < payment.sentAt - EARLY_MS);
+    if (free.length > 1 || !isAlone || isEarly) return open('alike');
     const { transaction } = found;
     return { kind: 'done', text: keptText(transaction), transactionId: transaction.id };
   }
@@ -96,31 +104,43 @@ export class Evidence {
   async #matches({ payment, order, rest, book, now }: Look): Promise<readonly Match[] | undefined> {
     const { sentAt, closed, name } = payment;
     const named = await this.#sightings.since(sentAt - CLOCKS_MS, now);
+    if (named === undefined) return undefined;
     const sightings = named.filter(({ at }) => Math.min(at - sentAt, now - at) <= LOOKED_THROUGH_MS);
     const told = closed === null ? [] : namedBy(closed.text, sentAt);
     const matches: Match[] = [];
     let reads = 0;
+    let isWhole = true;
     for (const { id, at } of [...told, ...sightings]) {
       if ((await book.readByTransaction(name.clientId, id)) !== undefined) continue;
       if (!this.#read.has(id)) reads += 1;
       if (reads > MOST_READS) return undefined;
-      const transaction = await this.#transaction(id, rest);
-      if (transaction === null || !fits(order, transaction)) continue;
+      const transaction = await this.#transaction(id, now - at, rest);
+      if (transaction === undefined) isWhole = false;
+      if (transaction == null || !fits(order, transaction)) continue;
       if (this.#isOfItsTime(payment, transaction, at)) matches.push({ transaction, at });
     }
-    return matches;
+    return isWhole ? matches : undefined;
   }
 
-  async #transaction(id: string, rest: Rest): Promise<Transaction | null> {
+  /**
+   * @param age of the event that names it, in ms
+   * @returns null for what is no transaction of the client's; undefined where the service does not let it be read
+   */
+  async #transaction(id: string, age: number, rest: Rest): Promise<Transaction | null | undefined> {
     const known = this.#read.get(id);
     if (known !== undefined) return known.transaction;
     const read = await readTransaction(rest, id).catch((error: unknown) => {
+      const code = error instanceof UpstreamError ? error.code : undefined;
       // What an event names need not be a transaction.
-      if (error instanceof UpstreamError && error.code === 'REFUSED') return null;
+      if (code === 'REFUSED') return null;
+      // This one answer says nothing of the service, so that other payments are looked for all the same.
+      if (code === 'FORBIDDEN' || code === 'UPSTREAM_INVALID') return undefined;
       throw error;
     });
+    if (read === undefined) return undefined;
     const transaction = isTransaction(read) ? read : null;
-    this.#read.set(id, { transaction }, { ttl: transaction === null ? READ_AGAIN_MS : HOUR });
+    const [settledMs, againMs] = transaction === null ? [OUTRUN_MS, READ_AGAIN_MS] : [MAY_CHANGE_MS, HOUR];
+    this.#read.set(id, { transaction }, { ttl: age > settledMs ? KEPT_MS : againMs });
     return transaction;
   }
 
@@ -136,7 +156,7 @@ export class Evidence {
 /** What an answer that was not believed names itself. */
 function namedBy(text: string, at: number): readonly Sighting[] {
   const { id } = parsed(text);
-  return typeof id === 'string' && isUuid(id) ? [{ id: id.toLowerCase(), at, types: new Set() }] : [];
+  return typeof id === 'string' && isUuid(id) ? [{ id: id.toLowerCase(), at }] : [];
 }
 
 /** Whether a movement is that of a payment which is known to be done. A transaction's own id is looked up before. */

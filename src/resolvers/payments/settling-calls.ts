@@ -1,6 +1,6 @@
 import type { EventLog } from '../../events/log.ts';
-import type { SettlingCalls } from '../../money/open-payment.ts';
-import type { OpenPayment } from '../../money/open-records.ts';
+import type { SettlingCalls } from '../../money/settling/open-payment.ts';
+import type { OpenPayment } from '../../money/settling/open-records.ts';
 import { isDocumentedError } from '../../upstream/call/documented-error.ts';
 import type { Rest } from '../../upstream/call/rest.ts';
 import { sendMoneyOut } from '../../upstream/transactions.ts';

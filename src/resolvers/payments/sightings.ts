@@ -1,4 +1,4 @@
-import type { EventLog, EventType, StoredEvent } from '../../events/log.ts';
+import type { EventLog, StoredEvent } from '../../events/log.ts';
 import { isUuid } from '../../upstream/call/path.ts';
 import { decodeEvent } from '../events/event.ts';
 import { namedIds } from '../events/named-ids.ts';
@@ -9,7 +9,6 @@ export interface Sighting {
   readonly id: string;
   /** When the first event that names it was received, in ms since the epoch. */
   readonly at: number;
-  readonly types: ReadonlySet<EventType>;
 }
 
 /** Events that one look reads, page by page; what is left is read by the next. */
@@ -36,7 +35,11 @@ function idsIn(stored: StoredEvent, clientId: string): readonly string[] {
 export class Sightings {
   readonly #log: Pick<EventLog, 'readAfter'>;
   readonly #clientId: string;
-  readonly #ids = new Map<string, { id: string; at: number; types: Set<EventType> }>();
+  readonly #ids = new Map<string, { id: string; at: number }>();
+  /** The latest of the ids that were dropped, as there were too many; in ms since the epoch. */
+  #droppedUpTo = Number.NEGATIVE_INFINITY;
+  /** Whether the log has been read to its end. */
+  #isWhole = false;
   #from = Number.POSITIVE_INFINITY;
   #cursor: string | null = null;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -51,9 +54,10 @@ export class Sightings {
    * Those that were first named from this time on, in ms since the epoch, the earliest first.
    *
    * @param now likewise
+   * @returns undefined while more of the log is to be read, and where ids since that time were dropped
    * @throws what the log throws
    */
-  async since(time: number, now: number): Promise<readonly Sighting[]> {
+  async since(time: number, now: number): Promise<readonly Sighting[] | undefined> {
     // Nobody begins anew while another reads on: what lies before that one's beginning would never be read. Asked again
     // each time, since of all who have waited another may be the first to go on.
     while (this.#looking !== undefined) await this.#looking;
@@ -67,26 +71,31 @@ export class Sightings {
       });
       await this.#looking;
     }
+    if (!this.#isWhole || this.#droppedUpTo >= time) return undefined;
     return [...this.#ids.values()].filter(({ at }) => at >= time).sort((one, other) => one.at - other.at);
   }
 
   #begin(): void {
     this.#cursor = null;
     this.#ids.clear();
+    this.#droppedUpTo = Number.NEGATIVE_INFINITY;
+    this.#isWhole = false;
     this.#lookedAt = Number.NEGATIVE_INFINITY;
   }
 
   async #look(now: number): Promise<void> {
+    this.#isWhole = false;
     for (let page = 0; page < MOST_PAGES; page += 1) {
       const { events, hasMore } = await this.#page();
       for (const stored of events) this.#note(stored);
       this.#cursor = events.at(-1)?.cursor ?? this.#cursor;
-      if (!hasMore || events.length === 0) break;
+      this.#isWhole = !hasMore || events.length === 0;
+      if (this.#isWhole) break;
     }
     this.#lookedAt = now;
   }
 
-  /** What was given up at the old end of the log is too old to be of use: the rest is read from its beginning. */
+  /** If the log no longer holds the cursor's event, reading begins again at the oldest event that it holds. */
   async #page() {
     const search = { receivedFrom: this.#from };
     const clientId = this.#clientId;
@@ -105,15 +114,13 @@ export class Sightings {
     const at = Date.parse(stored.receivedAt);
     for (const id of idsIn(stored, this.#clientId.toLowerCase())) {
       const known = this.#ids.get(id);
-      if (known === undefined) this.#ids.set(id, { id, at, types: new Set([stored.type]) });
-      else {
-        known.at = Math.min(known.at, at);
-        known.types.add(stored.type);
-      }
+      if (known === undefined) this.#ids.set(id, { id, at });
+      else known.at = Math.min(known.at, at);
     }
-    for (const id of this.#ids.keys()) {
+    for (const { id, at: droppedAt } of this.#ids.values()) {
       if (this.#ids.size <= MOST_IDS) break;
       this.#ids.delete(id);
+      this.#droppedUpTo = Math.max(this.#droppedUpTo, droppedAt);
     }
   }
 }

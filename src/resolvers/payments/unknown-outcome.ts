@@ -1,5 +1,5 @@
-import type { Seen } from '../../money/open-payment.ts';
 import type { UnknownReason } from '../../money/outcome.ts';
+import type { Seen } from '../../money/settling/open-payment.ts';
 
 const WHY: Readonly<Record<UnknownReason, string>> = {
   NO_ANSWER: 'No answer of the service has come.',

@@ -11,10 +11,11 @@ export interface ExpiringSocket {
 /** Watches the credential of sockets, once for all that have the same. */
 export interface ExpiryWatch {
   /**
-   * Watches from now on, unless it does already: a credential that nobody could identify yet is watched from a later call
-   * on.
+   * Watches from now on.
+   *
+   * @param identified what its credential has been found to stand for.
    */
-  watch(socket: ExpiringSocket, authorization: string | undefined): void;
+  watch(socket: ExpiringSocket, authorization: string | undefined, identified: Identified): void;
   /** A credential has been found to have ended: all its sockets are told. */
   end(authorization: string | undefined): void;
   /** The socket is gone. */
@@ -29,12 +30,8 @@ interface Identified {
 
 export interface ExpiryWatchOptions {
   readonly clock: AlarmClock;
-  /**
-   * Finds out whom a credential stands for. Rejects when it stands for nobody, or that cannot be found out now.
-   *
-   * @param again true to ask again, whatever was found before.
-   */
-  identify(authorization: string | undefined, again: boolean): Promise<Identified>;
+  /** Finds out again whom a credential stands for. Rejects when it stands for nobody, or that cannot be found out now. */
+  identify(authorization: string | undefined): Promise<Identified>;
   /** Whether an error says that the credential holds no longer. */
   isRefusal(error: unknown): boolean;
 }
@@ -82,7 +79,7 @@ class Credential extends Alarm {
   }
 }
 
-/** One timer serves the credentials of all sockets. */
+/** One timer serves the credentials of all sockets. Only those without an end are asked about, once a minute. */
 export function createExpiryWatch({ clock, identify, isRefusal }: ExpiryWatchOptions): ExpiryWatch {
   const credentials = new Map<string | undefined, Credential>();
   const alarms = new Alarms(clock);
@@ -112,7 +109,7 @@ export function createExpiryWatch({ clock, identify, isRefusal }: ExpiryWatchOpt
       expire(credential);
       return;
     }
-    identify(credential.authorization, true).then(
+    identify(credential.authorization).then(
       (identified) => found(credential, identified),
       (error: unknown) => {
         if (!isWatched(credential)) return;
@@ -123,19 +120,16 @@ export function createExpiryWatch({ clock, identify, isRefusal }: ExpiryWatchOpt
     );
   }
 
-  function begin(authorization: string | undefined, socket: ExpiringSocket): Credential {
-    const credential = new Credential(authorization, socket, due);
-    credentials.set(authorization, credential);
-    identify(authorization, false).then(
-      (identified) => found(credential, identified),
-      () => forget(credential),
-    );
-    return credential;
-  }
-
   return {
-    watch(socket, authorization) {
-      (credentials.get(authorization) ?? begin(authorization, socket)).add(socket);
+    watch(socket, authorization, identified) {
+      const watched = credentials.get(authorization);
+      if (watched !== undefined) {
+        watched.add(socket);
+        return;
+      }
+      const credential = new Credential(authorization, socket, due);
+      credentials.set(authorization, credential);
+      found(credential, identified);
     },
     end(authorization) {
       const credential = credentials.get(authorization);

@@ -9,8 +9,9 @@ const CONNECT_AGAIN = 1012;
 
 /** A socket, as far as its end goes. */
 interface Living {
-  readonly extra: { close(code: number, reason: string): void };
-  /** graphql-ws holds null for an operation that has no stream of results: a query, or a mutation. */
+  /** With the number of queries and mutations that are executed now. */
+  readonly extra: { readonly executed: number; close(code: number, reason: string): void };
+  /** graphql-ws holds null for an operation that is not under way yet. */
   readonly subscriptions: Readonly<Record<string, unknown>>;
 }
 
@@ -22,15 +23,18 @@ export interface Lifetimes {
   stop(): void;
 }
 
-const isAsking = ({ subscriptions }: Living): boolean => Object.values(subscriptions).includes(null);
+const isAsking = ({ extra, subscriptions }: Living): boolean =>
+  extra.executed > 0 || Object.values(subscriptions).includes(null);
 
 /**
  * Closes each socket between half of its lifetime and all of it, the oldest first, and spread over that time: thousands that came at
- * once do not leave at once. One that waits for the answer to a query or a mutation is closed later.
+ * once do not leave at once. One that waits for the answer to a query or a mutation is closed later: once it
+ * has it, or once every operation has ended that it had asked for in its lifetime.
  *
  * @param lifetimeMs 0 for sockets that stay.
+ * @param operationMs how long an operation may take.
  */
-export function startLifetimes(lifetimeMs: number): Lifetimes {
+export function startLifetimes(lifetimeMs: number, operationMs: number): Lifetimes {
   // In the order in which they came.
   const since = new Map<Living, number>();
   if (lifetimeMs === 0) return { begin() {}, leave() {}, stop() {} };
@@ -43,7 +47,7 @@ export function startLifetimes(lifetimeMs: number): Lifetimes {
     due = Math.min(due + since.size * share, 1 + since.size * share);
     for (const [socket, began] of since) {
       if (due < 1 || now - began < lifetimeMs / 2) break;
-      if (isAsking(socket)) continue;
+      if (isAsking(socket) && now - began < lifetimeMs + operationMs) continue;
       due -= 1;
       since.delete(socket);
       socket.extra.close(CONNECT_AGAIN, 'Connect again');

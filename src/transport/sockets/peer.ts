@@ -80,7 +80,7 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
       const { text, payload } = shortened(String(data));
       this.#payload = payload;
       // What the message asks for is read before this returns.
-      take(text).catch(() => this.close(CloseCode.InternalServerError, 'Internal server error'));
+      take(text).catch(() => this.failed());
       this.#payload = undefined;
     };
     this.#socket.on('message', (data) => {
@@ -124,6 +124,11 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
   /** What a message asks for that is being taken, in full. */
   inFull(payload: SubscribePayload): SubscribePayload {
     return this.#payload ?? payload;
+  }
+
+  /** Something failed that should not. */
+  failed(): void {
+    this.close(CloseCode.InternalServerError, 'Internal server error');
   }
 
   expired(): void {

@@ -7,6 +7,7 @@ import { entropy } from '../../common/entropy.ts';
 import { PushStream } from '../../common/push-stream.ts';
 import type { Rounds } from '../../common/rounds.ts';
 import { sizeOf } from '../../common/size.ts';
+import { Waiters } from '../../common/waiters.ts';
 import { type PreparedOperation, preparedOperation } from '../../graphql/documents/prepared-operation.ts';
 import { dropUndeclared } from '../../graphql/plugins/declared-variables.ts';
 import { unwrapped } from '../../graphql/plugins/pushed-streams.ts';
@@ -16,6 +17,7 @@ import type { Graph } from '../../graphql/yoga.ts';
 import type { FanOutMetrics } from '../../observability/event-metrics.ts';
 import type { Incoming } from '../../operation/incoming.ts';
 import { STREAM_REFUSALS, streamHolder } from '../../operation/streams.ts';
+import { Answer } from './answer.ts';
 import { createExpiryWatch, type ExpiryWatch } from './expiry-watch.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import type { Lifetimes } from './lifetime.ts';
@@ -80,8 +82,8 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
     caller,
   });
   const { clock, isRefusal } = options;
-  const identify = (authorization: string | undefined, again: boolean): Promise<Caller> =>
-    options.identify(incomingOf({ authorization }), again);
+  const identify = (authorization: string | undefined): Promise<Caller> =>
+    options.identify(incomingOf({ authorization }), true);
   const expiries = createExpiryWatch({ clock, identify, isRefusal });
   const fanOut = createFanOut(options.metrics, options.rounds);
   const shared: Shared = { graph, options, expiries, lifetimes, fanOut, incomingOf };
@@ -116,8 +118,9 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
   if ((authorization?.length ?? 0) > MAX_CREDENTIAL) return false;
   // A stranger chose its size; what is needed of it has been read. To delete it would double what the rest of the object takes.
   Object.assign(connection, { connectionParams: undefined });
+  let caller: Caller;
   try {
-    const caller = await options.identify(incomingOf({ authorization, address }), false);
+    caller = await options.identify(incomingOf({ authorization, address }), false);
     // Nobody would end the watch of a socket that has closed meanwhile.
     if (!peer.isOpen) return false;
     peer.clientId = caller.clientId;
@@ -135,7 +138,7 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
   // From now on the socket counts as its caller's.
   peer.turnKey = options.turnKeyOf(authorization, address);
   peer.address = undefined;
-  expiries.watch(peer, authorization);
+  expiries.watch(peer, authorization, caller);
   lifetimes.begin(connection);
   return true;
 }
@@ -147,7 +150,7 @@ async function prepare(
   id: string,
   message: SubscribePayload,
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
-  const { graph, options, expiries, incomingOf } = shared;
+  const { graph, options, incomingOf } = shared;
   const { extra: peer } = connection;
   const payload = peer.inFull(message);
   const { authorization } = peer;
@@ -156,7 +159,6 @@ async function prepare(
     errors.map((error) => options.publicForm(error, incoming.requestId));
   if (Math.max(Object.keys(connection.subscriptions).length, peer.executed + 1) > MAX_OPERATIONS)
     return refused([tooMany()]);
-  expiries.watch(peer, authorization);
   const enveloped = graph.getEnveloped({ incoming, isIdentified: true, transport: 'socket' });
   const document = documentOrError(() => enveloped.parse(options.documentOf(payload)));
   if (document instanceof GraphQLError) return refused([document]);
@@ -172,9 +174,14 @@ async function prepare(
   const kept = keptOf(args);
   const refusal = peer.seat.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
   if (refusal !== undefined) return refused([refusedStream(refusal)]);
+  const isQuery = operation?.type === OperationTypeNode.QUERY;
+  const waiters = isQuery ? new Waiters() : undefined;
+  Object.assign(incoming, { waiters });
   const contextValue = await enveloped.contextFactory();
-  if (operation?.type !== OperationTypeNode.SUBSCRIPTION)
-    return running(args, () => peer.executing(() => enveloped.execute({ ...args, contextValue })));
+  const execute = async () => peer.executing(() => enveloped.execute({ ...args, contextValue }));
+  if (waiters !== undefined)
+    return running(args, () => new Answer({ waiters, execute, failed: () => peer.failed() }));
+  if (operation?.type !== OperationTypeNode.SUBSCRIPTION) return running(args, execute);
   const alone = async () => unwrapped(await enveloped.subscribe({ ...args, contextValue }));
   return running(args, just(await subscribe(shared, { args, operation, peer, id, incoming, alone })));
 }

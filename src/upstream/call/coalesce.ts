@@ -23,7 +23,8 @@ interface CoalescedRead<T> {
 export interface Coalescer {
   /**
    * The answer of a read, from the same read under way where there is one. That read stands in the queue of each of its waiters, and
-   * goes on while one of them is there. Failures are not shared: each waiter reads on its own, in the time that it has left.
+   * goes on while one of them is there. When it fails, those who joined it read once more, together, in the time that each has left; the
+   * error of that second read is theirs.
    */
   read<T>(asked: CoalescedRead<T>): Promise<T>;
   /** The caller's reads are made afresh from now on: it has changed something, or has heard of a change. */
@@ -59,8 +60,7 @@ export function createCoalescer(now: () => number): Coalescer {
   const keep = (answer: Kept): void => {
     const { caller, path } = answer;
     kept.set(keyOf(caller, path), answer);
-    const paths = keptOf.get(caller) ?? new Set();
-    keptOf.set(caller, paths.add(path));
+    keptOf.set(caller, (keptOf.get(caller) ?? new Set()).add(path));
   };
 
   function begin<T>({ caller, path, asker, read, keptMs }: CoalescedRead<T>): Promise<T> {
@@ -87,26 +87,28 @@ export function createCoalescer(now: () => number): Coalescer {
   }
 
   function keptFor({ keptMs, caller, path }: CoalescedRead<unknown>): Promise<unknown> | undefined {
-    if (keptMs === 0) return undefined;
-    const flight = kept.get(keyOf(caller, path))?.flight;
+    const flight = keptMs === 0 ? undefined : kept.get(keyOf(caller, path))?.flight;
     return flight !== undefined && now() - flight.startedAt <= keptMs ? flight.result : undefined;
   }
 
+  /** @param isSecond whether a read that this one joined has failed before */
+  async function join<T>(asked: CoalescedRead<T>, isSecond: boolean): Promise<T> {
+    const { asker, joined } = asked;
+    const answer = underWay(asked.caller, asked.path)?.wait(asker, LATE) ?? keptFor(asked);
+    if (answer === undefined) return begin(asked);
+    try {
+      // A read of the same path has an answer of the same form.
+      const got = (await answer) as T;
+      joined();
+      return got;
+    } catch (error) {
+      if (isSecond || asker.leaver?.isGone === true || asker.deadline <= clock.now()) throw error;
+      return join(asked, true);
+    }
+  }
+
   return {
-    async read<T>(asked: CoalescedRead<T>): Promise<T> {
-      const { caller, path, asker, joined } = asked;
-      const answer = underWay(caller, path)?.wait(asker, LATE) ?? keptFor(asked);
-      if (answer === undefined) return begin(asked);
-      try {
-        // A read of the same path has an answer of the same form.
-        const got = (await answer) as T;
-        joined();
-        return got;
-      } catch (error) {
-        if (asker.leaver?.isGone === true || asker.deadline <= clock.now()) throw error;
-        return begin(asked);
-      }
-    },
+    read: (asked) => join(asked, false),
     forget(caller) {
       reads.forget(caller);
       for (const path of [...(keptOf.get(caller) ?? [])]) kept.delete(keyOf(caller, path));

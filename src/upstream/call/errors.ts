@@ -52,6 +52,12 @@ export class UpstreamError extends Error {
   }
 }
 
+/** For a call that nobody waits for any more. */
+export const left = (): UpstreamError =>
+  new UpstreamError('UPSTREAM_UNAVAILABLE', 'The operation ended before the answer had come.', {
+    dispatched: false,
+  });
+
 /** Not asked, as the service keeps failing (breaker.ts): another attempt within the operation would fail as well. */
 export class SuspendedError extends UpstreamError {
   constructor() {

@@ -31,7 +31,12 @@ export interface UpstreamHttp {
 function parseRetryAfter(header: string | string[] | undefined): number | undefined {
   const value = Array.isArray(header) ? header[0] : header;
   if (value === undefined) return undefined;
-  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - clock.now();
+  // `Date.parse` takes `1.5` for a day of 2001. An HTTP date begins with the name of its day.
+  const ms = /^\d+$/.test(value.trim())
+    ? Number(value) * 1000
+    : /^[A-Z]/i.test(value)
+      ? Date.parse(value) - clock.now()
+      : Number.NaN;
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }
 

@@ -223,7 +223,7 @@ class CallerRest implements Rest {
   #authorized(route: string, request: Call, mayRenew?: MayRenew): Promise<Attempt> {
     const once = (credential: AuthHeaders | undefined) =>
       this.#once(route, { ...request, headers: { ...request.headers, ...credential } });
-    return underCredential(this.#options.authorize, once, mayRenew);
+    return underCredential(this.#options.authorize, once, request.party, mayRenew);
   }
 
   async #once(route: string, request: Call): Promise<Attempt> {

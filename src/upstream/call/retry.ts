@@ -8,7 +8,8 @@ const BASE_DELAY_MS = 100;
 /**
  * Milliseconds to wait before a GET is tried again, or undefined when it must not be: the answer is final, the tries are
  * used up, or the wait does not fit in the time left. Repeats are for a connection that could not be made or broke off,
- * 502, 503, 504, and a 429 that says when; not for an answer that did not come in time. Full jitter: a random part of a delay that doubles.
+ * 502, 503, 504, and a 429 that says when; not for an answer that did not come in time. Full jitter: a random part of a delay that doubles,
+ * after `Retry-After` where the answer has one, so that calls which were refused together do not come back together.
  *
  * @param tries how often the call has been made by now.
  * @param timeLeftMs until the operation's deadline.
@@ -21,8 +22,8 @@ export function retryDelay(
   random: number,
 ): number | undefined {
   if (tries >= MAX_TRIES || !isTransient(attempt)) return undefined;
-  const asked = attempt.kind === 'answered' ? attempt.retryAfterMs : undefined;
-  const delay = asked ?? random * BASE_DELAY_MS * 2 ** tries;
+  const asked = attempt.kind === 'answered' ? (attempt.retryAfterMs ?? 0) : 0;
+  const delay = asked + random * BASE_DELAY_MS * 2 ** tries;
   return delay < timeLeftMs ? delay : undefined;
 }
 

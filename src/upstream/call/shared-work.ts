@@ -1,7 +1,7 @@
 import { clock, type Timer } from '../../common/clock.ts';
 import { Party, type Waiter } from '../../common/party.ts';
 import type { Leaver } from '../../common/waiters.ts';
-import { UpstreamError } from './errors.ts';
+import { left, UpstreamError } from './errors.ts';
 
 /** Work that others have begun, and that may be waited for. */
 export type Joinable<T> = Pick<SharedWork<T>, 'wait' | 'isGone'>;
@@ -11,11 +11,6 @@ export interface Asker extends Waiter {
   /** Says when it leaves, which ends its waiting; undefined where it is not told. */
   readonly leaver: Leaver | undefined;
 }
-
-const left = (): UpstreamError =>
-  new UpstreamError('UPSTREAM_UNAVAILABLE', 'The operation ended before the answer had come.', {
-    dispatched: false,
-  });
 
 /**
  * Work that several callers wait for. It goes on until the last of them leaves or has no time left, and is as urgent as the most

@@ -52,7 +52,11 @@ export function createClientLists(options: PlacesOptions): ClientLists {
       // One definition stands for each route, so that what is found under it is of its type.
       const found = known.get(key) as ListPlaces<T> | undefined;
       if (found !== undefined) return found;
-      const keep = () => known.set(key, places as unknown as ListPlaces<object>);
+      const keep = () => {
+        // Where the cache holds the value already, setting it would leave its size as it was before the walk.
+        known.delete(key);
+        known.set(key, places as unknown as ListPlaces<object>);
+      };
       const places = new ListPlaces<T>({ ...options, onWalked: keep });
       keep();
       return places;

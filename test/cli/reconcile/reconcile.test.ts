@@ -1,9 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startSandbox } from '#sandbox';
+import { programOf } from '../../helpers/entry.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
+import { folder } from '../../helpers/packages.ts';
 import { until } from '../../helpers/until.ts';
 import { documentOf, MUTATIONS, payable } from '../../scenarios/faults/payments.ts';
 import { pasarela } from '../run.ts';
@@ -18,9 +22,9 @@ it('finds a credit whose webhook was lost, a payment made elsewhere and a fee, a
   cleanup.defer(() => sandbox.stop());
   const gateway = await startGateway({ sandbox });
   cleanup.defer(() => gateway.stop());
-  const folder = await mkdtemp(join(tmpdir(), 'pasarela-reconcile-'));
-  cleanup.defer(() => rm(folder, { recursive: true }));
-  const environment = { PASARELA_TOKEN: sandbox.accessToken, DATA_DIR: folder };
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconcile-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const environment = { PASARELA_TOKEN: sandbox.accessToken, DATA_DIR: dataDir };
   const away = async () => {
     const now = Date.now();
     await until(() => Date.now() > now + 2 * MARGIN_MS);
@@ -74,4 +78,31 @@ it('finds a credit whose webhook was lost, a payment made elsewhere and a fee, a
   expect(await run()).toMatchObject({ code: 1, told: [{ amount: '-1.16' }] });
   expect(await run()).toEqual(nothing);
   expect(await run()).toEqual(nothing);
+});
+
+it('goes on reading while no gateway answers, and ends with 1 when it is told to end', {
+  timeout: 60_000,
+}, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-reconcile-'));
+  const [program = '', ...first] = programOf('src/cli/pasarela.ts');
+  const args = ['reconcile', '--url', 'http://127.0.0.1:1/graphql', '--every', '1'];
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [folder(program), ...first, ...args], {
+    env: { PATH, PASARELA_TOKEN: 'token', DATA_DIR: dataDir },
+  });
+  let told = '';
+  child.stderr.on('data', (chunk) => {
+    told += String(chunk);
+  });
+  const isOver = () => child.exitCode !== null;
+  await until(() => told.split('The next reading is tried all the same.').length > 2 || isOver());
+  child.kill('SIGTERM');
+  if (!isOver()) await once(child, 'exit');
+  expect([child.exitCode, told]).toEqual([1, expect.stringMatching(/(No gateway answers.*\n){2}/)]);
+  await rm(dataDir, { recursive: true });
+});
+
+it('does not read without a pause', async () => {
+  const { code, stderr } = await pasarela(['reconcile', '--every', '0'], { PASARELA_TOKEN: 'token' });
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--every wants a second') });
 });

@@ -1,5 +1,9 @@
+import { parse } from 'graphql';
 import { expect, it } from 'vitest';
+import { type AdmissionOptions, useAdmission } from '../../../src/graphql/plugins/admission.ts';
+import { readMetric } from '../../helpers/fleet.ts';
 import { sendQuery, startGateway } from '../../helpers/gateway.ts';
+import { connect } from '../../helpers/socket.ts';
 import { until } from '../../helpers/until.ts';
 import { inject } from '../../scenarios/faults/payments.ts';
 
@@ -56,4 +60,82 @@ it('a query that joins the same one under way takes no place, and is not refused
   );
   const codes = answers.flatMap(({ errors = [] }) => errors.map(({ extensions }) => extensions['code']));
   expect(codes).not.toContain('RATE_LIMITED');
+});
+
+/** Passes operations of one caller through the plugin. */
+function admitting(options: Partial<AdmissionOptions> = {}) {
+  const plugin = useAdmission({
+    perCaller: 1,
+    queue: 0,
+    onWaiting: () => undefined,
+    onRefused: () => undefined,
+    ...options,
+  });
+  return (document: string, execute: () => unknown): unknown => {
+    let run = execute as (args: object) => unknown;
+    const args = {
+      document: parse(document),
+      contextValue: {
+        identity: { requester: { caller: 'one', group: 'one' }, endsWithSocket: false },
+        budget: { waiters: undefined, deadline: Date.now() + 60_000 },
+      },
+    };
+    const setExecuteFn = (fn: typeof run): void => {
+      run = fn;
+    };
+    // Only these members of the hook's payload are used.
+    const payload = { args, executeFn: run, setExecuteFn } as unknown as Parameters<
+      NonNullable<typeof plugin.onExecute>
+    >[0];
+    void plugin.onExecute?.(payload);
+    return run(args);
+  };
+}
+
+it('an operation that fails before it has begun gives its place back', async () => {
+  const enter = admitting();
+  const fail = () => {
+    throw new Error('it cannot be executed');
+  };
+  for (let failed = 0; failed < 3; failed += 1)
+    expect(() => enter('{ a }', fail)).toThrow('cannot be executed');
+  await expect(enter('{ a }', () => Promise.reject(new Error('it has failed')))).rejects.toThrow(
+    'has failed',
+  );
+  expect(await enter('{ a }', async () => 'executed')).toBe('executed');
+});
+
+it('mutations that wait are told of like queries, and all of them together', async () => {
+  const told: number[] = [];
+  const enter = admitting({ queue: 2, onWaiting: (count) => told.push(count) });
+  const ended = Promise.withResolvers<string>();
+  const under = Array.from({ length: 64 }, () => enter('mutation { pay }', () => ended.promise));
+  const others = ['mutation { pay }', '{ a }', '{ a }'].map((document) =>
+    enter(document, () => ended.promise),
+  );
+  expect(told).toEqual([1, 2]);
+  ended.resolve('done');
+  expect(await Promise.all([...under, ...others])).toEqual(Array(67).fill('done'));
+  expect(told).toEqual([1, 2, 1, 0]);
+});
+
+it('the same query asked several times takes one place among those that wait, and is executed once', async () => {
+  await using gateway = await startGateway({
+    webhooks: false,
+    config: { upstreamCallsPerCaller: 1, operationsQueue: 1, operationTimeoutMs: 60_000 },
+  });
+  const socket = await connect(gateway, `Bearer ${gateway.sandbox.accessToken}`);
+  await inject(gateway.sandbox, { method: 'GET', path: '/v1/clients/*/accounts' }, { delayMs: 1_000 }, 1);
+  socket.ask('holding', '{ client { accounts { totalCount } } }');
+  const same = ['one', 'two', 'three'];
+  for (const id of same) socket.ask(id, '{ banks { id } }');
+  socket.ask('other', '{ client { id } }');
+  await Promise.all(same.map((id) => socket.end(id)));
+  const codes = socket.got.flatMap(({ id, payload }) =>
+    (payload?.errors ?? []).map((error: { extensions: { code: string } }) => [id, error.extensions.code]),
+  );
+  expect(codes).toEqual([['other', 'RATE_LIMITED']]);
+  const calls = 'pasarela_upstream_request_duration_seconds_count';
+  expect(await readMetric(gateway.url, calls, 'route="/v1/banks"')).toBe(1);
+  await socket.close();
 });

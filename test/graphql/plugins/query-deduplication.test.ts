@@ -14,8 +14,7 @@ interface Asking {
   readonly operationName?: string;
   readonly variables?: Record<string, unknown>;
   readonly waiters?: Waiters;
-  /** In ms since the epoch. */
-  readonly deadline?: number;
+  readonly endsWithSocket?: boolean;
   readonly identify?: () => unknown;
 }
 
@@ -38,7 +37,7 @@ beforeEach(() => {
   );
 });
 
-/** Passes one operation through both plugins, as the executor does. */
+/** Passes one operation through the plugin, as the executor does. */
 async function ask(asking: Asking = {}): Promise<ExecutionResult> {
   const { document = DOCUMENT, operationName = document === DOCUMENT ? 'A' : undefined } = asking;
   let run: (args: object) => ExecutionResult | Promise<ExecutionResult> = () => {
@@ -56,23 +55,22 @@ async function ask(asking: Asking = {}): Promise<ExecutionResult> {
         upstreamIdentity: asking.credential ?? 'one',
         onceIdentified: (work: () => void) => work(),
         identify: asking.identify ?? (() => ({})),
+        endsWithSocket: asking.endsWithSocket ?? false,
       },
-      budget: { waiters: asking.waiters, deadline: asking.deadline ?? 10_000 },
+      budget: { waiters: asking.waiters },
       report: new Report(),
     },
   };
   const setExecuteFn = (fn: typeof run): void => {
     run = fn;
   };
-  const dones = [shared.plugin.onExecute, shared.joining.onExecute].map((hook) => {
-    // Only these members of the hook's payload are used, and of what it returns.
-    const payload = { args, executeFn: run, setExecuteFn } as unknown as Parameters<
-      NonNullable<typeof hook>
-    >[0];
-    return hook?.(payload) as { readonly onExecuteDone?: () => void } | undefined;
-  });
+  // Only these members of the hook's payload are used, and of what it returns.
+  const payload = { args, executeFn: run, setExecuteFn } as unknown as Parameters<
+    NonNullable<typeof shared.plugin.onExecute>
+  >[0];
+  const done = shared.plugin.onExecute?.(payload) as { readonly onExecuteDone?: () => void } | undefined;
   const result = await run(args);
-  for (const done of dones) done?.onExecuteDone?.();
+  done?.onExecuteDone?.();
   return result;
 }
 
@@ -110,14 +108,6 @@ describe('queries of one caller in the same words', () => {
     expect(executions).toHaveLength(2);
   });
 
-  it('are executed anew when the first has waited for its seat, and has a second less than they', () => {
-    void ask({ deadline: 9_000 });
-    void ask({ deadline: 10_000 });
-    expect(executions).toHaveLength(1);
-    void ask({ deadline: 10_001 });
-    expect(executions).toHaveLength(2);
-  });
-
   it('are written once', async () => {
     const [first, second] = [ask(), ask()];
     end(0, { data: { text: 'ñ' } });
@@ -133,6 +123,7 @@ describe('an execution is not shared', () => {
     ['with other variables', { variables: { n: 2 } }],
     ['with another operation of the document', { operationName: 'B' }],
     ['with another document', { document: parse('{ client { id } }') }],
+    ['over another transport, where a refusal has another form', { endsWithSocket: true }],
   ])('%s', (_what, asking) => {
     void ask();
     void ask(asking);
@@ -193,6 +184,20 @@ describe('a caller that is not known yet', () => {
     expect(await second).toEqual({ data: { index: 1 } });
     waiters.remove();
     expect(waiters.signal.aborted).toBe(true);
+  });
+
+  it('is counted as gone once, when it leaves and cannot be identified after that', async () => {
+    const [first, second] = [new Waiters(), new Waiters()];
+    const identity = Promise.withResolvers<unknown>();
+    void ask({ waiters: first });
+    void ask({ waiters: second, identify: () => identity.promise });
+    second.remove();
+    identity.reject(new Error('nobody'));
+    await until(() => executions.length === 2);
+    // The one that began it still waits.
+    expect(first.signal.aborted).toBe(false);
+    first.remove();
+    expect(first.signal.aborted).toBe(true);
   });
 });
 

@@ -103,6 +103,31 @@ it('tells a webhook that is later than two readings once, and not again when it 
   expect(await run([late], 30)).toMatchObject([{ account: 'account-0', cents: 777 }]);
 });
 
+it('tells a difference once, also while another account does not let the baseline go on', async () => {
+  const readings = [
+    { one: 100_000, other: 100_000 },
+    { one: 90_000, other: 95_000 },
+    { one: 90_000, other: 100_000 },
+    { one: 90_000, other: 95_000 },
+    { one: 90_000, other: 100_000 },
+    { one: 80_000, other: 100_000 },
+    { one: 80_000, other: 100_000 },
+  ].map((balances, index) => ({ from: index * HOUR, to: index * HOUR, balances }));
+  const [first, ...others] = readings;
+  let kept: KnownMovements = { baseline: first ?? expect.unreachable(), previous: undefined };
+  const told: Difference[] = [];
+  for (const reading of others) {
+    const result = await compare(kept, reading, []);
+    kept = result.kept;
+    told.push(...result.differences);
+  }
+  expect(told).toMatchObject([
+    { account: 'one', cents: -10_000 },
+    { account: 'one', cents: -10_000 },
+  ]);
+  expect(told[1]?.to).toBe(5 * HOUR);
+});
+
 it('takes what may have moved for an explanation', async () => {
   const reading = (at: number, cents: number): BalanceReading => ({
     from: at,

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { openEventLog } from '../../../src/events/open.ts';
 import { inputHash, recordName } from '../../../src/money/intent.ts';
-import type { Found } from '../../../src/money/open-payment.ts';
-import { openSqliteRecords } from '../../../src/money/sqlite-record.ts';
+import type { Found } from '../../../src/money/settling/open-payment.ts';
+import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import { Evidence } from '../../../src/resolvers/payments/evidence.ts';
 import { Sightings } from '../../../src/resolvers/payments/sightings.ts';
 import { available, moneyIn, recordingLogger } from '../../helpers/events.ts';
@@ -25,12 +25,15 @@ const ASKED = {
 let cleanup: AsyncDisposableStack;
 /** The transactions that the service shows, by id. Each is what was ordered. */
 let shown: Set<string>;
+/** Those that it refuses to show. */
+let forbidden: Set<string>;
 /** In ms since the epoch. */
 let now: number;
 let lost: Awaited<ReturnType<typeof losePayment>>;
 beforeEach(async () => {
   cleanup = new AsyncDisposableStack();
   shown = new Set();
+  forbidden = new Set();
   now = Date.now();
   lost = await losePayment();
 });
@@ -57,6 +60,7 @@ async function losePayment() {
   const service = cleanup.use(
     await startUpstream((request, response) => {
       const id = request.url?.split('/').at(-1) ?? '';
+      if (forbidden.has(id)) return json(response, {}, 403);
       if (!shown.has(id)) return json(response, { error: { code: 404, message: 'unknown' } }, 404);
       const between = { sourceInstrument: { id: SOURCE }, destinationInstrument: { id: DESTINATION } };
       const kind = { category: 'INTER_TRANS', subCategory: 'INT_DEBIT', transactionStatus: 'LIQUIDATED' };
@@ -77,6 +81,12 @@ async function losePayment() {
       const payload = JSON.stringify({ transaction: id });
       await log.append(CLIENT_ID, moneyIn({ type: 'STATUS_UPDATE', payload, receivedAt }));
     },
+    /** So many events that name no transaction. */
+    async unnamed(count: number, laterMs: number) {
+      const receivedAt = new Date(now + laterMs).toISOString();
+      const event = () => moneyIn({ payload: '{"body":{}}', receivedAt });
+      await Promise.all(Array.from({ length: count }, () => log.append(CLIENT_ID, event())));
+    },
     async look(): Promise<Found> {
       await records.hasten(name);
       const payment = await records.takeOpen(name, 'settler', 1);
@@ -93,6 +103,51 @@ it('is none while a movement that is alike may still be unread', async () => {
   shown = new Set([ids[0] ?? '', ids[24] ?? '']);
   expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
   expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
+});
+
+it('is none until the log has been read to its end', async () => {
+  const ids = [randomUUID(), randomUUID()];
+  shown = new Set(ids);
+  await lost.named(ids[0] ?? '', 1_000);
+  await lost.unnamed(5_200, 2_000);
+  await lost.named(ids[1] ?? '', 3_000);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
+});
+
+it('is not certain where the movement was named before the payment was sent, by the clocks that say so', async () => {
+  const id = randomUUID();
+  shown.add(id);
+  await lost.named(id, -90_000);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'alike' });
+});
+
+it('is found behind many ids that lead to no transaction, however seldom it is looked for', async () => {
+  let leapMs = 0;
+  const measured = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => measured() + leapMs);
+  const id = randomUUID();
+  for (let index = 0; index < 45; index += 1) await lost.named(randomUUID(), 1_000 + index);
+  await lost.named(id, 5_000);
+  shown.add(id);
+  now += HOUR;
+  const found: Found[] = [];
+  for (let looks = 0; looks < 4; looks += 1) {
+    found.push(await lost.look());
+    leapMs += HOUR;
+  }
+  expect(found.filter(({ kind }) => kind === 'done')).not.toEqual([]);
+});
+
+it('is none while the service refuses to show one that may match, and the look does not fail', async () => {
+  const [id, refused] = [randomUUID(), randomUUID()];
+  shown.add(id);
+  forbidden.add(refused);
+  await lost.named(refused, 1_000);
+  await lost.named(id, 2_000);
+  expect(await lost.look()).toEqual({ kind: 'open', seen: 'nothing' });
+  forbidden.clear();
+  expect(await lost.look()).toMatchObject({ kind: 'done', transactionId: id });
 });
 
 it('is found where the gateway was away for most of a day since the event came', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { inputHash, recordName } from '../../../src/money/intent.ts';
 import type { MoneyRecords } from '../../../src/money/record.ts';
-import { openSqliteRecords } from '../../../src/money/sqlite-record.ts';
+import { openSqliteRecords } from '../../../src/money/sqlite/sqlite-record.ts';
 import { lookForRefund } from '../../../src/resolvers/payments/evidence.ts';
 import { CLIENT_ID, startUpstream } from '../../helpers/http-stub.ts';
 import { NOBODYS, SHOWN } from '../../money/orders.ts';

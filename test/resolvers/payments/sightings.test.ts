@@ -36,7 +36,7 @@ async function openLog(count: number) {
   return { log, now, named, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-const idsOf = (found: readonly { readonly id: string }[]): readonly string[] => found.map(({ id }) => id);
+const idsOf = (found: readonly { readonly id: string }[] | undefined) => found?.map(({ id }) => id);
 
 it.each([
   { order: 'the latest first', turned: true },

@@ -2,6 +2,7 @@ import { validate, version } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../../packages/sandbox/src/index.ts';
 import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { until } from '../../helpers/until.ts';
 import { serviceError } from '../../money/upstream.ts';
 import { type Front, startFront } from './front.ts';
 import { documentOf, inject, MUTATIONS, movementsOf, payable, requestsOf } from './payments.ts';
@@ -45,7 +46,7 @@ beforeEach(async () => {
   limits = [];
   await control(sandbox, 'DELETE', '/sandbox/faults');
   // The gateway knows who is calling, and the last thing that it saw of the upstream is that it works.
-  expect((await gateway.query(ACCOUNTS)).errors).toBeUndefined();
+  await until(async () => (await gateway.query(ACCOUNTS)).errors === undefined);
   await control(sandbox, 'DELETE', '/sandbox/requests');
 });
 

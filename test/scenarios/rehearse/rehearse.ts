@@ -3,10 +3,11 @@
  * Sentinel and users with rights, all with TLS, and an identity provider; phones with tokens of their own, a provider, a payer and a reader
  * throughout. Each step says what the users saw. Exit code 1: an event was lost, or a payment was told as done and did not move its money once.
  */
-import { parseArgs } from 'node:util';
+import { constants } from 'node:os';
 import { control } from '../../helpers/gateway.ts';
+import { readCommandLine } from './command-line.ts';
 import { reportOf, type StepReport, writeInto } from './report.ts';
-import { openStage, requireTools, type Stage } from './stage.ts';
+import { openStage, type Stage } from './stage.ts';
 import { STEPS } from './steps.ts';
 import { startTraffic } from './traffic.ts';
 import { startWatch } from './watch.ts';
@@ -15,10 +16,10 @@ import { TAG } from './work.ts';
 const LIFETIME_SECONDS = 3_600;
 /** How long what was begun in a step may take to come to its end after it, in milliseconds. */
 const SETTLE_MS = 180_000;
-const { values } = parseArgs({
-  options: { phones: { type: 'string' }, only: { type: 'string' }, write: { type: 'string' } },
-});
-const phones = Number(values.phones ?? '3000');
+const { phones, steps, write } = readCommandLine(
+  process.argv.slice(2),
+  STEPS.map(({ name }) => name),
+);
 
 /** How often each payment of the night has moved its money, by its tag. */
 async function movedBy({ sandbox }: Stage): Promise<ReadonlyMap<string, number>> {
@@ -33,16 +34,21 @@ async function movedBy({ sandbox }: Stage): Promise<ReadonlyMap<string, number>>
   return moved;
 }
 
-requireTools();
+await using cleanup = new AsyncDisposableStack();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, async () => {
+    await cleanup.disposeAsync();
+    process.exit(128 + constants.signals[signal]);
+  });
+}
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
-await using stage = await openStage(LIFETIME_SECONDS);
+const stage = await openStage(cleanup, LIFETIME_SECONDS);
 const watch = await startWatch(stage, LIFETIME_SECONDS);
 const traffic = await startTraffic(stage, phones, LIFETIME_SECONDS);
 say(`${phones} phones are there.`);
 const reports: StepReport[] = [];
 let checked = 0;
-const only = values.only?.split(',');
-for (const step of STEPS.filter(({ name }) => only?.some((part) => name.includes(part)) ?? true)) {
+for (const step of STEPS.filter(({ name }) => steps.includes(name))) {
   traffic.take();
   watch.take();
   const start = performance.now();
@@ -81,5 +87,5 @@ const report = reportOf(
   `${lost} credits were lost. ${traffic.paid.length} payments were told as done: ${untrue} of them did not move their money once, and ${twice} of all moved it twice. ${stage.collector.spans()} spans came to the collector. Afterwards the doctor finds wrong: ${wrong}.`,
 );
 process.stdout.write(`${report}\n`);
-if (values.write !== undefined) await writeInto(values.write, report);
+if (write !== undefined) await writeInto(write, report);
 process.exitCode = lost + twice + untrue === 0 ? 0 : 1;

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -13,19 +12,8 @@ import { type Collector, startCollector } from './collector.ts';
 import { type IdentityProvider, startIdentityProvider } from './identity-provider.ts';
 import { createMember, type Member } from './member.ts';
 
-const TOOLS = ['haproxy', 'nginx', 'redis-server', 'openssl', 'prometheus'];
-
-/** @throws with one sentence that names the programs which are not on the PATH */
-export function requireTools(): void {
-  const missing = TOOLS.filter((tool) => spawnSync('which', [tool]).status !== 0);
-  if (missing.length === 0) return;
-  throw new Error(
-    `The rehearsal needs ${missing.join(', ')} on the PATH: on Debian, apt-get install haproxy nginx-light redis-server openssl prometheus.`,
-  );
-}
-
 /** The shape that is rehearsed: two gateways behind HAProxy and nginx, on Redis with a replica and a Sentinel, all with TLS. */
-export interface Stage extends AsyncDisposable {
+export interface Stage {
   readonly folder: string;
   readonly sandbox: Sandbox;
   readonly store: SecureSentinel;
@@ -84,6 +72,7 @@ function environmentOf(served: Served): Record<string, string> {
 
 /** Starts both proxies with the configurations of `deploy`, in a folder. */
 async function startProxies(
+  cleanup: AsyncDisposableStack,
   folder: string,
   ports: Parameters<typeof writeProxies>[1],
   lifetimeSeconds: number,
@@ -91,6 +80,7 @@ async function startProxies(
   const args = await writeProxies(folder, ports);
   const haproxy = startProxy('haproxy', args.haproxy, lifetimeSeconds);
   const nginx = startProxy('nginx', args.nginx, lifetimeSeconds);
+  for (const proxy of [haproxy, nginx]) cleanup.defer(() => void proxy.kill('SIGTERM'));
   for (const [port, proxy] of [
     [ports.haproxyPort, haproxy],
     [ports.nginxPort, nginx],
@@ -109,33 +99,41 @@ async function certificatesIn(folder: string, name: string): Promise<Certificate
   return makeCertificates(join(folder, name));
 }
 
-export async function openStage(lifetimeSeconds: number): Promise<Stage> {
+/** @param cleanup ends all that has been started, also where the stage is only half there. */
+export async function openStage(cleanup: AsyncDisposableStack, lifetimeSeconds: number): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'pasarela-rehearse-'));
+  cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   const certificates = await certificatesIn(folder, 'proxies');
   await mkdir(join(folder, 'redis'));
   // Version 0.1.0 can show no certificate.
-  const store = await startSecureSentinel(join(folder, 'redis'), { lifetimeSeconds, asksClients: false });
+  const redis = join(folder, 'redis');
+  const store = cleanup.use(await startSecureSentinel(redis, { lifetimeSeconds, asksClients: false }));
   for (const { admin } of [store.primary, store.replica]) {
     await admin.acl('SETUSER', 'gateway', 'on', '>first', ...ACL_RULES);
   }
   const authorities = join(folder, 'authorities.crt');
   const files = [certificates.authority, store.certificates.authority];
   await writeFile(authorities, (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join(''));
-  const identity = await startIdentityProvider();
+  const identity = cleanup.use(await startIdentityProvider());
   const collector = await startCollector(lifetimeSeconds);
+  cleanup.defer(() => collector.stop());
   const sandbox = await startSandbox({ port: 0, speed: 0, seed: 1 });
+  cleanup.defer(() => sandbox.stop());
   const ports = [await freePort(), await freePort()] as const;
   const [haproxyPort, nginxPort] = [await freePort(), await freePort()];
   const providerSecret = 'the secret that the rehearsal begins with';
   const publicUrl = `https://localhost:${nginxPort}`;
   const served = { sandbox, store, identity, collector, publicUrl, providerSecret, authorities };
   const environment = environmentOf(served);
-  const member = (name: string, port: number) =>
-    createMember({ name, port, folder, lifetimeSeconds, environment });
+  const member = async (name: string, port: number) => {
+    const one = await createMember({ name, port, folder, lifetimeSeconds, environment });
+    cleanup.defer(() => one.remove());
+    return one;
+  };
   const members = [await member('a', ports[0]), await member('b', ports[1])] as const;
   await Promise.all(members.map((one) => one.start()));
   const addresses = { haproxyPort, nginxPort, ports, certificates };
-  const { haproxy, nginx } = await startProxies(folder, addresses, lifetimeSeconds);
+  const { haproxy, nginx } = await startProxies(cleanup, folder, addresses, lifetimeSeconds);
   return {
     folder,
     sandbox,
@@ -154,15 +152,6 @@ export async function openStage(lifetimeSeconds: number): Promise<Stage> {
       haproxy.kill('SIGUSR2');
       nginx.kill('SIGHUP');
       await readCertificates(store);
-    },
-    async [Symbol.asyncDispose]() {
-      for (const proxy of [haproxy, nginx]) proxy.kill('SIGTERM');
-      await Promise.all(members.map((one) => one.remove()));
-      await sandbox.stop();
-      collector.stop();
-      await identity[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
-      await rm(folder, { recursive: true, force: true });
     },
   };
 }

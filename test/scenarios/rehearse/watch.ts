@@ -1,19 +1,14 @@
 import { execFile, fork } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parse, stringify } from 'yaml';
-import { listens, startProxy } from '../../helpers/proxies.ts';
-import { endWithThisProcess, freePort } from '../../helpers/redis.ts';
-import { until } from '../../helpers/until.ts';
+import { startPrometheus } from '../../helpers/prometheus.ts';
+import { endWithThisProcess } from '../../helpers/redis.ts';
 import type { Look } from './look.ts';
 import type { Stage } from './stage.ts';
 
 /** Rules wait this many times shorter than in production, and gateways are scraped each second instead of every 15 s. */
 const FASTER = 15;
 const LOOK = fileURLToPath(new URL('look.ts', import.meta.url));
-const RULES = fileURLToPath(new URL('../../../deploy/prometheus/alerts.yaml', import.meta.url));
 /** How long after the beginning of a step the doctor is asked, in milliseconds: in the middle of its trouble. */
 const DOCTOR_AFTER_MS = 3_000;
 
@@ -52,7 +47,7 @@ export interface Watch {
 /** Watches the night as an operator does: `/readyz`, Prometheus with the rules of the project, and the doctor. */
 export async function startWatch(stage: Stage, lifetimeSeconds: number): Promise<Watch> {
   const looks = watchReadiness(stage, lifetimeSeconds);
-  const alerts = await startPrometheus(stage, lifetimeSeconds);
+  const alerts = await watchAlerts(stage, lifetimeSeconds);
   return {
     take: () => ({ ...looks.take(), ...alerts.take() }),
     askDoctor: () => askDoctor(stage),
@@ -98,10 +93,6 @@ function watchReadiness({ members }: Stage, lifetimeSeconds: number) {
   };
 }
 
-interface Rules {
-  groups: { rules: { alert: string; for?: string }[] }[];
-}
-
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
 
 /** `2m` as `8s`. */
@@ -110,34 +101,9 @@ function shortened(time: string): string {
   return `${Math.ceil((Number(count) * (UNITS[unit] ?? 1)) / FASTER)}s`;
 }
 
-async function startPrometheus({ folder, members }: Stage, lifetimeSeconds: number) {
-  // The file is the project's own; Prometheus reads what is wrong with it.
-  const rules = parse(await readFile(RULES, 'utf8')) as Rules;
-  for (const { rules: list } of rules.groups)
-    for (const rule of list) if (rule.for !== undefined) rule.for = shortened(rule.for);
-  await writeFile(join(folder, 'alerts.yaml'), stringify(rules));
-  const config = {
-    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
-    rule_files: [join(folder, 'alerts.yaml')],
-    scrape_configs: [
-      {
-        job_name: 'pasarela',
-        static_configs: [{ targets: members.map(({ url }) => new URL(url).host) }],
-      },
-    ],
-  };
-  await writeFile(join(folder, 'prometheus.yaml'), stringify(config));
-  const port = await freePort();
-  const prometheus = startProxy(
-    'prometheus',
-    [
-      `--config.file=${join(folder, 'prometheus.yaml')}`,
-      `--storage.tsdb.path=${join(folder, 'prometheus')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-    ],
-    lifetimeSeconds,
-  );
-  await until(() => listens(port));
+async function watchAlerts({ folder, members }: Stage, lifetimeSeconds: number) {
+  const urls = members.map(({ url }) => url);
+  const prometheus = await startPrometheus(folder, urls, shortened, lifetimeSeconds);
   let since = performance.now();
   let before: readonly string[] = [];
   let now: readonly string[] = [];
@@ -145,7 +111,7 @@ async function startPrometheus({ folder, members }: Stage, lifetimeSeconds: numb
   let isRunning = true;
   const poll = async (): Promise<void> => {
     while (isRunning) {
-      now = await firing(port);
+      now = (await prometheus.firing()).map((name) => name.replace('Pasarela', ''));
       for (const what of now) {
         if (!before.includes(what) && !fired.some((one) => one.what === what))
           fired.push({ second: secondsSince(since), what });
@@ -162,25 +128,9 @@ async function startPrometheus({ folder, members }: Stage, lifetimeSeconds: numb
     },
     stop() {
       isRunning = false;
-      prometheus.kill();
+      prometheus.stop();
     },
   };
-}
-
-async function firing(port: number): Promise<readonly string[]> {
-  try {
-    const response = await fetch(`http://127.0.0.1:${port}/api/v1/alerts`);
-    // Prometheus, HTTP API, "Alerts".
-    const { data } = (await response.json()) as {
-      data: { alerts: { state: string; labels: { alertname: string } }[] };
-    };
-    return data.alerts
-      .filter(({ state }) => state === 'firing')
-      .map(({ labels }) => labels.alertname.replace('Pasarela', ''));
-  } catch {
-    // It has not begun to serve.
-    return [];
-  }
 }
 
 async function askDoctor({ environment, members: [, { url, dataDir }] }: Stage): Promise<Said> {

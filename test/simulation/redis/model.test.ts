@@ -11,7 +11,7 @@ import {
   SEAL_KEY,
 } from '../../../src/events/redis/scripts.ts';
 import { FIND, UNINDEXED } from '../../../src/events/redis/search-scripts.ts';
-import { ANSWER, CHECK, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from '../../../src/money/redis-scripts.ts';
+import { ANSWER, CHECK, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from '../../../src/money/redis/scripts.ts';
 import type { Primary } from '../../../src/redis/replication.ts';
 import { primaryIn } from '../../../src/redis/replication.ts';
 import type { Script } from '../../../src/redis/script.ts';

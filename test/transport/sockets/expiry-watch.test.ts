@@ -15,8 +15,8 @@ class Socket implements ExpiringSocket {
   }
 }
 
-/** A watch on a clock that is moved by hand. Each credential is found to end as `ends` says, or to be refused. */
-function start(ends: (authorization: string | undefined, asked: number) => number | undefined | Error) {
+/** A watch on a clock that is moved by hand. A credential that is asked about again is found to end as `ends` says, or to be refused. */
+function start(ends: (asked: number) => number | undefined | Error = () => new Error('nobody asks')) {
   let now = 1_000_000;
   let timers = 0;
   let sleeping: { readonly until: number; wake(): void } | undefined;
@@ -41,7 +41,7 @@ function start(ends: (authorization: string | undefined, asked: number) => numbe
     async identify(authorization) {
       const count = (asked.get(authorization) ?? 0) + 1;
       asked.set(authorization, count);
-      const end = ends(authorization, count);
+      const end = ends(count);
       if (end instanceof Error) throw end;
       return { expiresAt: end };
     },
@@ -67,15 +67,12 @@ function start(ends: (authorization: string | undefined, asked: number) => numbe
 
 describe('the credentials of sockets', () => {
   it('end each at its own time, on one timer, and those of one credential together', async () => {
-    const { watch, now, pass, timers, isAsleep } = start(
-      (authorization) => 1_000_000 + Number(authorization),
-    );
+    const { watch, now, pass, timers, isAsleep, asked } = start();
     const sockets = ['3000', '1000', '2000', '1000'].map((authorization) => {
       const socket = new Socket();
-      watch.watch(socket, authorization);
+      watch.watch(socket, authorization, { expiresAt: 1_000_000 + Number(authorization) });
       return socket;
     });
-    await until(() => sockets.every(({ expiresAt }) => expiresAt !== undefined));
     expect(timers()).toBe(1);
     const closed = () => sockets.map((socket) => socket.closed);
     await pass(1_000);
@@ -84,18 +81,17 @@ describe('the credentials of sockets', () => {
     expect(closed()).toEqual([0, 1, 1, 1]);
     await pass(1_000);
     expect(closed()).toEqual([1, 1, 1, 1]);
-    expect(isAsleep()).toBe(false);
+    expect([isAsleep(), asked.size]).toEqual([false, 0]);
   });
 
   it('without an end are asked about again every minute, until they are refused', async () => {
-    const { watch, asked, pass } = start((_authorization, count) => {
-      if (count === 3) return new Error('away');
-      return count === 4 ? REFUSED : undefined;
+    const { watch, asked, pass } = start((count) => {
+      if (count === 2) return new Error('away');
+      return count === 3 ? REFUSED : undefined;
     });
     const socket = new Socket();
-    watch.watch(socket, 'one');
-    await until(() => asked.get('one') === 1);
-    for (const count of [2, 3]) {
+    watch.watch(socket, 'one', { expiresAt: undefined });
+    for (const count of [1, 2]) {
       await pass(MINUTE);
       await until(() => asked.get('one') === count);
       expect(socket.closed).toBe(0);
@@ -104,21 +100,11 @@ describe('the credentials of sockets', () => {
     await until(() => socket.closed === 1);
   });
 
-  it('that could not be identified are asked about again with the next operation', async () => {
-    const { watch, asked } = start((_authorization, count) => (count === 1 ? new Error('away') : 2_000_000));
-    const socket = new Socket();
-    watch.watch(socket, 'one');
-    await until(() => asked.get('one') === 1);
-    await new Promise((resolve) => setImmediate(resolve));
-    watch.watch(socket, 'one');
-    await until(() => socket.expiresAt === 2_000_000);
-  });
-
   it('are not waited for once their sockets are gone', async () => {
-    const { watch, isAsleep } = start(() => 2_000_000);
+    const { watch, isAsleep } = start();
     const [one, other] = [new Socket(), new Socket()];
-    for (const socket of [one, other]) watch.watch(socket, 'one');
-    await until(() => isAsleep());
+    for (const socket of [one, other]) watch.watch(socket, 'one', { expiresAt: 2_000_000 });
+    expect(isAsleep()).toBe(true);
     watch.leave(one, 'one');
     expect(isAsleep()).toBe(true);
     watch.leave(other, 'one');
@@ -126,22 +112,26 @@ describe('the credentials of sockets', () => {
   });
 
   it('tell their end to each socket that has them, also to one that comes later', async () => {
-    const { watch, asked } = start(() => 2_000_000);
+    const { watch, asked, pass } = start(() => 2_000_000);
     const [one, later] = [new Socket(), new Socket()];
-    watch.watch(one, 'one');
+    watch.watch(one, 'one', { expiresAt: undefined });
+    await pass(MINUTE);
     await until(() => one.expiresAt === 2_000_000);
-    watch.watch(later, 'one');
+    watch.watch(later, 'one', { expiresAt: undefined });
     expect([later.expiresAt, asked.get('one')]).toEqual([2_000_000, 1]);
     watch.end('one');
     watch.end('one');
     expect([one.closed, later.closed]).toEqual([1, 1]);
   });
 
-  it('that are found out once their sockets are gone are waited for no more', async () => {
-    const { watch, asked, isAsleep } = start(() => 2_000_000);
+  it('are waited for no more where their sockets leave while they are asked about', async () => {
     const socket = new Socket();
-    watch.watch(socket, 'one');
-    watch.leave(socket, 'one');
+    const { watch, asked, isAsleep, pass } = start(() => {
+      watch.leave(socket, 'one');
+      return 2_000_000;
+    });
+    watch.watch(socket, 'one', { expiresAt: undefined });
+    await pass(MINUTE);
     await until(() => asked.get('one') === 1);
     await new Promise((resolve) => setImmediate(resolve));
     expect([isAsleep(), socket.expiresAt]).toEqual([false, undefined]);

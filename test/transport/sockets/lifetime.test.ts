@@ -1,6 +1,8 @@
 import { createClient } from 'graphql-ws';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { type CloseEvent, WebSocket } from 'ws';
+import { clock, type Timer, useClock } from '../../../src/common/clock.ts';
+import { startLifetimes } from '../../../src/transport/sockets/lifetime.ts';
 import { control, startGateway } from '../../helpers/gateway.ts';
 import { until } from '../../helpers/until.ts';
 import { inject } from '../../scenarios/faults/payments.ts';
@@ -57,4 +59,42 @@ it('closes a socket that waits for an answer once it has it', async () => {
   }
   await control(sandbox, 'DELETE', '/sandbox/faults');
   await client.dispose();
+});
+
+it('closes few that came at once one after the other, none in the first half of its time, and none that has gone', () => {
+  let now = 0;
+  let look = (): void => undefined;
+  const restore = useClock({
+    ...clock,
+    monotonic: () => now,
+    setInterval(callback) {
+      look = callback;
+      // The test itself looks.
+      const timer = { unref: () => timer };
+      return timer as Timer;
+    },
+  });
+  onTestFinished(restore);
+  const lifetimeMs = 20_000;
+  const lifetimes = startLifetimes(lifetimeMs, 0);
+  const closed: number[] = [];
+  const sockets = Array.from({ length: 4 }, () => ({
+    extra: { executed: 0, close: () => void closed.push(now) },
+    subscriptions: {},
+  }));
+  const [gone, ...others] = sockets;
+  for (const socket of sockets) lifetimes.begin(socket);
+  if (gone !== undefined) lifetimes.leave(gone);
+  for (; now <= 2 * lifetimeMs; now += 1_000) look();
+  expect(closed).toHaveLength(others.length);
+  expect(Math.min(...closed)).toBeGreaterThanOrEqual(lifetimeMs / 2);
+  expect(new Set(closed).size).toBe(others.length);
+});
+
+it('closes a socket that always asks for more, once all is answered that it asked for in its lifetime', async () => {
+  const lifetimes = startLifetimes(40, 200);
+  const closed = Promise.withResolvers<number>();
+  lifetimes.begin({ extra: { executed: 1, close: closed.resolve }, subscriptions: { query: null } });
+  expect(await closed.promise).toBe(1012);
+  lifetimes.stop();
 });

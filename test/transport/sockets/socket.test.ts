@@ -1,41 +1,15 @@
 import { once } from 'node:events';
 import { IncomingMessage } from 'node:http';
 import { queryObjects } from 'node:v8';
+import { UnsecuredJWT } from 'jose';
 import { expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { AlarmClock } from '../../../src/common/alarms.ts';
-import { control, type RunningGateway, startGateway } from '../../helpers/gateway.ts';
+import { control, startGateway } from '../../helpers/gateway.ts';
+import { CLIENT_ID, json, startUpstream } from '../../helpers/http-stub.ts';
 import { callerToken, serviceFor } from '../../helpers/service.ts';
+import { connect } from '../../helpers/socket.ts';
 import { until } from '../../helpers/until.ts';
-
-interface Message {
-  readonly type: string;
-  readonly id?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads what it asked for.
-  readonly payload?: any;
-}
-
-/** A socket that is initialised, and what it is sent. */
-async function connect(gateway: RunningGateway, authorization: string) {
-  const socket = new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws');
-  const got: Message[] = [];
-  socket.on('message', (data) => got.push(JSON.parse(String(data))));
-  await once(socket, 'open');
-  const send = (message: object) => socket.send(JSON.stringify(message));
-  send({ type: 'connection_init', payload: { authorization } });
-  await until(() => got.some(({ type }) => type === 'connection_ack'));
-  return {
-    got,
-    send,
-    ask: (id: string, query: string) => send({ type: 'subscribe', id, payload: { query } }),
-    /** How an operation has ended. */
-    end: (id: string) => until(() => got.find((one) => one.id === id && one.type !== 'next')),
-    async close() {
-      socket.close();
-      await once(socket, 'close');
-    },
-  };
-}
 
 /** The machine's time, and who sleeps. */
 function watchedClock() {
@@ -54,6 +28,19 @@ function watchedClock() {
   };
   return { clock, sleepers };
 }
+
+it('a socket costs one question about its caller, also where its token has ended by the clock of the gateway', async () => {
+  await using upstream = await startUpstream((_request, response) =>
+    json(response, { currentPage: 1, perPage: 1, totalItems: 0, data: [] }),
+  );
+  await using gateway = await startGateway({ webhooks: false, config: { upstreamUrl: upstream.url } });
+  const token = new UnsecuredJWT({ client_id: CLIENT_ID }).setExpirationTime(1).encode();
+  const socket = new WebSocket(gateway.graphql.replace(/^http/, 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
+  const [code] = await once(socket, 'close');
+  expect([code, upstream.requests.length]).toEqual([4403, 1]);
+});
 
 it('a socket that asks one thing after another keeps nothing of what has ended', async () => {
   await using gateway = await startGateway({ webhooks: false });
@@ -124,16 +111,16 @@ it('a socket keeps nothing of the request that it came with', async () => {
   for (const socket of sockets) socket.close();
 });
 
-it('a socket that completes its queries at once has no more than twenty of them executed', async () => {
+it('a socket that completes its mutations at once has no more than twenty of them executed', async () => {
   await using gateway = await startGateway({ webhooks: false });
   const socket = await connect(gateway, `Bearer ${gateway.sandbox.accessToken}`);
   await control(gateway.sandbox, 'POST', '/sandbox/faults', {
-    match: { method: 'GET', path: '/v1/banks' },
+    match: { method: 'DELETE' },
     fault: { delayMs: 60_000 },
     times: 100,
   });
   for (let count = 1; count <= 30; count += 1) {
-    socket.ask(`${count}`, `query Q${count} { banks { id } }`);
+    socket.ask(`${count}`, `mutation { deleteWebhook(input: { id: "w${count}" }) { __typename } }`);
     socket.send({ type: 'complete', id: `${count}` });
   }
   expect(await socket.end('30')).toMatchObject({

@@ -59,6 +59,19 @@ describe('the circuit breaker', () => {
     }
   });
 
+  it('learns nothing while one call tries from those that began before it opened', () => {
+    const { breaker, admits, pass, ...calls } = startBreaker();
+    const late = breaker.admit('reads', 'one');
+    calls.fail('one');
+    pass(2_000);
+    const probe = breaker.admit('reads', 'one');
+    late?.end('failed');
+    pass(2_000);
+    expect(admits('one')).toBe(false);
+    probe?.end('answered');
+    expect(admits('one')).toBe(true);
+  });
+
   it('forgets failures at the first success', () => {
     const { admits, call, ...calls } = startBreaker();
     for (let round = 0; round < 5; round += 1) {

@@ -4,6 +4,7 @@ import type { Party } from '../../../src/common/party.ts';
 import type { Urgency } from '../../../src/common/turns.ts';
 import { leaverOf } from '../../../src/common/waiters.ts';
 import { type Coalescer, createCoalescer } from '../../../src/upstream/call/coalesce.ts';
+import { until } from '../../helpers/until.ts';
 
 /** Reads that have begun, in their order; each ends when the test says so. */
 let reads: PromiseWithResolvers<string>[];
@@ -106,6 +107,35 @@ describe('a read that one caller has begun', () => {
     reads[1]?.resolve('answer');
     expect(await second).toBe('answer');
     expect(joined).toBe(0);
+  });
+});
+
+describe('a read that fails', () => {
+  it('is made once more for all who had joined it, and that answer or error is theirs', async () => {
+    const asked = [ask(), ask(), ask(), ask()];
+    const told = Promise.allSettled(asked);
+    reads[0]?.reject(new Error('first'));
+    await until(() => reads.length === 2);
+    reads[1]?.reject(new Error('second'));
+    expect((await told).map((one) => (one.status === 'rejected' ? one.reason.message : one.value))).toEqual([
+      'first',
+      'second',
+      'second',
+      'second',
+    ]);
+    expect(reads).toHaveLength(2);
+  });
+
+  it('is joined by those who come during the second one', async () => {
+    const asked = [ask(), ask()];
+    const told = Promise.allSettled(asked);
+    reads[0]?.reject(new Error('first'));
+    await until(() => reads.length === 2);
+    const late = ask();
+    reads[1]?.resolve('answer');
+    expect(await late).toBe('answer');
+    expect(await told).toMatchObject([{ status: 'rejected' }, { value: 'answer' }]);
+    expect([reads.length, joined]).toEqual([2, 1]);
   });
 });
 

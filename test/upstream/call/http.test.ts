@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { Party } from '../../../src/common/party.ts';
 import { createBreaker } from '../../../src/upstream/call/breaker.ts';
+import type { UpstreamError } from '../../../src/upstream/call/errors.ts';
 import { createHttp } from '../../../src/upstream/call/http.ts';
 import { HTTP, json, startUpstream } from '../../helpers/http-stub.ts';
 import { until } from '../../helpers/until.ts';
@@ -60,6 +61,30 @@ describe('a GET to the upstream', () => {
       else json(response, { calls });
     });
     expect(await upstream.rest.get(ROUTE)).toEqual({ calls: 2 });
+  });
+
+  it.each(['1.5', '-1', 'soon', '2999-01-01'])(
+    'is not repeated where a 429 says %s, which is no time',
+    async (retryAfter) => {
+      await using upstream = await startUpstream((_request, response) =>
+        response.writeHead(429, { 'retry-after': retryAfter }).end(),
+      );
+      await expect(upstream.rest.get(ROUTE)).rejects.toMatchObject({
+        code: 'UPSTREAM_RATE_LIMITED',
+        retryAfterMs: undefined,
+      });
+      expect(upstream.requests).toHaveLength(1);
+    },
+  );
+
+  it('takes the date of a 429 for when to come back', async () => {
+    await using upstream = await startUpstream((_request, response) =>
+      response.writeHead(429, { 'retry-after': 'Fri, 31 Dec 2999 23:59:59 GMT' }).end(),
+    );
+    const { retryAfterMs } = (await upstream.rest
+      .get(ROUTE)
+      .catch((error: unknown) => error as UpstreamError)) as UpstreamError;
+    expect(retryAfterMs).toBeGreaterThan(86_400_000);
   });
 
   it('gives up at once when a 429 asks for longer than the operation has', async () => {

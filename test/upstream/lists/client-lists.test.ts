@@ -1,7 +1,10 @@
 import { expect, it, vi } from 'vitest';
 import { silentLogger } from '../../../src/common/logger.ts';
+import { ACCOUNT_LIST } from '../../../src/upstream/accounts.ts';
 import { createClientLists } from '../../../src/upstream/lists/client-lists.ts';
-import type { ListDefinition } from '../../../src/upstream/lists/reader.ts';
+import type { PlaceIndex } from '../../../src/upstream/lists/place-index.ts';
+import { type ListDefinition, ListReader } from '../../../src/upstream/lists/reader.ts';
+import { json, startUpstream } from '../../helpers/http-stub.ts';
 
 const CLIENT = 'ABCDEF01-2345-4789-8ABC-DEF012345678';
 
@@ -14,4 +17,26 @@ it('the lists of a client are the same however its id is written, and are told w
   const changed = vi.spyOn(places, 'markChanged');
   for (const named of [CLIENT, CLIENT.toLowerCase(), CLIENT.replace('A', 'F')]) lists.markChanged(named);
   expect(changed).toHaveBeenCalledTimes(2);
+});
+
+it('of very large lists the ones that were asked for last are kept, as many as have five million items together', async () => {
+  await using upstream = await startUpstream((_request, response) => {
+    json(response, { data: [{ id: 'account-1' }], currentPage: 1, perPage: 100, totalItem: 1 });
+  });
+  const lists = createClientLists({ maxAgeMs: 60_000, now: () => 0, logger: silentLogger });
+  const reader = new ListReader(upstream.rest, ACCOUNT_LIST, lists.paging(ACCOUNT_LIST));
+  const walked = async (client: string, size: number) => {
+    const places = lists.of(client, ACCOUNT_LIST, '');
+    // Nothing but its size is asked of an index here: a real one of that size would take half a gigabyte.
+    vi.spyOn(places, 'known', 'get').mockReturnValue({ size } as PlaceIndex);
+    await places.walk(reader);
+    return places;
+  };
+  const isKept = (client: string, places: object) => lists.of(client, ACCOUNT_LIST, '') === places;
+  const small = await walked('small', 10);
+  const first = await walked('first', 3_000_000);
+  expect(isKept('small', small)).toBe(true);
+  const second = await walked('second', 3_000_000);
+  expect([isKept('small', small), isKept('second', second)]).toEqual([true, true]);
+  expect(isKept('first', first)).toBe(false);
 });

@@ -49,7 +49,8 @@ function Tab({ tab: { title, query, variables, answer, stream } }: { readonly ta
   const { extensions: _shownBelow, ...result } = answer?.result ?? {};
   return (
     <div className="wb-columns">
-      <section className="wb-left" aria-label={t('Operation')}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what is long is read on by the arrow keys */}
+      <section className="wb-left" aria-label={t('Operation')} tabIndex={0}>
         <pre>{query}</pre>
         {!/^\s*(\{\s*\})?\s*$/.test(variables) && (
           <>
@@ -70,7 +71,10 @@ function Tab({ tab: { title, query, variables, answer, stream } }: { readonly ta
         )}
         {stream === undefined && answer !== undefined && (
           <>
-            <pre className="wb-kept-result">{JSON.stringify(result, null, 2)}</pre>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: as above */}
+            <pre className="wb-kept-result" tabIndex={0}>
+              {JSON.stringify(result, null, 2)}
+            </pre>
             <Waterfall answer={answer} />
           </>
         )}

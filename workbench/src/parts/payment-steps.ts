@@ -1,4 +1,4 @@
-import type { TransactionDetail } from '../sandbox.ts';
+import { inWords, type TransactionDetail } from '../sandbox.ts';
 import { t } from '../words.ts';
 
 /** One thing that happened to a payment. */
@@ -51,7 +51,7 @@ export function stepsOf({ trail, calls, deliveries }: TransactionDetail): Paymen
             ? t('Webhook {type}', { type: webhookType })
             : t('Webhook {type}, retry {number}', { type: webhookType, number: index }),
         path: undefined,
-        badge: status === null ? (error ?? t('no answer')) : String(status),
+        badge: status === null ? inWords(error ?? 'no answer') : String(status),
         isBad: isRefused(status),
         delivery: { id, body },
       })),

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import type { RecordName } from '../intent.ts';
+import { packed, packSummary, readSummary, unpacked } from '../order-summary.ts';
+import type { OrderSummary, StoredAnswer } from '../record.ts';
+import type { JournalLine } from './store.ts';
+
+/** How long lines are kept, in ms, where nobody says. */
+export const JOURNAL_RETENTION_MS = 400 * 24 * 60 * 60 * 1000;
+
+/**
+ * What happened to a payment. `nothing_moved` frees its key: nothing was sent, or the service turned it away before anything
+ * moved. A payment that was `sent`, and has no later line than `retried`, is unknown; `unknown` says that it stays so unless
+ * the service tells more by itself.
+ */
+export type JournalStep = 'asked' | 'sent' | 'retried' | 'done' | 'refused' | 'unknown' | 'nothing_moved';
+
+const LETTERS = {
+  asked: 'a',
+  sent: 's',
+  retried: 'r',
+  done: 'd',
+  refused: 'f',
+  unknown: 'u',
+  nothing_moved: 'n',
+} as const satisfies Readonly<Record<JournalStep, string>>;
+
+/** By the first letter of a line. */
+const STEPS: ReadonlyMap<string, JournalStep> = new Map(
+  // The keys of LETTERS are steps.
+  Object.entries(LETTERS).map(([step, letter]) => [letter, step as JournalStep]),
+);
+
+/** How many fields of a line that begins a payment are of what was asked for. */
+const ASKED_FIELDS = 7;
+
+/** Hexadecimal digits that are kept of a digest: 96 bits, as IPsec keeps of SHA-1. */
+export const DIGEST_DIGITS = 24;
+
+/**
+ * The digest of a line: SHA-1, as it is all that a script of Redis can compute. It is the digest of the line before, and the
+ * time of the store, that come first under the hash: nobody knows them beforehand, so nobody can have prepared two lines
+ * with one digest. To find another line for a digest that is there, SHA-1 helps nobody.
+ */
+export const digestOf = (previous: string, { id, text }: Pick<JournalLine, 'id' | 'text'>): string =>
+  createHash('sha1').update(`${previous} ${id} ${text}`).digest('hex').slice(0, DIGEST_DIGITS);
+
+/** Of an id: ms since the epoch, and the number within it. */
+export const partsOf = (id: string): [number, number] => {
+  const [ms, number] = id.split('-');
+  return [Number(ms), Number(number)];
+};
+
+/** The line that begins a payment. */
+export const askedLine = (
+  asked: OrderSummary,
+  inputHash: string,
+  { hash }: RecordName,
+  requestId: string,
+): string => LETTERS.asked + JSON.stringify([...packSummary(asked, inputHash), hash, packed(requestId)]);
+
+/** What {@link askedLine} holds of what was asked for, as `readSummary` reads it. */
+const askedIn = (text: string): string => text.slice(LETTERS.asked.length);
+
+/** What a store needs to write a line that goes on with a payment: it puts the payment between the two. */
+export interface NextLine {
+  readonly letter: string;
+  readonly rest: string;
+}
+
+export const sentLine: NextLine = { letter: LETTERS.sent, rest: '[]' };
+export const nothingMovedLine: NextLine = { letter: LETTERS.nothing_moved, rest: '[]' };
+export const retriedLine = (requestId: string): NextLine => ({
+  letter: LETTERS.retried,
+  rest: JSON.stringify([packed(requestId)]),
+});
+export const answeredLine = ({ kind, status }: StoredAnswer, transactionId = '', code = ''): NextLine => ({
+  letter: LETTERS[kind],
+  rest: JSON.stringify([status, code, packed(transactionId)]),
+});
+
+/** The text of a line that goes on with a payment. @param begun id of the line that has begun it; undefined where there is none */
+export const nextLine = ({ letter, rest }: NextLine, begun: string | undefined, hash: string): string =>
+  `${letter}${begun ?? `:${hash}`}${rest}`;
+
+/** A line as it is read. What it does not tell is undefined. */
+export interface ReadLine {
+  readonly step: JournalStep;
+  /** The line that has begun the payment; undefined for that line itself, and where there is none. */
+  readonly begun?: string | undefined;
+  /** Of the record. */
+  readonly hash?: string | undefined;
+  readonly asked?: OrderSummary | undefined;
+  readonly requestId?: string | undefined;
+  readonly status?: number | undefined;
+  readonly code?: string | undefined;
+  readonly transactionId?: string | undefined;
+}
+
+/** @returns undefined for what is no line of a journal */
+export function readLine(text: string): ReadLine | undefined {
+  const step = STEPS.get(text.slice(0, 1));
+  if (step === undefined) return undefined;
+  try {
+    return step === 'asked' ? readAskedLine(text) : readNextLine(step, text);
+  } catch {
+    return undefined;
+  }
+}
+
+function readAskedLine(text: string): ReadLine | undefined {
+  const list = askedIn(text);
+  const asked = readSummary(list, undefined);
+  if (asked === null) return undefined;
+  const [hash, requestId]: unknown[] = JSON.parse(list).slice(ASKED_FIELDS);
+  return { step: 'asked', hash: String(hash), asked, requestId: unpacked(String(requestId)) };
+}
+
+function readNextLine(step: JournalStep, text: string): ReadLine | undefined {
+  const [, begun, hash, rest = ''] = /^.(?:(\d+-\d+)|:([\w-]+))(\[.*\])$/.exec(text) ?? [];
+  if (begun === undefined && hash === undefined) return undefined;
+  const told: unknown[] = JSON.parse(rest);
+  if (step === 'retried') return { step, begun, hash, requestId: unpacked(String(told[0])) };
+  if (told.length === 0) return { step, begun, hash };
+  const [status, code, transactionId] = told;
+  return {
+    step,
+    begun,
+    hash,
+    status: Number(status),
+    code: unlessEmpty(code),
+    transactionId: unlessEmpty(transactionId),
+  };
+}
+
+const unlessEmpty = (value: unknown): string | undefined =>
+  value === '' ? undefined : unpacked(String(value));

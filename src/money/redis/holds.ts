@@ -1,0 +1,99 @@
+import { clock } from '../../common/clock.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import type { DurableWrites } from '../../redis/durable-write.ts';
+import { runScript, type Script } from '../../redis/script.ts';
+import type { Hold } from '../record.ts';
+import { CLIENTS } from './keys.ts';
+import type { RedisMarks } from './marks.ts';
+import { CHECK, RESUME, STOP, STOP_CLIENT } from './scripts.ts';
+
+/** The clients at which it was noticed that Redis had been put back. While there is one, nobody's payments are sent. */
+const HELD = 'pasarela:money:held';
+/** Since when an operator has stopped payments, in ms since the epoch. */
+const STOPPED = 'pasarela:money:stopped';
+
+/** How many payments of a client were sent, in the slot of its records. */
+export const ledgerOf = (clientId: string): string => `pasarela:money:{${clientId}}:ledger`;
+
+/**
+ * Looks whether Redis has been put back, or an operator has stopped payments, and keeps all processes from paying until an operator says go on.
+ *
+ * That payments are stopped stands in the ledger of each client that has paid, so that no payment of theirs is sent from then on; and
+ * in a place of its own, which a process asks before it sends the first payment of a client.
+ */
+export class RedisHolds {
+  readonly #redis: RedisClient;
+  readonly #writes: DurableWrites;
+  readonly #marks: RedisMarks;
+  #isHeld = false;
+
+  constructor(redis: RedisClient, writes: DurableWrites, marks: RedisMarks) {
+    this.#redis = redis;
+    this.#writes = writes;
+    this.#marks = marks;
+  }
+
+  /** Whether payments were held when that was asked for last. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /** Compares the ledgers with what is known of them. */
+  async look(): Promise<void> {
+    for (const clientId of this.#marks.clients) {
+      if ((await this.#check(clientId)) !== undefined) await this.found(clientId);
+    }
+    await this.held();
+  }
+
+  /** A ledger is behind: for the other processes, also those that know nothing of this client. */
+  async found(clientId: string): Promise<void> {
+    this.#isHeld = true;
+    await this.#redis.sadd(HELD, clientId);
+  }
+
+  /** As all processes have it now. Rejects when Redis does not answer. */
+  async held(): Promise<Hold | undefined> {
+    const [clients, stopped] = await Promise.all([this.#redis.smembers(HELD), this.#redis.get(STOPPED)]);
+    const holds = await Promise.all(clients.map((clientId) => this.#check(clientId)));
+    const found = holds.filter((hold) => hold !== undefined);
+    this.#isHeld = clients.length > 0 || stopped !== null;
+    if (clients.length === 0) {
+      return stopped === null ? undefined : { why: 'stopped', since: Number(stopped), missing: 0 };
+    }
+    return {
+      why: 'put-back',
+      since: Math.min(clock.now(), ...found.map(({ since }) => since)),
+      missing: found.reduce((sum, { missing }) => sum + missing, 0),
+    };
+  }
+
+  /** Stops all payments that it can reach. Rejects where one of them may go on, as a failover may forget that they are stopped. */
+  async stop(): Promise<void> {
+    const failures: unknown[] = [];
+    const write = (script: Script, key: string, args: readonly number[]): Promise<unknown> =>
+      this.#writes.write(this.#redis, script, [key], args).catch((error: unknown) => failures.push(error));
+    await write(STOP, STOPPED, [clock.now()]);
+    for (const clientId of await this.#redis.smembers(CLIENTS))
+      await write(STOP_CLIENT, ledgerOf(clientId), []);
+    this.#isHeld = true;
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async resume(): Promise<void> {
+    const [held, paying] = await Promise.all([this.#redis.smembers(HELD), this.#redis.smembers(CLIENTS)]);
+    await this.#redis.del(STOPPED);
+    for (const clientId of new Set([...held, ...paying])) {
+      await runScript(this.#redis, RESUME, [ledgerOf(clientId)], [held.includes(clientId) ? 1 : 0]);
+      await this.#redis.srem(HELD, clientId);
+    }
+    this.#isHeld = false;
+  }
+
+  async #check(clientId: string): Promise<Pick<Hold, 'since' | 'missing'> | undefined> {
+    const { epoch, sent } = this.#marks.of(clientId);
+    const reply = await runScript(this.#redis, CHECK, [ledgerOf(clientId)], [epoch, sent]);
+    if (!Array.isArray(reply)) return undefined;
+    return { since: Number(reply[0]), missing: Number(reply[1]) };
+  }
+}

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { disk } from '../../common/disk.ts';
+import { Lru } from '../../common/lru.ts';
+
+/** How many payments of a client Redis has recorded as sent, counted anew with each `epoch`. */
+export interface Mark {
+  readonly epoch: number;
+  readonly sent: number;
+}
+
+/** Clients whose marks are kept. */
+const MOST_CLIENTS = 1_000;
+const NOTHING: Mark = { epoch: 0, sent: 0 };
+
+/**
+ * How far the ledger of each client in Redis has been seen to have come, by this process and those before it that had the same
+ * folder. A Redis that shows less has been put back to an earlier state. Only what every replica has is to be noted: a
+ * failover that loses nothing leaves no ledger behind its mark.
+ */
+export class RedisMarks {
+  readonly #path: string;
+  readonly #marks = new Lru<Mark>(MOST_CLIENTS);
+  #writing: Promise<void> | undefined;
+  #isStale = false;
+
+  /** @param path of the file that they are kept in. It need not be writable: they last as long as the process then. */
+  constructor(path: string) {
+    this.#path = path;
+    for (const [client, mark] of Object.entries(readMarks(path))) this.#marks.set(client, mark);
+  }
+
+  /** The clients that have marks. */
+  get clients(): readonly string[] {
+    return [...this.#marks.keys()];
+  }
+
+  of(clientId: string): Mark {
+    return this.#marks.get(clientId) ?? NOTHING;
+  }
+
+  note(clientId: string, mark: Mark): void {
+    const known = this.of(clientId);
+    if (mark.epoch < known.epoch || (mark.epoch === known.epoch && mark.sent <= known.sent)) return;
+    this.#marks.set(clientId, mark);
+    this.#isStale = true;
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  /** Resolves once what is known is on the disk, where that can be. */
+  async stop(): Promise<void> {
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#isStale) {
+      this.#isStale = false;
+      // Another process of this folder may know more of other clients.
+      const merged = { ...readMarks(this.#path), ...Object.fromEntries(this.#marks.entries()) };
+      try {
+        await disk.replace(this.#path, JSON.stringify(merged), process.pid);
+      } catch {
+        // A folder that cannot be written is told of by `doctor`, and by the spool. These marks last as long as the process.
+        return;
+      }
+    }
+  }
+}
+
+function readMarks(path: string): Readonly<Record<string, Mark>> {
+  try {
+    const read: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    if (typeof read !== 'object' || read === null) return {};
+    return Object.fromEntries(
+      Object.entries(read).flatMap(([client, mark]) => {
+        const { epoch, sent } = Object(mark);
+        return Number.isInteger(epoch) && Number.isInteger(sent) ? [[client, { epoch, sent }]] : [];
+      }),
+    );
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,267 @@
+import { entropy } from '../../common/entropy.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { runScript, script } from '../../redis/script.ts';
+import { MONEY_MUTATIONS, type MoneyMutation, type RecordName } from '../intent.ts';
+import { partsOf } from '../journal/journal.ts';
+import { ageOf, type Clocks } from '../lived-time.ts';
+import { OPERATION_LETTERS, readSummary } from '../order-summary.ts';
+import {
+  type PaymentPosition,
+  type PaymentRecord,
+  type PaymentSearch,
+  type PaymentsFound,
+  RETENTION_MS,
+  type StoredAnswer,
+} from '../record.ts';
+import { FIRST_DUE_MS } from '../settling/open-records.ts';
+import { keyOf, keysOf } from './keys.ts';
+import { JOURNAL_ASKED } from './redis-journal.ts';
+import { NOW } from './time.ts';
+import { RETENTION_DAYS, TRANSACTION_INDEX, transactionName } from './transaction-index.ts';
+
+/** Digits of a time in ms since the epoch, until the year 2286. */
+const TIME_DIGITS = 13;
+const LATEST = 10 ** TIME_DIGITS - 1;
+/** In the place of a customer: the sets that hold all payments of the client. */
+const EVERYBODY = '*';
+
+/** A table of Lua: operations by their letters. */
+const OPERATIONS = MONEY_MUTATIONS.map((name) => `${OPERATION_LETTERS[name]} = '${name}'`).join(', ');
+
+/** Leaves the key of the record as `key`, the prefix of the client's keys as `base`, and the hash of the record as `hash`. */
+export const HERE = `
+  local key = KEYS[1]
+  local base, hash = string.match(key, '^(.*:)([^:]*)$')`;
+
+/**
+ * Puts the record of `key` into the sets of its class, and takes it out of those of the others: one set for each operation and
+ * class, of the client and of its customer. All are in the client's slot. Members are times and hashes, so that a set is in the
+ * order of its payments. What is open is in the set of those that are due as well, by when it is to be looked at.
+ *
+ * In front of it: NOW, HERE.
+ */
+export const FILE = `
+  ${JOURNAL_ASKED}
+  local function file(class)
+    local due = base .. 'due'
+    if class ~= 'open' then redis.call('ZREM', due, hash) end
+    local askedAt, line, past = unpack(redis.call('HMGET', key, 'askedAt', 'line', 'past'))
+    line = lineOf(line, past)
+    local asked = begun(line)
+    askedAt = askedAt or (line and string.match(line, '^%d+'))
+    if not asked or not askedAt then return end
+    asked = cjson.decode(asked)
+    local operation = ({${OPERATIONS}})[asked[2]]
+    if not operation then return end
+    local member = askedAt .. ':' .. hash
+    if class == 'open' then
+      redis.call('ZADD', due, 'NX', string.format('%.0f', now + ${FIRST_DUE_MS}), hash)
+      redis.call('PEXPIRE', due, ${2 * RETENTION_MS})
+    end
+    local owners = {'${EVERYBODY}'}
+    if asked[3] ~= '' then owners[2] = asked[3] end
+    for _, owner in ipairs(owners) do
+      for _, other in ipairs({'open', 'done', 'refused'}) do
+        local set = base .. 'payments:' .. owner .. ':' .. operation .. ':' .. other
+        if other == class then
+          redis.call('ZADD', set, 0, member)
+          redis.call('ZREMRANGEBYLEX', set, '-', '(' .. string.format('%.0f', now - ${RETENTION_MS} - ${RETENTION_MS}))
+          redis.call('PEXPIRE', set, ${2 * RETENTION_MS})
+        else
+          redis.call('ZREM', set, member)
+        end
+      end
+    end
+  end`;
+
+/**
+ * Defines `ownerOf(whose, past)`, the owner of a record's key; nothing where a version before has named none. What is done has its status
+ * at the end of `past`, and no field for an owner who is not told apart.
+ */
+export const OWNER = `
+  local function ownerOf(whose, past)
+    return whose or (past and string.match(past, '^[^,]*,[^,]*,[^,]*,[^,]*,%d') and '') or nil
+  end`;
+
+/** Reads the record of `key` into a list of texts, an empty one for what it does not have. In front of it: NOW, `base`. */
+const READ_RECORD = `
+  ${JOURNAL_ASKED} ${OWNER}
+  local function record(key)
+    local found = redis.call('HMGET', key, 'state', 'whose', 'lease', 'askedAt', 'sentAt', 'wall', 'bootId', 'bootMs',
+      'attempts', 'kind', 'status', 'text', 'input', 'line', 'past', 'seen', 'body', 'original')
+    if not found[1] then return false end
+    found[2] = ownerOf(found[2], found[15]) or '?'
+    found[14] = lineOf(found[14], found[15])
+    local asked = begun(found[14])
+    for field = 1, 18 do found[field] = found[field] or '' end
+    found[19] = asked or ''
+    found[20] = string.format('%.0f', now)
+    found[21] = string.match(key, '[^:]*$')
+    return found
+  end`;
+
+/** KEYS: record. */
+const READ = script(`${NOW} ${HERE} ${READ_RECORD}
+  return record(KEYS[1])`);
+
+/** KEYS: record of any name, for the client. ARGV: transaction, its part. */
+const READ_BY_TRANSACTION = script(`${NOW} ${HERE} ${READ_RECORD}
+  local part = ARGV[2]
+  ${TRANSACTION_INDEX}
+  for day = today + 1, today - ${RETENTION_DAYS + 1}, -1 do
+    local found = redis.call('HGET', index(day), ARGV[1])
+    if found then return record(base .. found) end
+  end`);
+
+/**
+ * KEYS: sets. ARGV: prefix of the client's keys, where to begin, where to end, limit, whether the oldest come first. Returns the
+ * place where it ended, empty where nothing is left, then records.
+ */
+const SEARCH = script(`${NOW}
+  local base = ARGV[1]
+  ${READ_RECORD}
+  local limit, isBack = tonumber(ARGV[4]), ARGV[5] == '1'
+  local members = {}
+  for _, set in ipairs(KEYS) do
+    local some = isBack and redis.call('ZRANGE', set, ARGV[2], ARGV[3], 'BYLEX', 'LIMIT', 0, limit)
+      or redis.call('ZRANGE', set, ARGV[2], ARGV[3], 'BYLEX', 'REV', 'LIMIT', 0, limit)
+    for _, member in ipairs(some) do members[#members + 1] = member end
+  end
+  table.sort(members, function(one, other)
+    if isBack then return one < other end
+    return one > other
+  end)
+  local found = {#members >= limit and members[limit] or ''}
+  for place = 1, math.min(limit, #members) do
+    local one = record(ARGV[1] .. string.match(members[place], '[^:]*$'))
+    if one then found[#found + 1] = one end
+  end
+  return found`);
+
+/** KEYS: where a client's key is kept. ARGV: one to take where there is none. */
+const ID_KEY = script(`
+  return redis.call('GET', KEYS[1]) or (redis.call('SET', KEYS[1], ARGV[1]) and ARGV[1])`);
+
+/** The set of a client's open payments, by when they are due to be looked at. */
+export const dueKey = (clientId: string): string => `${keysOf(clientId)}due`;
+
+/** The set of a client's open payments of one operation. */
+export const openSet = (clientId: string, operation: MoneyMutation): string =>
+  `${keysOf(clientId)}payments:${EVERYBODY}:${operation}:open`;
+
+/** Reads the records of payments that the scripts of {@link openRedisRecords} write. */
+export class RedisPayments {
+  readonly #redis: RedisClient;
+  readonly #clocks: Clocks;
+
+  constructor(redis: RedisClient, clocks: Clocks) {
+    this.#redis = redis;
+    this.#clocks = clocks;
+  }
+
+  async read(name: RecordName): Promise<PaymentRecord | undefined> {
+    return this.#record(await runScript(this.#redis, READ, [keyOf(name)], []));
+  }
+
+  async byTransaction(clientId: string, transactionId: string): Promise<PaymentRecord | undefined> {
+    const any = keyOf({ clientId, hash: 'any' });
+    const name = transactionName(transactionId);
+    return this.#record(await runScript(this.#redis, READ_BY_TRANSACTION, [any], name));
+  }
+
+  async search(search: PaymentSearch): Promise<PaymentsFound> {
+    const { clientId, customerId = EVERYBODY, operations, classes, isBack, limit } = search;
+    const sets = operations.flatMap((operation) =>
+      classes.map((kind) => `${keysOf(clientId)}payments:${customerId}:${operation}:${kind}`),
+    );
+    if (sets.length === 0) return { records: [], next: undefined };
+    const args = [keysOf(clientId), ...boundsOf(search), limit, isBack ? 1 : 0];
+    // SEARCH returns a list, the place first.
+    const [end, ...rows] = (await runScript(this.#redis, SEARCH, sets, args)) as [string, ...unknown[]];
+    return {
+      records: rows.map((row) => this.#record(row)).filter((record) => record !== undefined),
+      next: end === '' ? undefined : positionIn(end),
+    };
+  }
+
+  async idKey(clientId: string): Promise<Buffer> {
+    const fresh = entropy.bytes(32).toString('base64url');
+    const key = await runScript(this.#redis, ID_KEY, [`${keysOf(clientId)}payment-key`], [fresh]);
+    return Buffer.from(String(key), 'base64url');
+  }
+
+  #record(reply: unknown): PaymentRecord | undefined {
+    if (!Array.isArray(reply)) return undefined;
+    // READ_RECORD returns so many texts.
+    const fields = reply as string[];
+    const [state, whose, lease, askedAt, , wall = '', bootId = '', bootMs] = fields;
+    const [kind = '', status = '', text = '', input = '', line = '', past = ''] = fields.slice(9);
+    const [seen = '', body = '', original = '', asked, now, hash = ''] = fields.slice(15);
+    const begunAt = line === '' ? 0 : partsOf(line)[0];
+    const [sentAt = '', settledAt = '', attempts = ''] =
+      past === '' ? [fields[4], '', fields[8]] : timesOf(past);
+    const stamp = { wall: wall === '' ? this.#clocks.now() : Number(wall), bootId, bootMs: Number(bootMs) };
+    const ageMs = Math.max(Number(now) - Number(sentAt), ageOf(stamp, this.#clocks));
+    return {
+      hash,
+      // No owner of a key has this mark.
+      keyOwner: whose === '?' ? null : String(whose),
+      asked: readSummary(asked, input),
+      state: state as PaymentRecord['state'],
+      isHeld: state !== 'answered' && Number(lease) > Number(now),
+      createdAt: askedAt === '' ? begunAt || Number(sentAt) : Number(askedAt),
+      sent: sentAt === '' ? null : { sentAt: Number(sentAt), ageMs },
+      body: body === '' ? null : body,
+      original: original === '' ? null : original,
+      seen: seen === '' ? null : seen,
+      settledAt: settledAt === '' ? null : Number(settledAt),
+      attempts: Number(attempts === '' ? (sentAt === '' ? 0 : 1) : attempts),
+      answer: kind === '' ? null : storedAnswer([kind, status, text, past]),
+    };
+  }
+}
+
+/**
+ * Of a settled record: when it was sent and settled, counted from its line in the journal where it has one; attempts; and the status of
+ * what is done, which versions up to 0.2.0 have kept in a field of its own.
+ */
+function timesOf(past: string): string[] {
+  const [line = '', sentAt = '', settledAt, attempts = '', status = ''] = past.split(',');
+  const since = line === '' ? 0 : partsOf(line)[0];
+  return [
+    sentAt === '' ? '' : String(since + Number(sentAt)),
+    String(since + Number(settledAt)),
+    attempts,
+    status,
+  ];
+}
+
+/** @param fields kind, status, text and past of a record; null or empty for what it does not have */
+export function storedAnswer([kind, status, text, past]: readonly (string | null)[]): StoredAnswer {
+  return {
+    // ANSWER is only ever given the fields of a StoredAnswer.
+    kind: kind as StoredAnswer['kind'],
+    status: Number(status || timesOf(past ?? '')[3]),
+    text: String(text),
+  };
+}
+
+/** Where a range of a set begins and ends, in the order in which it is read. */
+function boundsOf({ from, to, beyond, isBack }: PaymentSearch): [string, string] {
+  const position = beyond === undefined ? undefined : `${written(beyond.createdAt)}:${beyond.hash}`;
+  const oldest = from === undefined ? '-' : `[${written(from)}`;
+  const newest = to === undefined ? '+' : `(${written(to)}`;
+  if (isBack) return [position === undefined || isLess(position, oldest) ? oldest : `(${position}`, newest];
+  return [position === undefined || isLess(newest, position) ? newest : `(${position}`, oldest];
+}
+
+const isLess = (one: string, other: string): boolean =>
+  one.replace(/^[[(]/, '').replace('+', '~') < other.replace(/^[[(]/, '').replace('+', '~');
+
+const written = (time: number): string =>
+  String(Math.min(Math.max(0, Math.ceil(time)), LATEST)).padStart(TIME_DIGITS, '0');
+
+const positionIn = (member: string): PaymentPosition => ({
+  createdAt: Number(member.slice(0, TIME_DIGITS)),
+  hash: member.slice(TIME_DIGITS + 1),
+});

@@ -1,0 +1,144 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { clock } from '../../common/clock.ts';
+import type { Logger } from '../../common/logger.ts';
+import { connectRedis, type RedisClient } from '../../redis/connection.ts';
+import { DurableWrites } from '../../redis/durable-write.ts';
+import { logOutages } from '../../redis/outages.ts';
+import { JOURNAL_RETENTION_MS } from '../journal/journal.ts';
+import { type Clocks, systemClocks } from '../lived-time.ts';
+import type { MoneyRecords } from '../record.ts';
+import { RedisHolds } from './holds.ts';
+import { CLIENTS } from './keys.ts';
+import { RedisMarks } from './marks.ts';
+import { RedisJournal } from './redis-journal.ts';
+import { RedisOpen } from './redis-open-records.ts';
+import { RedisPayments } from './redis-payment-reads.ts';
+import { RedisReadings } from './redis-readings.ts';
+import { held, type RedisParts, RedisSteps, reaching } from './steps.ts';
+
+/** A step that has no reply by then has failed, in ms. */
+const COMMAND_TIMEOUT_MS = 2_000;
+/** How long a step that must stay waits for the replicas, in ms. */
+const REPLICA_TIMEOUT_MS = 1_000;
+/** How often it is looked which primaries have which replicas, in ms. */
+const LOOK_EVERY_MS = 10_000;
+
+/**
+ * The record in Redis, shared by all processes of the gateway. One hash per intent, under the hash tag of its client;
+ * one script per step, so that each step happens whole or not at all.
+ *
+ * Resolves once connected; without a connection in {@link COMMAND_TIMEOUT_MS} it resolves all the same, and every step
+ * fails until there is one: a gateway without Redis can still read.
+ *
+ * @param url as {@link connectRedis} takes it.
+ * @param dataDir where it is kept how far Redis had come (marks.ts)
+ * @param journalMs how long lines of the journal are kept, in ms
+ */
+export async function openRedisRecords(
+  url: string,
+  dataDir: string,
+  logger: Logger,
+  journalMs = JOURNAL_RETENTION_MS,
+  clocks: Clocks = systemClocks(),
+): Promise<MoneyRecords> {
+  const redis = connectRedis(url, {
+    // A step that cannot run now must fail now: later, its caller has been told that nothing moved.
+    enableOfflineQueue: false,
+    // What was cut off in mid-air is sent once more on the next connection: steps may be repeated.
+    maxRetriesPerRequest: 1,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    // A connection whose other end is gone without a word would stand for as long as the system sends again: a quarter of an hour.
+    socketTimeout: COMMAND_TIMEOUT_MS,
+    connectTimeout: COMMAND_TIMEOUT_MS,
+    connectionName: 'pasarela-money',
+  });
+  logOutages(redis, logger, 'the Redis of the payment records is away');
+  await firstConnection(redis);
+
+  const writes = new DurableWrites(url, REPLICA_TIMEOUT_MS);
+  const marks = new RedisMarks(join(dataDir, 'payments.marks.json'));
+  const holds = new RedisHolds(redis, writes, marks);
+  const parts = { redis, writes, clocks, marks, holds, journalMs };
+  // Without an answer what was known last stands.
+  const look = async (): Promise<void> => {
+    await Promise.allSettled([writes.look(redis), holds.look()]);
+  };
+  const looking = clock.setInterval(look, LOOK_EVERY_MS).unref();
+  // A Redis that was started again may have been put back.
+  redis.on('ready', () => void holds.look().catch(() => {}));
+  await look();
+
+  return {
+    ...stepsOf(parts),
+    ...readsOf(parts),
+    isAvailable: () =>
+      writes.look(redis).then(
+        () => writes.isDurable,
+        () => false,
+      ),
+    held: () => held(holds),
+    holdPayments: () => reaching('stop', holds.stop()),
+    resume: () => reaching('resume', holds.resume()),
+    stop: async () => {
+      clock.clearInterval(looking);
+      redis.disconnect();
+      await marks.stop();
+    },
+  };
+}
+
+/** What changes a record. */
+function stepsOf(parts: RedisParts) {
+  const { redis, clocks, marks, holds } = parts;
+  const steps = new RedisSteps(parts);
+  const open = new RedisOpen(redis, clocks, marks, holds);
+  return {
+    claim: (name, wanted) => steps.claim(name, wanted),
+    markSent: (name, owner, body, details) => steps.markSent(name, owner, body, details),
+    renew: (name, owner, leaseMs) => steps.renew(name, owner, leaseMs),
+    answer: (name, inputHash, answer, transactionId, code) =>
+      steps.answer(name, inputHash, answer, transactionId, code),
+    sentAgain: (name, requestId = '') => steps.sentAgain(name, requestId),
+    release: (name, owner) => steps.release(name, owner),
+    due: (clientId, limit) => reaching('due', open.due(clientId, limit)),
+    takeOpen: (name, owner, leaseMs) => reaching('takeOpen', open.take(name, owner, leaseMs)),
+    putOff: (taken, dueMs, seen) => reaching('putOff', open.putOff(taken, dueMs, seen)),
+    hasten: (name) => reaching('hasten', open.hasten(name)),
+    tidy: (clientId) => reaching('tidy', open.tidy(clientId)),
+  } satisfies Partial<MoneyRecords>;
+}
+
+/** What reads records and the journal, and the readings of balances. */
+function readsOf({ redis, writes, clocks, marks }: RedisParts) {
+  const payments = new RedisPayments(redis, clocks);
+  const journal = new RedisJournal(redis);
+  const readings = new RedisReadings(redis, writes);
+  const clients = async () => [...new Set([...(await redis.smembers(CLIENTS)), ...marks.clients])];
+  return {
+    read: (name) => reaching('read', payments.read(name)),
+    readByTransaction: (clientId, id) => reaching('read', payments.byTransaction(clientId, id)),
+    search: (search) => reaching('search', payments.search(search)),
+    clients: () => reaching('clients', clients()),
+    journal: {
+      clients: () => reaching('journal', clients()),
+      head: (clientId) => reaching('journal', journal.head(clientId)),
+      read: (clientId, after, limit) => reaching('journal', journal.read(clientId, after, limit)),
+      lines: (clientId, ids) => reaching('journal', journal.lines(clientId, ids)),
+    },
+    readings: {
+      take: (clientId, owner, leaseMs) => reaching('readings', readings.take(clientId, owner, leaseMs)),
+      keep: (clientId, owner, text, dueMs) =>
+        reaching('readings', readings.keep(clientId, owner, text, dueMs)),
+    },
+    idKey: (clientId) => reaching('idKey', payments.idKey(clientId)),
+  } satisfies Partial<MoneyRecords>;
+}
+
+async function firstConnection(redis: RedisClient): Promise<void> {
+  const gaveUp = clock.timeoutSignal(COMMAND_TIMEOUT_MS);
+  while (redis.status !== 'ready' && !gaveUp.aborted) {
+    // `error` would reject; it is logged where the connection is made, and is no reason to stop waiting.
+    await once(redis, 'ready', { signal: gaveUp }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,182 @@
+import { durableScript } from '../../redis/durable-write.ts';
+import { script } from '../../redis/script.ts';
+import { JOURNAL } from './redis-journal.ts';
+import { FILE, HERE, OWNER } from './redis-payment-reads.ts';
+import { NOW } from './time.ts';
+import { NAMED } from './transaction-index.ts';
+
+/**
+ * KEYS: record, twin. ARGV: owner, input hash, lease, retention (both in ms), owner of the key, hash of the record, whether it
+ * is a customer's, the line that begins it in the journal, how long lines are kept, whether what was sent may be sent again. Returns a
+ * state of `Claimed` and the fields that belong to it.
+ *
+ * A twin names the record of a customer. It is of the same client, and so in the same slot; the journal is as well.
+ */
+export const CLAIM = script(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${OWNER}
+  local state, owner, lease, input, whose, line, past =
+    unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'lease', 'input', 'whose', 'line', 'past'))
+  whose = ownerOf(whose, past)
+  local function begin()
+    line = journal(ARGV[8])
+    cut(ARGV[9])
+    redis.call('HSET', KEYS[1], 'line', line)
+  end
+  local free = owner == ARGV[1] or (lease and tonumber(lease) <= now)
+  local untilThen = string.format('%.0f', now + ARGV[3])
+  if whose and whose ~= ARGV[5] then return {'not-yours'} end
+  if not state or (state == 'claimed' and free) then
+    if ARGV[7] == '1' then
+      redis.call('SET', KEYS[2], ARGV[6], 'PX', ARGV[4])
+    else
+      local other = redis.call('GET', KEYS[2])
+      if other then
+        local key = string.gsub(KEYS[2], 'twin:.*$', '') .. other
+        local theirs, until_ = unpack(redis.call('HMGET', key, 'state', 'lease'))
+        if theirs == 'answered' then
+          return {'customers', unpack(redis.call('HMGET', key, 'kind', 'status', 'text', 'past'))}
+        end
+        if theirs and until_ and tonumber(until_) > now then return {'busy'} end
+        if theirs == 'sent' then return {'customers'} end
+      end
+    end
+    -- A claim that is repeated by its owner has its line.
+    if not line or owner ~= ARGV[1] or input ~= ARGV[2] then begin() end
+    redis.call('HSET', KEYS[1], 'state', 'claimed', 'owner', ARGV[1], 'input', ARGV[2], 'lease', untilThen, 'whose', ARGV[5])
+    redis.call('PEXPIRE', KEYS[1], ARGV[4])
+    return {'claimed'}
+  end
+  if input ~= ARGV[2] then return {'other-input'} end
+  if state ~= 'claimed' and not lineOf(line, past) then
+    local sentAt = redis.call('HGET', KEYS[1], 'sentAt')
+    begin()
+    redis.call('HSET', KEYS[1], 'askedAt', string.format('%013.0f', tonumber(sentAt or now)))
+    local kind = redis.call('HGET', KEYS[1], 'kind')
+    file((kind == 'done' or kind == 'refused') and kind or 'open')
+  end
+  if state == 'answered' then
+    return {'answered', unpack(redis.call('HMGET', KEYS[1], 'kind', 'status', 'text', 'past'))}
+  end
+  if state == 'claimed' or not free then return {'busy'} end
+  if ARGV[10] == '1' then redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'lease', untilThen) end
+  local body, sentAt, wall, bootId, bootMs =
+    unpack(redis.call('HMGET', KEYS[1], 'body', 'sentAt', 'wall', 'bootId', 'bootMs'))
+  return {'sent', body, sentAt, string.format('%.0f', now - sentAt), wall or '', bootId or '', bootMs or '0'}`);
+
+/**
+ * Compares the ledger of a client with what a process knows of it: `epoch` and `known`. Where the ledger is behind, it has been
+ * put back to an earlier state, and payments are held from then on. Leaves `held`, `missing`, `epoch` and `sent`.
+ */
+export const COMPARE = `
+  local held, missing, epoch, sent = unpack(redis.call('HMGET', ledger, 'held', 'missing', 'epoch', 'sent'))
+  epoch, sent = tonumber(epoch or 0), tonumber(sent or 0)
+  if not held and (epoch < knownEpoch or (epoch == knownEpoch and sent < known)) then
+    held, missing = now, epoch == knownEpoch and known - sent or known
+    redis.call('HSET', ledger, 'held', string.format('%.0f', held), 'missing', missing, 'epoch', math.max(epoch, knownEpoch))
+  end`;
+
+/**
+ * KEYS: record, ledger. ARGV: owner, body, retention, known epoch, known count, then wall, boot id and boot ms of the process, and
+ * letter and rest of its line, then what is noted besides: the upstream's key and the original, empty where there is none.
+ * Returns the epoch and the count with this payment; 0 when the record is not the owner's; `held`, since when, and how many
+ * payments are missing; `stopped`.
+ */
+export const SENT = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
+  local state, owner, line = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner', 'line'))
+  if owner ~= ARGV[1] or state == 'answered' then return 0 end
+  local ledger, knownEpoch, known = KEYS[2], tonumber(ARGV[4]), tonumber(ARGV[5])
+  ${COMPARE}
+  if held then return {'held', tostring(held), tostring(missing)} end
+  if redis.call('HEXISTS', ledger, 'stopped') == 1 then return {'stopped'} end
+  if state ~= 'sent' then
+    sent = redis.call('HINCRBY', ledger, 'sent', 1)
+    journal(ARGV[9] .. (line or (':' .. hash)) .. ARGV[10])
+  end
+  redis.call('HSET', KEYS[1], 'state', 'sent', 'body', ARGV[2], 'sentAt', string.format('%.0f', now),
+    'wall', ARGV[6], 'bootId', ARGV[7], 'bootMs', ARGV[8], 'epoch', epoch)
+  if ARGV[11] ~= '' then redis.call('HSET', KEYS[1], 'upstreamKey', ARGV[11]) end
+  if ARGV[12] ~= '' then redis.call('HSET', KEYS[1], 'original', ARGV[12]) end
+  redis.call('HSETNX', KEYS[1], 'attempts', 1)
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  file('open')
+  return {'sent', epoch, sent}`);
+
+/** KEYS: ledger. ARGV: known epoch, known count. Returns since when payments are held and how many are missing, or nothing. */
+export const CHECK = script(`${NOW}
+  local ledger, knownEpoch, known = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
+  ${COMPARE}
+  if held then return {tostring(held), tostring(missing)} end`);
+
+/** KEYS: since when payments are stopped. ARGV: now, in ms since the epoch. Written again where it is there, so that WAIT proves it. */
+export const STOP = durableScript(`redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) or ARGV[1])`);
+
+/** KEYS: ledger. Stops the payments of a client. */
+export const STOP_CLIENT = durableScript(`redis.call('HSET', KEYS[1], 'stopped', 1)`);
+
+/** KEYS: ledger. ARGV: whether it was put back, so that an epoch begins. Lets the payments of a client go on. */
+export const RESUME = script(`
+  redis.call('HDEL', KEYS[1], 'held', 'missing', 'stopped')
+  if ARGV[1] == '1' then redis.call('HINCRBY', KEYS[1], 'epoch', 1) end`);
+
+/** KEYS: record. ARGV: owner, lease in ms. */
+export const RENEW = script(`${NOW}
+  local state, owner = unpack(redis.call('HMGET', KEYS[1], 'state', 'owner'))
+  if owner == ARGV[1] and state ~= 'answered' then
+    redis.call('HSET', KEYS[1], 'lease', string.format('%.0f', now + ARGV[2]))
+  end`);
+
+/** KEYS: record. ARGV: letter and rest of its line. Counts that the same was sent once more. */
+export const SENT_AGAIN = script(`${NOW} ${HERE} ${JOURNAL}
+  local state, past, line = unpack(redis.call('HMGET', KEYS[1], 'state', 'past', 'line'))
+  if state and not past then
+    journal(ARGV[1] .. (line or (':' .. hash)) .. ARGV[2])
+    redis.call('HSETNX', KEYS[1], 'attempts', 1)
+    redis.call('HINCRBY', KEYS[1], 'attempts', 1)
+  end`);
+
+/**
+ * KEYS: record. ARGV: input hash, kind, status, text, retention, letter and rest of its line, then its transaction and the part that
+ * is in, where there is one. What is settled is only kept for longer. Returns `anothers`, and writes nothing, where another record has
+ * the transaction.
+ *
+ * A record that is settled is deleted and written again, as a hash of Redis does not give back the room of fields that are deleted. It
+ * keeps the fields that versions before read. A payment that is done leaves two of them out: `status`, which no version reads, and a
+ * `whose` that is empty, which every version takes for one that is missing.
+ */
+export const ANSWER = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL} ${NAMED}
+  local state, input, kind, whose, line, askedAt, sentAt, attempts =
+    unpack(redis.call('HMGET', key, 'state', 'input', 'kind', 'whose', 'line', 'askedAt', 'sentAt', 'attempts'))
+  if state and input ~= ARGV[1] then return end
+  if not (state == 'answered' and kind ~= 'unknown') then
+    if ARGV[8] and isAnothers(ARGV[8], ARGV[9]) then return 'anothers' end
+    if kind ~= ARGV[2] then journal(ARGV[6] .. (line or (':' .. hash)) .. ARGV[7]) end
+    local fields = {'state', 'answered', 'input', ARGV[1], 'kind', ARGV[2], 'text', ARGV[4]}
+    local status = ARGV[3]
+    if ARGV[2] ~= 'unknown' then
+      redis.call('DEL', key)
+      local begunAt = line and string.match(line, '^%d+') or 0
+      local function since(time) return time and string.format('%.0f', time - begunAt) or '' end
+      local past = (line or '') .. ',' .. since(sentAt) .. ',' .. since(now) .. ',' .. (attempts or '')
+      if ARGV[2] == 'done' then
+        past, status = past .. ',' .. status, nil
+        if whose == '' then whose = nil end
+      end
+      for name, value in pairs({past = past, whose = whose, askedAt = askedAt}) do
+        if value then fields[#fields + 1], fields[#fields + 2] = name, value end
+      end
+    end
+    if status then fields[#fields + 1], fields[#fields + 2] = 'status', status end
+    redis.call('HSET', key, unpack(fields))
+    if ARGV[2] ~= 'unknown' then file(ARGV[2]) end
+    if ARGV[8] then named(ARGV[8], ARGV[9]) end
+  end
+  redis.call('PEXPIRE', key, ARGV[5])`);
+
+/** KEYS: record. ARGV: owner, letter and rest of its line. Returns 1 where there is no such record now. */
+export const RELEASE = durableScript(`${NOW} ${HERE} ${FILE} ${JOURNAL}
+  local state, owner, line = unpack(redis.call('HMGET', key, 'state', 'owner', 'line'))
+  if not state then return 1 end
+  if owner ~= ARGV[1] or state == 'answered' then return 0 end
+  journal(ARGV[2] .. (line or (':' .. hash)) .. ARGV[3])
+  file('none')
+  redis.call('DEL', key)
+  return 1`);

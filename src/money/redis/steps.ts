@@ -1,0 +1,168 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import type { DurableWrites } from '../../redis/durable-write.ts';
+import { runScript, type Script, withoutCommand } from '../../redis/script.ts';
+import { isRepeatable, type RecordName } from '../intent.ts';
+import {
+  answeredLine,
+  askedLine,
+  type NextLine,
+  nothingMovedLine,
+  retriedLine,
+  sentLine,
+} from '../journal/journal.ts';
+import { ageOf, type Clocks, stampOf } from '../lived-time.ts';
+import {
+  type Claim,
+  type Claimed,
+  type Hold,
+  PaymentsHeldError,
+  RETENTION_MS,
+  RecordsUnavailableError,
+} from '../record.ts';
+import type { SentDetails, StoredAnswer } from '../record-parts.ts';
+import { ledgerOf, type RedisHolds } from './holds.ts';
+import { CLIENTS, keyOf } from './keys.ts';
+import type { RedisMarks } from './marks.ts';
+import { storedAnswer } from './redis-payment-reads.ts';
+import { ANSWER, CLAIM, RELEASE, RENEW, SENT, SENT_AGAIN } from './scripts.ts';
+import { transactionName } from './transaction-index.ts';
+
+type Arguments = readonly (string | number)[];
+
+/** What the steps of a record in Redis work on. */
+export interface RedisParts {
+  readonly redis: RedisClient;
+  readonly writes: DurableWrites;
+  readonly clocks: Clocks;
+  readonly marks: RedisMarks;
+  readonly holds: RedisHolds;
+  /** How long lines of the journal are kept, in ms. */
+  readonly journalMs: number;
+}
+
+/** The steps of a record in Redis, one script each. As `MoneyRecords` has them. */
+export class RedisSteps {
+  readonly #parts: RedisParts;
+  /** The clients that a stop finds, as far as this process knows. */
+  readonly #known = new Set<string>();
+  /** Those that are being noted, so that it does. */
+  readonly #noting = new Map<string, Promise<unknown>>();
+
+  constructor(parts: RedisParts) {
+    this.#parts = parts;
+  }
+
+  async claim(name: RecordName, wanted: Claim): Promise<Claimed> {
+    const { owner, inputHash, leaseMs, keyOwner, twin, isCustomers, asked, requestId = '' } = wanted;
+    const { clocks, journalMs } = this.#parts;
+    void this.#note(name.clientId).catch(() => undefined);
+    const keys = [keyOf(name), keyOf({ clientId: name.clientId, hash: `twin:${twin}` })];
+    const line = askedLine(asked, inputHash, name, requestId);
+    const whose = [keyOwner, name.hash, isCustomers ? 1 : 0];
+    const repeatable = isRepeatable(asked.operation) ? 1 : 0;
+    const args = [owner, inputHash, leaseMs, RETENTION_MS, ...whose, line, journalMs, repeatable];
+    return claimed(await this.#run('claim', CLAIM, keys, args), clocks);
+  }
+
+  async markSent(name: RecordName, owner: string, body: string, details?: SentDetails): Promise<boolean> {
+    const { clientId } = name;
+    const { holds, marks, clocks } = this.#parts;
+    const isNew = !this.#known.has(clientId);
+    if (isNew) await reaching('sent', this.#note(clientId));
+    // Asked after it is noted: a stop that came sooner shows here, and one that comes later finds the client.
+    const hold = isNew || holds.isHeld ? await held(holds) : undefined;
+    if (hold !== undefined) throw new PaymentsHeldError(hold.why);
+    this.#known.add(clientId);
+    const { epoch, sent } = marks.of(clientId);
+    const { wall, bootId, bootMs } = stampOf(clocks);
+    const keys = [keyOf(name), ledgerOf(clientId)];
+    const args = [owner, body, RETENTION_MS, epoch, sent, wall, bootId, bootMs, ...partsOf(sentLine)];
+    const more = [details?.upstreamKey ?? '', details?.original ?? ''];
+    const reply = await this.#write('sent', SENT, keys, [...args, ...more]);
+    if (!Array.isArray(reply)) return false;
+    if (reply[0] === 'held') {
+      await holds.found(clientId).catch(() => {});
+      throw new PaymentsHeldError('put-back');
+    }
+    if (reply[0] === 'stopped') throw new PaymentsHeldError('stopped');
+    marks.note(clientId, { epoch: Number(reply[1]), sent: Number(reply[2]) });
+    return true;
+  }
+
+  async renew(name: RecordName, owner: string, leaseMs: number): Promise<void> {
+    await this.#run('renew', RENEW, [keyOf(name)], [owner, leaseMs]);
+  }
+
+  async answer(
+    name: RecordName,
+    inputHash: string,
+    answer: StoredAnswer,
+    transactionId: string | undefined,
+    code: string | undefined,
+  ): Promise<boolean> {
+    const { kind, status, text } = answer;
+    const line = partsOf(answeredLine(answer, transactionId, code));
+    const named = transactionId === undefined ? [] : transactionName(transactionId);
+    const args = [inputHash, kind, status, text, RETENTION_MS, ...line, ...named];
+    return (await this.#write('answer', ANSWER, [keyOf(name)], args)) !== 'anothers';
+  }
+
+  async sentAgain(name: RecordName, requestId: string): Promise<void> {
+    await this.#run('sentAgain', SENT_AGAIN, [keyOf(name)], partsOf(retriedLine(requestId)));
+  }
+
+  async release(name: RecordName, owner: string): Promise<boolean> {
+    const args = [owner, ...partsOf(nothingMovedLine)];
+    return (await this.#write('release', RELEASE, [keyOf(name)], args)) === 1;
+  }
+
+  /** Notes that there is such a client. Begun with a claim, so that its first payment need not wait for it. */
+  async #note(clientId: string): Promise<void> {
+    if (this.#known.has(clientId)) return;
+    const noting = this.#noting.get(clientId) ?? this.#parts.redis.sadd(CLIENTS, clientId);
+    this.#noting.set(clientId, noting);
+    try {
+      await noting;
+    } catch (error) {
+      this.#noting.delete(clientId);
+      throw error;
+    }
+  }
+
+  #run(step: string, what: Script, keys: string[], args: Arguments): Promise<unknown> {
+    return reaching(step, runScript(this.#parts.redis, what, keys, args));
+  }
+
+  #write(step: string, what: Script, keys: string[], args: Arguments): Promise<unknown> {
+    return reaching(step, this.#parts.writes.write(this.#parts.redis, what, keys, args));
+  }
+}
+
+/** @throws {RecordsUnavailableError} in the place of every error */
+export const reaching = <T>(step: string, work: Promise<T>): Promise<T> =>
+  work.catch((cause: unknown) => {
+    throw new RecordsUnavailableError(step, withoutCommand(cause));
+  });
+
+export const held = (holds: RedisHolds): Promise<Hold | undefined> => reaching('held', holds.held());
+
+const partsOf = ({ letter, rest }: NextLine): [string, string] => [letter, rest];
+
+function claimed(reply: unknown, clocks: Clocks): Claimed {
+  // CLAIM returns an array of strings, a state first.
+  const [state, ...rest] = reply as [Claimed['state'], ...string[]];
+  switch (state) {
+    case 'sent': {
+      const [body = '', sentAt, ageMs, wall = '', bootId = '', bootMs] = rest;
+      // A record of a version before has no stamp.
+      const stamp = { wall: wall === '' ? clocks.now() : Number(wall), bootId, bootMs: Number(bootMs) };
+      return { state, body, sentAt: Number(sentAt), ageMs: Math.max(Number(ageMs), ageOf(stamp, clocks)) };
+    }
+    case 'customers':
+      return { state, answer: rest.length === 0 ? undefined : storedAnswer(rest) };
+    case 'answered':
+      return { state, answer: storedAnswer(rest) };
+    default:
+      return { state };
+  }
+}

@@ -1,0 +1,200 @@
+import type { Logger } from '../../common/logger.ts';
+import type { Ambient } from '../ambient.ts';
+import { backoff } from '../backoff.ts';
+import type { MoneyMutation, RecordName } from '../intent.ts';
+import { tellMismatch } from '../mismatch.ts';
+import type { Payments } from '../payment-reads.ts';
+import type { Persistence } from '../persist.ts';
+import type { MoneyRecords } from '../record.ts';
+import {
+  SETTLING_LEASE_MS,
+  type SettlingCalls,
+  type SettlingParts,
+  type SettlingResult,
+  settleOpen,
+} from './open-payment.ts';
+import type { OpenPayment } from './open-records.ts';
+import { Remembered } from './remembered.ts';
+
+/** How an open payment was settled without its caller: by sending it again, or by what was found of it. */
+export type SettledBy = 'repeat' | 'evidence';
+
+/** Who settles payments whose callers do not come back. */
+export interface Settler {
+  /** Settles what is open of a client, whoever asked for it, from now on. */
+  serve(clientId: string, calls: SettlingCalls): void;
+  /** Settles one payment that this process has left open, until `until` in ms since the epoch. Of very many, some are left to their callers. */
+  remember(name: RecordName, calls: SettlingCalls, until: number): void;
+  /** Resolves once nothing is under way. */
+  stop(): Promise<void>;
+}
+
+/** Between two looks at what is due, in ms. */
+const LOOK_PAUSE = { first: 2_000, most: 2_000 };
+/** While the service does not answer. One of the payments asks for all of them. */
+const AWAY_PAUSE = { first: 1_000, most: 15_000 };
+/** Payments that are settled at the same time, and those that are found in one look. */
+const AT_ONCE = 4;
+const BATCH = 50;
+/** So many in a row without an answer end a look. */
+const MOST_AWAY = 3;
+const TIDY_EVERY_MS = 10 * 60_000;
+
+/** Who settles, and with what. */
+interface Settling {
+  readonly parts: SettlingParts;
+  /** Names this process in the record. */
+  readonly owner: string;
+  readonly logger: Logger;
+  /** Aborts when nothing more is to begin. */
+  readonly stopping: AbortSignal;
+}
+
+export function createSettler(options: {
+  readonly records: MoneyRecords;
+  readonly payments: Pick<Payments, 'idOf'>;
+  readonly persistence: Persistence;
+  readonly ambient: Ambient;
+  readonly logger: Logger;
+  readonly onSettled?:
+    | ((mutation: MoneyMutation, kind: 'done' | 'refused', by: SettledBy) => void)
+    | undefined;
+  readonly onMismatch?: ((mutation: MoneyMutation) => void) | undefined;
+}): Settler {
+  const { records, payments, persistence, ambient, logger, onSettled, onMismatch } = options;
+  const stopping = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  const remembered = new Remembered();
+
+  /** One line for each, as calls leave one: what a person can look up, and nothing of whom it is about. */
+  const logged = async (payment: OpenPayment, outcome: 'done' | 'refused', by: SettledBy): Promise<void> => {
+    const paymentId = await payments.idOf(payment.name).catch(() => undefined);
+    const { operation: mutation } = payment.asked;
+    logger.info({ mutation, clientId: payment.name.clientId, paymentId, outcome, by }, 'payment settled');
+  };
+  const run = (work: Promise<unknown>): void => {
+    const job = work
+      .catch((err: unknown) => logger.warn({ err }, 'open payments could not be looked at; they are later'))
+      .finally(() => running.delete(job));
+    running.add(job);
+  };
+  const parts: SettlingParts = {
+    records,
+    persistence,
+    ambient,
+    onSettled(payment, kind, by) {
+      onSettled?.(payment.asked.operation, kind, by);
+      run(logged(payment, kind, by));
+    },
+    onMismatch({ asked: { operation: mutation }, name: { clientId } }, fields) {
+      tellMismatch({ mutation, clientId, fields }, logger, onMismatch);
+    },
+    onLookFailed: ({ asked }, err) =>
+      logger.warn({ err, mutation: asked.operation }, 'an open payment could not be looked for; it is later'),
+  };
+  const settling: Settling = { parts, owner: ambient.newId(), logger, stopping: stopping.signal };
+  let isKeeping = false;
+  const keepOn = (): void => {
+    if (isKeeping || remembered.size === 0 || stopping.signal.aborted) return;
+    isKeeping = true;
+    const kept = keep(settling, remembered).finally(() => {
+      isKeeping = false;
+      // One may have been added once nothing was left to keep, and before that was known here.
+      keepOn();
+    });
+    run(kept);
+  };
+
+  return {
+    serve: (clientId, calls) => run(serve(settling, clientId, calls)),
+    remember(name, calls, until) {
+      remembered.add(name, calls, until, ambient.now());
+      keepOn();
+    },
+    async stop() {
+      stopping.abort();
+      while (running.size > 0) await Promise.allSettled(running);
+    },
+  };
+}
+
+/** Looks at what is due of a client, again and again. */
+async function serve(settling: Settling, clientId: string, calls: SettlingCalls): Promise<void> {
+  const { parts, logger, stopping } = settling;
+  const { records, ambient } = parts;
+  let tidiedAt = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  while (!stopping.aborted) {
+    try {
+      if (ambient.now() - tidiedAt > TIDY_EVERY_MS) {
+        await records.tidy(clientId);
+        tidiedAt = ambient.now();
+      }
+      failures = (await sweep(settling, clientId, calls)) ? failures + 1 : 0;
+    } catch (err) {
+      failures += 1;
+      logger.debug({ err }, 'open payments could not be looked at; they are later');
+    }
+    const pause = failures === 0 ? LOOK_PAUSE : AWAY_PAUSE;
+    await ambient.sleep(backoff(pause, Math.max(0, failures - 1), ambient.random), stopping);
+  }
+}
+
+/** Takes what is due, until nothing is, or the service is away. Returns whether it is. */
+async function sweep(settling: Settling, clientId: string, calls: SettlingCalls): Promise<boolean> {
+  const { parts, stopping } = settling;
+  for (;;) {
+    const names = [...(await parts.records.due(clientId, BATCH))];
+    const isLast = names.length < BATCH;
+    let away = 0;
+    let settled = 0;
+    const settleInTurn = async (): Promise<void> => {
+      for (;;) {
+        const name = away < MOST_AWAY && !stopping.aborted ? names.shift() : undefined;
+        if (name === undefined) return;
+        const result = await settle(settling, name, calls);
+        away = result === 'away' ? away + 1 : 0;
+        if (result === 'settled') settled += 1;
+      }
+    };
+    // All have ended before one's error is told: no more than these run at once, and `stop` waits for each.
+    const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, settleInTurn));
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
+    if (away >= MOST_AWAY) return true;
+    if (isLast || settled === 0 || stopping.aborted) return false;
+  }
+}
+
+/** Looks after what this process has left open, as long as it may. */
+async function keep(settling: Settling, remembered: Remembered): Promise<void> {
+  const { parts, logger, stopping } = settling;
+  const { records, ambient } = parts;
+  while (!stopping.aborted && remembered.size > 0) {
+    await ambient.sleep(backoff(LOOK_PAUSE, 0, ambient.random), stopping);
+    for (const { name, calls } of remembered.due(ambient.now())) {
+      if (stopping.aborted) return;
+      try {
+        const result = await settle(settling, name, calls);
+        if ((result === 'settled' || result === 'not-taken') && (await isSettled(records, name)))
+          remembered.forget(name);
+      } catch (err) {
+        logger.debug({ err }, 'open payments could not be looked at; they are later');
+      }
+    }
+  }
+}
+
+async function settle(
+  { parts, owner }: Settling,
+  name: RecordName,
+  calls: SettlingCalls,
+): Promise<SettlingResult | 'not-taken'> {
+  const payment = await parts.records.takeOpen(name, owner, SETTLING_LEASE_MS);
+  // It is over, another process has it, or nothing may be sent: to look again at once would find the same.
+  return payment === undefined ? 'not-taken' : settleOpen(payment, calls, parts);
+}
+
+async function isSettled(records: MoneyRecords, name: RecordName): Promise<boolean> {
+  const record = await records.read(name);
+  return record === undefined || (record.answer !== null && record.answer.kind !== 'unknown');
+}

@@ -1,0 +1,122 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { RunningClock } from '../../common/running-clock.ts';
+import { isRepeatable, type RecordName } from '../intent.ts';
+import { askedLine } from '../journal/journal.ts';
+import type { Clocks } from '../lived-time.ts';
+import { packSummary } from '../order-summary.ts';
+import { type Claim, type Claimed, RETENTION_MS } from '../record.ts';
+import { sending } from './sending.ts';
+import type { SqliteJournal } from './sqlite-journal.ts';
+import { storedAnswer } from './sqlite-payment-reads.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** What the steps of a record in a file work on. */
+export interface SqliteParts {
+  readonly db: DatabaseSync;
+  /** Which leases and the keeping of records run by. */
+  readonly clock: RunningClock;
+  readonly clocks: Clocks;
+  readonly journal: SqliteJournal;
+}
+
+/** Takes keys in the database of `openSqliteRecords`. To be called within a transaction. */
+export class SqliteClaims {
+  readonly #parts: SqliteParts;
+  readonly #read: StatementSync;
+  readonly #findTwin: StatementSync;
+  readonly #expire: StatementSync;
+  readonly #take: StatementSync;
+  readonly #describe: StatementSync;
+  readonly #takeOver: StatementSync;
+
+  constructor(parts: SqliteParts) {
+    const { db } = parts;
+    this.#parts = parts;
+    this.#read = db.prepare('SELECT * FROM intent WHERE client_id = ? AND hash = ?');
+    this.#findTwin = db.prepare('SELECT * FROM intent WHERE client_id = ? AND twin = ?');
+    this.#expire = db.prepare('DELETE FROM intent WHERE expires_at <= ?');
+    this.#take = db.prepare(`
+      INSERT INTO intent (client_id, hash, state, owner, lease_until, input_hash, expires_at, key_owner, twin, asked, asked_at,
+        operation, customer_id, line)
+      VALUES (:clientId, :hash, 'claimed', :owner, :leaseUntil, :inputHash, :expiresAt, :keyOwner, :twin, :asked, :askedAt,
+        :operation, :customerId, :line)
+      ON CONFLICT DO UPDATE SET
+        key_owner = excluded.key_owner, twin = excluded.twin, owner = excluded.owner, lease_until = excluded.lease_until,
+        input_hash = excluded.input_hash, expires_at = excluded.expires_at, asked = excluded.asked,
+        asked_at = excluded.asked_at, operation = excluded.operation, customer_id = excluded.customer_id,
+        line = excluded.line`);
+    this.#describe = db.prepare(`
+      UPDATE intent SET asked = :asked, asked_at = coalesce(sent_at, :askedAt), operation = :operation, customer_id = :customerId,
+        line = :line
+      WHERE client_id = :clientId AND hash = :hash AND asked IS NULL`);
+    this.#takeOver = db.prepare(
+      'UPDATE intent SET owner = ?, lease_until = ? WHERE client_id = ? AND hash = ?',
+    );
+  }
+
+  claim(name: RecordName, wanted: Claim): Claimed {
+    const { clientId, hash } = name;
+    const { owner, inputHash, leaseMs, keyOwner } = wanted;
+    const at = this.#parts.clock.now();
+    this.#expire.run(at);
+    const row = this.#read.get(clientId, hash);
+    const free = row?.['owner'] === owner || Number(row?.['lease_until']) <= at;
+    // Null in a record of a version before.
+    if (row !== undefined && (row['key_owner'] ?? keyOwner) !== keyOwner) return { state: 'not-yours' };
+    if (row === undefined || (row['state'] === 'claimed' && free)) {
+      return this.#fresh(name, wanted, row, at);
+    }
+    if (row['input_hash'] !== inputHash) return { state: 'other-input' };
+    if (row['asked'] === null) this.#describe.run({ clientId, hash, ...this.#begin(name, wanted) });
+    if (row['state'] === 'answered') return { state: 'answered', answer: storedAnswer(row) };
+    if (row['state'] === 'claimed' || !free) return { state: 'busy' };
+    if (isRepeatable(wanted.asked.operation))
+      this.#takeOver.run(owner, leaseEnd(at, leaseMs), clientId, hash);
+    return { state: 'sent', body: String(row['body']), ...sending(row, this.#parts.clocks, at) };
+  }
+
+  /** Takes a key under which nothing has left. @param row what a claim before has left there */
+  #fresh(name: RecordName, wanted: Claim, row: Row | undefined, at: number): Claimed {
+    const { clientId, hash } = name;
+    const { owner, inputHash, keyOwner, isCustomers } = wanted;
+    const twins = isCustomers ? undefined : this.#customersTwin(clientId, wanted.twin, at);
+    if (twins !== undefined) return twins;
+    const leaseUntil = leaseEnd(at, wanted.leaseMs);
+    // A claim that is repeated by its owner has its line.
+    if (row?.['owner'] === owner && row['input_hash'] === inputHash) {
+      this.#takeOver.run(owner, leaseUntil, clientId, hash);
+      return { state: 'claimed' };
+    }
+    const twin = isCustomers ? wanted.twin : null;
+    const expiresAt = at + RETENTION_MS;
+    const begun = this.#begin(name, wanted);
+    this.#take.run({ clientId, hash, owner, leaseUntil, inputHash, expiresAt, keyOwner, twin, ...begun });
+    return { state: 'claimed' };
+  }
+
+  /** A customer's intent of this client that has left, or may be about to. */
+  #customersTwin(clientId: string, twin: string, at: number): Claimed | undefined {
+    const row = this.#findTwin.get(clientId, twin);
+    if (row === undefined) return undefined;
+    if (row['state'] === 'answered') return { state: 'customers', answer: storedAnswer(row) };
+    if (Number(row['lease_until']) > at) return { state: 'busy' };
+    return row['state'] === 'sent' ? { state: 'customers', answer: undefined } : undefined;
+  }
+
+  /** Adds the line that begins the payment. */
+  #begin(name: RecordName, { asked, inputHash, requestId = '' }: Claim) {
+    const { journal, clocks } = this.#parts;
+    journal.cut(name.clientId);
+    return {
+      asked: JSON.stringify(packSummary(asked, inputHash)),
+      askedAt: clocks.now(),
+      operation: asked.operation,
+      customerId: asked.customerId,
+      line: journal.add(name.clientId, askedLine(asked, inputHash, name, requestId)),
+    };
+  }
+}
+
+/** A lease that is over is so for every process at once: their views of the running clock differ by up to a second. */
+export const leaseEnd = (at: number, leaseMs: number): number => (leaseMs > 0 ? at + leaseMs : 0);

@@ -1,0 +1,139 @@
+import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import type { Hold } from '../record.ts';
+
+/** How many payments have been sent, counted anew with each `epoch`: an epoch begins when an operator lets payments go on. */
+interface Mark {
+  readonly epoch: number;
+  readonly sent: number;
+}
+
+const isBehind = (one: Mark, other: Mark): boolean =>
+  one.epoch < other.epoch || (one.epoch === other.epoch && one.sent < other.sent);
+
+/**
+ * Counts the payments that have been sent, in the database and in the name of a file beside it, and so notices that the database
+ * has been put back: a copy of an earlier time is behind the name. A folder that was put back as a whole, where the
+ * file of the database is another one, is noticed too; a snapshot of a disk is not.
+ *
+ * The name is written after the database and not synced. So it may be behind, which is no sign of anything, and never ahead.
+ */
+export class SqliteLedger {
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+  #mark: Mark;
+
+  /**
+   * Notices what there is to notice. To be made within a transaction.
+   *
+   * @param path of the database
+   * @param now ms since the epoch
+   */
+  constructor(db: DatabaseSync, path: string, now: number) {
+    this.#db = db;
+    this.#path = path;
+    db.exec(`
+      CREATE TABLE IF NOT EXISTS ledger (
+        epoch INTEGER NOT NULL, sent INTEGER NOT NULL, file TEXT NOT NULL, held_since INTEGER, missing INTEGER
+      ) STRICT`);
+    const known = db.prepare("SELECT name FROM pragma_table_info('ledger')").all();
+    if (!known.some(({ name }) => name === 'stopped_since'))
+      db.exec('ALTER TABLE ledger ADD COLUMN stopped_since INTEGER');
+    const file = this.#file();
+    db.prepare(
+      'INSERT INTO ledger (rowid, epoch, sent, file) VALUES (1, 0, 0, ?) ON CONFLICT DO NOTHING',
+    ).run(file);
+    const row = this.#row();
+    const stored = { epoch: Number(row['epoch']), sent: Number(row['sent']) };
+    const outside = this.#outside();
+    const behind = isBehind(stored, outside);
+    const moved = String(row['file']) !== file && stored.sent > 0;
+    if (behind || moved) {
+      const missing = stored.epoch === outside.epoch ? Math.max(0, outside.sent - stored.sent) : outside.sent;
+      db.prepare(
+        'UPDATE ledger SET held_since = coalesce(held_since, ?), missing = max(coalesce(missing, 0), ?), epoch = ?',
+      ).run(now, behind ? missing : 0, Math.max(stored.epoch, outside.epoch));
+    }
+    db.prepare('UPDATE ledger SET file = ?').run(file);
+    this.#mark = outside;
+  }
+
+  held(): Hold | undefined {
+    const { held_since: since, missing, stopped_since: stopped } = this.#row();
+    if (since !== null) return { why: 'put-back', since: Number(since), missing: Number(missing) };
+    return stopped === null ? undefined : { why: 'stopped', since: Number(stopped), missing: 0 };
+  }
+
+  /** Counts a payment, within the transaction that records its sending. To be followed by {@link nameFile}. */
+  count(): Mark {
+    const row = this.#db.prepare('UPDATE ledger SET sent = sent + 1 RETURNING epoch, sent').get();
+    return { epoch: Number(row?.['epoch']), sent: Number(row?.['sent']) };
+  }
+
+  /** Names the file beside the database, once the count is on the disk. */
+  nameFile(mark: Mark): void {
+    if (!isBehind(this.#mark, mark)) return;
+    const next = this.#nameOf(mark);
+    try {
+      renameSync(this.#nameOf(this.#mark), next);
+    } catch {
+      // Another process of this folder has named it, or there is none yet.
+      try {
+        writeFileSync(next, '', { mode: 0o600 });
+      } catch {
+        // A disk without room for a name: it stays behind, as after a crash.
+        return;
+      }
+    }
+    this.#mark = mark;
+  }
+
+  /** An operator stops payments, until {@link resume}. @param now ms since the epoch */
+  stop(now: number): void {
+    this.#db.prepare('UPDATE ledger SET stopped_since = coalesce(stopped_since, ?)').run(now);
+  }
+
+  /** Begins an epoch where the record was put back. To be called within a transaction, and followed by {@link nameFile}. */
+  resume(): Mark {
+    this.#db
+      .prepare(
+        'UPDATE ledger SET epoch = epoch + (held_since IS NOT NULL), held_since = NULL, missing = NULL, stopped_since = NULL',
+      )
+      .run();
+    const row = this.#row();
+    return { epoch: Number(row['epoch']), sent: Number(row['sent']) };
+  }
+
+  #row(): Record<string, unknown> {
+    return this.#db.prepare('SELECT * FROM ledger').get() ?? {};
+  }
+
+  /** The highest mark among the names, of which an interrupted process or a copied folder may have left several. */
+  #outside(): Mark {
+    const marks = namesIn(this.#path).map(({ mark }) => mark);
+    const highest = marks.reduce((one, other) => (isBehind(one, other) ? other : one), { epoch: 0, sent: 0 });
+    for (const { name, mark } of namesIn(this.#path)) {
+      if (isBehind(mark, highest)) rmSync(join(dirname(this.#path), name), { force: true });
+    }
+    return highest;
+  }
+
+  #nameOf({ epoch, sent }: Mark): string {
+    return `${this.#path}-mark-${epoch}-${sent}`;
+  }
+
+  /** What stays the same for a file until it is copied. A number alone may be given to the next file again. */
+  #file(): string {
+    const { ino, birthtimeNs } = statSync(this.#path, { bigint: true });
+    return `${ino} ${birthtimeNs}`;
+  }
+}
+
+function namesIn(path: string): readonly { readonly name: string; readonly mark: Mark }[] {
+  return readdirSync(dirname(path)).flatMap((name) => {
+    if (!name.startsWith(`${basename(path)}-mark-`)) return [];
+    const [, epoch, sent] = /-mark-(\d+)-(\d+)$/.exec(name) ?? [];
+    return epoch === undefined ? [] : [{ name, mark: { epoch: Number(epoch), sent: Number(sent) } }];
+  });
+}

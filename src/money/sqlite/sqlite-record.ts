@@ -1,0 +1,184 @@
+import { clock } from '../../common/clock.ts';
+import { disk } from '../../common/disk.ts';
+import { makePrivate } from '../../common/private-file.ts';
+import { RunningClock } from '../../common/running-clock.ts';
+import { transaction } from '../../common/sqlite-transaction.ts';
+import { JOURNAL_RETENTION_MS } from '../journal/journal.ts';
+import { type Clocks, systemBootClock } from '../lived-time.ts';
+import { type MoneyRecords, PaymentsHeldError, RecordsUnavailableError } from '../record.ts';
+import { SqliteClaims } from './claim.ts';
+import { SqliteLedger } from './ledger.ts';
+import { makeTables } from './schema.ts';
+import { sending } from './sending.ts';
+import { SqliteJournal } from './sqlite-journal.ts';
+import { SqliteOpen } from './sqlite-open-records.ts';
+import { SqlitePayments } from './sqlite-payment-reads.ts';
+import { SqliteReadings } from './sqlite-readings.ts';
+import { SqliteSteps } from './steps.ts';
+
+/** How long a step waits for another process that is writing, in ms. The wait blocks this process. */
+const BUSY_TIMEOUT_MS = 500;
+
+/** As much as a request, its answer and their lines in the journal take, in bytes, with room to spare. */
+const PROBE_BYTES = 32 * 1024;
+
+/**
+ * The record in one file of SQLite, for the processes of one machine. Every step is one transaction that is on disk when
+ * it resolves (WAL, `synchronous=FULL`).
+ *
+ * No clock of a machine is to be trusted both ways, so that each question asks the one that errs on the safe side:
+ *
+ * - Records are kept for 30 days, and leases run, by the {@link RunningClock}, which never runs fast. A machine's clock that leaps
+ *   ahead forgets nothing, and one that is set back holds no key.
+ * - What was sent is as old as the machine's clock, the running clock or the kernel's says, whichever says most, since the
+ *   upstream must still know a request that is repeated. The kernel's clock cannot be set and runs while no process does, but
+ *   begins anew with the machine. Where the machine's clock shows a time well before the sending, it is too old to be
+ *   repeated. A leap ahead ends the time of repeating early: it looks just as the machine's sleep does, in which the
+ *   upstream's 24 hours run on. Not noticed is a clock that is set back by more than an hour, shows a time after the sending all
+ *   the same, and is all that is left: the machine was started again, and no process ran meanwhile.
+ *
+ * @param now milliseconds since 1970
+ * @param monotonic milliseconds since any moment, never set
+ * @param boot the kernel's clock; undefined where there is none
+ * @param journalMs how long lines of the journal are kept, in ms
+ * @throws whatever `node:sqlite` throws when the file cannot be opened: a gateway that cannot keep records must not start.
+ */
+export function openSqliteRecords(
+  path: string,
+  now: () => number = () => clock.now(),
+  monotonic?: () => number,
+  boot = systemBootClock(),
+  journalMs = JOURNAL_RETENTION_MS,
+): MoneyRecords {
+  makePrivate(path);
+  const db = disk.open(path, BUSY_TIMEOUT_MS);
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+  const parts = transaction(db, () => openParts(db, path, { now, boot }, monotonic, journalMs));
+  // Other bytes each time: SQLite does not write a page that stays as it was, so that a full disk would not be noticed.
+  const probe = db.prepare(
+    `INSERT OR REPLACE INTO probes (rowid, filler) VALUES (1, randomblob(${PROBE_BYTES}))`,
+  );
+
+  /** Runs a step in a transaction that locks out other processes from its first read on. */
+  const step = async <T>(name: string, run: () => T): Promise<T> => {
+    try {
+      return transaction(db, run);
+    } catch (cause) {
+      // A transaction that failed is rolled back.
+      throw cause instanceof RecordsUnavailableError ? cause : new RecordsUnavailableError(name, cause, true);
+    }
+  };
+  return {
+    ...stepsOf(parts, step),
+    ...readsOf(parts, step),
+    ...holdsOf(parts, now, step),
+    isAvailable: () =>
+      step('probe', () => probe.run()).then(
+        () => true,
+        () => false,
+      ),
+    stop: async () => {
+      if (db.isOpen) db.close();
+    },
+  };
+}
+
+/** Runs what it is given, in a transaction. The name is for its error. */
+type Step = <T>(name: string, run: () => T) => Promise<T>;
+
+type Parts = ReturnType<typeof openParts>;
+
+/** To be called within a transaction. */
+function openParts(
+  db: ReturnType<typeof disk.open>,
+  path: string,
+  clocks: Clocks,
+  monotonic: (() => number) | undefined,
+  journalMs: number,
+) {
+  makeTables(db);
+  const clock = new RunningClock(db, clocks.now, monotonic);
+  const sendingOf = (row: Record<string, unknown>) => sending(row, clocks, clock.now());
+  const rows = { now: () => clock.now(), sending: sendingOf };
+  const payments = new SqlitePayments(db, rows);
+  const journal = new SqliteJournal(db, clocks.now, journalMs);
+  const ledger = new SqliteLedger(db, path, clocks.now());
+  const open = new SqliteOpen(db, rows);
+  const readings = new SqliteReadings(db, rows.now);
+  const parts = { db, clock, clocks, journal };
+  return {
+    journal,
+    ledger,
+    payments,
+    open,
+    readings,
+    claims: new SqliteClaims(parts),
+    steps: new SqliteSteps(parts),
+  };
+}
+
+/** What changes a record. */
+function stepsOf({ claims, steps, ledger, open }: Parts, step: Step) {
+  return {
+    claim: (name, wanted) => step('claim', () => claims.claim(name, wanted)),
+    markSent: async (name, owner, body, details) => {
+      const mark = await step('sent', () => {
+        const hold = ledger.held();
+        if (hold !== undefined) throw new PaymentsHeldError(hold.why);
+        return steps.markSent(name, owner, body, details) ? ledger.count() : undefined;
+      });
+      if (mark !== undefined) ledger.nameFile(mark);
+      return mark !== undefined;
+    },
+    renew: (name, owner, leaseMs) => step('renew', () => steps.renew(name, owner, leaseMs)),
+    answer: (name, inputHash, told, transactionId, code) =>
+      step('answer', () => steps.answer(name, inputHash, told, transactionId, code)),
+    sentAgain: (name, requestId = '') => step('sentAgain', () => steps.sentAgain(name, requestId)),
+    release: (name, owner) => step('release', () => steps.release(name, owner)),
+    due: (clientId, limit) => step('due', () => open.due(clientId, limit)),
+    takeOpen: (name, owner, leaseMs) =>
+      step('takeOpen', () => (ledger.held() === undefined ? open.take(name, owner, leaseMs) : undefined)),
+    putOff: (taken, dueMs, seen) => step('putOff', () => open.putOff(taken, dueMs, seen)),
+    hasten: (name) => step('hasten', () => open.hasten(name)),
+    tidy: async () => {},
+  } satisfies Partial<MoneyRecords>;
+}
+
+/** What reads records and the journal, and the readings of balances. */
+function readsOf({ payments, journal, readings }: Parts, step: Step) {
+  return {
+    read: (name) => step('read', () => payments.read(name)),
+    readByTransaction: (clientId, id) => step('read', () => payments.byTransaction(clientId, id)),
+    search: (search) => step('search', () => payments.search(search)),
+    clients: () => look('clients', () => [...new Set([...payments.clients(), ...journal.clients()])]),
+    journal: {
+      clients: () => look('journal', () => journal.clients()),
+      head: (clientId) => look('journal', () => journal.head(clientId)),
+      read: (clientId, after, limit) => look('journal', () => journal.read(clientId, after, limit)),
+      lines: (clientId, ids) => look('journal', () => journal.lines(clientId, ids)),
+    },
+    readings: {
+      take: (clientId, owner, leaseMs) => step('readings', () => readings.take(clientId, owner, leaseMs)),
+      keep: (clientId, owner, text, dueMs) =>
+        step('readings', () => readings.keep(clientId, owner, text, dueMs)),
+    },
+    idKey: (clientId) => step('idKey', () => payments.idKey(clientId)),
+  } satisfies Partial<MoneyRecords>;
+}
+
+function holdsOf({ ledger }: Parts, now: () => number, step: Step) {
+  return {
+    held: () => step('held', () => ledger.held()),
+    holdPayments: () => step('hold', () => ledger.stop(now())),
+    resume: async () => ledger.nameFile(await step('resume', () => ledger.resume())),
+  } satisfies Partial<MoneyRecords>;
+}
+
+/** Reads, and locks nobody out. */
+async function look<T>(name: string, read: () => T): Promise<T> {
+  try {
+    return read();
+  } catch (cause) {
+    throw new RecordsUnavailableError(name, cause);
+  }
+}

@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { silentLogger as logger } from '../../src/common/logger.ts';
+import { inputHash, recordName } from '../../src/money/intent.ts';
+import { openMoneyRecords } from '../../src/money/open-money.ts';
+import { createPayments } from '../../src/money/payment-reads.ts';
+import { until } from '../helpers/until.ts';
+import { NOBODYS } from '../money/orders.ts';
+import { pasarela } from './run.ts';
+
+const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
+
+it('a payment that was put off for good is due again as soon as an operator has it settled', {
+  timeout: 60_000,
+}, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-settle-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  const key = randomUUID();
+  const name = recordName({ clientId: CLIENT, customerId: undefined, key });
+  const hash = inputHash('createMoneyOut', key);
+  const shown = { amount: '12.50', source: randomUUID(), destination: randomUUID(), requestedBy: 'alma' };
+  const asked = { operation: 'createMoneyOut', customerId: null, ...shown } as const;
+  await records.claim(name, { ...NOBODYS, owner: 'a', inputHash: hash, leaseMs: 0, asked, requestId: key });
+  await records.markSent(name, 'a', '{}', { upstreamKey: key, original: null });
+  await records.hasten(name);
+  const taken = await records.takeOpen(name, 'gateway', 60_000);
+  if (taken === undefined) throw new Error('it is due');
+  await records.putOff(taken, undefined, 'nothing');
+  expect(await records.due(CLIENT, 1)).toEqual([]);
+
+  const id = await createPayments(records).idOf(name);
+  let hasEnded = false;
+  const command = pasarela(['payments', 'settle', String(id), '--json'], { DATA_DIR: dataDir }).finally(
+    () => {
+      hasEnded = true;
+    },
+  );
+  // No gateway runs here: what one finds due, it settles.
+  const due = await until(async () => {
+    const names = await records.due(CLIENT, 1);
+    return (names.length > 0 || hasEnded) && names;
+  });
+  expect(due).toEqual([name]);
+  await records.answer(name, hash, { kind: 'done', status: 201, text: '{}' }, randomUUID());
+  const { code, stdout } = await command;
+  expect(JSON.parse(stdout)).toMatchObject({ id, state: 'DONE' });
+  expect(code).toBe(0);
+});

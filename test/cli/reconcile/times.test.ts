@@ -1,0 +1,123 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, it } from 'vitest';
+import { gatherMovements } from '../../../src/cli/reconcile/gather.ts';
+import { json, startUpstream } from '../../helpers/http-stub.ts';
+import { pasarela } from '../run.ts';
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+const ACCOUNT = { id: 'a1', clabe: '646180157000000004', instrumentId: 'i1' };
+
+const at = (ms: number): string => new Date(ms).toISOString();
+
+/** What a graph has. */
+interface Graph {
+  readonly balance?: string;
+  readonly credits?: readonly { readonly amount: string; readonly at: number }[];
+  /** Paid out of the account, and done. */
+  readonly payments?: readonly {
+    readonly amount: string;
+    readonly askedAt: number;
+    readonly doneAt: number;
+  }[];
+}
+
+/** Answers what the comparison of balances asks of a graph. */
+async function answer(
+  { balance = '0.00', credits = [], payments = [] }: Graph,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { query, variables } = JSON.parse(await text(request));
+  const listOf = (nodes: readonly object[]) => ({
+    list: { nodes, pageInfo: { hasNextPage: false, endCursor: null } },
+  });
+  const data = () => {
+    if (query.includes('eventCursor')) return { eventCursor: 'c3' };
+    if (query.includes('accounts(')) {
+      return { client: listOf([{ ...ACCOUNT, availableBalance: { amount: balance } }]) };
+    }
+    if (query.includes('events(')) {
+      return listOf(
+        credits.map((credit) => ({
+          amount: { amount: credit.amount },
+          decision: 'ACCEPTED',
+          rawSubCategory: 'SPEI_CREDIT',
+          receivedAt: at(credit.at),
+          registeredAt: null,
+          transactionDate: null,
+          beneficiary: { account: ACCOUNT.clabe },
+        })),
+      );
+    }
+    const asked = variables.states === undefined ? payments : [];
+    return listOf(
+      asked
+        .filter(({ askedAt }) => askedAt >= Date.parse(variables.from))
+        .map(({ amount, askedAt, doneAt }) => ({
+          id: 'p1',
+          operation: 'MONEY_OUT',
+          state: 'DONE',
+          amount: { amount },
+          sourceInstrumentId: ACCOUNT.instrumentId,
+          destinationInstrumentId: 'elsewhere',
+          sentAt: at(askedAt),
+          settledAt: at(doneAt),
+        })),
+    );
+  };
+  json(response, { data: data() });
+}
+
+it('a payment that was asked for up to a day before the first reading, and was done after it, is known', async () => {
+  const now = Date.now();
+  const payments = [{ amount: '12.34', askedAt: now - 23 * HOUR, doneAt: now + HOUR }];
+  await using graph = await startUpstream((request, response) => {
+    void answer({ payments }, request, response);
+  });
+  const baseline = { from: now, to: now, balances: { [ACCOUNT.id]: 0 } };
+  const { movements } = await gatherMovements(
+    { url: graph.url, token: { renews: false, get: async () => 'token' } },
+    [ACCOUNT],
+    { baseline, cursors: ['c1', 'c2'], open: [] },
+    SECOND,
+  );
+  expect(movements).toEqual([
+    { account: 'a1', cents: -1_234, from: now - 23 * HOUR, to: now + HOUR, isCertain: true },
+  ]);
+});
+
+it('the margin is a number of seconds', { timeout: 60_000 }, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'pasarela-margin-'));
+  cleanup.defer(() => rm(folder, { recursive: true }));
+  const earlier = Date.now() - HOUR;
+  // By the gateway's clock the credit came two seconds after the reading that shows it. What has moved since then is not known.
+  const credits = [{ amount: '10.00', at: earlier + 2 * SECOND }];
+  const graph = await startUpstream((request, response) => {
+    void answer({ balance: '115.00', credits }, request, response);
+  });
+  cleanup.use(graph);
+  const state = join(folder, 'state.json');
+  const run = async (...margin: string[]) => {
+    const reading = (time: number, cents: number) => ({ from: time, to: time, balances: { a1: cents } });
+    const kept = {
+      baseline: reading(earlier - HOUR, 10_000),
+      previous: reading(earlier, 11_000),
+      cursors: ['c1', 'c2'],
+      open: [],
+    };
+    await writeFile(state, JSON.stringify(kept));
+    const args = ['reconcile', '--url', graph.url, '--state', state, '--json', ...margin];
+    const { code, stdout } = await pasarela(args, { PASARELA_TOKEN: 'token' });
+    return { code, told: stdout === '' ? undefined : JSON.parse(stdout).amount };
+  };
+  const explained = { code: 0, told: undefined };
+  expect(await run()).toEqual(explained);
+  expect(await run('--margin', '3')).toEqual(explained);
+  expect(await run('--margin', '1')).toEqual({ code: 1, told: '+10.00' });
+});

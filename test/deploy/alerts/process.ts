@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { type Member, startFleet } from '../../helpers/fleet.ts';
+import { until } from '../../helpers/until.ts';
+import { documentOf, payable } from '../../scenarios/faults/payments.ts';
+import { goOn, world } from './world.ts';
+
+const LIFETIME_SECONDS = 300;
+/** Longer than the lag that is told. */
+const STOPPED_MS = 300;
+const RUNNING_MS = 150;
+
+const run = promisify(execFile);
+const pidOf = ({ program }: Member): number => {
+  const { pid } = program.process;
+  if (pid === undefined) throw new Error('The gateway runs.');
+  return pid;
+};
+
+/** One gateway, in a process of its own, on a Redis. */
+export const PROCESS = world(
+  'a process on a Redis',
+  async (cleanup) => {
+    const { sandbox, redis, start } = cleanup.use(await startFleet(LIFETIME_SECONDS));
+    const member = await start();
+    const deliver = () => member.deliver('STATUS_UPDATE', { id_msg: randomUUID() });
+    return { url: member.url, sandbox, redis, member, deliver };
+  },
+  [
+    {
+      alerts: ['PasarelaAbsent'],
+      fault: 'Prometheus is told of no gateway; later it is told of it again.',
+      async cause({ url }, ended, { scrape }) {
+        await scrape([]);
+        await once(ended, 'abort');
+        await scrape([url]);
+      },
+    },
+    {
+      alerts: ['PasarelaBusy'],
+      fault:
+        'SIGSTOP and SIGCONT take the processor from the gateway two thirds of the time, as a limit of CPU does.',
+      async cause({ member }, ended) {
+        const pid = pidOf(member);
+        while (!ended.aborted) {
+          process.kill(pid, 'SIGSTOP');
+          await pause(STOPPED_MS);
+          process.kill(pid, 'SIGCONT');
+          await pause(RUNNING_MS);
+        }
+      },
+    },
+    {
+      alerts: ['PasarelaRedisDown', 'PasarelaSpooling', 'PasarelaPaymentsNotSent'],
+      fault: 'SIGKILL to Redis. A webhook and a payment come meanwhile.',
+      async cause({ redis, deliver, member, sandbox }) {
+        await redis.kill();
+        await deliver();
+        const { input } = await payable(sandbox, 'createMoneyOut', 'without a record');
+        await member.query(documentOf('createMoneyOut'), { input });
+      },
+    },
+    {
+      alerts: ['PasarelaNotReady', 'PasarelaWebhooksRefused'],
+      fault:
+        'The system lets the gateway write no byte more to any file, while Redis is away. The provider delivers all the same.',
+      async cause({ member, deliver }, ended) {
+        await run('prlimit', ['--pid', String(pidOf(member)), '--fsize=0']);
+        await goOn(ended, deliver);
+      },
+    },
+    {
+      alerts: ['PasarelaDown'],
+      fault: 'SIGKILL to the gateway.',
+      async cause({ member, url }) {
+        await member.program.end('SIGKILL');
+        await until(() =>
+          fetch(url).then(
+            () => false,
+            () => true,
+          ),
+        );
+      },
+    },
+  ],
+);

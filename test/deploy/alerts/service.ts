@@ -1,0 +1,55 @@
+import { control, startGateway } from '../../helpers/gateway.ts';
+import { inject } from '../../scenarios/faults/payments.ts';
+import { deliverTo, goOn, world } from './world.ts';
+
+/** Several calls, of which a caller with one seat has all but the first wait. */
+const READS = `{ client { accounts(first: 2) { nodes { id } } instruments(first: 2) { nodes { id } } }
+  banks { id } }`;
+
+/** A gateway whose callers have one call at a time, before a service that fails. */
+export const SERVICE = world(
+  'the service and its callers',
+  async (cleanup) => {
+    const gateway = cleanup.use(
+      await startGateway({
+        webhooks: false,
+        config: { upstreamCallsPerCaller: 1, upstreamTimeoutMs: 8_000, operationTimeoutMs: 30_000 },
+      }),
+    );
+    const { sandbox, url, query } = gateway;
+    /** Callers read while the service does this. */
+    const readWhile = async (fault: unknown, ended: AbortSignal) => {
+      await inject(sandbox, { path: '/v1/' }, fault);
+      await goOn(ended, () => query(READS));
+      await control(sandbox, 'DELETE', '/sandbox/faults');
+    };
+    return { url, query, deliver: () => deliverTo(gateway), readWhile };
+  },
+  [
+    {
+      alerts: ['PasarelaOperationErrors'],
+      fault: 'A release of an app asks for ids that are none.',
+      cause: ({ query }, ended) => goOn(ended, () => query('{ bank(id: "none") { id } }')),
+    },
+    {
+      alerts: ['PasarelaUpstreamQueue'],
+      fault: 'The service answers after 1.5 s, and a caller asks for more at a time than it has seats.',
+      cause: ({ readWhile }, ended) => readWhile({ delayMs: 1_500 }, ended),
+    },
+    {
+      alerts: ['PasarelaUpstreamSlow'],
+      fault: 'The service answers after 3 s.',
+      cause: ({ readWhile }, ended) => readWhile({ delayMs: 3_000 }, ended),
+    },
+    {
+      alerts: ['PasarelaUpstreamRefuses'],
+      fault: 'The service answers that it has been asked too often.',
+      cause: ({ readWhile }, ended) => readWhile({ status: 429 }, ended),
+    },
+    {
+      alerts: ['PasarelaUpstreamFailing'],
+      fault: 'The service answers 500.',
+      cause: ({ readWhile }, ended) => readWhile({ status: 500 }, ended),
+    },
+  ],
+);
