@@ -18,6 +18,8 @@ export interface MoneyOptions {
   readonly dataDir: string;
   /** How long lines of the journal are kept, in ms; {@link JOURNAL_RETENTION_MS} where it is not given. */
   readonly journalMs?: number | undefined;
+  /** How long a step waits for another process that writes the file, in ms; as `openSqliteRecords` says where it is not given. */
+  readonly busyTimeoutMs?: number | undefined;
   /** Whether nothing is sent, by the configuration of this process. */
   readonly isOff?: boolean | undefined;
   readonly logger: Logger;
@@ -75,10 +77,11 @@ export const sqliteRecordsIn = (dataDir: string): string => join(dataDir, 'money
 
 /** The record of each intent to pay: in Redis when there is one, else in `money.sqlite` in the data folder. */
 export async function openMoneyRecords(options: MoneyOptions): Promise<MoneyRecords> {
-  const { redisUrl, dataDir, logger, journalMs = JOURNAL_RETENTION_MS } = options;
+  const { redisUrl, dataDir, logger, journalMs = JOURNAL_RETENTION_MS, busyTimeoutMs } = options;
   if (redisUrl !== undefined) {
     const { openRedisRecords } = await import('./redis/redis-record.ts');
     return openRedisRecords(redisUrl, dataDir, logger, journalMs);
   }
-  return openSqliteRecords(sqliteRecordsIn(dataDir), undefined, undefined, undefined, journalMs);
+  const path = sqliteRecordsIn(dataDir);
+  return openSqliteRecords(path, undefined, undefined, undefined, journalMs, busyTimeoutMs);
 }

@@ -9,7 +9,7 @@ import { openMoneyRecords } from '../../src/money/open-money.ts';
 import { createPayments } from '../../src/money/payment-reads.ts';
 import { until } from '../helpers/until.ts';
 import { NOBODYS } from '../money/orders.ts';
-import { pasarela } from './run.ts';
+import { pasarela, type Ran } from './run.ts';
 
 const CLIENT = '3f1c7c0e-4a0e-4a6b-9d55-6d0a4a3b2c11';
 
@@ -35,18 +35,17 @@ it('a payment that was put off for good is due again as soon as an operator has 
   expect(await records.due(CLIENT, 1)).toEqual([]);
 
   const id = await createPayments(records).idOf(name);
-  let hasEnded = false;
-  const command = pasarela(['payments', 'settle', String(id), '--json'], { DATA_DIR: dataDir }).finally(
-    () => {
-      hasEnded = true;
-    },
-  );
+  let ended: Ran | undefined;
+  const command = pasarela(['payments', 'settle', String(id), '--json'], { DATA_DIR: dataDir }).then((ran) => {
+    ended = ran;
+    return ran;
+  });
   // No gateway runs here: what one finds due, it settles.
   const due = await until(async () => {
     const names = await records.due(CLIENT, 1);
-    return (names.length > 0 || hasEnded) && names;
+    return (names.length > 0 || ended !== undefined) && names;
   });
-  expect(due).toEqual([name]);
+  expect({ due, ended }).toEqual({ due: [name], ended: undefined });
   await records.answer(name, hash, { kind: 'done', status: 201, text: '{}' }, randomUUID());
   const { code, stdout } = await command;
   expect(JSON.parse(stdout)).toMatchObject({ id, state: 'DONE' });

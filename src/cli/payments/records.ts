@@ -6,6 +6,9 @@ import { openMoneyRecords, sqliteRecordsIn } from '../../money/open-money.ts';
 import { type MoneyRecords, RecordsUnavailableError } from '../../money/record.ts';
 import { CommandError } from '../command.ts';
 
+/** How long the command waits for a gateway that is writing, in ms. It serves nobody meanwhile. */
+const BUSY_TIMEOUT_MS = 10_000;
+
 /**
  * Opens the record of payments beside the gateway, as REDIS_URL and DATA_DIR name it, and closes it afterwards.
  *
@@ -26,7 +29,12 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
       `There is no record of payments in ${resolve(dataDir)}. Run this with the DATA_DIR or REDIS_URL of the gateway.`,
     );
   }
-  const records = await openMoneyRecords({ redisUrl, dataDir, logger: silentLogger });
+  const records = await openMoneyRecords({
+    redisUrl,
+    dataDir,
+    logger: silentLogger,
+    busyTimeoutMs: BUSY_TIMEOUT_MS,
+  });
   try {
     return await work(records);
   } catch (error) {

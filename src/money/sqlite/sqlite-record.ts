@@ -16,7 +16,7 @@ import { SqlitePayments } from './sqlite-payment-reads.ts';
 import { SqliteReadings } from './sqlite-readings.ts';
 import { SqliteSteps } from './steps.ts';
 
-/** How long a step waits for another process that is writing, in ms. The wait blocks this process. */
+/** How long a step of a gateway waits for another process that is writing, in ms. The wait blocks this process. */
 const BUSY_TIMEOUT_MS = 500;
 
 /** As much as a request, its answer and their lines in the journal take, in bytes, with room to spare. */
@@ -41,6 +41,7 @@ const PROBE_BYTES = 32 * 1024;
  * @param monotonic milliseconds since any moment, never set
  * @param boot the kernel's clock; undefined where there is none
  * @param journalMs how long lines of the journal are kept, in ms
+ * @param busyTimeoutMs how long a step waits for another process that is writing, in ms; this process does nothing else meanwhile
  * @throws whatever `node:sqlite` throws when the file cannot be opened: a gateway that cannot keep records must not start.
  */
 export function openSqliteRecords(
@@ -49,9 +50,10 @@ export function openSqliteRecords(
   monotonic?: () => number,
   boot = systemBootClock(),
   journalMs = JOURNAL_RETENTION_MS,
+  busyTimeoutMs = BUSY_TIMEOUT_MS,
 ): MoneyRecords {
   makePrivate(path);
-  const db = disk.open(path, BUSY_TIMEOUT_MS);
+  const db = disk.open(path, busyTimeoutMs);
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
   const parts = transaction(db, () => openParts(db, path, { now, boot }, monotonic, journalMs));
   // Other bytes each time: SQLite does not write a page that stays as it was, so that a full disk would not be noticed.
