@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { silentLogger as logger } from '../../src/common/logger.ts';
 import { inputHash, recordName } from '../../src/money/intent.ts';
@@ -36,10 +38,12 @@ it('a payment that was put off for good is due again as soon as an operator has 
 
   const id = await createPayments(records).idOf(name);
   let ended: Ran | undefined;
-  const command = pasarela(['payments', 'settle', String(id), '--json'], { DATA_DIR: dataDir }).then((ran) => {
-    ended = ran;
-    return ran;
-  });
+  const command = pasarela(['payments', 'settle', String(id), '--json'], { DATA_DIR: dataDir }).then(
+    (ran) => {
+      ended = ran;
+      return ran;
+    },
+  );
   // No gateway runs here: what one finds due, it settles.
   const due = await until(async () => {
     const names = await records.due(CLIENT, 1);
@@ -50,4 +54,24 @@ it('a payment that was put off for good is due again as soon as an operator has 
   const { code, stdout } = await command;
   expect(JSON.parse(stdout)).toMatchObject({ id, state: 'DONE' });
   expect(code).toBe(0);
+});
+
+it('a command waits for another process that writes the record, longer than a gateway does', {
+  timeout: 60_000,
+}, async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'pasarela-busy-'));
+  cleanup.defer(() => rm(dataDir, { recursive: true }));
+  const records = await openMoneyRecords({ redisUrl: undefined, dataDir, logger });
+  cleanup.defer(() => records.stop());
+  const other = new DatabaseSync(join(dataDir, 'money.sqlite'));
+  cleanup.defer(() => other.close());
+
+  other.exec('BEGIN IMMEDIATE');
+  const command = pasarela(['payments', 'list', '--json'], { DATA_DIR: dataDir });
+  // A gateway gives up after half a second, and the command takes less than one to begin.
+  await pause(3_000);
+  other.exec('COMMIT');
+
+  expect(await command).toEqual({ code: 0, stdout: '', stderr: '' });
 });

@@ -29,11 +29,10 @@ export async function withRecords<T>(work: (records: MoneyRecords) => Promise<T>
       `There is no record of payments in ${resolve(dataDir)}. Run this with the DATA_DIR or REDIS_URL of the gateway.`,
     );
   }
-  const records = await openMoneyRecords({
-    redisUrl,
-    dataDir,
-    logger: silentLogger,
-    busyTimeoutMs: BUSY_TIMEOUT_MS,
+  const options = { redisUrl, dataDir, logger: silentLogger, busyTimeoutMs: BUSY_TIMEOUT_MS };
+  const records = await openMoneyRecords(options).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CommandError(`The record of payments cannot be opened: ${why}`, { cause });
   });
   try {
     return await work(records);
