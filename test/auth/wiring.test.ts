@@ -106,13 +106,13 @@ describe('a gateway in service mode', () => {
     });
     const lasting = { authorization: `Bearer ${await callerToken({ sub: 'one' })}` };
     await service.query(CLIENT, {}, lasting);
-    const exp = inSeconds(2);
+    const exp = inSeconds(5);
     const ending = { authorization: `Bearer ${await callerToken({ sub: 'one', exp })}` };
     // The same subject has its share under way, and the other waits for it.
     expect((await service.query(CLIENT, {}, ending)).errors).toBeUndefined();
     await control(sandbox, 'POST', '/sandbox/faults', {
       match: { path: '/v1/clients/*/transactions/*' },
-      fault: { delayMs: 3_500 },
+      fault: { delayMs: 6_500 },
     });
     const id = '11111111-2222-4333-8444-555555555555';
     const query = `{ transaction(id: "${id}") { id } }`;
