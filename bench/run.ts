@@ -9,7 +9,7 @@ import type { Section } from './lib/section.ts';
 import { w18, w19 } from './workloads/capacity.ts';
 import { w12 } from './workloads/come-back.ts';
 import { w10 } from './workloads/credits.ts';
-import { w15 } from './workloads/fairness.ts';
+import { w15, w20 } from './workloads/fairness.ts';
 import { w4 } from './workloads/fan-out.ts';
 import { w17 } from './workloads/first-visit.ts';
 import { w1, w1c, w1l, w1n, w2, w3 } from './workloads/http.ts';
@@ -48,6 +48,7 @@ const WORKS: ReadonlyMap<string, () => Promise<Section>> = new Map([
   ['W17', w17],
   ['W18', w18],
   ['W19', w19],
+  ['W20', w20],
 ]);
 
 /** Those that start a Redis; found missing at once, not after minutes. */

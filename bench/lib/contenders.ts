@@ -64,11 +64,19 @@ export async function temporaryFolder(): Promise<{ readonly path: string } & Asy
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Starts one contender in front of an upstream. */
-export async function startContender(name: ContenderName, upstreamUrl: string): Promise<Contender> {
+/**
+ * Starts one contender in front of an upstream.
+ *
+ * @param env variables of the gateway, beside those that it needs
+ */
+export async function startContender(
+  name: ContenderName,
+  upstreamUrl: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Contender> {
   if (name === 'Pasarela') {
     const folder = await temporaryFolder();
-    const server = await startServer(gatewayProgram({ upstreamUrl, dataDir: folder.path }));
+    const server = await startServer(gatewayProgram({ upstreamUrl, dataDir: folder.path, env }));
     return {
       ...graphql(name, server, '/graphql'),
       accepts: true,

@@ -24,17 +24,17 @@ export const SERVICE = {
   UPSTREAM_CLIENT_SECRET: 'secret',
 } as const;
 
-/** The token of a caller in service mode who is narrowed to a customer (RFC 7515, HS256). */
-export function customerCredential(customerId: string): string {
+/** The token of a caller in service mode who is narrowed to a customer. */
+export const customerCredential = (customerId: string): string =>
+  signed({ sub: customerId, customer_id: customerId, scope: 'events:read' });
+
+/** The token of a caller in service mode who reads and pays for a client that `AUTH_CLIENT_CLAIM` names by `client_id`. */
+export const clientCredential = (clientId: string, subject: string): string =>
+  signed({ sub: subject, client_id: clientId, scope: 'graph:read money:move' });
+
+/** RFC 7515, HS256. */
+function signed(claims: object): string {
   const { AUTH_ISSUER: iss, AUTH_AUDIENCE: aud, AUTH_JWT_SECRET: secret } = SERVICE;
-  const claims = {
-    iss,
-    aud,
-    sub: customerId,
-    customer_id: customerId,
-    scope: 'events:read',
-    exp: EXPIRES_AT,
-  };
-  const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`;
-  return `Bearer ${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+  const text = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ iss, aud, exp: EXPIRES_AT, ...claims })}`;
+  return `Bearer ${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`;
 }

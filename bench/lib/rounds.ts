@@ -24,6 +24,8 @@ interface Sample {
   readonly latencyP50Ms: number;
   readonly perSecond: number;
   readonly calls: number;
+  /** Resident memory of the server process when the round was over, in bytes. */
+  readonly rssBytes: number;
 }
 
 /** What one contender needed. Times are milliseconds. */
@@ -37,6 +39,8 @@ export interface Measured {
   readonly perSecond: Spread;
   /** REST calls of one request. */
   readonly calls: Spread;
+  /** Resident memory of the server process, in bytes. */
+  readonly rssBytes: Spread;
   /** Requests measured. */
   readonly requests: number;
 }
@@ -87,6 +91,7 @@ const measured = (name: string, samples: readonly Sample[], requests: number): M
   latencyP50Ms: spreadOf(samples.map((sample) => sample.latencyP50Ms)),
   perSecond: spreadOf(samples.map((sample) => sample.perSecond)),
   calls: spreadOf(samples.map((sample) => sample.calls)),
+  rssBytes: spreadOf(samples.map((sample) => sample.rssBytes)),
   requests,
 });
 
@@ -158,6 +163,7 @@ async function takeTurn(trial: Trial, entrant: Entrant, stub: Stub): Promise<voi
     latencyP50Ms: percentile(latenciesMs, 0.5),
     perSecond: (requests / wallMs) * 1_000,
     calls: ((await stub.calls()) - callsBefore) / requests,
+    rssBytes: server.rssBytes(),
   });
 }
 

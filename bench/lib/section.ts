@@ -67,6 +67,7 @@ export const HTTP_COLUMNS = [
   'p50 ms',
   'requests / s',
   'REST calls',
+  'resident MB',
 ] as const;
 
 /** The rows of an HTTP measurement, the baseline's first. */
@@ -78,4 +79,5 @@ export const httpRows = (results: readonly Measured[]): string[][] =>
     spread(result.latencyP50Ms),
     spread(result.perSecond),
     number(result.calls.median),
+    number(result.rssBytes.median / 1e6),
   ]);

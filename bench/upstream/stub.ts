@@ -39,10 +39,31 @@ const ANY_INSTRUMENTS = /^\/v1\/clients\/[0-9a-f-]{36}\/instruments$/;
 
 const TRANSACTIONS = `${CLIENT}/transactions/`;
 const INTERNAL_TRANSACTION = '/v1/transactions/internal_transaction';
-/** What a gateway in service mode is given (docs/upstream-api.md, "CredentialToken"). */
-const TOKEN = { id: 'token', token: 'token', status: 'ACTIVE', expires_at: '2099-01-01 00:00:00-06:00' };
+/** What a gateway in service mode is given (docs/upstream-api.md, "CredentialToken"). It names the client. */
+const TOKEN = {
+  id: 'token',
+  token: `token-of-${CLIENT_ID}`,
+  status: 'ACTIVE',
+  expires_at: '2099-01-01 00:00:00-06:00',
+};
+/** What a request says of its client: the path of a read, or the token of an order. */
+const ANY_CLIENT = /^\/v1\/clients\/([0-9a-f-]{36})\//;
+const ANY_TOKEN = /token-of-([0-9a-f-]{36})/;
 
-function answerOf(path: string): Buffer | undefined {
+/** The answer to any client: each has what the first one has, under an id of its own. */
+function answerOf(path: string, authorization = ''): Buffer | undefined {
+  const [, clientId = CLIENT_ID] = ANY_CLIENT.exec(path) ?? ANY_TOKEN.exec(authorization) ?? [];
+  if (clientId === CLIENT_ID) return answerToFirst(path);
+  const kept = path === INTERNAL_TRANSACTION ? undefined : answers.get(path);
+  if (kept !== undefined) return kept;
+  const first = answerToFirst(path.replace(clientId, CLIENT_ID));
+  if (first === undefined) return undefined;
+  const answer = Buffer.from(first.toString().replaceAll(CLIENT_ID, clientId));
+  if (path !== INTERNAL_TRANSACTION) answers.set(path, answer);
+  return answer;
+}
+
+function answerToFirst(path: string): Buffer | undefined {
   if (path === INTERNAL_TRANSACTION) return Buffer.from(JSON.stringify(internalTransaction(randomUUID())));
   if (path.startsWith(TRANSACTIONS) && !path.endsWith(transaction.id)) {
     // Each is asked for by a phone of its own: none is kept.
@@ -114,7 +135,7 @@ const server = createServer((request, response) => {
   const path = request.url ?? '/';
   if (path !== '/bench') {
     requests += 1;
-    const answer = answerOf(path);
+    const answer = answerOf(path, request.headers.authorization);
     if (settings.latencyMs === 0) send(response, answer);
     else setTimeout(send, settings.latencyMs, response, answer);
     return;

@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { startRedis } from '../../test/helpers/redis.ts';
+import { type RedisServer, startRedis } from '../../test/helpers/redis.ts';
 import { gatewayProgram, temporaryFolder } from '../lib/contenders.ts';
 import { credentials } from '../lib/credentials.ts';
 import { PAYMENT_DONE, payment } from '../lib/documents.ts';
@@ -17,7 +17,13 @@ const CLIENTS = 10;
 const LANES = 64;
 const SECONDS = MEASURED_MS / 1_000;
 const DISK =
-  'SQLite syncs it, or a Redis of its own with `appendfsync always`. The rate of a core is what comes for each second of CPU of the gateway; that of Redis is not counted';
+  'SQLite syncs it, or a Redis of its own with `appendfsync always`. The rate of a core is what comes for each second of CPU of the gateway; that of Redis, and the memory that each leaves in it, stand beside it';
+
+/** What the store needed itself, where it is a process of its own. */
+interface StoreUse {
+  readonly cpuMs: number;
+  readonly bytes: number;
+}
 
 /** One request, of a number from 0, which throws where it is not answered as it should be. */
 type Shoot = (pool: Pool, index: number) => Promise<void>;
@@ -71,7 +77,10 @@ async function section(work: {
   return {
     title,
     method,
-    columns: ['store', 'a second', 'a second and core', 'CPU ms for each', 'p50 ms', 'p99 ms', 'resident MB'],
+    columns: [
+      ...['store', 'a second', 'a second and core', 'CPU ms for each', 'p50 ms', 'p99 ms', 'resident MB'],
+      ...['Redis: CPU ms for each', 'Redis: KiB for each'],
+    ],
     rows: [await measure('SQLite', shoot), await measure('Redis', shoot)],
     goals: [],
   };
@@ -81,17 +90,33 @@ async function measure(store: 'SQLite' | 'Redis', shoot: Shoot): Promise<readonl
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(await temporaryFolder());
   const stub = stack.use(await startStub());
-  const env: Record<string, string> = {};
-  if (store === 'Redis') env['REDIS_URL'] = stack.use(await startRedis()).url;
+  const redis = store === 'Redis' ? stack.use(await startRedis()) : undefined;
+  const env: Record<string, string> = redis === undefined ? {} : { REDIS_URL: redis.url };
   const server = stack.use(
     await startServer(gatewayProgram({ upstreamUrl: stub.url, dataDir: folder.path, env })),
   );
   const pool = new Pool(server.url, { connections: LANES });
   stack.defer(() => pool.close());
-  return [store, ...(await rates(server, pool, shoot))];
+  return [store, ...(await rates(server, pool, shoot, () => useOf(redis)))];
 }
 
-async function rates(server: RunningServer, pool: Pool, shoot: Shoot): Promise<readonly string[]> {
+/** What a Redis has needed so far (INFO); undefined where there is none. */
+async function useOf(redis: RedisServer | undefined): Promise<StoreUse | undefined> {
+  if (redis === undefined) return undefined;
+  const info = `${await redis.admin.info('cpu')}${await redis.admin.info('memory')}`;
+  const read = (name: string) => Number(new RegExp(`^${name}:([0-9.]+)`, 'm').exec(info)?.[1]);
+  return {
+    cpuMs: (read('used_cpu_user') + read('used_cpu_sys')) * 1_000,
+    bytes: read('used_memory') - read('mem_clients_normal'),
+  };
+}
+
+async function rates(
+  server: RunningServer,
+  pool: Pool,
+  shoot: Shoot,
+  use: () => Promise<StoreUse | undefined>,
+): Promise<readonly string[]> {
   const run = async (ms: number): Promise<readonly number[]> => {
     const took: number[] = [];
     const until = performance.now() + ms;
@@ -106,10 +131,17 @@ async function rates(server: RunningServer, pool: Pool, shoot: Shoot): Promise<r
     return took;
   };
   await run(WARM_UP_MS);
+  const usedBefore = await use();
   const [cpuBefore, start] = [server.cpuMs(), performance.now()];
   const took = await run(MEASURED_MS);
   const seconds = (performance.now() - start) / 1_000;
   const cpuMs = server.cpuMs() - cpuBefore;
+  const used = await use();
+  const more = (name: keyof StoreUse) =>
+    used === undefined || usedBefore === undefined
+      ? undefined
+      : (used[name] - usedBefore[name]) / took.length;
+  const [storeCpuMs, storeBytes] = [more('cpuMs'), more('bytes')];
   return [
     number(took.length / seconds),
     number((took.length / cpuMs) * 1_000),
@@ -117,5 +149,7 @@ async function rates(server: RunningServer, pool: Pool, shoot: Shoot): Promise<r
     number(percentile(took, 0.5)),
     number(percentile(took, 0.99)),
     number(server.rssBytes() / 1e6),
+    storeCpuMs === undefined ? '' : number(storeCpuMs),
+    storeBytes === undefined ? '' : number(storeBytes / 1_024),
   ];
 }
