@@ -1,10 +1,10 @@
 import type { Slice } from './entry.ts';
 
 /**
- * Whether a slice is the whole of what follows `after`: every entry names the one before it, and the last one is the
- * log's head unless more is to come.
+ * True if a slice holds every entry after `after`: each entry names the one before it, and the last entry is the log's head
+ * unless `hasMore` says that more follow.
  *
- * @param after the position read from, or null for the oldest retained one
+ * @param after the position that was read from, or null for the oldest retained one
  */
 export function isUnbroken(after: string | null, slice: Slice): boolean {
   let expected = after ?? slice.entries[0]?.prev ?? slice.head;

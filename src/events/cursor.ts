@@ -2,8 +2,8 @@ import { entropy } from '../common/entropy.ts';
 import { CursorInvalidError } from './errors.ts';
 
 /**
- * A position in one client's log. `epoch` names the log's current life; `position` is that of an event, in the
- * implementation's own form, or the epoch itself: the origin, before the first event.
+ * A position in one client's log. `epoch` names the log's current life. `position` is that of an event, in the form of the
+ * implementation; before the first event it is the epoch itself.
  */
 export interface LogPosition {
   readonly epoch: string;
@@ -14,22 +14,24 @@ const TIME_DIGITS = 9;
 const EPOCH = /^[0-9a-z]{9}[0-9a-f]{12}$/;
 
 /**
- * Names a log that starts now. The time in it is for people who look: processes have clocks of their own, so that it does not
- * tell which of two lives came first. A cursor of another life than the log's is a gap, whatever its time.
+ * Returns the name of a log that starts now. The time in it is for people who read it. It does not tell which of two lives
+ * came first, because processes have clocks of their own. A cursor of another life than the log's is a gap, whatever its
+ * time.
  */
 export function newEpoch(now: number): string {
-  // Each append proposes one, and Node draws UUIDs many at a time: the twelve digits before the version are random.
+  // Each append proposes an epoch, so drawing one has to be cheap: Node draws UUIDs many at a time. The twelve digits before
+  // the version are random.
   const random = entropy.uuid();
   return now.toString(36).padStart(TIME_DIGITS, '0') + random.slice(0, 8) + random.slice(9, 13);
 }
 
-/** Opaque, base64url, without padding. */
+/** Returns an opaque text: base64url, without padding. */
 export function encodeCursor(clientId: string, at: LogPosition): string {
   return Buffer.from(`1|${at.epoch}|${clientId}|${at.position}`).toString('base64url');
 }
 
 /**
- * Takes a cursor apart.
+ * Returns the position that a cursor stands for.
  *
  * @param isPosition whether the text can be an event's position in this implementation
  * @throws {CursorInvalidError} for anything but a cursor that such a log made for this client
@@ -49,7 +51,7 @@ export function decodeCursor(
     client === clientId &&
     (position === epoch || isPosition(position)) &&
     rest.length === 0 &&
-    // Buffer skips what is not base64url: only the exact text that encodeCursor writes is a cursor.
+    // Buffer skips characters that are not base64url, so the text is compared with what encodeCursor writes.
     encodeCursor(clientId, at) === cursor;
   if (!whole) throw new CursorInvalidError();
   return at;

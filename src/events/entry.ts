@@ -7,7 +7,7 @@ export interface Entry {
   readonly position: string;
   readonly prev: string;
   readonly event: StoredEvent;
-  /** Length of the stored text, as the measure of what it takes to hold it. */
+  /** Length of the stored text, in UTF-16 code units: a measure of the memory that the entry takes. */
   readonly size: number;
 }
 
@@ -20,19 +20,19 @@ export interface Slice {
   readonly head: string;
 }
 
-/** How long a message is recognised, in milliseconds. */
+/** How long the log recognises a message that is delivered again, in milliseconds. */
 export const SEEN_FOR_MS = 7 * 24 * 60 * 60 * 1000;
 
 const DECISIONS: readonly MoneyInDecision[] = ['ACCEPTED', 'REJECTED', 'INFORMED'];
 
-/** The one text in which an event is stored. The payload goes in as it came, so that not even a digit of it changes. */
+/** Returns the text in which an event is stored. The payload goes in as it came, so that no digit of it changes. */
 export function encodeEvent(event: NewEvent): string {
   const { id, type, receivedAt, decision, refundReason, traceparent } = event;
   const rest = JSON.stringify({ id, type, receivedAt, decision, refundReason, traceparent });
   return `${rest.slice(0, -1)},"payload":${event.payload}}`;
 }
 
-/** An event as it will be read, but for its cursor: its position is not known yet. */
+/** Returns the event as readers will get it, without its cursor: its position is not known yet. */
 export function unplaced(event: NewEvent): StoredEvent {
   const { id, type, receivedAt } = event;
   return { cursor: '', id, type, receivedAt, payload: JSON.parse(event.payload) };
@@ -76,12 +76,12 @@ export function decodeEntry(
   };
 }
 
-/** What the delivery of an event is answered once it is stored. */
+/** Returns what the gateway answers to the delivery of an event once it is stored. */
 export function answerOf(event: Pick<NewEvent, 'decision' | 'refundReason'>): Answer {
   return event.decision === 'REJECTED' ? { status: 422, refundReason: event.refundReason } : { status: 201 };
 }
 
-/** Reads an answer stored as JSON. Anything but a stored rejection is 201, because 422 refunds money. */
+/** Reads an answer that is stored as JSON. Anything but a stored rejection becomes 201, because 422 refunds money. */
 export function decodeAnswer(text: string): Answer {
   const value: unknown = JSON.parse(text);
   if (!isRecord(value) || value['status'] !== 422) return { status: 201 };
@@ -93,7 +93,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own message would quote the text, which tells of people.
+    // The parser's own message would quote the text, which holds personal data.
     throw new Error('an event is stored as JSON');
   }
 }

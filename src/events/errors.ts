@@ -1,31 +1,37 @@
 /**
- * The error family of the event log. `code` is literal and public; `retryable` says whether the same request can succeed
- * later (a follower: from the cursor of the last event it saw).
+ * The errors of the event log. `code` is literal and public. `retryable` says whether the same request can succeed later; a
+ * follower sends it with the cursor of the last event that it saw.
  */
 
-/** The cursors from which all that is retained, and nothing but what comes, can be read. */
+/**
+ * Two cursors to start again from. Reading after `oldest` gives all retained events; reading after `head` gives only events
+ * to come.
+ */
 export interface LogBounds {
   readonly oldest: string;
   readonly head: string;
 }
 
 /**
- * Why events are missing: `trimmed`, more came than are retained; `begun-anew`, the log was lost, and another has begun; `lost`, the
- * log goes on without what it had, as a failover has lost its end, or an earlier copy was put back.
+ * Why events are missing.
+ *
+ * - `trimmed`: more events came than are retained.
+ * - `begun-anew`: the log was lost, and a new one has begun.
+ * - `lost`: the log goes on without events that it had, because a failover has lost its end or an earlier copy was put back.
  */
 export type GapReason = 'trimmed' | 'begun-anew' | 'lost';
 
 export const GAP_REASONS: readonly GapReason[] = ['trimmed', 'begun-anew', 'lost'];
 
-/** What an operator is told of a gap. */
+/** What the gateway tells an operator about a gap. */
 export interface Gap {
   readonly clientId: string;
   readonly reason: GapReason;
 }
 
 /**
- * Events after the cursor are missing from the log: trimmed, flushed, or lost in a failover. Start again from `oldest`
- * (all that is retained) or `head` (only what comes).
+ * Events after the cursor are missing from the log: trimmed, flushed, or lost in a failover. A reader starts again from
+ * `oldest` (all retained events) or `head` (only events to come).
  */
 export class EventsGapError extends Error {
   override readonly name = 'EventsGapError';
@@ -44,8 +50,8 @@ export class EventsGapError extends Error {
 }
 
 /**
- * The cursor was not made by this log for this client. Start again from `oldest` (all that is retained) or `head` (only what
- * comes), where the log could be asked for them.
+ * The cursor was not made by this log for this client. A reader starts again from `oldest` (all retained events) or `head`
+ * (only events to come). Both are absent if the log could not be asked for them.
  */
 export class CursorInvalidError extends Error {
   override readonly name = 'CursorInvalidError';
@@ -59,7 +65,7 @@ export class CursorInvalidError extends Error {
   }
 }
 
-/** The store cannot keep or read events now. Nothing was promised. */
+/** The store cannot keep or read events now. Nothing has been kept. */
 export class StoreUnavailableError extends Error {
   override readonly name = 'StoreUnavailableError';
   readonly code = 'STORE_UNAVAILABLE';

@@ -2,16 +2,16 @@ import { encodeCursor, type LogPosition } from './cursor.ts';
 import { EventsGapError, type GapReason } from './errors.ts';
 import type { Source } from './source.ts';
 
-/** The places from which everything retained, and nothing but what comes, can be read. */
+/** The positions before the oldest retained event and of the newest one. */
 interface Bounds {
   readonly oldest: LogPosition;
   readonly head: LogPosition;
 }
 
 /**
- * What a reader is told when the log cannot go on from where it stands.
+ * Returns the error for a reader when the log cannot go on from the reader's position.
  *
- * @param at where it stands; undefined where it reads from an end of the log
+ * @param at the reader's position; undefined if it reads from an end of the log
  */
 export function gapError(
   source: Pick<Source, 'isBefore'>,
@@ -33,18 +33,18 @@ function reasonOf(
 ): GapReason {
   if (at === undefined) return 'lost';
   if (at.epoch !== head.epoch) return 'begun-anew';
-  // Nothing has been given up.
+  // The log still holds its first event, so nothing was trimmed.
   if (oldest.position === oldest.epoch) return 'lost';
   const isGivenUp = at.position === at.epoch || source.isBefore(at.position, oldest.position);
   return isGivenUp ? 'trimmed' : 'lost';
 }
 
 /**
- * Reads of the log by one who may be about to be told of a gap: a read that is not whole is made once more, when it is certain that
- * it is of the log as it is now. During a failover a connection may lead to a server that lacks what others have already.
+ * Reads the log. If the result has a gap, confirms that it comes from the current primary and reads once more, before anybody
+ * is told of a gap: during a failover a connection may lead to a server that lacks what others have already.
  *
- * @returns undefined where the second read is not whole either
- * @throws {StoreUnavailableError} where it cannot be told now whether there is a gap
+ * @returns undefined if the second read has a gap too
+ * @throws {StoreUnavailableError} if it cannot be told now whether there is a gap
  */
 export async function readWhole<T>(
   source: Pick<Source, 'confirm'>,

@@ -26,10 +26,12 @@ export type EventType = 'MONEY_IN' | 'CEP' | 'STATUS_UPDATE';
 
 export const EVENT_TYPES: readonly EventType[] = ['MONEY_IN', 'CEP', 'STATUS_UPDATE'];
 
-/** What the gateway said of a MONEY_IN: INFORMED where the spec gives the reply no effect (any but an SPEI credit). */
+/** What the gateway answered to a MONEY_IN. INFORMED for all but an SPEI credit: the answer to the others has no effect. */
 export type MoneyInDecision = 'ACCEPTED' | 'REJECTED' | 'INFORMED';
 
-/** What the provider is told of a stored message. 422 refunds an SPEI credit (docs/upstream-api.md, "Events"). */
+/**
+ * The gateway's HTTP answer to the delivery of a stored message. 422 refunds an SPEI credit (docs/upstream-api.md, "Events").
+ */
 export type Answer =
   | { readonly status: 201 }
   | { readonly status: 422; readonly refundReason?: string | undefined };
@@ -49,29 +51,29 @@ export interface NewEvent {
   readonly payload: string;
   /** Two deliveries of a type with the same identity are one message. */
   readonly identity: string;
-  /** Digest of the parsed contents: a repeat with another one is a conflict. */
+  /** Digest of the parsed contents. A repeated delivery with another digest is a conflict. */
   readonly contents: string;
   /**
-   * Whether the answer is certain without asking the log, so that a spool may stand in for it. False where somebody was
-   * asked: another process may have got, and given, another answer.
+   * True if the answer does not depend on the log, so that a spool may keep the event instead. False if a decider was asked:
+   * another process may have got, and given, another answer.
    */
   readonly spoolable: boolean;
-  /** Where the delivery stands in a trace (W3C Trace Context), so that what is done with the event can join it. */
+  /** The delivery's trace context (W3C Trace Context), so that spans of work done with the event join its trace. */
   readonly traceparent?: string | undefined;
 }
 
-/** What came of an append. */
+/** The result of an append. */
 export interface Appended {
-  /** What the first delivery of this message is answered, whichever process stored it. */
+  /** The answer to the first delivery of this message, whichever process stored it. */
   readonly answer: Answer;
   readonly duplicate: boolean;
-  /** A duplicate whose contents are not those of the first. */
+  /** True for a duplicate whose contents differ from those of the first delivery. */
   readonly conflict: boolean;
-  /** Where the event stands; null while it waits in the spool. */
+  /** The event's cursor; null while the event waits in the spool. */
   readonly cursor: string | null;
 }
 
-/** An event as it is read. Shared by all readers in the process: not to be changed. */
+/** An event as it is read. All readers in the process share the object, so none may change it. */
 export interface StoredEvent {
   readonly cursor: string;
   readonly id: string;
@@ -84,7 +86,7 @@ export interface StoredEvent {
   readonly payload: unknown;
 }
 
-/** What is looked for. An event is of it that fits everything given. */
+/** The conditions of a search. An event matches if it fits every condition that is given. */
 export interface EventSearch {
   /** Received at this time or later, in milliseconds since 1970. */
   readonly receivedFrom?: number | undefined;
@@ -102,7 +104,7 @@ export interface EventPage {
 }
 
 export interface FollowOptions {
-  /** Start after this event; without it, with whatever comes once attached. */
+  /** The cursor of the event to start after. Without it the reader gets the events that come once it is attached. */
   readonly after?: string | undefined;
   /** Only events of these topics (topics.ts); every event where there are none given. */
   readonly topics?: readonly string[] | undefined;
@@ -113,10 +115,10 @@ export interface FollowOptions {
 /** Events as they come. Ended by `stop()`, or by the iterator's `return()`. */
 export type EventStream = PushStream<StoredEvent>;
 
-/** Is told of events. What it is told it takes at once. */
+/** Is called with events as they come. It has no queue, so it must take each event at once. */
 export interface Watcher {
   event(event: StoredEvent): void;
-  /** No more is told: `EventsGapError` or `DrainingError`. */
+  /** No more events follow, because of an `EventsGapError` or a `DrainingError`. */
   end(error: Error): void;
 }
 
@@ -124,8 +126,8 @@ export interface EventWatch {
   /**
    * Watches for more topics from now on.
    *
-   * @returns what has come of all its topics since it began to watch, oldest first, what it was told of already included;
-   * undefined where the feed no longer remembers so far back.
+   * @returns the events of all its topics since it began to watch, oldest first, including those that it was called with
+   * already; undefined if the feed no longer remembers so far back.
    */
   add(topics: readonly string[]): readonly StoredEvent[] | undefined;
   stop(): void;
@@ -133,35 +135,37 @@ export interface EventWatch {
 
 /** Whether events can be kept and read now. */
 export interface EventLogHealth {
-  /** An append that may be spooled would be kept. */
+  /** True if an append that may be spooled would be kept. */
   readonly writable: boolean;
-  /** The log itself answers: events are readable, new ones are followed, and credits with a decider can be answered. */
+  /**
+   * True if the log itself answers: events are readable, new ones are followed, and credits with a decider can be answered.
+   */
   readonly available: boolean;
-  /** Events that wait in the spools of this process, those that it has adopted among them. */
+  /** Number of events that wait in the spools of this process, including spools that it has adopted. */
   readonly spooled: number;
-  /** Names of the spools in `DATA_DIR` that cannot be read, where there are any: nobody gets their events. */
+  /** Names of the spools in `DATA_DIR` that cannot be read, if there are any. Their events reach nobody. */
   readonly unreadableSpools?: readonly string[];
-  /** Why the log is not available, as far as it is known, as sentences for the operator. */
+  /** Why the log is not available, as far as is known: sentences for the operator. */
   readonly reasons?: readonly string[];
-  /** By what it may lose what it has taken, though it is available, as sentences for the operator. */
+  /** How it may lose events that it has taken, although it is available: sentences for the operator. */
   readonly risks?: readonly string[];
-  /** Of a log in Redis: whether it answers, and how long it took. */
+  /** Of a log in Redis: whether Redis answers, and after how many milliseconds. */
   readonly redis?: { readonly answers: boolean; readonly milliseconds: number };
 }
 
 export interface EventLog {
   /**
-   * Keeps an event, or recognises it.
+   * Keeps an event, or recognises it as one that is kept already.
    *
-   * @throws {StoreUnavailableError} when it is certain that nothing may be answered: try again later.
+   * @throws {StoreUnavailableError} if it is neither kept nor spooled. The delivery must then not be acknowledged.
    */
   append(clientId: string, event: NewEvent): Promise<Appended>;
 
   /**
-   * What an earlier delivery of the same message was answered; undefined when none is remembered. Certain, because it
-   * is asked of the log itself.
+   * Returns the answer to an earlier delivery of the same message; undefined if the log remembers none. It asks the log
+   * itself, so the result is certain.
    *
-   * @throws {StoreUnavailableError} when the log cannot be asked, or events of this client still wait in the spool.
+   * @throws {StoreUnavailableError} if the log cannot be asked, or events of this client still wait in the spool.
    */
   recall(
     clientId: string,
@@ -169,16 +173,16 @@ export interface EventLog {
   ): Promise<Appended | undefined>;
 
   /**
-   * Up to `limit` events after a cursor, or from the oldest retained one for null.
+   * Returns up to `limit` events after a cursor, or from the oldest retained one for null. If the page holds no events, no
+   * more follow.
    *
-   * @param search passes over events that are not of it, by an index. It may give others too: who reads looks at each. Where
-   * there are no events in the page, no more follow.
+   * @param search skips, by an index, events that do not match. It may let others through, so the reader checks each event.
    * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
    */
   readAfter(clientId: string, cursor: string | null, limit: number, search?: EventSearch): Promise<EventPage>;
 
   /**
-   * The `limit` events before a cursor, or the newest ones for null; oldest first.
+   * Returns the `limit` events before a cursor, or the newest ones for null; oldest first.
    *
    * @param search as for `readAfter`
    * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError}
@@ -191,46 +195,46 @@ export interface EventLog {
   ): Promise<EventPage>;
 
   /**
-   * A time from which on the log is whole, in milliseconds since 1970: no event received then or later has been given up. Null
-   * where it holds none. The order of the log is not that of receipt, so the event at its beginning need not be the oldest.
+   * Returns the time since which the log holds every received event, in milliseconds since 1970; null if it holds no event.
+   * That need not be the time of its oldest event, because the log is not in the order of receipt.
    *
    * @throws {StoreUnavailableError}
    */
   wholeSince(clientId: string): Promise<number | null>;
 
   /**
-   * The cursor of the newest event; of the position before the first where there is none.
+   * Returns the cursor of the newest event. If there is none, returns the cursor of the position before the first.
    *
    * @throws {StoreUnavailableError}
    */
   head(clientId: string): Promise<string>;
 
   /**
-   * The places from which all that is retained, and nothing but what comes, can be read.
+   * Returns the cursors before the oldest retained event and of the newest one.
    *
    * @throws {StoreUnavailableError}
    */
   bounds(clientId: string): Promise<LogBounds>;
 
   /**
-   * The key that cursors of this client are sealed with for those who may not read its log whole (seal.ts). The log keeps it
-   * for as long as it keeps its events, and makes it when it is first asked for; processes that share a log have the same.
+   * Returns the key that seals this client's cursors for callers who may not read its whole log (seal.ts). The log makes the
+   * key when it is first asked for, and keeps it as long as its events. Processes that share a log have the same key.
    *
    * @throws {StoreUnavailableError}
    */
   sealKey(clientId: string): Promise<Buffer>;
 
   /**
-   * Events as they come, after the history since `after`. Resolves once attached: everything appended from then on is
-   * given. The stream ends with `EventsGapError`, `SlowConsumerError` or `DrainingError`; it outlives an outage of the
-   * store in silence.
+   * Returns a stream of the events since `after`, then of events as they come. Resolves once attached: the stream has every
+   * event that is appended from then on. It ends with `EventsGapError`, `SlowConsumerError` or `DrainingError`. While the
+   * store is away it waits.
    *
    * @throws {CursorInvalidError | EventsGapError | StoreUnavailableError | DrainingError}
    */
   follow(clientId: string, options?: FollowOptions): Promise<EventStream>;
 
   /**
-   * Tells a watcher of the events of some topics, from now on. Resolves once attached.
+   * Calls a watcher with the events of some topics, from now on. Resolves once attached.
    *
    * @throws {StoreUnavailableError | DrainingError}
    */
@@ -239,9 +243,10 @@ export interface EventLog {
   health(): Promise<EventLogHealth>;
 
   /**
-   * Ends every follower with `DrainingError` and closes what is open.
+   * Ends every follower with `DrainingError`, and closes connections and files.
    *
-   * @param withinMs over how many milliseconds the followers may be spread, so that not all return at once; 0 unless given.
+   * @param withinMs over how many milliseconds the ends of the followers are spread, so that not all clients reconnect at
+   * once; 0 unless given.
    */
   stop(withinMs?: number): Promise<void>;
 }

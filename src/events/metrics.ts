@@ -1,6 +1,6 @@
 import type { EventType } from './log.ts';
 
-/** Why it was not told whose receipt an event is. */
+/** Why the gateway could not find out whose receipt an event is. */
 export type UnattributedReason =
   /** The message names no transaction. */
   | 'unnamed'
@@ -18,11 +18,11 @@ export const UNATTRIBUTED_REASONS: readonly UnattributedReason[] = [
   'unavailable',
 ];
 
-/** What the log and the ingress report of themselves. Called synchronously: an implementation only counts. */
+/** Counts what the log and the ingress do. The calls are synchronous, so an implementation must only count. */
 export interface EventMetrics {
   /** A new event is in the log. */
   appended(type: EventType): void;
-  /** A message was recognised; `conflict` when its contents were not those of the first. */
+  /** A message was delivered again; `conflict` if its contents were not those of the first delivery. */
   duplicate(type: EventType, conflict: boolean): void;
   /** An event went to the spool because the log was away. */
   spooled(type: EventType): void;
@@ -32,9 +32,9 @@ export interface EventMetrics {
   waiting(count: number): void;
   /** How many spools in the folder cannot be read now. */
   unreadableSpools(count: number): void;
-  /** A delivery was put aside. */
+  /** A delivery was put into quarantine. */
   quarantined(reason: string): void;
-  /** Of an event it could not be found out whose it is, so that callers narrowed to a customer are not shown it. */
+  /** The gateway could not find out whose receipt an event is. Callers narrowed to a customer are not shown it. */
   unattributed(reason: UnattributedReason): void;
   /** A message on a channel could not be read. */
   channelDecodeError(): void;

@@ -9,7 +9,10 @@ import { SqliteLog } from './sqlite/sqlite-log.ts';
 import type { EventTopics } from './topics.ts';
 
 export interface EventLogOptions {
-  /** Redis, Sentinels or a Cluster, as `parseRedisUrl` reads it; without it the embedded log of one process. */
+  /**
+   * Address of Redis, Sentinels or a Cluster, as `parseRedisUrl` reads it. Without it the log is the embedded one, of one
+   * process.
+   */
   readonly redisUrl?: string | undefined;
   /** Folder of the embedded log; with Redis, of the spool. */
   readonly dataDir: string;
@@ -19,18 +22,18 @@ export interface EventLogOptions {
   readonly retentionBytes?: number | undefined;
   readonly logger: Logger;
   readonly metrics?: EventMetrics | undefined;
-  /** Whom events concern; without it, those who wait for their type. */
+  /** Names the topics of events. Without it an event's only topic is its type. */
   readonly topics?: EventTopics | undefined;
-  /** What events are found again by; without it, nothing. */
+  /** Names the texts by which events are found again. Without it none is found by a name. */
   readonly names?: EventNames | undefined;
   /** Milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
 }
 
 /**
- * Opens the event log. It opens also while Redis is away, and becomes available when Redis comes.
+ * Opens the event log. While Redis is away it opens too, and becomes available when Redis comes.
  *
- * @throws {Error} when the folder of the embedded log cannot be used, or the URL has no known form
+ * @throws {Error} if the folder of the embedded log cannot be used, or the URL has no known form
  */
 export async function openEventLog(options: EventLogOptions): Promise<EventLog> {
   const { redisUrl, dataDir, logger, metrics = silentMetrics, now = () => clock.now() } = options;

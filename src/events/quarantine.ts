@@ -6,15 +6,15 @@ import { makePrivate } from '../common/private-file.ts';
 import type { EventType } from './log.ts';
 import type { EventMetrics } from './metrics.ts';
 
-/** Why a delivery was put aside. */
+/** Why a delivery was put into quarantine. */
 export type QuarantineReason =
-  /** Not JSON in UTF-8, or nested beyond measure. */
+  /** Not JSON in UTF-8, or nested too deep. */
   | 'unreadable'
-  /** Without what its type needs. */
+  /** A field that its type needs is missing. */
   | 'incomplete'
   /** A CEP wrapper that names another client than its address. */
   | 'foreign-client'
-  /** Named as a message of another type than its address. */
+  /** Its body says another type than its address. */
   | 'misnamed'
   /** A MONEY_IN that repeats a message with other contents. */
   | 'conflict'
@@ -29,16 +29,16 @@ export interface Quarantined {
   readonly body: Uint8Array;
 }
 
-/** The newest this many are kept of one client for one reason: junk pushes out nothing but junk of its own kind. */
+/** Deliveries kept of one client for one reason. The oldest go first, so that junk displaces only junk of its own kind. */
 const KEPT_OF_EACH = 200;
-/** And of all together: 128 MiB at the very most. What goes first is the oldest of the client that has the most. */
+/** Deliveries kept in all: 128 MiB at most. The client with the most loses its oldest first. */
 const KEPT = 2_000;
 /** How long a process waits for another one that is writing, in milliseconds. */
 const BUSY_TIMEOUT_MS = 200;
 
 /**
- * Deliveries that could not become events, kept for a person to look at, in `quarantine.sqlite`. Several processes may
- * share the folder. To keep one can fail, but never changes what the provider is told.
+ * Keeps deliveries that could not become events, for a person to look at, in `quarantine.sqlite`. Several processes may share
+ * the folder. Keeping one may fail; that never changes the answer to the provider.
  */
 export class Quarantine {
   readonly #dataDir: string;

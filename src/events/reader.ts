@@ -74,7 +74,7 @@ export class LogReader
       const found = await this.#find(clientId, before, 'back', limit, search);
       if (found !== undefined) return found;
     }
-    // The event at the cursor is read as well: it proves that the one before it is the one before it.
+    // The event at the cursor is read too: it names the one before it, which shows that none is missing between them.
     const extra = before === undefined ? 0 : 1;
     const slice = await this.#readWhole(
       clientId,
@@ -120,8 +120,9 @@ export class LogReader
   }
 
   /**
-   * Completes a client's index in the background, step by step: by what appends have left for a later step, and by events that
-   * another version has appended. Never rejects: what cannot be written now is tried again after more events, or with a search.
+   * Completes a client's index in the background, step by step. It enters events that appends have left for a later step, and
+   * events that another version has appended. Never rejects: if the index cannot be written now, a later append or search
+   * tries again.
    */
   protected completeIndex(clientId: string): Promise<void> {
     return this.#indexing.run(clientId, () => this.#complete(clientId).catch(() => undefined));
@@ -131,7 +132,10 @@ export class LogReader
     while (!this.#stopped && !(await this.#source.catchUp(clientId)));
   }
 
-  /** By the index; undefined where it does not hold all events, or not the position, so that the log has to be read. */
+  /**
+   * Searches by the index. Returns undefined if the index lacks events or the position, so that the caller reads the log
+   * instead.
+   */
   async #find(
     clientId: string,
     at: LogPosition | undefined,
@@ -145,7 +149,8 @@ export class LogReader
       await Promise.race([this.completeIndex(clientId), clock.sleep(PATIENCE_MS, { ref: false })]);
       found = await this.#source.find(clientId, from, search);
     }
-    // Where the position is not there, the log itself tells: of it there is a second look.
+    // If the index lacks the position, the log itself decides whether there is a gap, because the log is read twice before
+    // one is told.
     if (found?.isHeld !== true || (at !== undefined && at.epoch !== found.epoch)) return undefined;
     return page(found.entries, found.hasMore);
   }
@@ -162,14 +167,14 @@ export class LogReader
     }
   }
 
-  /** @throws {EventsGapError} where the log has not what the reader asks for */
+  /** @throws {EventsGapError} if the log lacks what the reader asks for */
   async #readWhole(
     clientId: string,
     at: LogPosition | undefined,
     read: () => Promise<Slice>,
     isWhole: (slice: Slice) => boolean,
   ): Promise<Slice> {
-    // A cursor of another life than the one that was just read names events that were lost with that life.
+    // A cursor of another life than the one just read names events that were lost with that life.
     const isOfThisLife = ({ epoch }: Slice): boolean => at === undefined || at.epoch === epoch;
     const both = (slice: Slice): boolean => isOfThisLife(slice) && isWhole(slice);
     const slice = await readWhole(this.#source, clientId, read, both);
@@ -178,7 +183,7 @@ export class LogReader
   }
 }
 
-/** Whether a slice that was read back is whole, and ends with the event at a position, or with the newest. */
+/** True if a slice that was read backwards has no gap, and ends with the event at a position, or with the newest. */
 function endsAt(at: LogPosition | undefined, slice: Slice): boolean {
   if (at?.position === slice.epoch) return true;
   const end = slice.entries.at(-1)?.position;

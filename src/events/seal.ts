@@ -10,12 +10,15 @@ const VERSION = 2;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const HEAD_BYTES = 1 + IV_BYTES + TAG_BYTES;
-/** What is sealed is filled up to a multiple of this: the length would tell how many digits a position has. */
+/**
+ * The text is padded to a multiple of this before it is sealed. Its length would otherwise tell how many digits a position
+ * has.
+ */
 const BLOCK_BYTES = 128;
 /** No cursor fills a third block. */
 const MAX_CHARACTERS = 400;
 
-/** For whom a cursor is sealed. */
+/** The caller that a cursor is sealed for. */
 export interface SealHolder {
   /** The log's own ({@link EventLog.sealKey}). */
   readonly key: Buffer;
@@ -24,21 +27,21 @@ export interface SealHolder {
 }
 
 /**
- * Seals a cursor: the text tells nothing of the position, not even whether it is later than another, and only who has the key
- * can make one (AES-256-GCM; client and customer are authenticated with it).
+ * Seals a cursor (AES-256-GCM; client and customer are authenticated with it). The text tells nothing of the position, not
+ * even whether it is later than another, and only a holder of the key can make one.
  *
  * @param how `stable` gives the same text for the same position, so that an event keeps its cursor however often it is read.
- * `fresh` gives another one each time, for a position that is not an event of the holder's: that it has moved would tell of
- * events of others.
+ * `fresh` gives another text each time. It is for a position that is not an event of the holder's: a text that changes only
+ * when the position moves would tell of others' events.
  */
 export function sealCursor(holder: SealHolder, cursor: string, how: 'stable' | 'fresh'): string {
   const plain = Buffer.from(cursor, 'base64url');
   const padded = Buffer.alloc(Math.ceil((plain.length + 1) / BLOCK_BYTES) * BLOCK_BYTES);
   plain.copy(padded);
-  // A byte that is no zero ends the text, so that the zeros behind it can be told from its own.
+  // A byte that is not zero ends the text, so that the padding of zeros can be told from it.
   padded[plain.length] = 1;
   const bound = bindingOf(holder);
-  // An initialisation vector that follows from what is sealed is never used for anything else.
+  // An initialisation vector that is derived from the plain text is never used for another text.
   const iv =
     how === 'stable'
       ? createHmac('sha256', holder.key).update(bound).update(padded).digest().subarray(0, IV_BYTES)
@@ -49,13 +52,13 @@ export function sealCursor(holder: SealHolder, cursor: string, how: 'stable' | '
 }
 
 /**
- * The cursor in a sealed one.
+ * Returns the cursor inside a sealed one.
  *
  * @throws {CursorInvalidError} for any text that was not sealed with this key for this holder
  */
 export function openCursor(holder: SealHolder, sealed: string): string {
   const bytes = Buffer.from(sealed.slice(0, MAX_CHARACTERS), 'base64url');
-  // Buffer skips what is not base64url: only the exact text that sealCursor writes is a cursor.
+  // Buffer skips characters that are not base64url, so the text is compared with what sealCursor writes.
   if (bytes.length <= HEAD_BYTES || bytes[0] !== VERSION || bytes.toString('base64url') !== sealed) {
     throw new CursorInvalidError();
   }

@@ -8,24 +8,30 @@ import { openCursor, type SealHolder, sealCursor } from './seal.ts';
 export interface EventReads
   extends Pick<EventLog, 'readAfter' | 'readBefore' | 'wholeSince' | 'head' | 'follow' | 'watch'> {
   /**
-   * Begins a scan by a reader who is shown few of the events that are read. Absent where cursors are given out as they are.
+   * Begins a scan for a reader who may see few of the events that are read. Absent where cursors are not sealed.
    *
    * @throws {StoreUnavailableError}
    */
   scan?(clientId: string): Promise<LogScan>;
 }
 
-/** Reads of a log by its own cursors: to seal one takes longer than to read the event. */
+/**
+ * Reads the log by its own cursors. Sealing a cursor takes longer than reading an event, so a scan seals only those that it
+ * shows.
+ */
 export interface LogScan extends Pick<EventLog, 'readAfter' | 'readBefore'> {
-  /** The log's own cursor in one of the caller's. @throws {CursorInvalidError} with the bounds of the log, where those can be read */
+  /**
+   * Returns the log's own cursor for one of the caller's. @throws {CursorInvalidError} with the bounds of the log, if they
+   * can be read
+   */
   open(cursor: string): MaybePromise<string>;
-  /** The caller's cursor of an event that it is shown. */
+  /** Returns the caller's cursor for an event that it is shown. */
   seal(cursor: string): string;
 }
 
 /**
- * A log as a caller reads it who is narrowed to one customer: every cursor that comes out is sealed, and none goes in that
- * was not. A log's own cursors number the client's events, and can be made by anyone.
+ * Returns the log as a caller narrowed to one customer reads it: it seals every cursor that it gives, and takes only sealed
+ * ones. The log's own cursors count the client's events, and anyone can make them.
  */
 export function sealedReads(
   log: EventReads & Pick<EventLog, 'sealKey' | 'bounds'>,
@@ -73,7 +79,7 @@ export function sealedReads(
       const end = (error: Error): void => watcher.end(error);
       const watch = await log.watch(clientId, topics, {
         event: (event) => watcher.event(seal(event)),
-        // A cursor that cannot be sealed now is not told: why it cannot be is.
+        // If the cursors of the error cannot be sealed now, the watcher gets the error of sealing instead.
         end: (error) => void sealing.error(clientId, error).then(end, end),
       });
       return {
@@ -94,23 +100,23 @@ class Sealing {
     this.#customerId = customerId;
   }
 
-  /** Asked for each time: a log that has begun a new life has a new key, in all processes at once. */
+  /** The key is asked for each time: a log that has begun a new life has a new key, in all processes at once. */
   async holderFor(clientId: string): Promise<SealHolder> {
     return { key: await this.#log.sealKey(clientId), clientId, customerId: this.#customerId };
   }
 
-  /** The log's own cursor. @throws {CursorInvalidError} with the bounds of the log, where those can be read */
+  /** Returns the log's own cursor. @throws {CursorInvalidError} with the bounds of the log, if they can be read */
   async open(holder: SealHolder, cursor: string): Promise<string> {
     try {
       return openCursor(holder, cursor);
     } catch {
-      // Where the log cannot be asked, the cursor is no better for it.
+      // If the log cannot be asked for its bounds, the cursor is invalid all the same.
       const bounds = await this.#log.bounds(holder.clientId).catch(() => undefined);
       throw new CursorInvalidError(bounds && sealedBounds(holder, bounds));
     }
   }
 
-  /** The same error, with what it says of the log sealed. */
+  /** Returns the same error with its cursors sealed. */
   async error<E>(clientId: string, error: E): Promise<E | EventsGapError> {
     return error instanceof EventsGapError
       ? new EventsGapError(sealedBounds(await this.holderFor(clientId), error), error.gap)
@@ -149,7 +155,7 @@ const sealedBounds = (holder: SealHolder, { oldest, head }: LogBounds): LogBound
   head: sealCursor(holder, head, 'fresh'),
 });
 
-/** A stream whose cursors are sealed, those of the error that ends it too. */
+/** A stream that seals its cursors, and those of the error that ends it. */
 class SealedStream extends MappedStream<StoredEvent, StoredEvent> {
   readonly #holder: SealHolder;
   readonly #translate: (error: unknown) => Promise<unknown>;
@@ -160,7 +166,7 @@ class SealedStream extends MappedStream<StoredEvent, StoredEvent> {
     this.#translate = translate;
   }
 
-  /** Two of one position are not alike: that it has not moved would tell of others' events, as that it has. */
+  /** Two bookmarks of one position differ. Equal ones would tell that no event of others has come between. */
   override bookmark(): string | undefined {
     const cursor = super.bookmark();
     return cursor === undefined ? undefined : sealCursor(this.#holder, cursor, 'fresh');

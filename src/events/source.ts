@@ -3,15 +3,15 @@ import type { Entry, Slice } from './entry.ts';
 import type { EventSearch } from './log.ts';
 import type { Found, SearchFrom } from './search.ts';
 
-/** How far back a log reaches. */
+/** How far back the log of a client reaches. */
 export interface Reach {
   /** The event at the beginning of the log. */
   readonly first: Entry;
-  /** When the latest of those that were given up was received, in milliseconds since 1970; undefined where none was. */
+  /** When the latest of the trimmed events was received, in milliseconds since 1970; undefined if none was trimmed. */
   readonly goneUpTo: number | undefined;
 }
 
-/** What a store gives the hub: atomic reads, and a channel of new entries that may lose, repeat or delay. */
+/** What a store gives the hub: atomic reads, and a channel of new entries. The channel may lose, repeat or delay entries. */
 export interface Source {
   /** Whether the text can be an event's position here. */
   isPosition(text: string): boolean;
@@ -20,43 +20,44 @@ export interface Source {
   isBefore(position: string, other: string): boolean;
 
   /**
-   * Makes certain that what is read from now on is the log as it is, and not what a server has whose place another has taken.
+   * Makes sure that later reads see the current log, and not a server that has been replaced.
    *
-   * @throws {StoreUnavailableError} where that is not certain
+   * @throws {StoreUnavailableError} if that is not certain
    */
   confirm(clientId: string): Promise<void>;
 
   /**
-   * Up to `limit` entries after a position, unchecked, or from the oldest retained one for null.
+   * Returns up to `limit` entries after a position, or from the oldest retained one for null. The caller checks that none is
+   * missing.
    *
    * @throws {StoreUnavailableError}
    */
   read(clientId: string, after: string | null, limit: number): Promise<Slice>;
 
   /**
-   * Up to `limit` entries ending with the one at a position, unchecked, or with the newest for null; oldest first.
-   * `hasMore` says whether older ones are retained.
+   * Returns up to `limit` entries that end with the one at a position, or with the newest for null; oldest first. The caller
+   * checks that none is missing. `hasMore` says whether older ones are retained.
    *
    * @throws {StoreUnavailableError}
    */
   readBack(clientId: string, upTo: string | null, limit: number): Promise<Slice>;
 
   /**
-   * Entries that may be of a search, by the index; undefined while the index lacks some of the client's events.
+   * Returns entries that may match a search, by the index; undefined while the index lacks some of the client's events.
    *
    * @throws {StoreUnavailableError}
    */
   find(clientId: string, from: SearchFrom, search: EventSearch): Promise<Found | undefined>;
 
   /**
-   * Enters some of the events that the index lacks. Resolves with whether it lacks no more.
+   * Enters some of the events that the index lacks. Resolves with true once it lacks none.
    *
    * @throws {StoreUnavailableError}
    */
   catchUp(clientId: string): Promise<boolean>;
 
   /**
-   * What `EventLog.wholeSince` follows from; undefined where nothing is held.
+   * Returns what `EventLog.wholeSince` is computed from; undefined if the log holds no event.
    *
    * @throws {StoreUnavailableError}
    */
@@ -66,7 +67,7 @@ export interface Source {
   head(clientId: string): Promise<LogPosition>;
 
   /**
-   * The places from which everything retained, and nothing but what comes, can be read.
+   * Returns the positions before the oldest retained event and of the newest one.
    *
    * @throws {StoreUnavailableError}
    */
@@ -80,7 +81,8 @@ export interface Source {
   sealKey(clientId: string): Promise<Buffer>;
 
   /**
-   * Begins to call the listener. Once resolved, an entry appended later is either received or followed by a resync.
+   * Begins to call the listener. After this has resolved, every entry that is appended is either received or followed by a
+   * resync.
    *
    * @throws {StoreUnavailableError}
    */
@@ -90,8 +92,8 @@ export interface Source {
 }
 
 export interface Listener {
-  /** An entry came in on the channel. */
+  /** An entry has arrived on the channel. */
   receive(entry: Entry): void;
-  /** Something may have been missed: compare with the log. */
+  /** Entries may have been missed: the listener must compare with the log. */
   resync(): void;
 }

@@ -1,21 +1,24 @@
 import type { StoredEvent } from './log.ts';
 
 /**
- * Tells whom an event concerns. A topic is a text that an event has and that followers wait for, such as the type and an
- * owner's id: the feed hands an event to the followers of its topics, and to nobody else.
+ * Tells which followers an event concerns. A topic is a text that an event has and that followers wait for, such as the type
+ * or an owner's id. The feed hands an event to the followers of its topics, and to no others.
  */
 export interface EventTopics {
   /** The topics that the event itself names. */
   of(event: StoredEvent): readonly string[];
-  /** Makes what one reader of a client's events asks with: each waits on its own account for a service that fails. */
+  /**
+   * Returns the function by which one reader of a client's events asks for further topics. Each reader has its own, so that
+   * each has its own patience with a service that fails.
+   */
   asker(clientId: string): TopicAsker;
 }
 
 /**
- * Asks for the topics that an event does not name itself; undefined where it can have none. It throws what ends the streams
- * that wait for such topics.
+ * Asks for the topics that an event does not name itself; returns undefined if it can have none. What it throws ends the
+ * streams that wait for such topics.
  */
 export type TopicAsker = (event: StoredEvent) => Promise<readonly string[]> | undefined;
 
-/** Events by their type alone. */
+/** An event's only topic is its type. */
 export const typeTopics: EventTopics = { of: ({ type }) => [type], asker: () => () => undefined };

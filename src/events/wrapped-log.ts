@@ -1,6 +1,6 @@
 import type { EventLog } from './log.ts';
 
-/** A log over another one: it does what that one does, but for what is overridden. */
+/** A log that passes every call on to another log. Subclasses override what they change. */
 export abstract class WrappedLog<L extends EventLog = EventLog> implements EventLog {
   protected readonly log: L;
 

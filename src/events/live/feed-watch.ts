@@ -3,7 +3,10 @@ import type { EventWatch, StoredEvent, Watcher } from '../log.ts';
 import type { Feed } from './feed.ts';
 import type { FeedSubscriber } from './topic-index.ts';
 
-/** One who is told of a few events as they come, and of nothing before. It has no queue: its watcher takes each at once. */
+/**
+ * Gives a watcher the events of its topics as they come, and none from before. It has no queue: the watcher takes each event
+ * at once.
+ */
 export class FeedWatch implements FeedSubscriber, EventWatch {
   readonly #feed: Feed;
   readonly #watcher: Watcher;
@@ -22,7 +25,7 @@ export class FeedWatch implements FeedSubscriber, EventWatch {
     return this.#topics;
   }
 
-  /** Attaches. Throws what `EventLog.watch` throws. */
+  /** Attaches to the feed. Throws what `EventLog.watch` throws. */
   async open(): Promise<void> {
     try {
       const tail = await this.#feed.attach();

@@ -12,7 +12,7 @@ import { AT_ONCE, type Missed, QUEUE_LIMIT, Ring } from './ring.ts';
 import { type FeedSubscriber, TopicIndex } from './topic-index.ts';
 
 const PAGE = 64;
-/** Between attempts to settle a resync, in milliseconds. */
+/** Pause between attempts to read the log after a resync, in milliseconds. */
 const RETRY_MS = 200;
 
 /** Told how the number of subscribers changes, and when the last one has left. */
@@ -22,9 +22,9 @@ interface FeedObserver {
 }
 
 /**
- * One client's live events in this process, shared by all its followers. Its tail moves only along the `prev` chain:
- * whatever does not follow from it is settled by reading the log, and what the log cannot supply is a gap. An entry is
- * pushed to those who wait for its topics; a gap is told to everybody.
+ * One client's live events in this process, shared by all its followers. Its tail moves only along the `prev` chain. If an
+ * entry does not follow from the tail, the feed reads the log; what the log lacks too is a gap. It pushes an entry to the
+ * subscribers of its topics.
  */
 export class Feed implements Listener {
   readonly clientId: string;
@@ -32,7 +32,7 @@ export class Feed implements Listener {
   readonly #observer: FeedObserver;
   readonly #topics: EventTopics;
   readonly #live = new TopicIndex();
-  /** The live ones that wait for topics which have to be asked for. */
+  /** The live subscribers whose topics need a REST call. */
   readonly #lookups: LookupQueue;
   readonly #subscribers = new Set<FeedSubscriber>();
   readonly #recent = new Ring();
@@ -99,8 +99,8 @@ export class Feed implements Listener {
   }
 
   /**
-   * What comes after a position; where that is all there is, each new entry of the follower's topics is pushed from now on,
-   * and nothing can come between, because nothing here waits. Undefined when the recent past does not reach back that far.
+   * Returns the recent entries after a position, or undefined if they do not reach back that far. A follower that gets all of
+   * them is live from now on: nothing comes between, because nothing here awaits.
    */
   join(follower: FeedSubscriber, position: string): Missed | undefined {
     const missed = this.#missedSince(position);
@@ -109,8 +109,8 @@ export class Feed implements Listener {
   }
 
   /**
-   * The same for a follower of topics that have to be asked for. It is live only where it has missed nothing: what it has
-   * missed may have to be asked about first.
+   * The same for a follower whose topics need a REST call. It becomes live only if it missed nothing, because an entry that
+   * it missed may need a call first.
    */
   joinLookups(follower: FeedSubscriber, position: string): Missed | undefined {
     const missed = this.#missedSince(position);
@@ -126,17 +126,17 @@ export class Feed implements Listener {
       : this.#recent.since(position, AT_ONCE);
   }
 
-  /** Whether an entry of history is of any of the topics; of undefined every entry is. */
+  /** True if an entry of history has any of the topics, or if `topics` is undefined. */
   concerns(topics: ReadonlySet<string> | undefined, { event }: Entry): boolean {
     return topics === undefined || this.#topics.of(event).some((topic) => topics.has(topic));
   }
 
-  /** Makes what one reader of history asks with for topics that events do not name. */
+  /** Returns the function by which one reader asks for topics that events do not name. */
   asker(): TopicAsker {
     return this.#topics.asker(this.clientId);
   }
 
-  /** Pushes each new entry of its topics to a subscriber from now on. Returns the position after which it does. */
+  /** Pushes each new entry of its topics to a subscriber from now on. Returns the position of the newest entry before. */
   watch(subscriber: FeedSubscriber): string | undefined {
     if (this.#tail === undefined) return undefined;
     this.#live.add(subscriber);
@@ -148,7 +148,7 @@ export class Feed implements Listener {
     this.#live.addTopics(subscriber, topics);
   }
 
-  /** What has come since a position, and is of any of the topics; undefined where the recent past does not reach back. */
+  /** Returns the recent entries after a position that have any of the topics, or undefined if they do not reach back. */
   recent(position: string, topics: ReadonlySet<string>): readonly Entry[] | undefined {
     if (this.#tail?.position === position) return [];
     return this.#recent
@@ -156,7 +156,7 @@ export class Feed implements Listener {
       ?.entries.filter(({ event }) => this.#topics.of(event).some((topic) => topics.has(topic)));
   }
 
-  /** A checked page of history. Followers that resume from the same position share one read. */
+  /** Returns a page of history without gaps. Followers that resume from the same position share one read. */
   async history(position: string): Promise<Slice> {
     const slice = await this.#reads.run(position, () => this.#read(position));
     if (slice === undefined) throw await this.gap(this.#tail && { ...this.#tail, position });
@@ -200,7 +200,8 @@ export class Feed implements Listener {
         }
       } while (this.#readAgain);
     } finally {
-      // In the same breath in which nothing was pending: what is received after that is stepped on to, not left lying.
+      // Runs in the same turn in which `pending` was found empty. An entry that is received later is stepped on to, and does
+      // not stay there.
       this.#reading = undefined;
     }
   }
@@ -210,7 +211,7 @@ export class Feed implements Listener {
     if (slice === undefined) return this.#startOver(tail);
     const full = this.#makeRoom(slice.entries, tail.position);
     for (const entry of slice.entries) this.#accept(entry);
-    // Before, they would have been live again at once, and pushed what they have no room for.
+    // Only now: any earlier they would be live again at once, and would be pushed entries that they have no room for.
     for (const subscriber of full) subscriber.flow?.();
     if (slice.hasMore) {
       this.#readAgain = true;
@@ -219,8 +220,8 @@ export class Feed implements Listener {
   }
 
   /**
-   * What piled up during an outage is no fault of the reader: who has no room goes on from the log, at its own pace. Returns
-   * those, who begin to read once they `flow`.
+   * Takes out subscribers without room for entries that piled up during an outage. They read on from the log, at their own
+   * pace, once `flow` is called. Returns them.
    */
   #makeRoom(entries: readonly Entry[], position: string): readonly FeedSubscriber[] {
     const coming = new Map<FeedSubscriber, Entry[]>();
@@ -241,7 +242,7 @@ export class Feed implements Listener {
     return [...full, ...this.#lookups.makeRoom(entries, position)];
   }
 
-  /** Moves on to an entry that follows from the tail. True also for one that has been here before. */
+  /** Moves the tail to an entry that follows from it. Returns true also for an entry that has been here before. */
   #step(entry: Entry): boolean {
     if (entry.prev !== this.#tail?.position) return this.#recent.holds(entry);
     this.#accept(entry);
@@ -255,11 +256,11 @@ export class Feed implements Listener {
     const subscribers = this.#live.subscribersTo(this.#topics.of(entry.event));
     for (const subscriber of subscribers) subscriber.push(entry);
     this.#lookups.push(entry);
-    // All of them have it: two that stand at the same position have been pushed the same.
+    // Only once all of them have the entry: two subscribers at the same position have then been pushed the same.
     for (const subscriber of subscribers) subscriber.flow?.();
   }
 
-  /** The position up to which a live follower has been pushed all that is of its topics. */
+  /** Returns the position up to which a live follower has been pushed every entry of its topics. */
   positionOf(follower: FeedSubscriber, needsLookup: boolean): string | undefined {
     const position = this.#tail?.position;
     return needsLookup && position !== undefined ? this.#lookups.positionOf(follower, position) : position;
@@ -270,7 +271,7 @@ export class Feed implements Listener {
     return this.#tail && encodeCursor(this.clientId, { epoch: this.#tail.epoch, position });
   }
 
-  /** A page of the log after a position; undefined where the log has not what follows it. */
+  /** Returns a page of the log after a position; undefined if the log lacks what follows it. */
   #read(position: string): Promise<Slice | undefined> {
     return readWhole(
       this.#source,

@@ -10,20 +10,20 @@ import type { Feed } from './feed.ts';
 import { QUEUE_LIMIT } from './ring.ts';
 import type { FeedSubscriber } from './topic-index.ts';
 
-/** Between attempts to read a log that is away, in milliseconds. */
+/** Pause between attempts to read a log that is away, in milliseconds. */
 const RETRY_MS = 200;
 
 /**
- * One reader of a feed. It reads history page by page, only while there is room for it, until the feed's recent past
- * reaches back to where it stands; from there it is live. Its queue is bounded either way.
+ * One reader of a feed. It reads history page by page, while its queue has room, until it reaches the recent entries of the
+ * feed. From there on it is live. Its queue is bounded in both states.
  */
 export class Follower extends PushStream<StoredEvent> implements FeedSubscriber {
   readonly topics: ReadonlySet<string> | undefined;
   readonly #feed: Feed;
   readonly #metrics: EventMetrics;
-  /** Where some of its topics have to be asked for. */
+  /** Set if some of its topics need a REST call. */
   readonly #ask: TopicAsker | undefined;
-  /** Where history has been read to; set by `open`. Of no meaning while it is live. */
+  /** Up to where it has read history; set by `open`. Unused while it is live. */
   #position = '';
   #queue: Entry[] = [];
   #queued = 0;
@@ -31,7 +31,7 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
   #closed = false;
   #failure: Error | undefined;
   #sink: Sink<StoredEvent> | undefined;
-  /** Whether the sink is at work, or the log is being read for it. */
+  /** True while the sink takes a result, or the log is read for it. */
   #busy = false;
 
   constructor(
@@ -47,12 +47,12 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
     feed.enter(this);
   }
 
-  /** Attaches, and proves that `after` can be gone on from. Throws what `EventLog.follow` throws. */
+  /** Attaches to the feed, and checks that the log still holds `after`. Throws what `EventLog.follow` throws. */
   async open(after: LogPosition | undefined): Promise<void> {
     try {
       let tail = await this.#feed.attach();
       const isOfAnotherLife = (): boolean => after !== undefined && after.epoch !== tail.epoch;
-      // The log may have started over, and only the process that made the cursor has noticed.
+      // The log may have begun a new life that this process has not noticed yet, and another process has made the cursor.
       if (isOfAnotherLife()) tail = await this.#feed.lookAgain();
       if (isOfAnotherLife()) throw await this.#feed.gap(after);
       this.#position = after?.position ?? tail.position;
@@ -99,7 +99,7 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
       this.#metrics.slowConsumerDisconnect();
       this.#drop();
       this.fail(new SlowConsumerError());
-      // Who does not read would not hear of it otherwise.
+      // A reader that does not read would otherwise not learn of it.
       if (this.#sink !== undefined) this.#end(this.#failure);
     }
   }
@@ -116,7 +116,7 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
     this.#pump();
   }
 
-  /** Hands what is queued to the sink; once that is done, reads on where it is not live. */
+  /** Hands the queue to the sink. Once that is empty, reads on if it is not live. */
   #pump(): void {
     while (!this.#closed && !this.#busy && this.#sink !== undefined) {
       const entry = this.#queue.shift();
@@ -155,22 +155,22 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
         ? this.#feed.join(this, this.#position)
         : this.#feed.joinLookups(this, this.#position);
     if (missed?.isComplete === true) {
-      // What is pushed from now on is queued behind these.
+      // Entries that are pushed from now on are queued after these.
       this.#live = true;
       for (const entry of missed.entries) if (this.#feed.concerns(this.topics, entry)) this.#enqueue(entry);
       return;
     }
     const { entries } = missed ?? (await this.#feed.history(this.#position));
     for (const entry of entries) {
-      // Asking takes its time: it is done for one after the other, as they are taken.
+      // A REST call takes time, so it is made for one entry after the other, as they are taken.
       if (this.#ask !== undefined || this.#feed.concerns(this.topics, entry)) this.#enqueue(entry);
       this.#position = entry.position;
     }
-    // The feed has not heard yet of what the log already holds.
+    // The log already holds entries that the feed has not received.
     if (entries.length === 0) await this.#feed.reachHead();
   }
 
-  /** Hands an entry on where it is of the topics. A live one is: the feed has asked. */
+  /** Hands an entry on if it has one of the topics. A live entry has: the feed has checked. */
   #take(entry: Entry): void | Promise<void> {
     if (this.#live || this.#ask === undefined || this.#feed.concerns(this.topics, entry)) {
       return this.#sink?.take(entry.event);
@@ -180,7 +180,7 @@ export class Follower extends PushStream<StoredEvent> implements FeedSubscriber 
     );
   }
 
-  /** Once opened, a follower outlives an outage wherever it stands, in the midst of history too. */
+  /** Reads on, and retries while the log is away: once opened, a follower outlives an outage wherever it stands. */
   async #advancePatiently(): Promise<void> {
     try {
       await this.#advance();

@@ -9,7 +9,7 @@ import { Feed } from './feed.ts';
 import { FeedWatch } from './feed-watch.ts';
 import { Follower } from './follower.ts';
 
-/** All followers of the process: one feed per client that anybody follows. */
+/** All followers of the process. There is one feed for each client that has a follower or a watch. */
 export class Hub {
   readonly #source: Source;
   readonly #metrics: EventMetrics;
@@ -44,7 +44,7 @@ export class Hub {
     return watch;
   }
 
-  /** Ends the followers one after another, within so many milliseconds; resolves once the last one is. */
+  /** Ends the followers one after another within `withinMs` milliseconds. Resolves once the last one has ended. */
   async stop(withinMs: number): Promise<void> {
     this.#stopped = true;
     const followers = [...this.#feeds.values()].flatMap((feed) => [...feed.subscribers]);

@@ -10,25 +10,25 @@ interface WaitingEntry {
 
 /** Where a subscriber joined while entries waited; it has already seen those. */
 interface JoinPoint {
-  /** How many entries had been pushed. */
+  /** How many entries had been pushed by then. */
   readonly count: number;
-  /** Of the last one. */
+  /** The position of the last one. */
   readonly position: string;
 }
 
 /**
- * Entries on their way to subscribers that wait for topics which have to be asked for. Every entry goes through, in the log's
- * order: those after one that is being asked about wait for it. One question serves all subscribers.
+ * Entries on their way to subscribers whose topics need a REST call. Every entry goes through in the log's order: those after
+ * an entry that is being asked about wait for it. One call serves all subscribers.
  */
 export class LookupQueue {
   readonly #topics: EventTopics;
   readonly #ask: TopicAsker;
   readonly #index = new TopicIndex();
   readonly #joined = new Map<FeedSubscriber, JoinPoint>();
-  /** The first one is being asked about. */
+  /** The REST call for the first one is under way. */
   readonly #waiting: WaitingEntry[] = [];
   #waitingSize = 0;
-  /** Counts up when an answer is of no use any more. */
+  /** Counts up when the answer under way is no longer wanted. */
   #round = 0;
   /** How many entries have been pushed. */
   #count = 0;
@@ -38,7 +38,7 @@ export class LookupQueue {
     this.#ask = ask;
   }
 
-  /** Adds a subscriber that has seen every entry so far, up to a position. */
+  /** Adds a subscriber that has seen every entry up to a position. */
   add(subscriber: FeedSubscriber, position: string): void {
     this.#index.add(subscriber);
     if (this.#waiting.length > 0) this.#joined.set(subscriber, { count: this.#count, position });
@@ -49,11 +49,11 @@ export class LookupQueue {
     this.#joined.delete(subscriber);
   }
 
-  /** Lets an entry through, once those before it are. */
+  /** Lets an entry through, once those before it have gone through. */
   push(entry: Entry): void {
     if (this.#index.size === 0) return;
     const asked = this.#ask(entry.event);
-    // It is awaited later than it may fail: until then the failure must not count as unhandled.
+    // It may fail before it is awaited. Until then the failure must not count as unhandled.
     asked?.catch(() => undefined);
     this.#waiting.push({ entry, asked });
     this.#waitingSize += entry.size;
@@ -63,8 +63,8 @@ export class LookupQueue {
   }
 
   /**
-   * Has those go on from the log that have no room for entries which are about to come, after the one at a position. Returns
-   * them; they begin to read once they `flow`.
+   * Takes out subscribers that have no room for entries that are about to come after a position. They read on from the log
+   * once `flow` is called. Returns them.
    */
   makeRoom(entries: readonly Entry[], position: string): readonly FeedSubscriber[] {
     const seen = this.#waiting[0]?.entry.prev ?? position;
@@ -87,7 +87,7 @@ export class LookupQueue {
     for (const subscriber of subscribers) subscriber.fail(error);
   }
 
-  /** Routes entries up to one that is being asked about, and goes on when that is answered. */
+  /** Pushes entries until one needs a REST call, and goes on when that is answered. */
   #pass(): void {
     for (;;) {
       const [first] = this.#waiting;
@@ -120,27 +120,34 @@ export class LookupQueue {
     this.#waiting.shift();
     this.#waitingSize -= entry.size;
     for (const subscriber of subscribers) subscriber.push(entry);
-    // All of them have it: two that stand at the same position have been pushed the same.
+    // Only once all of them have the entry: two subscribers at the same position have then been pushed the same.
     for (const subscriber of subscribers) subscriber.flow?.();
   }
 
-  /** The position up to which a subscriber has been pushed everything; `tail` is the last one that came. */
+  /**
+   * Returns the position up to which a subscriber has been pushed everything.
+   *
+   * @param tail the position of the newest entry
+   */
   positionOf(subscriber: FeedSubscriber, tail: string): string {
     return this.#seenBy(subscriber, this.#waiting[0]?.entry.prev ?? tail);
   }
 
-  /** Whether a subscriber came after the first one that waits. */
+  /** True if a subscriber joined after the first waiting entry came. */
   #hasSeenFirst(subscriber: FeedSubscriber): boolean {
     const joined = this.#joined.get(subscriber);
     return joined !== undefined && joined.count > this.#count - this.#waiting.length;
   }
 
-  /** The position up to which a subscriber has seen everything, where the others have up to another. */
+  /**
+   * Returns the position up to which a subscriber has seen everything. It may have joined later than the others, which are at
+   * `others`.
+   */
   #seenBy(subscriber: FeedSubscriber, others: string): string {
     return (this.#hasSeenFirst(subscriber) ? this.#joined.get(subscriber)?.position : undefined) ?? others;
   }
 
-  /** More waits than a follower's queue may hold: every subscriber goes on from the log by itself. */
+  /** More entries wait than a follower's queue may hold, so every subscriber reads on from the log by itself. */
   #fallBack(): void {
     const [first] = this.#waiting;
     if (first === undefined) return;

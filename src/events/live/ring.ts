@@ -2,10 +2,10 @@ import type { Entry } from '../entry.ts';
 
 /** How much may wait for one follower, and how much of the recent past a feed remembers. */
 export const QUEUE_LIMIT = { entries: 256, size: 1024 * 1024 } as const;
-/** How much of that a follower may be given at once, so that there is room for what comes while it reads. */
+/** How much of that a follower gets at once, so that its queue has room for entries that come while it reads. */
 export const AT_ONCE = { entries: 128, size: 512 * 1024 } as const;
 
-/** What a follower missed: as much of it as it can be given at once, and whether that was everything. */
+/** Entries that a follower missed: as many as it may get at once, and whether these are all. */
 export interface Missed {
   readonly entries: readonly Entry[];
   readonly isComplete: boolean;
@@ -26,12 +26,12 @@ export class Ring {
     }
   }
 
-  /** Whether this very entry, with this link, went through here. */
+  /** True if this very entry, with this link, is among them. */
   holds(entry: Entry): boolean {
     return this.#entries.get(entry.position)?.prev === entry.prev;
   }
 
-  /** What comes after a position, as much as is allowed at once; undefined when that reaches back too far. */
+  /** Returns the entries after a position, as many as `atOnce` allows; undefined if the ring does not reach back that far. */
   since(position: string, atOnce: typeof AT_ONCE | typeof QUEUE_LIMIT = QUEUE_LIMIT): Missed | undefined {
     const entries = [...this.#entries.values()];
     const known = entries.findLastIndex((entry) => entry.position === position);

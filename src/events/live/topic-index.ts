@@ -4,22 +4,22 @@ import type { Entry } from '../entry.ts';
 export interface FeedSubscriber {
   /** The topics that it waits for; undefined for every entry. */
   readonly topics: Iterable<string> | undefined;
-  /** Takes a live entry. What it does with it may wait for `flow`. */
+  /** Takes a live entry. It may wait for `flow` before it hands the entry on. */
   push(entry: Entry): void;
-  /** Hands on what it was pushed. Called once an entry has been pushed to all who wait for it. */
+  /** Hands on what it was pushed. Called once an entry has been pushed to all its subscribers. */
   flow?(): void;
   /** Ends it with an error. */
   fail(error: Error): void;
-  /** Whether it can take so many entries at once; one without a queue always can. */
+  /** True if it has room for these entries. A subscriber without a queue always has. */
   hasRoomFor?(entries: readonly Entry[]): boolean;
-  /** It is pushed nothing more, and has to go on from the log by itself, after a position, once it is to `flow`. */
+  /** No more entries are pushed to it. It must read on from the log after a position, once `flow` is called. */
   fallBack?(position: string): void;
 }
 
 /** The subscribers of each topic. An entry costs as much as it has topics and readers, however many subscribers there are. */
 export class TopicIndex {
   readonly #everything = new Set<FeedSubscriber>();
-  /** One subscriber alone, as most topics have, stands without a set of its own. */
+  /** Most topics have one subscriber, which is stored without a set. */
   readonly #byTopic = new Map<string, FeedSubscriber | Set<FeedSubscriber>>();
   readonly #subscribers = new Set<FeedSubscriber>();
 
@@ -68,7 +68,7 @@ export class TopicIndex {
     this.#byTopic.clear();
   }
 
-  /** Who waits for any of the topics, each once. */
+  /** Returns the subscribers of any of the topics, each once. */
   subscribersTo(topics: readonly string[]): Iterable<FeedSubscriber> {
     const subscribers = new Set<FeedSubscriber>(this.#everything);
     for (const topic of topics) {

@@ -12,29 +12,29 @@ import type { SubscriberEvents, Subscribers } from './subscribers.ts';
 
 /** Channels subscribed to at once. */
 const BATCH = 200;
-/** How long subscribing may take, with the connection that it may have to make first, in milliseconds. */
+/** How long subscribing may take, including a connection that has to be made first, in milliseconds. */
 const DEADLINE_MS = 2_000;
-/** Until what could not be subscribed is tried again, in milliseconds. */
+/** Pause before a subscription that failed is tried again, in milliseconds. */
 const RETRY_MS = 500;
 
 interface ChannelSubscription {
   readonly listener: Listener;
-  /** What carries the channel; undefined while nothing does. */
+  /** The connection that carries the channel; undefined while none does. */
   on: RedisClient | undefined;
-  /** Nothing carries the channel that something carried before. */
+  /** True if a connection carried the channel before, and none does now. */
   lost: boolean;
 }
 
 const LOST = { on: undefined, lost: true } as const;
 
-/** The channels of this process. Each listener compares with the log once its channel is known to be subscribed again. */
+/** The channels of this process. Once a channel is subscribed again, its listener compares its tail with the log. */
 export class RedisChannels {
   readonly #subscribers: Subscribers;
   readonly #logger: Logger;
   readonly #metrics: EventMetrics;
   readonly #subscriptions = new Map<string, ChannelSubscription>();
   #renewing = false;
-  /** What is to be subscribed in the next round. */
+  /** Which channels the next round subscribes: none, those that were lost, or all. */
   #next: 'nothing' | 'lost' | 'all' = 'nothing';
   #retry: Timer | undefined;
   #failing = false;
@@ -53,7 +53,7 @@ export class RedisChannels {
     return this.#subscribers.connections;
   }
 
-  /** Whether no subscription is lost, and another one could be made. */
+  /** True if no subscription is lost, and another one could be made. */
   get isComplete(): boolean {
     return this.#subscribers.isReady && !this.#subscriptions.values().some(({ lost }) => lost);
   }
@@ -79,8 +79,8 @@ export class RedisChannels {
   }
 
   /**
-   * Every channel is subscribed again, and every listener compares with the log. A connection that no longer answers is
-   * ended by its timeout, and replaced.
+   * Subscribes every channel again, so that every listener compares with the log. A connection that no longer answers ends by
+   * its time-out, and is replaced.
    */
   check(): void {
     this.#renew('all');
@@ -151,7 +151,7 @@ export class RedisChannels {
     this.#failing = failure !== undefined;
   }
 
-  /** Resolves with what failed. */
+  /** Resolves with the error if it failed, else with undefined. */
   async #renewOne(clientId: string): Promise<unknown> {
     try {
       await this.#subscribe(clientId);

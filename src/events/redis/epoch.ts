@@ -1,7 +1,7 @@
 /**
- * Notes when events that are about to be given up were received: of all of them the latest, `gone` of meta, and with `goneTo` how
- * far that goes. Takes the rows in the order of the log. Events that an earlier version gave up in between, or that it stored without
- * their time, count with the time at which they were stored at the latest.
+ * Before events are trimmed, notes the time of receipt of the latest of them: `gone` of meta, and in `goneTo` up to which
+ * event it holds. Takes the rows in the order of the log. Events in between that an earlier version trimmed, or stored
+ * without their time, count with the time at which they were stored at the latest.
  */
 export const NOTE_GONE = `
   local function noteGone(rows)
@@ -19,8 +19,8 @@ export const NOTE_GONE = `
 `;
 
 /**
- * The beginning of a script that does not begin a log: `epoch` and `last`, the id of the newest entry, or the epoch where there is
- * none. The script returns nothing where no log has begun. Keys: meta, log.
+ * The first lines of a script that only reads. They set `epoch`, and `last`: the id of the newest entry, or the epoch if
+ * there is none. The script returns nothing if no log has begun. Keys: meta, log.
  */
 export const READ_EPOCH = `
   local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')
@@ -30,10 +30,11 @@ export const READ_EPOCH = `
 `;
 
 /**
- * The beginning of a script that writes: `epoch` and `last`, the id of the newest entry. Keys: meta, log. Arguments: an epoch to begin with.
+ * The first lines of a script that writes. They set `epoch` and `last`, the id of the newest entry. Keys: meta, log.
+ * Arguments: an epoch to begin with.
  *
- * Where meta was lost and the log was not, they are what the log tells: the first entry of all names its epoch as the one
- * before it. Where that entry is no longer retained, a new epoch begins, with the entries that there are.
+ * If meta was lost and the log was not, both come from the log: its very first entry names the epoch as the one before it. If
+ * that entry is no longer retained, a new epoch begins, with the entries that are there.
  */
 export const BEGIN_EPOCH = `
   local meta = redis.call('HMGET', KEYS[1], 'epoch', 'last')

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import type { NewEvent } from '../log.ts';
 
-/** The names of one client's keys. One hash tag, so that a Cluster holds them together. */
+/** Returns the names of one client's keys. They have one hash tag, so that a Cluster keeps them together. */
 export function redisKeys(clientId: string): {
   meta: string;
   log: string;
   channel: string;
-  /** Those of `search-scripts.ts`, in its order. */
+  /** Keys of `search-scripts.ts`, in its order. */
   index: readonly [index: string, names: string, indexed: string];
-  /** Those of earlier versions, whose index holds fewer names. */
+  /** The index keys of earlier versions, which hold fewer names. */
   earlierIndex: readonly string[];
 } {
   return {
@@ -20,13 +20,13 @@ export function redisKeys(clientId: string): {
   };
 }
 
-/** The key under which a message is recognised. It tells nothing of the message. */
+/** Returns the key under which a message is recognised. It tells nothing of the message. */
 export function seenKey(clientId: string, event: Pick<NewEvent, 'type' | 'identity'>): string {
   const digest = hash('sha256', `${event.type}:${event.identity}`, 'hex');
   return `{${clientId}}:seen:${digest}`;
 }
 
-/** The client whose channel this is, or undefined for a foreign one. */
+/** Returns the client whose channel this is, or undefined for a channel of another program. */
 export function channelClient(channel: string): string | undefined {
   return /^\{(.+)\}:events$/.exec(channel)?.[1];
 }

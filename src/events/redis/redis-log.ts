@@ -24,31 +24,32 @@ import { ShardSubscribers, subscribeOn } from './subscribers.ts';
 import { RedisWriters } from './writers.ts';
 
 const TIMEOUT_MS = 1000;
-/** How long a read waits: an answer may take a second attempt, at another node. */
+/** How long a read waits, in milliseconds. It may need a second attempt at another node. */
 const READ_TIMEOUT_MS = 2 * TIMEOUT_MS;
-/** How long an append waits for the replicas. */
+/** How long an append waits for the replicas, in milliseconds. */
 const REPLICA_TIMEOUT_MS = 500;
 const CHECK_EVERY_MS = 10_000;
 
 const CONNECTION = {
-  // Nothing waits for a Redis that is away: the spool, or the caller, knows better what to do.
+  // A command fails at once while Redis is away: the spool or the caller then decides what to do.
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
-  // What was under way when a connection ended fails at once; ioredis would otherwise drop it without a word.
+  // Commands under way fail at once when their connection ends. Otherwise ioredis would drop them, and they would never end.
   maxRetriesPerRequest: 0,
   commandTimeout: TIMEOUT_MS,
-  // A server that stopped answering is as good as gone: the next command fails at once instead of waiting as well.
+  // Ends the connection to a server that stopped answering, so that the next command fails at once instead of waiting as
+  // well.
   socketTimeout: TIMEOUT_MS,
   connectTimeout: TIMEOUT_MS,
   retryStrategy: (attempt: number) => Math.min(25 * 2 ** attempt, 500),
 } as const;
 
-/** Made when a channel first needs it, which then waits for it as long as for an answer. */
+/** For a connection that is made when a channel first needs it. The channel waits for it as long as for an answer. */
 const SHARD_CONNECTION = { ...CONNECTION, enableOfflineQueue: true } as const;
 
 export interface RedisLogOptions {
-  /** Any form that `parseRedisUrl` reads. */
+  /** Address of Redis, in any form that `parseRedisUrl` reads. */
   readonly redisUrl: string;
   /** Events kept per client. */
   readonly retention: number;
@@ -56,16 +57,17 @@ export interface RedisLogOptions {
   readonly retentionBytes?: number | undefined;
   readonly logger: Logger;
   readonly metrics: EventMetrics;
-  /** Whom events concern; without it, those who wait for their type. */
+  /** Names the topics of events. Without it an event's only topic is its type. */
   readonly topics?: EventTopics | undefined;
-  /** What events are found again by; without it, nothing. */
+  /** Names the texts by which events are found again. Without it none is found by a name. */
   readonly names?: EventNames | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * The log that many processes share. It starts also while Redis is away, and is then unavailable until Redis comes.
+ * The log in Redis, which many processes share. It also starts while Redis is away, and is then unavailable until Redis
+ * comes.
  *
  * @throws {TypeError} for a URL of no known form
  */
@@ -76,7 +78,7 @@ export class RedisLog extends LogReader implements RemoteLog {
   readonly #writers: RedisWriters;
   readonly #publish: 'PUBLISH' | 'SPUBLISH';
   readonly #timer: Timer;
-  /** So many looks in a row have found no primary behind a connection that reads. */
+  /** How many looks in a row found a connection that reads from a server which is no primary. */
   #astray = 0;
 
   constructor(options: RedisLogOptions) {
@@ -117,7 +119,7 @@ export class RedisLog extends LogReader implements RemoteLog {
     this.#timer.unref();
   }
 
-  /** Resolves once every connection is ready, or after a second without: Redis may come later. */
+  /** Resolves once every connection is ready, or after a second: Redis may come later. */
   async settled(): Promise<void> {
     const ready = this.#connections().map(
       (connection) => new Promise((resolve) => connection.once('ready', resolve)),
@@ -208,15 +210,16 @@ export class RedisLog extends LogReader implements RemoteLog {
   }
 
   /**
-   * A write finds out by itself that its server was demoted; what only reads, or listens, does not. A Cluster says who owns a slot.
-   * A failover is over by the second look; what leads to a replica then is told, once.
+   * Replaces connections that lead to a demoted server. A write notices that by itself; reads and subscriptions do not. A
+   * Cluster says who owns a slot. A failover is over by the second look, so a connection that still leads to a replica then
+   * is logged, once.
    */
   async #stayOnPrimary(): Promise<void> {
     if (this.#reader instanceof Cluster) return;
     const looks = [...this.#channels.connections, this.#reader].flatMap((connection) =>
       serversOf(connection).map((server) => primaryInfo(server, connection)),
     );
-    // What does not answer is ended by its time-out.
+    // A connection that does not answer ends by its time-out.
     const answers = (await Promise.allSettled(looks)).filter(({ status }) => status === 'fulfilled');
     if (answers.length === 0) return;
     const { logger } = this.#options;

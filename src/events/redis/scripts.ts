@@ -3,10 +3,10 @@ import { script } from '../../redis/script.ts';
 import { BEGIN_EPOCH, NOTE_GONE, READ_EPOCH } from './epoch.ts';
 import { INDEX, LEFT_AT_MOST } from './search-scripts.ts';
 
-/** After so many appended events the index is to take in what they have left for it. */
+/** Number of appended events after which the index takes in what they have left for it. */
 const LEFT = 100;
 
-/** Of events that a lowered bound gives up at once, so many are read for the time of their receipt. */
+/** Events that a lowered bound trims at once, of which the time of receipt is read. */
 const NOTED_AT_ONCE = 100;
 
 /**

@@ -2,13 +2,13 @@ import { script } from '../../redis/script.ts';
 import { BLOCK, MARK } from '../search.ts';
 import { NOTE_GONE, READ_EPOCH } from './epoch.ts';
 
-/** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
+/** Events that one append trims at most, so that none holds up the others after a bound was lowered. */
 const TRIMMED_AT_ONCE = 1_000;
-/** Adjacent blocks of which the events are read as one. */
+/** Adjacent blocks whose events are read in one step. */
 const RUN = 4;
-/** What appends have left that a search, or a bound in bytes, enters in its own step: some milliseconds of Redis at most. */
+/** Events left by appends that a search, or a bound in bytes, enters by itself: some milliseconds of Redis. */
 export const LEFT_AT_MOST = 300;
-/** Blocks of which the times are read at a time. */
+/** Blocks whose times are read in one step. */
 const READ_AT_ONCE = 64;
 
 /**

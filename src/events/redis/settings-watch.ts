@@ -3,10 +3,13 @@ import type { Logger } from '../../common/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type RedisWarning, redisWarnings } from './settings.ts';
 
-/** Asked more often than this, in milliseconds, it tells what it saw last. */
+/** How long the result of a look is given again without another look, in milliseconds. */
 const FRESH_FOR_MS = 2_000;
 
-/** The settings of the servers, looked at again and again: an operator changes them while they run, and a failover changes the server. */
+/**
+ * Looks at the settings of the Redis servers again and again, because an operator changes them while they run, and a failover
+ * changes the server.
+ */
 export class SettingsWatch {
   readonly #redis: RedisClient;
   readonly #url: string;
@@ -22,13 +25,15 @@ export class SettingsWatch {
     this.#logger = logger;
   }
 
-  /** By what Redis may lose what it has taken, as sentences for the operator; they are looked for again meanwhile. */
+  /**
+   * How Redis may lose what it has taken: sentences for the operator. Asking for them begins another look in the background.
+   */
   get risks(): readonly string[] {
     if (clock.monotonic() - this.#lookedAt >= FRESH_FOR_MS) void this.look();
     return this.#found.filter(({ isRisk }) => isRisk).map(({ text }) => text);
   }
 
-  /** Looks, and logs what was not so the last time. Never fails. */
+  /** Looks, and logs what has changed since the last look. Never fails. */
   look(): Promise<void> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined;

@@ -16,14 +16,14 @@ const SETTINGS = [
 /** A sentence for the operator. */
 export interface RedisWarning {
   readonly text: string;
-  /** Whether what was taken can be lost, or has been, without any server being lost: not only in a rare failover. */
+  /** True if events can be lost, or have been, without the loss of a server. False if only a rare failover loses them. */
   readonly isRisk: boolean;
 }
 
 /**
- * What of the servers and their settings makes the log's promises, and those of payments, weaker than they read. Replicas are
- * looked at as well: each may be promoted. Empty when all is well. Never fails: a managed Redis may forbid CONFIG, and then that is
- * the sentence.
+ * Returns what weakens the promises of the log and of payments: servers and their settings. Replicas are looked at too,
+ * because each may be promoted. Empty if all is well. Never fails: if a managed Redis forbids CONFIG, that is one of the
+ * sentences.
  *
  * @param url what `redis` is connected to, in any form that `parseRedisUrl` reads
  */
@@ -62,7 +62,7 @@ async function lookAtReplica(
   warnings: Map<string, RedisWarning>,
 ): Promise<void> {
   const replica = connectRedisNode(url, node, ONCE);
-  // What fails is told by the commands.
+  // The commands report the failure.
   replica.on('error', () => {});
   try {
     const { settings, evicted } = await stateOf(replica);
@@ -82,7 +82,7 @@ async function lookAtReplica(
 
 const A_REPLICA = 'A replica of Redis';
 
-/** A server that cannot be reached is told of at once, and asked again the next time. */
+/** A server that cannot be reached is reported at once, and asked again the next time. */
 const ONCE = {
   connectTimeout: 1000,
   commandTimeout: 1000,
@@ -92,7 +92,7 @@ const ONCE = {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Where a primary says that its replicas listen. */
+/** Returns the addresses at which a primary says that its replicas listen. */
 function replicasIn(info: string): readonly RedisNode[] {
   return [...info.matchAll(/^slave\d+:ip=([^,]+),port=(\d+),/gm)].map(([, host = '', port]) => ({
     host,
@@ -125,7 +125,7 @@ const trusting = (replicas: number, least: number): string =>
 
 interface ServerState {
   readonly settings: ReadonlyMap<string, string>;
-  /** Keys that the server has thrown away to make room, since it started or its counters were set back. */
+  /** Number of keys that the server has evicted since it started, or since its counters were reset. */
   readonly evicted: number;
 }
 

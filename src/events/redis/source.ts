@@ -26,11 +26,11 @@ import { BEGIN, BOUNDS, HEAD, REACH, READ, SEAL_KEY } from './scripts.ts';
 import { CATCH_UP, FIND, UNINDEXED } from './search-scripts.ts';
 import type { RedisWriters } from './writers.ts';
 
-/** A client whose key is not among these has it proved once more. */
+/** Clients whose seal key is remembered. For any other client it is written again, which proves that it stays. */
 const MOST_SEAL_KEYS = 1000;
-/** A client without events whose epoch is not among these has it proved once more. */
+/** Clients without events whose epoch is remembered. For any other it is written again, which proves that it stays. */
 const MOST_EPOCHS = 10_000;
-/** After how long a beginning that no replica has acknowledged is tried again, in milliseconds. */
+/** Pause before a log is begun again whose beginning no replica has acknowledged, in milliseconds. */
 const BEGIN_AGAIN_MS = 100;
 
 export interface RedisSourceOptions {
@@ -52,15 +52,15 @@ export class RedisSource implements Source {
   readonly #names: EventNames;
   readonly #now: () => number;
   readonly #deadlineMs: number;
-  /** By client: the key of which this process knows that it stays. */
+  /** By client: the key that this process knows to be on every replica. */
   readonly #sealKeys = new Lru<string>(MOST_SEAL_KEYS);
 
-  /** Thousands of narrowed callers may ask at once. */
+  /** Shared, because thousands of narrowed callers may ask at once. */
   readonly #sealing = new SingleFlight<Buffer>();
-  /** By client: the epoch of which this process knows that it stays. */
+  /** By client: the epoch that this process knows to be on every replica. */
   readonly #epochs = new Lru<string>(MOST_EPOCHS);
   readonly #beginning = new SingleFlight<string>();
-  /** Thousands of readers may come back with old cursors at once. */
+  /** Shared, because thousands of readers may come back with old cursors at once. */
   readonly #confirming = new SingleFlight<void>();
 
   constructor({ redis, writers, channels, names, now, deadlineMs }: RedisSourceOptions) {
@@ -87,7 +87,7 @@ export class RedisSource implements Source {
   }
 
   async read(clientId: string, after: string | null, limit: number): Promise<Slice> {
-    // Before the first entry, or a position that this log never had: the chain tells which.
+    // The reader stands before the first entry, or at a position that this log never had. The chain tells which.
     const start = after !== null && this.isPosition(after) ? `(${after}` : '-';
     const slice = await this.#read(clientId, 'XRANGE', start, '+', limit + 1);
     const hasMore = slice.entries.length > limit;
@@ -146,7 +146,7 @@ export class RedisSource implements Source {
     const epoch = word(name);
     const first = streamEntry(clientId, epoch, row);
     if (first.prev === epoch) return { first, goneUpTo: undefined };
-    // What another version gave up was stored before what is held.
+    // Events that another version trimmed were stored before those that are held.
     const goneUpTo = Number(first.prev === goneTo ? gone : first.position.split('-', 1)[0]);
     return { first, goneUpTo };
   }
@@ -179,7 +179,7 @@ export class RedisSource implements Source {
     const current = await this.#answer(this.#redis.hget(meta, 'seal'));
     let key = this.#sealKeys.get(clientId);
     if (key === undefined || key !== current) {
-      // A key that is there may be one that a failover is about to lose, with every cursor that it sealed.
+      // It is written even if it is there: a failover may be about to lose it, with every cursor that it sealed.
       const proposed = entropy.bytes(SEAL_KEY_BYTES).toString('base64url');
       key = word((await this.#writers.run(SEAL_KEY, [meta], [proposed]))[0]);
       this.#sealKeys.set(clientId, key);
@@ -195,7 +195,7 @@ export class RedisSource implements Source {
     return { epoch, head: word(head), hasMore: false, entries };
   }
 
-  /** Runs a script that returns the epoch and the head first, of which cursors are made. */
+  /** Runs a script whose reply begins with the epoch and the head, from which cursors are made. */
   async #run(script: Script, clientId: string, ...args: (string | number)[]): Promise<readonly unknown[]> {
     const { meta, log } = redisKeys(clientId);
     const reply = await this.#call(script, clientId, [meta, log], args);
@@ -206,8 +206,8 @@ export class RedisSource implements Source {
   }
 
   /**
-   * Begins the log of a client that has none. Resolves with its epoch, which stays: with one that a failover is about to lose, every
-   * cursor of a client without events would be lost.
+   * Begins the log of a client that has none. Resolves with its epoch once every replica has it: if a failover lost it, every
+   * cursor of this client would be invalid.
    */
   #begin(clientId: string): Promise<string> {
     return this.#beginning.run(clientId, async () => {
@@ -219,7 +219,7 @@ export class RedisSource implements Source {
           this.#epochs.set(clientId, epoch);
           return epoch;
         } catch (error) {
-          // A replica that has just come acknowledges a moment later: readers need not be turned away for that.
+          // A replica that has just come acknowledges a moment later, so that readers need not be refused.
           if (clock.monotonic() + BEGIN_AGAIN_MS >= until) throw error;
           await clock.sleep(BEGIN_AGAIN_MS);
         }
@@ -233,13 +233,13 @@ export class RedisSource implements Source {
     throw new StoreUnavailableError('It is not certain now which server has the event log.');
   }
 
-  /** Runs a script that has to do with the index. */
+  /** Runs a script that uses the index. */
   #search(script: Script, clientId: string, ...args: (string | number)[]): Promise<readonly unknown[]> {
     const { meta, log, index } = redisKeys(clientId);
     return this.#call(script, clientId, [meta, log, ...index], args);
   }
 
-  /** Runs a script that returns nothing where no log has begun. */
+  /** Runs a script that returns nothing if no log has begun. */
   async #call(
     script: Script,
     clientId: string,
@@ -270,7 +270,7 @@ function streamEntry(clientId: string, epoch: string, row: unknown): Entry {
   return decodeEntry(clientId, epoch, { position: word(position), prev: word(prev) }, streamText(row));
 }
 
-/** The stored text of an entry. */
+/** Returns the stored text of an entry. */
 function streamText(row: unknown): string {
   const [, fields] = list(row);
   return word(list(fields)[3]);

@@ -6,7 +6,7 @@ import { list, word } from './reply.ts';
 /** What happens on the connections that channels are subscribed on. */
 export interface SubscriberEvents {
   message(channel: string, text: string): void;
-  /** A connection is up: what could not be subscribed may be now. */
+  /** A connection is up: a subscription that failed may succeed now. */
   ready(): void;
   /** Channels that were subscribed on this connection may be no longer. */
   lost(connection: RedisClient): void;
@@ -19,14 +19,14 @@ export interface Subscribers {
   readonly isReady: boolean;
   /** Resolves with the connection that carries the channel from now on. Subscribing twice does no harm. */
   subscribe(channel: string): Promise<RedisClient>;
-  /** Never fails: where a connection is gone, so are its subscriptions. */
+  /** Never fails: the subscriptions of a connection end with it. */
   unsubscribe(channel: string, connection: RedisClient): void;
-  /** Called now and then: ends connections that carried nothing the last time either. */
+  /** Called now and then. Ends connections that carried no channel at this call nor at the one before. */
   prune(used: ReadonlySet<RedisClient>): void;
   stop(): void;
 }
 
-/** All channels on one connection, where every message passes through one server. */
+/** Subscribes all channels on one connection. For servers through which every message passes. */
 export function subscribeOn(connection: RedisClient, events: SubscriberEvents): Subscribers {
   connection
     .on('message', events.message)
@@ -56,10 +56,10 @@ interface Shard extends RedisNode {
 }
 
 /**
- * Each channel on a connection to the primary that owns its slot, as sharded Pub/Sub wants it.
+ * Subscribes each channel on a connection to the primary that owns its slot, as sharded Pub/Sub requires.
  *
- * ioredis would do that itself (`shardedSubscribers`), but may stop for good when the whole Cluster is away at an unlucky
- * moment: it waits for a connection that it has ended itself.
+ * ioredis has that too (`shardedSubscribers`), but may stop for good if the whole Cluster is away at an unlucky moment: it
+ * then waits for a connection that it has ended itself.
  */
 export class ShardSubscribers implements Subscribers {
   readonly isReady = true;
@@ -68,10 +68,10 @@ export class ShardSubscribers implements Subscribers {
   readonly #events: SubscriberEvents;
   readonly #connections = new Map<string, Redis>();
   readonly #idle = new WeakSet<RedisClient>();
-  /** Running now; channels that are subscribed at once share the answer. */
+  /** The question under way. Channels that are subscribed at the same time share its answer. */
   #asked: Promise<readonly Shard[]> | undefined;
 
-  /** @param cluster is asked who owns what */
+  /** @param cluster tells which server owns which slot */
   constructor(cluster: Cluster, connect: (node: RedisNode) => Redis, events: SubscriberEvents) {
     this.#cluster = cluster;
     this.#connect = connect;
@@ -99,7 +99,7 @@ export class ShardSubscribers implements Subscribers {
   prune(used: ReadonlySet<RedisClient>): void {
     for (const [address, connection] of this.#connections) {
       if (used.has(connection)) continue;
-      // One that is being subscribed on at this moment carries nothing yet.
+      // A connection on which the first channel is just being subscribed carries none yet.
       if (!this.#idle.has(connection)) {
         this.#idle.add(connection);
         continue;
@@ -123,7 +123,7 @@ export class ShardSubscribers implements Subscribers {
       .on('smessage', this.#events.message)
       .on('ready', this.#events.ready)
       .on('close', lost)
-      // The server has ended subscriptions, as it does when a slot goes to another node.
+      // The server ends subscriptions when a slot moves to another node.
       .on('moved', lost);
     this.#connections.set(address, connection);
     return connection;

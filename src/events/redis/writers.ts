@@ -8,30 +8,30 @@ import { StoreUnavailableError } from '../errors.ts';
 import { list } from './reply.ts';
 import { SettingsWatch } from './settings-watch.ts';
 
-/** WAIT holds up its connection until the replicas have answered; others go on meanwhile. */
+/** Connections that write. WAIT holds up one until the replicas have answered; the others go on meanwhile. */
 const WRITERS = 3;
 
 export interface RedisWritersOptions {
   connect(): RedisClient;
-  /** What `connect` connects to. */
+  /** The address that `connect` connects to. */
   readonly redisUrl: string;
   readonly writes: DurableWrites;
   readonly logger: Logger;
-  /** What has not been written by then is as good as lost, in milliseconds. */
+  /** How long a write may take, in milliseconds. After that it counts as failed. */
   readonly deadlineMs: number;
 }
 
-/** The connections that write. */
+/** Runs scripts that write, on connections in turn. */
 export class RedisWriters {
   readonly connections: readonly RedisClient[];
   readonly #options: RedisWritersOptions;
   readonly #first: RedisClient;
-  /** The one that was used last is last. */
+  /** In the order of use: the one that was used last is last. */
   readonly #inTurn: RedisClient[];
   readonly #settings: SettingsWatch;
-  /** What was logged last of why nothing written would stay; empty for nothing. */
+  /** The last logged reason why a write would not stay; empty for none. */
   #logged = '';
-  /** So many replicas there were when it was last looked. */
+  /** Number of replicas at the last look. */
   #replicas = 0;
 
   constructor(options: RedisWritersOptions) {
@@ -43,19 +43,19 @@ export class RedisWriters {
     this.#first.on('ready', () => void this.inspect());
   }
 
-  /** Why nothing that is written now would stay, as sentences for the operator; empty when it would. */
+  /** Why a write would not stay now: sentences for the operator. Empty if it would. */
   get problems(): readonly string[] {
     return this.#options.writes.problems;
   }
 
-  /** By what Redis may lose what it has taken, as far as its settings and its counters tell. */
+  /** How Redis may lose what it has taken, as far as its settings and counters tell: sentences for the operator. */
   get risks(): readonly string[] {
     return this.#settings.risks;
   }
 
-  /** The next connection in turn of those that are ready; the next one at all where none is. */
+  /** Returns the next ready connection in turn; if none is ready, the next one. */
   next(): RedisClient {
-    // After an outage they come back one by one: what one of them can write should not wait for another.
+    // After an outage they come back one by one. A write need not wait for another while one is ready.
     const ready = this.#inTurn.findIndex(({ status }) => status === 'ready');
     const [connection] = this.#inTurn.splice(Math.max(ready, 0), 1);
     if (connection === undefined) throw new RangeError('there is always a writer');
@@ -63,7 +63,7 @@ export class RedisWriters {
     return connection;
   }
 
-  /** Looks at every primary. Resolves with whether all of them answer, and what is written on them stays. Never fails. */
+  /** Looks at every primary. Resolves with true if all answer and a write on them would stay. Never fails. */
   async check(): Promise<boolean> {
     const { writes } = this.#options;
     try {
@@ -77,7 +77,7 @@ export class RedisWriters {
     }
   }
 
-  /** As `DurableWrites.isCurrent`. */
+  /** See `DurableWrites.isCurrent`. */
   isCurrent(reader: RedisClient, key: string): Promise<boolean> {
     return this.#options.writes.isCurrent(reader, key);
   }
@@ -116,7 +116,7 @@ export class RedisWriters {
     else if (replicas > before) logger.info({ replicas, before }, 'Redis has a replica more');
   }
 
-  /** Once for each state: an outage that lasts is one line. */
+  /** Logs each state once, so that an outage is one line. */
   #logProblems(): void {
     const { writes, logger } = this.#options;
     const problems = writes.problems.join(' ');

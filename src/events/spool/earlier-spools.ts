@@ -12,9 +12,12 @@ import { join } from 'node:path';
 import { clock } from '../../common/clock.ts';
 import { entropy } from '../../common/entropy.ts';
 
-/** A version that uses these files looks into every one of them each 10 s. It was missed three times by then, in milliseconds. */
+/**
+ * An earlier version looks into every one of these files each 10 s. After this time without a sign, in milliseconds, it has
+ * missed three looks.
+ */
 const SILENT_FOR_MS = 30_000;
-/** A file of a higher number is a bait: no version has so many spools. */
+/** A file with this number or a higher one is a bait: no version has so many spools. */
 const FIRST_BAIT = 900_000_000;
 const BAITS = 99_999_999;
 const SUFFIXES = ['', '-wal', '-shm', '-journal'];
@@ -48,7 +51,8 @@ export class EarlierSpools {
   }
 
   /**
-   * The names of those that may be taken over now. To be asked again and again: it takes half a minute to be sure.
+   * Returns the names of the files that may be taken over now. The caller asks again and again, because it takes half a
+   * minute to be sure.
    *
    * @throws when the folder cannot be read or written
    */
@@ -75,7 +79,7 @@ export class EarlierSpools {
     return names;
   }
 
-  /** Takes the bait away. */
+  /** Removes the bait. */
   stop(): void {
     if (this.#laidAt === undefined) return;
     this.#laidAt = undefined;
@@ -104,7 +108,7 @@ function isTaken(bait: string): boolean {
   return statSync(bait, { throwIfNoEntry: false })?.size !== 0 || existsSync(`${bait}-wal`);
 }
 
-/** Whether another process that can be seen from here has a file open. Only Linux tells; elsewhere none is seen. */
+/** True if another process has a file open, as far as this one can see. Only Linux tells; elsewhere the result is false. */
 function isOpenElsewhere(path: string): boolean {
   if (!existsSync('/proc/self/fd')) return false;
   const file = realpathSync(path);
@@ -113,7 +117,10 @@ function isOpenElsewhere(path: string): boolean {
     .some((id) => opened(id).includes(file));
 }
 
-/** What a process has open; nothing of one that has just ended, or is another user's, who cannot open these files. */
+/**
+ * Returns the files that a process has open. Empty for a process that has just ended, or that is another user's and cannot
+ * open these files.
+ */
 function opened(id: string): readonly string[] {
   try {
     return readdirSync(`/proc/${id}/fd`).map((descriptor) => {

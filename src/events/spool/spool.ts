@@ -15,15 +15,15 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS spool_order ON spool (client, number);
 ${PROBE_SCHEMA}`;
 
-/** More processes than this on one folder are refused a spool. */
+/** Spool files of one folder. A process that would need another one gets no spool. */
 const MOST_FILES = 256;
 
-/** How much is drained in one step. */
+/** How many events and UTF-16 code units are drained in one step. */
 const STEP = { events: 64, size: 1024 * 1024 } as const;
 
-/** A file that is named like a spool, and whose events, if it holds any, cannot be reached. */
+/** A file with the name of a spool that cannot be read, so that its events, if it holds any, cannot be reached. */
 export interface UnreadableSpool {
-  /** Without the folder. */
+  /** The file's name, without the folder. */
   readonly name: string;
   readonly reason: string;
 }
@@ -35,15 +35,15 @@ export interface Spooled {
 }
 
 /**
- * Events kept on this machine while the log is away, in the order they came. One file, locked to one process, synced at
- * every commit. Only events whose answer is 201 whatever the log knows are ever in it.
+ * Keeps events on this machine while the log is away, in the order in which they came: in one file, locked to one process,
+ * synced at every commit. It holds only events whose answer is 201 whatever the log knows.
  */
 export class Spool {
   readonly path: string;
   readonly #database: DatabaseSync;
   readonly #batch: SqliteBatch;
   readonly #counts = new Map<string, number>();
-  /** Up to where each client's queue is in the log, whether or not it could be deleted here. */
+  /** By client: up to which event the queue is in the log already, also if those events could not be deleted here. */
   readonly #released = new Map<string, number>();
   readonly #statements: Record<'find' | 'add' | 'first' | 'remove', StatementSync>;
 
@@ -67,10 +67,10 @@ export class Spool {
   }
 
   /**
-   * The first file of the folder that no other process has, with whatever a former one left in it. One that holds
-   * something else than a spool is passed over; `openAbandoned` names it.
+   * Opens the first file of the folder that no other process has, with what an earlier process left in it. A file that holds
+   * something else is passed over; `openAbandoned` names it.
    *
-   * @param damaged paths of spools that are not to be taken: what is added to one could not be read again
+   * @param damaged paths of spools that must not be taken, because what is added to one could not be read again
    * @throws when the folder cannot be written
    */
   static open(dataDir: string, damaged: ReadonlySet<string> = new Set()): Spool {
@@ -81,7 +81,7 @@ export class Spool {
         const spool = Spool.#openFile(path);
         if (spool !== undefined) return spool;
       } catch (error) {
-        // The next file would fail likewise where an empty one, or none, could be made here.
+        // If an empty file, or none, could not be opened here, the next one would fail too.
         if (!isFilled(path)) throw error;
       }
     }
@@ -89,11 +89,11 @@ export class Spool {
   }
 
   /**
-   * Spools that no process has and that hold events, as a process that ended leaves them, and the files that cannot be
-   * opened. A file of this process is never opened again, and neither is one of another process.
+   * Returns the spools of processes that have ended, if they hold events, and the files that cannot be opened. It opens no
+   * file of this process again, and none that another process has.
    *
    * @param own the paths of the spools that this process has
-   * @param earlier names of spools of earlier versions that nobody uses any more; an empty one is removed
+   * @param earlier names of spools of earlier versions that no process uses any more; an empty one is removed
    * @throws when the folder cannot be read
    */
   static openAbandoned(
@@ -162,7 +162,7 @@ export class Spool {
     return { answer: { status: 201 }, duplicate: false, conflict: false, cursor: null };
   }
 
-  /** What was answered to a message that waits here; undefined for any other. */
+  /** Returns the answer to a message that waits here; undefined for any other. */
   find(
     clientId: string,
     { type, identity, contents }: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
@@ -173,7 +173,7 @@ export class Spool {
     return { answer: { status: 201 }, duplicate: true, conflict, cursor: null };
   }
 
-  /** The events that a client's queue begins with, as many as make up one step of draining. */
+  /** Returns the first events of a client's queue, as many as one step of draining moves. */
   first(clientId: string): Spooled[] {
     const rows = this.#statements.first.all(clientId, this.#released.get(clientId) ?? 0, STEP.events);
     let size = 0;
@@ -183,14 +183,14 @@ export class Spool {
     });
     return fitting.map((row) => ({
       number: integer(row['number']),
-      // Written by `add`, in a file that no one else writes.
+      // `add` has written it, and no other process writes this file.
       event: JSON.parse(text(row['event'])) as NewEvent,
     }));
   }
 
   /**
-   * Forgets the events that the queue begins with: they are in the log now. On a disk that is full they cannot be deleted,
-   * and are sent to the log once more after the next start, which does no harm.
+   * Forgets the first events of the queue: the log has them now. On a full disk they cannot be deleted. They are then sent to
+   * the log again after the next start, which recognises them.
    *
    * @throws {StoreUnavailableError} when they could not be deleted
    */
@@ -204,7 +204,7 @@ export class Spool {
     await this.#write(() => this.#statements.remove.run(clientId, last));
   }
 
-  /** Whether an event of any size could be kept now: as much is written to find out. */
+  /** Finds out whether an event of any size could be kept now, by writing as much. */
   async isWritable(): Promise<boolean> {
     try {
       await this.#write(() => probe(this.#database));
@@ -220,7 +220,7 @@ export class Spool {
 
   /** Closes an empty spool that this process does not add to. One of an earlier version is removed: no other will have that name. */
   leave(): void {
-    // While it is still locked to this process.
+    // Removed before the lock is given up.
     if (!isSpoolName(this.name)) removeDatabase(this.path);
     this.close();
   }

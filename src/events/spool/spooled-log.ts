@@ -18,12 +18,12 @@ export interface SpooledLogOptions {
   readonly metrics: EventMetrics;
 }
 
-/** Between attempts to drain, doubling, in milliseconds. */
+/** Pauses between attempts to drain, in milliseconds: the first, then doubling up to the longest. */
 const RETRY_MS = { first: 25, longest: 400 } as const;
-/** How long a question that needs the log waits for this client's queue to drain. */
+/** How long `recall` waits for this client's queue to drain, in milliseconds. */
 const PATIENCE_MS = 1000;
 const ADOPT_EVERY_MS = 10_000;
-/** Clients whose events the log does not take, after which a spool pauses: each may cost the whole time that a write has. */
+/** After so many clients whose events the log refused, a spool pauses: each of them may cost the whole time of a write. */
 const MOST_FAILED = 8;
 
 /** The file of a spool cannot be read; the cause says why. */
@@ -32,22 +32,22 @@ class DamagedSpoolError extends Error {
 }
 
 /**
- * A log whose appends outlive its outages. What may be spooled is, while the log is away and as long as events of the same
- * client wait; it drains through the log's own append, so that a message stored twice is still one event.
+ * A log that takes events while it is away. It spools an event that may be spooled, while the log is away or events of the
+ * same client wait. The spool drains through the log's own append, so that a message that is stored twice is one event.
  */
 export class SpooledLog extends WrappedLog<RemoteLog> {
   readonly #options: SpooledLogOptions;
   readonly #stopping = new AbortController();
   readonly #timer: Timer;
-  /** Own first; after it those that processes which ended have left. */
+  /** Its own spool first, then those that it has taken over from processes that ended. */
   #spools: Spool[] = [];
   #own: Spool | undefined;
   /** Why files of the folder cannot be drained, by their names. */
   #unreadable: ReadonlyMap<string, string> = new Map();
-  /** The paths of spools that turned out to be damaged: what comes from now on is not added to them. */
+  /** Paths of spools that turned out to be damaged. No event is added to them any more. */
   readonly #damaged = new Set<string>();
   #draining: Promise<void> | undefined;
-  /** The client of each spool whose events the log refused last: the next pass begins behind it. */
+  /** By spool: the client whose events the log refused last. The next pass begins with the client after it. */
   readonly #failedLast = new WeakMap<Spool, string>();
   readonly #earlier: EarlierSpools;
   #isEarlierTold = false;
@@ -129,7 +129,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     return this.#spools.some((spool) => spool.has(clientId));
   }
 
-  /** The spool, opened now where it could not be before. */
+  /** Returns its own spool, and opens it if that failed before. */
   #ownSpool(): Spool | undefined {
     if (this.#own !== undefined || this.#stopping.signal.aborted) return this.#own;
     try {
@@ -141,7 +141,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     return this.#own;
   }
 
-  /** Takes over what processes that ended have left behind. */
+  /** Takes over the spools of processes that have ended. */
   #adopt(): void {
     try {
       const own = this.#spools.map(({ path }) => path);
@@ -162,7 +162,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     this.#options.logger.info({}, 'an earlier version runs on this folder: its spools are left to it');
   }
 
-  /** Tells of each file once, and again when the reason changes. */
+  /** Logs each file once, and again when the reason changes. */
   #nameUnreadable(unreadable: ReadonlyMap<string, string>): void {
     for (const [spool, error] of unreadable) {
       if (this.#unreadable.get(spool) === error) continue;
@@ -181,7 +181,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     this.#nameUnreadable(new Map([...this.#unreadable, [spool.name, String(error)]]));
   }
 
-  /** Moves what waits into the log, until nothing does. One at a time; never rejects. */
+  /** Moves waiting events into the log until none waits. Only one drain runs at a time; it never rejects. */
   #drain(): Promise<void> {
     const idle = this.#stopping.signal.aborted || this.#spools.every((spool) => spool.size === 0);
     if (idle) return Promise.resolve();
@@ -206,14 +206,14 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     } catch {
       // The pause was aborted: the log is being stopped.
     } finally {
-      // In the same breath in which nothing was found waiting: what is spooled after that starts a new spool.
+      // Runs in the same turn in which nothing was found waiting. An event that is spooled later starts a new drain.
       this.#draining = undefined;
     }
   }
 
   /**
-   * Whether everything of the spool that can be read went into the log. Never rejects, so that other spools go on; what keeps one
-   * client's events, such as a node of a Cluster that is away, does not keep those of others.
+   * Resolves with true if every readable event of the spool went into the log. Never rejects, so that other spools drain. If
+   * one client's events fail, because a node of a Cluster is away, those of other clients go on.
    */
   async #drainSpool(spool: Spool): Promise<boolean> {
     let failed = 0;
@@ -237,7 +237,7 @@ export class SpooledLog extends WrappedLog<RemoteLog> {
     return failed === 0;
   }
 
-  /** The clients of a spool, those first that come after the one that failed last. */
+  /** Returns the clients of a spool, beginning after the one that failed last. */
   #inTurn(spool: Spool): readonly string[] {
     const clients = [...spool.clients];
     const next = clients.indexOf(this.#failedLast.get(spool) ?? '') + 1;

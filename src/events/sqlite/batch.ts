@@ -9,8 +9,8 @@ interface Job {
 }
 
 /**
- * Writes of one turn of the event loop, in one transaction: a synced commit costs the same for one as for a hundred, and
- * blocks the loop while it lasts. A failure rolls back, and rejects, all of them.
+ * Collects the writes of one turn of the event loop into one transaction. A synced commit costs the same for one write as for
+ * a hundred, and blocks the loop while it lasts. If one fails, all of them are rolled back and rejected.
  */
 export class SqliteBatch {
   readonly #database: DatabaseSync;

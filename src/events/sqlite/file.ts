@@ -5,8 +5,8 @@ import { makePrivate } from '../../common/private-file.ts';
 const SQLITE_BUSY = 5;
 
 /**
- * Opens a database that is synced at every commit and locked to this process while open, or undefined when another
- * process has it. The lock is the operating system's: it ends with the process, however that ends.
+ * Opens a database that is synced at every commit and locked to this process while it is open. Returns undefined if another
+ * process has it. The lock is the operating system's, so it ends with the process, however that ends.
  *
  * @throws when the file cannot be made or read
  */
@@ -15,7 +15,7 @@ export function openExclusive(path: string, schema: string): DatabaseSync | unde
   const database = disk.open(path);
   try {
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-    // The lock is taken by the first write. One transaction is synced once, and not for each table.
+    // The first write takes the lock. One transaction for all tables is synced once.
     database.exec(`BEGIN EXCLUSIVE; ${schema} COMMIT;`);
     return database;
   } catch (error) {
@@ -27,12 +27,12 @@ export function openExclusive(path: string, schema: string): DatabaseSync | unde
 
 /** The schema's part of `probe`. */
 export const PROBE_SCHEMA = 'CREATE TABLE IF NOT EXISTS probes (filler BLOB NOT NULL) STRICT;';
-/** As much as the largest delivery (`ingress/body.ts`) and what is kept beside it. */
+/** The size of the largest delivery (`ingress/body.ts`) with what is kept beside it. */
 const PROBE_BYTES = 72 * 1024;
 
 /**
  * Writes as much as an event may take, in the caller's transaction. The bytes differ each time: SQLite does not write a page
- * that stays as it was, so that a disk which takes nothing would not be noticed.
+ * that has not changed, so a failing disk would not be noticed.
  *
  * @throws when it cannot be written
  */
@@ -40,13 +40,13 @@ export function probe(database: DatabaseSync): void {
   database.exec(`INSERT OR REPLACE INTO probes (rowid, filler) VALUES (1, randomblob(${PROBE_BYTES}))`);
 }
 
-/** A column that the schema declares TEXT NOT NULL. */
+/** Returns the value of a column that the schema declares TEXT NOT NULL. */
 export function text(value: SQLOutputValue | undefined): string {
   if (typeof value !== 'string') throw new TypeError(`a text column was read as ${typeof value}`);
   return value;
 }
 
-/** A column that the schema declares INTEGER NOT NULL. */
+/** Returns the value of a column that the schema declares INTEGER NOT NULL. */
 export function integer(value: SQLOutputValue | undefined): number {
   if (typeof value !== 'number') throw new TypeError(`an integer column was read as ${typeof value}`);
   return value;

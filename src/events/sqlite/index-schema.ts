@@ -2,9 +2,10 @@ import type { DatabaseSync } from 'node:sqlite';
 import { MARK } from '../search.ts';
 
 /**
- * `names` leads from a digest to the events that have the name. `blocks` says of 256 positions in a row when the earliest and
- * the latest of their events was received, and how many bytes they take. `entered` says up to which position the events of a
- * client are in both. `gone` says of the events that were given up, up to which position, when the latest of them was received.
+ * `names` leads from a digest to the events that have the name. `blocks` holds, for 256 positions in a row, when the earliest
+ * and the latest of their events was received, and how many bytes they take. `entered` holds the position up to which a
+ * client's events are in both. `gone` holds, of trimmed events, up to which position they reach, and when the latest of them
+ * was received.
  */
 const INDEX_SCHEMA = `
   CREATE TABLE IF NOT EXISTS names (
@@ -20,15 +21,18 @@ const INDEX_SCHEMA = `
   CREATE TABLE IF NOT EXISTS entered (client TEXT PRIMARY KEY, position INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `;
 
-/** Of a row of `events`: an earlier version has told fewer of its names, or none. */
+/** A condition on a row of `events`: an earlier version wrote fewer of its names, or none. */
 export const LACKS_NAMES = `(received IS NULL OR digests IS NULL OR substr(digests, 1, 1) <> '${MARK}')`;
 
-/** Leads to those rows. An earlier version keeps it up, too, as it does every index of a file. */
+/** An index of those rows. An earlier version keeps it up to date, as it does every index of the file. */
 const LACKING_SCHEMA = `
   CREATE INDEX IF NOT EXISTS events_lacking_names ON events (client, position) WHERE ${LACKS_NAMES};
 `;
 
-/** Takes over the index of an earlier version, or of none: one that does not say how far it goes, or that lacks names, is made once more. */
+/**
+ * Takes over the index of an earlier version, or makes one. An index that does not say how far it goes, or that lacks names,
+ * is made again.
+ */
 export function adaptIndex(database: DatabaseSync): void {
   database.exec(LACKING_SCHEMA);
   const isThere = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'entered'").get() !== undefined;
@@ -38,11 +42,11 @@ export function adaptIndex(database: DatabaseSync): void {
       DROP INDEX IF EXISTS events_unindexed;`);
   }
   database.exec(INDEX_SCHEMA);
-  // An earlier version takes the mark for a name.
+  // An earlier version has entered the mark as if it were a name.
   database.prepare('DELETE FROM names WHERE name = ?').run(MARK);
 }
 
-/** Whether an event was entered without all of its names. */
+/** True if an event was entered without all of its names. */
 const holdsUnnamed = (database: DatabaseSync): boolean =>
   database
     .prepare(

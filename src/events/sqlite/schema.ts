@@ -1,7 +1,10 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import { integer, text } from './file.ts';
 
-/** Columns that files of an earlier version lack: the run of an event's position, that of the one before it, and what the index wants. */
+/**
+ * Columns that files of an earlier version lack: the run of an event's position, the run of the position before it, and the
+ * values for the index.
+ */
 const LATER_COLUMNS = [
   ['run', "TEXT NOT NULL DEFAULT ''"],
   ['prev_run', "TEXT NOT NULL DEFAULT ''"],
@@ -10,9 +13,9 @@ const LATER_COLUMNS = [
 ] as const;
 
 /**
- * Takes over a file of an earlier version, in the caller's transaction. That version has to go on with the file afterwards: it names
- * the columns that it writes of `events`, and not those of `seen`. So the one may have more columns, each with a default, and
- * the other none.
+ * Takes over a file of an earlier version, in the caller's transaction. That version must be able to go on with the file
+ * afterwards. It names the columns that it writes of `events`, so `events` may have more columns, each with a default. It
+ * does not name those of `seen`, so `seen` may have no more.
  */
 export function adaptSchema(database: DatabaseSync): void {
   const has = database.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?');
@@ -25,8 +28,8 @@ export function adaptSchema(database: DatabaseSync): void {
 }
 
 /**
- * Links what an earlier version has appended since this one was here: it knows no runs, so that its first event of each client names
- * none as that of the event before it.
+ * Links events that an earlier version has appended since this version ran. That version knows no runs, so the first event of
+ * each client names no run for the event before it.
  */
 function linkEarlier(database: DatabaseSync): void {
   const newest = database.prepare(`
@@ -46,7 +49,7 @@ function linkEarlier(database: DatabaseSync): void {
   forgetTrimmedIndex(database, clients);
 }
 
-/** An index that does not go up to what an earlier version has appended holds what it has trimmed, too. It is made once more. */
+/** Has the index of a client made again if an earlier version has appended or trimmed events without it. */
 function forgetTrimmedIndex(
   database: DatabaseSync,
   newest: readonly Readonly<Record<string, SQLOutputValue>>[],

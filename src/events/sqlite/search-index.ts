@@ -20,21 +20,21 @@ export interface Retention {
   readonly bytes: number | undefined;
 }
 
-/** Adjacent blocks that are read as one. */
+/** Adjacent blocks that are read in one step. */
 const RUN = 4;
-/** A bound that was lowered is reached over several appends: none of them holds up the others for long. */
+/** Events that one append trims at most, so that none takes long after a bound was lowered. */
 const TRIMMED_AT_ONCE = 1_000;
-/** Into the index go so many events of a client in one step: each page of it is then written once for all of them. */
+/** Events of a client that go into the index in one step. Each of its pages is then written once for all of them. */
 const ENTERED_AT_ONCE = 64;
 const NOTHING: FoundRows = { rows: [], hasMore: false };
-/** When an event was received, in milliseconds since 1970. An earlier version says it in the event alone. */
+/** SQL for when an event was received, in milliseconds since 1970. An earlier version has it in the event alone. */
 const RECEIVED =
   "coalesce(received, CAST(1000 * unixepoch(json_extract(event, '$.receivedAt'), 'subsec') AS INTEGER), 0)";
 const COLUMNS = 'events.position, run, prev_run, event';
 
 const blockOf = (number: number): number => Math.floor(number / BLOCK);
 
-/** Finds events of the embedded log again, and knows which are too many. Everything that writes is done in the caller's transaction. */
+/** Finds events of the embedded log again, and trims those beyond the bounds. Writes run in the caller's transaction. */
 export class SqliteIndex {
   readonly #statements;
 
@@ -140,18 +140,18 @@ export class SqliteIndex {
   goneUpTo(clientId: string, first: number): number | undefined {
     if (first <= 1) return undefined;
     const noted = this.#statements.goneUpTo.get(clientId, first - 1);
-    // An earlier version gave them up. They were stored, and so received, about when those were that follow.
+    // An earlier version trimmed them. They were stored, and so received, at about the time of those that follow.
     return integer((noted ?? this.#statements.latest.get(clientId))?.['latest'] ?? 0);
   }
 
-  /** What of the events before those that are being given up was given up without a note. */
+  /** Returns when the latest was received of earlier events that were trimmed without a note. */
   #goneUnnoticed(clientId: string, first: number): number {
     return this.#statements.goneUpTo.get(clientId, first - 1) === undefined
       ? (this.goneUpTo(clientId, first) ?? 0)
       : 0;
   }
 
-  /** Whether every event of the client is in the index. */
+  /** True if every event of the client is in the index. */
   isComplete(clientId: string): boolean {
     const newest = this.#statements.newest.get(clientId)?.['position'] ?? 0;
     return integer(newest) <= this.#entered(clientId);
@@ -265,12 +265,12 @@ export class SqliteIndex {
     }
   }
 
-  /** The first block from one on that has events of the time. */
+  /** Returns the first block from `block` on that has events of the time. */
   #next(times: Times, block: number): number | undefined {
     return number(this.#statements.next.get({ ...times, $block: block }));
   }
 
-  /** The last such block up to one. */
+  /** Returns the last such block up to `block`. */
   #previous(times: Times, block: number): number | undefined {
     return number(this.#statements.previous.get({ ...times, $block: block }));
   }
@@ -290,7 +290,7 @@ function shown(rows: readonly Row[], isOn: boolean, limit: number, goesOn: boole
   return { rows: isOn ? some : some.reverse(), hasMore: rows.length > limit || goesOn };
 }
 
-/** What the append has left of an event for the index; undefined where it has not, or where it knew fewer names. */
+/** Returns what the append has left of an event for the index; undefined if that is nothing, or lacks names. */
 function indexIn({ received, digests }: Row): Indexed | undefined {
   if (received === null || digests === null || !text(digests).startsWith(MARK)) return undefined;
   return { receivedAt: integer(received), digests: text(digests) };

@@ -11,7 +11,7 @@ import type { SqliteBatch } from './batch.ts';
 import { integer, text } from './file.ts';
 import { SqliteIndex } from './search-index.ts';
 
-/** Where an event stands: its number, and the run that wrote it. */
+/** An event's position: its number, and the run of the process that wrote it. */
 export interface Position {
   /** From 1, per client; 0 is the position before the first event. */
   readonly number: number;
@@ -61,7 +61,7 @@ export class SqliteSource implements Source {
     return numberOf(position) < numberOf(other);
   }
 
-  /** One process has the file, and reads what it has written. */
+  /** Does nothing: one process has the file, and reads what it has written. */
   async confirm(): Promise<void> {}
 
   last(clientId: string): Position {
@@ -102,10 +102,10 @@ export class SqliteSource implements Source {
     const known = found();
     if (known !== undefined) return known;
     try {
-      // Nothing but this: what throws in a batch takes the appends in it along.
+      // Only this runs in the batch: an error in a batch makes its appends fail too.
       await this.#batch.run(() => this.index.enterLeft(clientId));
     } catch {
-      // What cannot be written to, such as a full disk, may be read.
+      // A disk that cannot be written to, such as a full one, may still be readable.
       return undefined;
     }
     return found();
@@ -133,7 +133,7 @@ export class SqliteSource implements Source {
     return { epoch: this.epoch, isHeld, hasMore, entries: this.#entries(clientId, rows) };
   }
 
-  /** Whether nothing that follows the position, or of a search back precedes it, was given up. */
+  /** True if no event was trimmed that follows the position, or, in a search back, precedes it. */
   #holds(clientId: string, position: string, direction: SearchFrom['direction']): boolean {
     if (position === this.epoch && direction === 'back') return true;
     const [first] = this.#statements.after.all(clientId, 0, 1);
@@ -166,7 +166,7 @@ export class SqliteSource implements Source {
     });
   }
 
-  /** One for all clients: a sealed cursor names its client. */
+  /** Returns one key for all clients, because a sealed cursor names its client. */
   async sealKey(): Promise<Buffer> {
     return this.#sealKey;
   }
@@ -203,7 +203,7 @@ export class SqliteSource implements Source {
 
 type Row = Record<string, SQLOutputValue>;
 
-/** The position that a row of `events` or `seen` names. */
+/** Returns the position that a row of `events` or `seen` names. */
 export const positionOf = (row: Row): Position => ({
   number: integer(row['position']),
   run: text(row['run']),
@@ -214,5 +214,5 @@ const beforeOf = (row: Row): Position => ({
   run: text(row['prev_run']),
 });
 
-/** The number of a position, as `isPosition` wants it. */
+/** Returns the number of a position that `isPosition` accepts. */
 const numberOf = (position: string): number => Number(position.split('.', 1)[0]);

@@ -38,13 +38,13 @@ export interface SqliteLogOptions {
   /** Bytes of stored events kept per client; any number where it is not given. The newest event is always kept. */
   readonly retentionBytes?: number | undefined;
   readonly metrics: EventMetrics;
-  /** Whom events concern; without it, those who wait for their type. */
+  /** Names the topics of events. Without it an event's only topic is its type. */
   readonly topics?: EventTopics | undefined;
-  /** What events are found again by; without it, nothing. */
+  /** Names the texts by which events are found again. Without it none is found by a name. */
   readonly names?: EventNames | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds by a clock that nobody sets; for how long messages are recognised. */
+  /** Milliseconds by a clock that cannot be set. It measures how long messages are recognised. */
   readonly monotonic?: (() => number) | undefined;
 }
 
@@ -124,7 +124,7 @@ export class SqliteLog extends LogReader implements EventLog {
     clientId: string,
     event: Pick<NewEvent, 'type' | 'identity' | 'contents'>,
   ): Promise<Appended | undefined> {
-    // A batch under way may be about to store this very message.
+    // In the batch's order, because a batch under way may be about to store this very message.
     return this.#write(() => this.#recall(clientId, event));
   }
 
@@ -139,7 +139,7 @@ export class SqliteLog extends LogReader implements EventLog {
 
   override async stop(withinMs?: number): Promise<void> {
     await super.stop(withinMs);
-    // What is under way is finished first.
+    // Writes under way end first.
     await this.#write(() => {}).catch(() => {});
     if (this.#database.isOpen) this.#database.close();
   }
