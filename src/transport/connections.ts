@@ -7,36 +7,39 @@ import { clock } from '../common/clock.ts';
 export const STALL_MS = 20_000;
 
 /**
- * Ends each connection with the answer that it carries, once the server is stopping, and one whose client does not read
- * what it is sent.
+ * Ends connections: each with the answer that it carries, once the server is stopping, and any whose client does not read its
+ * answer.
  */
 export interface Connections {
   /** Called with each answer before anything is written of it. */
   watch(response: ServerResponse): void;
-  /** From now on answers are the last of their connection; those under way too, whose head is not written yet. */
+  /** Makes every later answer the last of its connection, and those under way whose head is not written yet. */
   end(): void;
 }
 
-/** Paths that are counted by name, each the beginning of what it serves. */
+/** Prefixes of the paths that are counted by name. */
 const PATHS = ['/graphql', '/webhooks/', '/readyz', '/healthz', '/metrics'];
 
-/** What an answer is counted as: one of few paths, and event streams apart, which end when their readers leave. */
+/**
+ * Returns the label under which an answer is counted: one of few paths. Event streams have a label of their own, because they
+ * end when their readers leave.
+ */
 export function pathOf({ url = '', headers }: IncomingMessage): string {
   const path = PATHS.find((name) => url.startsWith(name)) ?? 'other';
   return path === '/graphql' && headers.accept?.includes('text/event-stream') ? 'stream' : path;
 }
 
 /**
- * Without it a client's connection would be kept for its next request, and the server's end with it.
+ * Without it a client's connection would stay open for the next request, and the end of the server would wait for it.
  *
- * @param onClosed called with each answer that is out, or whose client has gone, after so many milliseconds.
+ * @param onClosed called with each answer that is sent, or whose client has gone, and after how many milliseconds.
  */
 export function createConnections(
   onClosed: (response: ServerResponse, milliseconds: number) => void,
 ): Connections {
-  // A set that is added to and deleted from all the time gets a new table every few times, and V8 has each table lead to the next.
-  // Once one of them has grown old, all that come after it stay until the next full collection, with what they held: the
-  // set therefore holds an entry that is emptied, and not the answer itself with its request and socket.
+  // V8 gives a set a new table after some additions and deletions, and each old table leads to the next. Once one of them is
+  // in the old generation, all later ones stay until the next full collection, with everything that they hold. So the set
+  // holds an entry that can be emptied, and not the answer itself with its request and socket.
   const underWay = new Set<{ response: ServerResponse | undefined }>();
   let ending = false;
   const makeLast = (response: ServerResponse): void => {
@@ -45,7 +48,7 @@ export function createConnections(
   /** Node calls it when nothing has moved for {@link STALL_MS}, neither in nor out. */
   const onTimeout = (socket: Socket): void => {
     if (socket.writableLength > 0) socket.destroy();
-    // An answer is being made, which may take longer; the socket's own timer is set again.
+    // The answer is being made, which may take longer, so the socket's own timer is set again.
     else socket.setTimeout(STALL_MS);
   };
   return {
@@ -69,8 +72,8 @@ export function createConnections(
 }
 
 /**
- * Ends each connection that its address has too many of beside it, before anything is read of it. Connections of proxies carry
- * everybody's requests, and are not counted.
+ * Ends a new connection at once, before anything is read of it, if its address has too many others. Connections of proxies
+ * carry requests of many clients, and are not counted.
  *
  * @param perAddress how many one address, or one network of IPv6 addresses, may have
  */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** A request of GraphQL over HTTP whose members are all of the kind that they must be. */
+/** The body of a GraphQL-over-HTTP request whose members have the types that they must have. */
 export interface Operation {
   readonly query: string;
   readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
@@ -19,7 +19,7 @@ const JSON_RANGES: ReadonlyMap<string, MediaType> = new Map([
 
 const PARAMETERS = new Set(['query', 'variables', 'operationName', 'extensions']);
 
-/** The media type that Yoga would answer an everyday request with; undefined for any other request. */
+/** Returns the media type with which Yoga would answer an everyday request; undefined for any other request. */
 export function everydayAnswer({ headers }: IncomingMessage): MediaType | undefined {
   if (
     headers['content-length'] === undefined ||
@@ -31,15 +31,15 @@ export function everydayAnswer({ headers }: IncomingMessage): MediaType | undefi
   const accepted = headers.accept ?? '*/*';
   const only = JSON_RANGES.get(accepted);
   if (only !== undefined) return only;
-  // Only UTF-8 is spoken; Yoga passes over ranges that ask for anything else.
+  // The gateway writes UTF-8 alone. Yoga skips media ranges that ask for another charset.
   if (accepted.includes('charset')) return undefined;
   const ranges = accepted.split(',').map((range) => range.split(';', 1)[0]?.trim().toLowerCase());
   return ranges.map((range) => JSON_RANGES.get(range ?? '')).find((type) => type !== undefined);
 }
 
 /**
- * A query or a mutation whose document is written in the body. Otherwise undefined: Yoga then reports the error, or serves the
- * subscription or the document that is given by its id.
+ * Returns a query or a mutation with its document in the body. Otherwise undefined: Yoga then reports the error, or serves a
+ * subscription or a document that is named by its id.
  */
 export function parseOperation(text: string): Operation | undefined {
   try {
@@ -50,7 +50,7 @@ export function parseOperation(text: string): Operation | undefined {
   }
 }
 
-/** A body of JSON that is an object with something in it; undefined for any other. */
+/** Returns a JSON body that is an object with at least one member; undefined for any other. */
 export function jsonObjectOf({ headers }: IncomingMessage, bytes: Buffer): object | undefined {
   if (!headers['content-type']?.toLowerCase().startsWith('application/json')) return undefined;
   try {

@@ -15,19 +15,19 @@ import { unwrapped } from '../graphql/plugins/pushed-streams.ts';
 import { everydayAnswer, jsonObjectOf, type Operation, parseOperation } from './everyday-request.ts';
 
 export interface FastPathOptions<TContext> {
-  /** Whether anything is served here; where not, Yoga's own transport serves all. */
+  /** False if Yoga's own transport serves everything. */
   readonly isOn: boolean;
-  /** The longest body that is read here, in bytes. What is longer, Yoga refuses. */
+  /** The longest body that is read here, in bytes. Yoga refuses longer ones. */
   readonly maxBodyBytes: number;
   /**
-   * Reads a body. What is longer than `maxBodyBytes` is read one byte further at least.
+   * Reads a body. If it is longer than `maxBodyBytes`, reads at least one byte more than that.
    *
-   * @param response whose end lets go of the body.
+   * @param response whose end frees the body's share of memory.
    */
   readonly readBody: (request: IncomingMessage, response: ServerResponse) => Promise<Body>;
-  /** Waits until a request that is there in full may be worked on; no promise where that is at once. */
+  /** Waits for the turn of a request that has been received in full. Returns no promise if its turn is now. */
   readonly turn: (request: IncomingMessage, context: TContext) => Promise<unknown> | undefined;
-  /** Whether pages of an origin may read answers. */
+  /** True if pages of this origin may read answers. */
   readonly allowsOrigin: (origin: string) => boolean;
   /** The JSON of a result that has no errors. */
   readonly stringify: (result: ExecutionResult) => string | Buffer;
@@ -37,7 +37,7 @@ export interface FastPathOptions<TContext> {
    * @throws GraphQLError where it may not run.
    */
   readonly documentOf: (params: Operation) => string;
-  /** A document that needs neither be parsed nor validated. */
+  /** Returns a document that need not be parsed or validated again, if the text is known. */
   readonly findKept: (text: string) => DocumentNode | undefined;
   /** The public form of an error from before an operation ran. */
   readonly mask: (error: unknown) => GraphQLError;
@@ -53,9 +53,9 @@ export type GraphHandler<TContext> = (
 type WholeBody = Extract<Body, { readonly kind: 'whole' }>;
 
 /**
- * GraphQL over HTTP in its everyday form, a POST of JSON that is answered with JSON, without the classes of fetch, which
- * cost more than all else of a small query. Only the bytes are handled here: what they mean, with every plugin's say in
- * it, is the executor's, and whatever is not quite everyday is handed to Yoga's own transport as it came.
+ * Serves everyday requests of GraphQL over HTTP: a POST of JSON that is answered with JSON. It does without the classes of
+ * fetch, which cost more than everything else of a small query. It handles the bytes alone; the executor and the plugins
+ * decide what they mean. It hands any other request to Yoga's own transport unchanged.
  */
 export function createFastPath<TContext extends object>(
   yoga: YogaServerInstance<TContext, object>,
@@ -68,7 +68,7 @@ export function createFastPath<TContext extends object>(
 class FastPath<TContext extends object> {
   readonly #yoga: YogaServerInstance<TContext, object>;
   readonly #options: FastPathOptions<TContext>;
-  /** All operations share one: Yoga's plugins ask it for its method alone. */
+  /** Shared by all operations, because Yoga's plugins read only its method. */
   readonly #request: Request;
 
   constructor(yoga: YogaServerInstance<TContext, object>, options: FastPathOptions<TContext>) {
@@ -79,7 +79,7 @@ class FastPath<TContext extends object> {
 
   async receive(request: IncomingMessage, response: ServerResponse, context: TContext): Promise<void> {
     const { method, headers } = request;
-    // What is announced to be too long, Yoga refuses unread.
+    // Yoga refuses a body that is announced as too long, without reading it.
     if (method !== 'POST' || Number(headers['content-length']) > this.#options.maxBodyBytes) {
       await this.#options.turn(request, context);
       return response.destroyed ? undefined : this.#yoga(request, response, context);
@@ -164,7 +164,10 @@ class FastPath<TContext extends object> {
     }
   }
 
-  /** A document that is kept. Of an operation that is not in it, Yoga tells where it validates. */
+  /**
+   * Returns a known document. If it has no operation of the requested name, returns undefined, so that Yoga reports that when
+   * it validates.
+   */
   #findKept(
     schema: GraphQLSchema,
     text: string,
@@ -176,8 +179,8 @@ class FastPath<TContext extends object> {
   }
 
   /**
-   * Hands a body that has been read to Yoga: what is a JSON object as that, and all else as a stream. Yoga would keep a text as
-   * long as a stream of events lasts; of an object, what the stream does not need is let go of as it begins.
+   * Hands a body that has been read to Yoga: a JSON object as an object, anything else as a stream. Yoga would keep a text as
+   * long as a stream of events lasts. Of an object, the parts that the stream does not need are freed when it begins.
    */
   async #handOver(
     request: IncomingMessage,
@@ -196,7 +199,7 @@ class FastPath<TContext extends object> {
   }
 }
 
-/** Why there is no room for a body, and the status of HTTP. */
+/** Why there is no room for a body, with the HTTP status. */
 const REFUSALS = {
   own: [429, 'The requests of this caller or address that are being sent hold too many bytes.'],
   all: [503, 'The requests that are being sent to this server hold too many bytes.'],

@@ -9,8 +9,8 @@ import type { Requests } from './requests.ts';
 const BODIES = { total: 64 * 1024 * 1024, strangers: 16 * 1024 * 1024, perKey: 8 * 1024 * 1024 };
 
 /**
- * HTTP for the graph, in the cheapest way that each request allows. A body counts until its request is answered, or its stream
- * begins, which keeps nothing of it.
+ * Serves the graph over HTTP, in the cheapest way that each request allows. A body counts until its request is answered, or
+ * until its stream begins, which keeps nothing of it.
  */
 export function createGraphHttp(
   graph: Graph,

@@ -5,7 +5,10 @@ import type { Incoming } from '../operation/incoming.ts';
 
 const REQUEST_ID = /^[\w-]{8,64}$/;
 
-/** What an HTTP request brings to its operation. It keeps its own id where that is a plain one, so that logs of both sides can be joined. */
+/**
+ * Returns what an HTTP request brings to its operation. A plain `x-request-id` of the client is kept, so that the logs of
+ * both sides can be joined.
+ */
 export function incomingOf(
   request: IncomingMessage,
   response: ServerResponse,

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo, ListenOptions } from 'node:net';
 
-/** Lets a server listen. @returns its address, such as `http://127.0.0.1:4000`. */
+/** Lets a server listen. @returns the server's address, such as `http://127.0.0.1:4000`. */
 type Listen = (server: Server, options: ListenOptions) => Promise<string>;
 
 const system: Listen = async (server, options) => {
@@ -13,10 +13,10 @@ const system: Listen = async (server, options) => {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 };
 
-/** Always ask for it anew: another may take its place. */
+/** Read this binding for each use, and keep no copy: the simulator replaces it. */
 export let listen: Listen = system;
 
-/** Puts another in the place of the network's, as the simulator does. @returns puts it back. */
+/** Replaces `listen`, as the simulator does. @returns a function that restores the one before. */
 export function useListening(other: Listen): () => void {
   listen = other;
   return () => {

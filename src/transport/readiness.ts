@@ -1,16 +1,16 @@
-/** What the operator is told of held payments. */
+/** Sentences for the operator about held payments. */
 const HELD = {
   'put-back': 'Payments are held: their record has been put back to an earlier state.',
   stopped: 'Payments are held: an operator has stopped them.',
   off: 'Payments are held: PAYMENTS is off.',
 } as const;
 
-/** How old what is known of the stores may be before they count as silent, in milliseconds. A look at a Redis that is away ends sooner. */
+/** After this time without news, in milliseconds, the stores count as silent. A look at a Redis that is away ends sooner. */
 const SILENT_MS = 10_000;
 
 /** What is known of the stores. */
 interface StoresKnown {
-  /** How long ago it was so, in milliseconds. */
+  /** The age of this knowledge, in milliseconds. */
   readonly ageMs: number;
   /** Whether an event could be kept, in the log or in the spool. */
   readonly writable: boolean;
@@ -26,7 +26,7 @@ interface StoresKnown {
   readonly unreadableSpools: readonly string[];
   /** Why the event log does not answer, as sentences for the operator. */
   readonly reasons?: readonly string[] | undefined;
-  /** By what Redis may lose what it has taken, likewise. */
+  /** How Redis may lose what it has taken, likewise. */
   readonly risks?: readonly string[] | undefined;
 }
 
@@ -34,14 +34,14 @@ interface StoresKnown {
 export interface Condition {
   readonly draining: boolean;
   readonly upstreamAvailable: boolean;
-  /** Undefined where the first look at them is still under way. */
+  /** Undefined while the first look at them is under way. */
   readonly stores: StoresKnown | undefined;
 }
 
 /**
- * The answer of `/readyz`. An upstream or a Redis that is away or may lose what it has taken, a spool that cannot be read, or a
- * record of payments that cannot be kept, or is held, is `degraded`, never unready: a gateway taken out of rotation could not
- * even keep what arrives meanwhile. Stores that say nothing for {@link SILENT_MS} count as away.
+ * Returns the answer of `/readyz`. The gateway is `degraded`, never unready, while the upstream or Redis is away, while Redis
+ * may lose what it has taken, while a spool cannot be read, and while payments cannot be recorded or are held: out of
+ * rotation it could not even keep events that arrive meanwhile. Stores without news for {@link SILENT_MS} count as away.
  */
 export function readiness({ draining, upstreamAvailable, stores }: Condition): {
   readonly status: 200 | 503;

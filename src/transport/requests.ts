@@ -3,17 +3,17 @@ import type { Turns } from '../common/turns.ts';
 import { addressKey, type CallerKeys } from '../operation/caller-keys.ts';
 import type { Incoming } from '../operation/incoming.ts';
 
-/** Whose a request is, for its share of what bodies may take. */
+/** The sender of a request, which has a share of the memory for bodies. */
 interface Sender {
   readonly key: string;
-  /** Whether it was verified before. */
+  /** True if the sender was verified before. */
   readonly isKnown: boolean;
 }
 
-/** What is done with a request before it is worked on. */
+/** Finds the sender of a request, and waits for its turn, before the request is worked on. */
 export interface Requests {
   senderOf(request: IncomingMessage): Sender;
-  /** Waits for the turn of its sender; no promise where that is at once. */
+  /** Waits for the sender's turn. Returns no promise if the turn is now. */
   turn(incoming: Incoming): Promise<unknown> | undefined;
 }
 
@@ -21,13 +21,13 @@ export interface RequestsOptions {
   readonly turns: Turns;
   readonly callerKeys: CallerKeys;
   addressOf(request: IncomingMessage): string;
-  /** Whether callers are known without the REST service. */
+  /** True if callers are identified without the REST service. */
   readonly verifiesItself: boolean;
   /** Finds out who is calling. */
   identify(incoming: Incoming): Promise<unknown>;
 }
 
-/** Requests take turns by their verified callers, and where there is none, by their addresses. */
+/** Requests take turns by their verified callers; those without one, by their network addresses. */
 export function createRequests(options: RequestsOptions): Requests {
   const { turns, callerKeys, addressOf, verifiesItself, identify } = options;
   return {
@@ -37,12 +37,12 @@ export function createRequests(options: RequestsOptions): Requests {
     },
     turn(incoming) {
       const { authorization } = incoming;
-      // A known caller's address, which costs more to read than its name, is not asked for.
+      // The address is read only if no caller is known, because it costs more to read than the caller.
       const begin = (turnKey = callerKeys.findBearer(authorization)?.turnKey) =>
         turns.turn('operations', turnKey ?? addressKey(incoming.addressOf?.()));
       const turnKey = callerKeys.findBearer(authorization)?.turnKey;
       if (turnKey !== undefined || !verifiesItself || authorization === undefined) return begin(turnKey);
-      // To verify a token costs less than to refuse it: a first log-in waits for no stranger of its address.
+      // Verifying a token costs less than refusing it, so a first log-in does not wait for strangers of its address.
       return identify(incoming).then(
         () => begin(),
         () => begin(),

@@ -10,14 +10,14 @@ type Handler = (request: IncomingMessage, response: ServerResponse, path: string
 /** Answers a request. */
 export type Route = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Who answers which path. */
+/** The handlers of the paths. */
 export interface Routes {
   /** Such as `/graphql`. */
   readonly graphPath: string;
   readonly graph: Handler;
-  /** Deliveries of the provider. */
+  /** Handles deliveries of the provider. */
   readonly webhook: Handler;
-  /** The page for people, which answers what is its own. */
+  /** The page for people. It answers its own paths alone. */
   readonly page: { handle(request: IncomingMessage, response: ServerResponse, path: string): boolean };
   readonly showsPage: boolean;
   /** The answer of `/readyz`. */
@@ -27,7 +27,7 @@ export interface Routes {
   readonly logger: Logger;
 }
 
-/** Hands each request to what answers its path. Nothing that fails unexpectedly reaches the client. */
+/** Hands each request to the handler of its path. The client sees nothing of an unexpected failure but a status of 500. */
 export function createRouter(routes: Routes): Route {
   const { graphPath, page, logger } = routes;
 

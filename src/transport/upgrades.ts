@@ -5,21 +5,21 @@ import type { Turns } from '../common/turns.ts';
 import { addressKey } from '../operation/caller-keys.ts';
 import type { OpenStreams, StreamSeat } from './sockets/open-streams.ts';
 
-/** How long a peer that is refused may take to read why, and to close its side, in milliseconds. */
+/** How long a refused peer may take to read the reason and to close its side, in milliseconds. */
 const REFUSED_MS = 1_000;
 
 export interface UpgradeOptions {
   readonly path: string;
-  /** Whether pages of this origin may connect. Clients that send no `Origin` are no pages. */
+  /** True if pages of this origin may connect. Clients that send no `Origin` are not pages. */
   allowsOrigin(origin: string, host: string | undefined): boolean;
-  /** The seat that a socket takes, or why there is none. */
+  /** Takes a seat for a socket. Returns the seat, or why there is none. */
   openStream(request: IncomingMessage): ReturnType<OpenStreams['enter']>;
   /** The network address that a request came from; undefined where it is not known. */
   addressOf(request: IncomingMessage): string | undefined;
   readonly turns: Turns;
 }
 
-/** An upgrade that is let in. */
+/** An upgrade that is accepted. */
 export interface Upgrade {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
@@ -28,14 +28,17 @@ export interface Upgrade {
   readonly address: string | undefined;
 }
 
-/** A function of its own in each listener would hold all that its socket's upgrade knew, the bytes of the request among it. */
+/**
+ * Shared by all listeners: a function made in one would hold all that its socket's upgrade knew, the bytes of the request
+ * among it.
+ */
 const ignore = (): void => undefined;
 
 /**
- * Lets in the upgrades that may become sockets, in turns, and refuses all others. Node hands over the connection of an
+ * Accepts, in turns, the upgrades that may become sockets, and refuses all others. Node hands over the connection of an
  * upgrade without any of its time-outs.
  *
- * @returns ends it: what has not been let in by then is refused.
+ * @returns a function that ends it: upgrades that have not been accepted by then are refused.
  */
 export function acceptUpgrades(
   server: Server,
@@ -45,7 +48,7 @@ export function acceptUpgrades(
   let isStopping = false;
   const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const { origin, host } = request.headers;
-    // Nobody else listens to it any more, and a connection that breaks off must not end the process.
+    // Node no longer listens to it. Without a listener a connection that breaks off would end the process.
     socket.on('error', ignore);
     if ((request.url ?? '').split('?', 1)[0] !== path) {
       refuse(socket, '404 Not Found');
@@ -78,17 +81,17 @@ export function acceptUpgrades(
   };
 }
 
-/** The seat is given back as its connection ends. Apart, so that what is held until then knows nothing of the upgrade's request. */
+/** Gives the seat back when the connection ends. A function of its own, so that it holds nothing of the upgrade's request. */
 function leaveWith(socket: Duplex, seat: StreamSeat): void {
   socket.once('close', () => seat.leave());
 }
 
 /**
- * Says why, and ends the connection. `end` alone closes one half of it: a peer that never closes the other, or never reads,
- * would keep the connection for good. What the peer still sends is thrown away, since data that nobody has read makes the
- * operating system reset the connection, and the peer would not learn why.
+ * Sends the reason, and ends the connection. `end` alone closes one half of it: a peer that never closes the other, or never
+ * reads, would keep the connection for good. Data that the peer still sends is discarded: if nobody read it, the operating
+ * system would reset the connection, and the peer would not see the reason.
  *
- * @param headers lines, each with its end.
+ * @param headers lines, each with its line break.
  */
 function refuse(socket: Duplex, status: string, headers = ''): void {
   socket.resume();

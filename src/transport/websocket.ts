@@ -19,7 +19,7 @@ const CLOSE_TIMEOUT_MS = 3_000;
 export interface WebSocketOptions extends UpgradeOptions, ProtocolOptions {
   /** Called with a caller's credential, and the client that it stands for, before it is told of an event. */
   onTold(credential: string, clientId: string): void;
-  /** After which a socket is closed, in milliseconds; 0 for never. */
+  /** The lifetime of a socket, in milliseconds; 0 for no end. */
   readonly lifetimeMs: number;
   /** How long an operation may take, in milliseconds. */
   readonly operationTimeoutMs: number;
@@ -36,7 +36,10 @@ export interface WebSocketTransport {
   stop(withinMs: number): Promise<void>;
 }
 
-/** A function of its own in each listener would hold all that its socket's upgrade knew, the bytes of the request among it. */
+/**
+ * Shared by all listeners: a function made in one would hold all that its socket's upgrade knew, the bytes of the request
+ * among it.
+ */
 const ignore = (): void => undefined;
 
 /**
@@ -59,7 +62,7 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   const protocol = createProtocol(graph, options, lifetimes);
 
   const open = (socket: WebSocket, request: IncomingMessage, { address, seat }: Coming): void => {
-    // What a peer does wrong, such as a message that is too long, ws has closed the socket for already.
+    // ws has already closed the socket after a peer's error, such as a message that is too long.
     socket.on('error', ignore);
     const { authorization } = request.headers;
     const peer = new Peer(
@@ -90,5 +93,5 @@ export function serveWebSockets(server: Server, graph: Graph, options: WebSocket
   };
 }
 
-/** What a socket comes with, beside its request. */
+/** What is known of a socket besides its request. */
 type Coming = Pick<Peer, 'address' | 'seat'>;

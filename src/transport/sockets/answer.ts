@@ -2,18 +2,18 @@ import type { ExecutionResult } from 'graphql';
 import { PushStream, type Sink } from '../../common/push-stream.ts';
 import type { Waiters } from '../../common/waiters.ts';
 
-/** What the answer to a query is made of. */
+/** The parts of an answer to a query. */
 export interface Asked {
-  /** Those for whom it is executed. */
+  /** The operations that wait for its result. */
   readonly waiters: Waiters;
   execute(): Promise<ExecutionResult>;
-  /** Told where there is no result, not even one of errors. */
+  /** Called if there is no result, not even one of errors. */
   failed(): void;
 }
 
 /**
- * The result of a query over a socket, as a stream of one: graphql-ws ends a stream when its client wants nothing more of it, and
- * when the socket closes. The query is given up then, unless others have joined it.
+ * The result of a query over a socket, as a stream of one result: graphql-ws ends a stream when its client completes it, and
+ * when the socket closes. The query is then given up, unless others have joined it.
  */
 export class Answer extends PushStream<ExecutionResult> {
   readonly #asked: Asked;

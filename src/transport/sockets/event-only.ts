@@ -11,9 +11,9 @@ import {
 import type { PreparedDocument } from '../../graphql/documents/prepared-operation.ts';
 
 /**
- * Whether what is selected beneath a field follows from its value alone, so that it is the same for all who may see the
- * value. A field without a resolver is a property of its parent; one with a resolver must say in its extensions, as
- * `ofParent`, that it reads nothing else. What says nothing counts as reading the REST service, as the caller may.
+ * True if the selection beneath a field depends on the field's value alone, so that it is the same for all who may see the
+ * value. A field without a resolver is a property of its parent. A field with a resolver must say in its extensions, as
+ * `ofParent`, that it reads nothing else; otherwise it counts as reading the REST service under the caller's credential.
  *
  * @param type of the value.
  */

@@ -2,27 +2,30 @@ import { Alarm, type AlarmClock, Alarms } from '../../common/alarms.ts';
 
 /** A socket whose credential may end. */
 export interface ExpiringSocket {
-  /** When its credential ends, in milliseconds since the epoch, once that is known; undefined when it does not say. */
+  /**
+   * When its credential ends, in milliseconds since the epoch; undefined while that is not known, and if the credential does
+   * not say.
+   */
   expiresAt: number | undefined;
   /** Called when it has ended. */
   expired(): void;
 }
 
-/** Watches the credential of sockets, once for all that have the same. */
+/** Watches the credentials of sockets, once for all sockets that have the same. */
 export interface ExpiryWatch {
   /**
-   * Watches from now on.
+   * Watches the socket's credential from now on.
    *
-   * @param identified what its credential has been found to stand for.
+   * @param identified the caller that the credential was found to stand for.
    */
   watch(socket: ExpiringSocket, authorization: string | undefined, identified: Identified): void;
-  /** A credential has been found to have ended: all its sockets are told. */
+  /** The credential has ended: all its sockets are told. */
   end(authorization: string | undefined): void;
   /** The socket is gone. */
   leave(socket: ExpiringSocket, authorization: string | undefined): void;
 }
 
-/** What a credential has been found to stand for. */
+/** The caller that a credential was found to stand for. */
 interface Identified {
   /** When it ends, in milliseconds since the epoch; undefined when it does not say. */
   readonly expiresAt: number | undefined;
@@ -30,9 +33,11 @@ interface Identified {
 
 export interface ExpiryWatchOptions {
   readonly clock: AlarmClock;
-  /** Finds out again whom a credential stands for. Rejects when it stands for nobody, or that cannot be found out now. */
+  /**
+   * Finds out again which caller a credential stands for. Rejects if it stands for none, or if that cannot be found out now.
+   */
   identify(authorization: string | undefined): Promise<Identified>;
-  /** Whether an error says that the credential holds no longer. */
+  /** True if an error says that the credential is no longer valid. */
   isRefusal(error: unknown): boolean;
 }
 
@@ -41,7 +46,7 @@ const ASK_AGAIN_MS = 60_000;
 
 class Credential extends Alarm {
   readonly authorization: string | undefined;
-  /** One socket alone, as most credentials have, stands without a set of its own. */
+  /** Most credentials have one socket, which is stored without a set. */
   sockets: ExpiringSocket | Set<ExpiringSocket>;
   expiresAt: number | undefined;
   readonly #isDue: (credential: Credential) => void;
@@ -71,7 +76,7 @@ class Credential extends Alarm {
     else if (this.sockets !== socket) this.sockets = new Set([this.sockets, socket]);
   }
 
-  /** Whether it was the last one. */
+  /** Returns true if it was the last one. */
   remove(socket: ExpiringSocket): boolean {
     if (!(this.sockets instanceof Set)) return this.sockets === socket;
     this.sockets.delete(socket);
@@ -113,7 +118,7 @@ export function createExpiryWatch({ clock, identify, isRefusal }: ExpiryWatchOpt
       (identified) => found(credential, identified),
       (error: unknown) => {
         if (!isWatched(credential)) return;
-        // What cannot be found out now is asked again later.
+        // Other errors say nothing of the credential. It is asked about again later.
         if (isRefusal(error)) expire(credential);
         else alarms.set(credential, clock.now() + ASK_AGAIN_MS);
       },

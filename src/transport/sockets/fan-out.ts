@@ -6,26 +6,29 @@ import { type Outlet, Reader } from './reader.ts';
 import { type Results, SharedStream, type Subscribed } from './shared-stream.ts';
 
 interface SocketSubscription {
-  /** The same for all whom every event gives the same result. */
+  /** Equal for subscriptions to which every event gives the same result. */
   readonly key: string;
   readonly outlet: Outlet;
-  /** Subscribes for all, from now on. */
+  /** Subscribes for all readers of the key, from now on. */
   readonly open: () => Promise<Subscribed>;
-  /** Subscribes for this one alone: from where it left off, or from now on where it has not said where. */
+  /** Subscribes for this reader alone: from its position, or from now on if it has none. */
   readonly alone: () => Promise<Subscribed>;
-  /** Whether it goes on from a position of its own. */
+  /** True if the reader resumes from a position of its own. */
   readonly resumes: boolean;
 }
 
 /**
- * Executes a subscription once for all who ask the same, and sends all the same text. Results do not come through the
- * iterators given, which only end when the stream does: they are sent.
+ * Executes a subscription once for all sockets that ask the same, and sends all of them the same text. Results are sent, not
+ * yielded: the iterators only end, when the stream does.
  *
- * Each reader is sent every result from its position on, once and in order. A stream never ends without a reason: its reader is
+ * Each reader gets every result from its position on, once and in order. A stream never ends without a reason: its reader is
  * sent the error, or its socket is closed with a code.
  */
 export interface FanOut {
-  /** What a socket is to be given. One that stands elsewhere than the others reads alone until it stands where they do. */
+  /**
+   * Subscribes a socket. A reader that resumes from another position than the others reads a stream of its own until it
+   * reaches theirs.
+   */
   subscribe(
     subscription: SocketSubscription,
   ): Promise<ExecutionResult | AsyncIterableIterator<ExecutionResult>>;
@@ -33,7 +36,7 @@ export interface FanOut {
   alone(outlet: Outlet, stream: Results): AsyncIterableIterator<ExecutionResult>;
 }
 
-/** @param rounds when each reader is told where it stands, beside the first time. */
+/** @param rounds says when each reader is sent a bookmark again. */
 export function createFanOut(metrics: FanOutMetrics, rounds: Rounds): FanOut {
   const sharedStreams = new Map<string, SharedStream>();
   const parts = { metrics, rounds };
@@ -61,7 +64,8 @@ export function createFanOut(metrics: FanOutMetrics, rounds: Rounds): FanOut {
         const refused = await shared.opened;
         if (refused === undefined && shared.caughtUpTo() !== undefined)
           return new Reader(subscription.outlet, parts, shared, undefined);
-        // Who begins now is not given what the shared one has still to send, nor the end of one that has failed meanwhile.
+        // A new reader does not get the results that the shared stream has still to send, nor its end if it has failed
+        // meanwhile.
         const outcome = refused ?? (await readAlone(subscription));
         shared.leave();
         return outcome;

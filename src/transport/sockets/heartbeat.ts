@@ -7,10 +7,10 @@ const PING_MS = 12_000;
 const PARTS = 12;
 
 /**
- * Ends sockets whose peer is gone without a word, and keeps proxies from closing quiet ones. One timer for all: a timer
- * for each costs more than the rest of an idle socket.
+ * Ends sockets whose peer does not answer pings, and keeps proxies from closing quiet ones. One timer serves all: a timer for
+ * each would cost more than the rest of an idle socket.
  *
- * @returns ends it.
+ * @returns a function that ends it.
  */
 export function startHeartbeat(server: WebSocketServer): () => void {
   const parts = new WeakMap<WebSocket, number>();
@@ -33,7 +33,8 @@ export function startHeartbeat(server: WebSocketServer): () => void {
         socket.terminate();
       } else {
         silent.add(socket);
-        // One whose peer has closed its half, and does not read the rest, is closing without a time-out.
+        // A socket in another state is closing. It may stay so without a time-out, if its peer has closed its half and does
+        // not read the rest.
         if (socket.readyState === WebSocket.OPEN) socket.ping();
       }
     }

@@ -1,16 +1,19 @@
 import { MessageType, type SubscribePayload, validateMessage } from 'graphql-ws';
 
-/** Characters of a message. graphql-ws keeps the text of one that subscribes as long as its operation runs. */
+/**
+ * Messages with more characters are shortened, because graphql-ws keeps the text of a `subscribe` as long as its operation
+ * runs.
+ */
 const LONG = 512;
 
-/** A message as graphql-ws is given it. */
+/** A message in the form that graphql-ws gets. */
 export interface Taken {
   readonly text: string;
-  /** What the message asks for, where its text does not say. */
+  /** The payload that was taken out of the text; undefined if the text still has it. */
   readonly payload?: SubscribePayload;
 }
 
-/** Takes out of a long message what it asks for, so that nobody keeps its text. */
+/** Takes the payload out of a long `subscribe` message, so that the text that is kept is short. */
 export function shortened(text: string): Taken {
   if (text.length <= LONG) return { text };
   try {
@@ -19,7 +22,7 @@ export function shortened(text: string): Taken {
     const { id, type, payload } = message;
     return { text: JSON.stringify({ id, type, payload: { query: '' } }), payload };
   } catch {
-    // graphql-ws says what is wrong with it, and closes the socket.
+    // graphql-ws reports the error, and closes the socket.
     return { text };
   }
 }

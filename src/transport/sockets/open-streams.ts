@@ -13,36 +13,36 @@ export interface StreamLimits {
 
 /** The seat that one stream takes. */
 export interface StreamSeat {
-  /** Counts it as this caller's too; else says whose seats are taken. */
+  /** Counts the stream as this caller's too. If no seat is left, says whether the caller or its client has none. */
   claim(holder: StreamHolder): 'claimed' | 'caller-full' | 'client-full';
   /**
-   * Counts what an operation keeps; else says whether its caller, or all callers together, would keep too much.
+   * Counts the bytes that an operation keeps. If they are too many, says whether those of its caller are, or those of all.
    *
-   * @param operation what it can be let go of by.
+   * @param operation names the operation to `letGo`.
    */
   keep(operation: object, kept: KeptBytes): 'kept-full' | 'all-kept-full' | undefined;
   /** An operation has ended. */
   letGo(operation: object): void;
-  /** Gives the seat back, and lets go of all that is kept. Later calls do nothing. */
+  /** Gives the seat back, and counts down all that the stream keeps. Later calls do nothing. */
   leave(): void;
 }
 
 export interface OpenStreams {
-  /** @param address undefined where it is not known: such streams count in all, and of their callers. */
+  /** @param address undefined where it is not known: such a stream counts in all and for its caller, but for no address. */
   enter(address: string | undefined): StreamSeat | 'full' | 'address-full';
 }
 
-/** What the operations of one caller may keep, and those of all callers, in bytes (docs/operations.md, "Connections"). */
+/** Bytes that the operations of one caller may keep, and those of all callers (docs/operations.md, "Connections"). */
 const KEPT_PER_CALLER = 16 * 1024 * 1024;
 const KEPT = 128 * 1024 * 1024;
 
-/** Counts the streams that are open, and what they keep. What it remembers is bounded by their number. */
+/** Counts the open streams, and the bytes that they keep. Its own memory is bounded by the number of open streams. */
 export const createOpenStreams = (limits: StreamLimits): OpenStreams => new Counts(limits);
 
-/** What operations keep together: those of one caller, or those of all. */
+/** The bytes that operations keep together: those of one caller, or those of all. */
 class Keeping {
   readonly #limit: number;
-  /** How many operations have a document, and what that was counted for. */
+  /** By document: how many operations have it, and the bytes that were counted for it. */
   readonly #documents = new Map<object, { operations: number; readonly bytes: number }>();
   #bytes = 0;
 
@@ -83,7 +83,7 @@ class Counts implements OpenStreams {
   readonly callers = new Map<string, number>();
   readonly clients = new Map<string, number>();
   readonly #keepings = new Map<string, Keeping>();
-  /** Callers share the documents that they have in common, so that in all they count once too. */
+  /** A document that several callers have in common counts once. */
   readonly #all = new Keeping(KEPT);
   open = 0;
 
@@ -118,18 +118,18 @@ class Counts implements OpenStreams {
   }
 }
 
-/** An operation, and what it keeps. */
+/** An operation, and the bytes that it keeps. */
 interface KeptBy {
   readonly operation: object;
   readonly kept: KeptBytes;
 }
 
-/** A class, and nothing made before it is needed: there are thousands. */
+/** A class that makes nothing before it is needed, because there are thousands. */
 class Seat implements StreamSeat {
   readonly #counts: Counts;
   readonly #address: string | undefined;
   #holder: StreamHolder | undefined;
-  /** A table of twenty at most: a map would take four times the memory for the one that a phone has. */
+  /** A list, of twenty at most. For the one operation that a phone has, a map would take four times the memory. */
   #kept: KeptBy[] | undefined;
   #left = false;
 

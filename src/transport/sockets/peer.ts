@@ -9,28 +9,28 @@ import type { Outlet } from './reader.ts';
 /** Close code for a reader that fell behind (IANA, WebSocket close codes); clients connect again after it. */
 export const TRY_AGAIN_LATER = 1013;
 
-/** What a socket comes with. */
+/** What is known of a socket when it is opened. */
 export type Arrival = Pick<Peer, 'authorization' | 'address' | 'turnKey' | 'seat'>;
 
 /** What all sockets share. */
 export interface PeerOptions {
   /** Called with a caller's credential, and the client that it stands for, before it is told of an event. */
   onTold(credential: string, clientId: string): void;
-  /** When a message is taken, but for the first one of a socket. */
+  /** Gives the turns in which messages are taken. The first message of a socket does not wait for one. */
   readonly turns: Pick<Turns, 'turn'>;
 }
 
-/** How much may wait for a peer to read it when it is to be sent more, in bytes. */
+/** If a peer has more bytes unread than this when a message is to be sent, its socket is cut. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
-/** A socket as the protocol needs it. Thousands of them wait for events: each holds as little as may be. */
+/** A socket in the form that the protocol needs. Thousands of them wait for events, so each holds as little as possible. */
 export class Peer implements ProtocolSocket, ExpiringSocket {
   readonly protocol: string;
-  /** What its caller presents: the header of the upgrade request, until the socket is initialised. */
+  /** The caller's credential, from the header of the upgrade request; kept until the socket is initialised. */
   authorization: string | undefined;
   /** The network address that it came from, until the socket is initialised; undefined where it is not known. */
   address: string | undefined;
-  /** In which it takes turns: of its address, until its caller is known. */
+  /** The key by which it takes turns: its address's until its caller is known, then its caller's. */
   turnKey: string;
   /** The client that its caller acts for, once that is known. */
   clientId = '';
@@ -41,7 +41,7 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
   readonly #socket: WebSocket;
   readonly #options: PeerOptions;
   #isGreeted = false;
-  /** What the message that is being taken asks for. */
+  /** The payload of the message that is being taken. */
   #payload: SubscribePayload | undefined;
   /** Messages that wait for a turn. */
   #unread: RawData[] | undefined;
@@ -79,12 +79,12 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
     const taken = (data: RawData): void => {
       const { text, payload } = shortened(String(data));
       this.#payload = payload;
-      // What the message asks for is read before this returns.
+      // graphql-ws reads the payload before this call returns.
       take(text).catch(() => this.failed());
       this.#payload = undefined;
     };
     this.#socket.on('message', (data) => {
-      // The first one says who is there, and is waited for no longer than a moment.
+      // The first message identifies the caller. It has to arrive within a moment, so it waits for no turn.
       if (!this.#isGreeted) {
         this.#isGreeted = true;
         taken(data);
@@ -94,7 +94,7 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
           taken(data);
           return;
         }
-        // Nothing more is read of it meanwhile, but what has come with the same bytes.
+        // Nothing more is read from the socket meanwhile, except messages that came with the same bytes.
         this.#unread = [data];
         this.#socket.pause();
         turn.then(() => this.#takeNext(taken));
@@ -104,7 +104,7 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
     });
   }
 
-  /** Takes one message that waits. The next one waits for a turn of its own, behind those of other sockets. */
+  /** Takes one waiting message. The next one waits for a turn of its own, after those of other sockets. */
   #takeNext(taken: (data: RawData) => void): void {
     const next = this.#unread?.shift();
     if (next !== undefined && this.isOpen) taken(next);
@@ -121,12 +121,12 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
     return this.#options.turns.turn('streams', this.turnKey);
   }
 
-  /** What a message asks for that is being taken, in full. */
+  /** Returns the whole payload of the message that is being taken. */
   inFull(payload: SubscribePayload): SubscribePayload {
     return this.#payload ?? payload;
   }
 
-  /** Something failed that should not. */
+  /** Closes the socket after an unexpected failure. */
   failed(): void {
     this.close(CloseCode.InternalServerError, 'Internal server error');
   }
@@ -135,14 +135,14 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
     this.close(CloseCode.Forbidden, 'Forbidden');
   }
 
-  /** Whether its credential has not ended by now, whatever a timer has still to say. */
+  /** True if its credential has not ended by now. A timer may not have fired yet. */
   holds(now: number): boolean {
     if (this.expiresAt === undefined || this.expiresAt > now) return true;
     this.expired();
     return false;
   }
 
-  /** Counts a query, or mutation, as long as it is executed: the protocol forgets it as soon as the client says that it is complete. */
+  /** Counts a query or a mutation as long as it is executed. The protocol forgets it as soon as the client completes it. */
   async executing<T>(execute: () => T): Promise<Awaited<T>> {
     this.executed += 1;
     try {
@@ -161,7 +161,7 @@ export class Peer implements ProtocolSocket, ExpiringSocket {
     return new Promise((resolve) => this.#socket.once('close', () => resolve()));
   }
 
-  /** Where one of its operations sends results to, beside the protocol's own way. */
+  /** Returns the way by which one of its operations sends results, past graphql-ws. */
   outlet(operationId: string): Outlet {
     return new SocketOutlet(this, this.#socket, operationId);
   }

@@ -29,34 +29,37 @@ import { streamKey } from './stream-key.ts';
 /** How long a socket may stay silent before `connection_init`, in milliseconds. */
 const INIT_TIMEOUT_MS = 3_000;
 const MAX_OPERATIONS = 20;
-/** The longest credential, in characters: it is kept with its socket, and HTTP takes no longer one in its headers. */
+/**
+ * The longest credential, in characters, because it is kept with its socket. HTTP takes no longer one in its headers either.
+ */
 const MAX_CREDENTIAL = 16 * 1024;
 
 export interface ProtocolOptions {
   /**
-   * Finds out who is calling. Rejects with UnauthenticatedError where it is nobody, else where that cannot be told now.
+   * Finds out who is calling. Rejects with UnauthenticatedError if that is nobody, else with another error if it cannot be
+   * found out now.
    *
    * @param again true to ask again, whatever was found before.
    */
   identify(incoming: Incoming, again: boolean): Promise<Caller>;
-  /** What the bearer of a credential, from an address, takes turns by. */
+  /** Returns the key by which the bearer of a credential takes turns; without a known caller, that of the address. */
   turnKeyOf(authorization: string | undefined, address: string | undefined): string;
-  /** Whether an error says that a credential holds no longer. */
+  /** True if an error says that a credential is no longer valid. */
   isRefusal(error: unknown): boolean;
-  /** What the ends of credentials are measured by. */
+  /** The clock that measures the ends of credentials. */
   readonly clock: AlarmClock;
   readonly metrics: FanOutMetrics;
-  /** When each reader is told where it stands. */
+  /** Says when each reader is sent a bookmark. */
   readonly rounds: Rounds;
-  /** The text of the document that a message asks for. Throws GraphQLError when it may not run. */
+  /** Returns the text of the document that a message asks for. Throws GraphQLError when it may not run. */
   documentOf(request: DocumentRequest): string;
-  /** The form of an error in which callers may read it. */
+  /** Returns the form of an error that callers may read. */
   publicForm(error: GraphQLError, requestId: string): GraphQLError;
 }
 
 type Connection = SocketContext<Record<string, unknown>, Peer>;
 
-/** What all sockets share. */
+/** Parts that all sockets share. */
 interface Shared {
   readonly graph: Graph;
   readonly options: ProtocolOptions;
@@ -66,10 +69,10 @@ interface Shared {
   incomingOf(from: From): Incoming;
 }
 
-/** Who asks, and from where. */
+/** The asker of an operation, and its address. */
 type From = Pick<Incoming, 'authorization' | 'caller'> & { readonly address?: string | undefined };
 
-/** What is done with the messages of `graphql-transport-ws`. */
+/** Handles the messages of `graphql-transport-ws`. */
 export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes: Lifetimes): Server<Peer> {
   const incomingOf = ({ authorization, caller, address }: From): Incoming => ({
     requestId: entropy.uuid(),
@@ -100,7 +103,7 @@ export function createProtocol(graph: Graph, options: ProtocolOptions, lifetimes
     execute: (args) => runOf(args).run(),
     subscribe: (args) => runOf(args).run(),
     async onNext({ extra: peer }, _id, _payload, args, result) {
-      // This one is about to be closed, once what else it carries has been answered.
+      // The process is stopping. The socket is closed once its other operations have been answered.
       if (isStream(args) && hasCode(result, 'DRAINING')) await peer.closed();
     },
     onComplete({ extra: peer }, _id, message) {
@@ -116,12 +119,13 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
   const { address } = peer;
   const authorization = authorizationOf(connection);
   if ((authorization?.length ?? 0) > MAX_CREDENTIAL) return false;
-  // A stranger chose its size; what is needed of it has been read. To delete it would double what the rest of the object takes.
+  // A stranger chose its size, and everything needed has been read. `delete` would double the memory of the rest of the
+  // object.
   Object.assign(connection, { connectionParams: undefined });
   let caller: Caller;
   try {
     caller = await options.identify(incomingOf({ authorization, address }), false);
-    // Nobody would end the watch of a socket that has closed meanwhile.
+    // The socket has closed meanwhile. If it were watched now, nothing would end the watch.
     if (!peer.isOpen) return false;
     peer.clientId = caller.clientId;
     const claimed = peer.seat.claim(streamHolder(caller));
@@ -135,7 +139,7 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
     return false;
   }
   peer.authorization = authorization;
-  // From now on the socket counts as its caller's.
+  // From now on the socket takes turns as its caller.
   peer.turnKey = options.turnKeyOf(authorization, address);
   peer.address = undefined;
   expiries.watch(peer, authorization, caller);
@@ -143,7 +147,7 @@ async function admit(shared: Shared, connection: Connection): Promise<boolean> {
   return true;
 }
 
-/** How an operation is to be run, or why it is refused. */
+/** Prepares an operation: returns how it is to be run, or why it is refused. */
 async function prepare(
   shared: Shared,
   connection: Connection,
@@ -169,7 +173,7 @@ async function prepare(
   const args = { schema, operationName, document, variableValues: variables };
   const operation = preparedOperation(args);
   dropUndeclared(operation, variables);
-  // The message is kept as long as the operation runs: what was read of it need not be.
+  // graphql-ws keeps the message as long as the operation runs, so the parts that have been read are freed.
   Object.assign(message, { query: '', variables: undefined, extensions: undefined });
   const kept = keptOf(args);
   const refusal = peer.seat.keep(message, { ...kept, bytes: kept.bytes + sizeOf(id) });
@@ -191,21 +195,21 @@ interface Subscribing {
   readonly args: ExecutionArgs;
   readonly operation: PreparedOperation;
   readonly peer: Peer;
-  /** That of the operation on its socket. */
+  /** The operation's id on its socket. */
   readonly id: string;
   readonly incoming: Incoming;
-  /** Subscribes for this socket, and for no other. */
+  /** Subscribes for this socket alone. */
   alone(): Promise<Subscribed>;
 }
 
-/** The stream of a subscription: the one of all who ask the same, or one of its own. */
+/** Returns the stream of a subscription: the shared one of all who ask the same, or one of its own. */
 async function subscribe(
   shared: Shared,
   { args, operation, peer, id, incoming, alone }: Subscribing,
 ): ReturnType<FanOut['subscribe']> {
   const { options, fanOut } = shared;
   const { authorization } = peer;
-  // A caller who cannot be identified subscribes alone, and is told why.
+  // A caller that cannot be identified subscribes alone, and gets the reason.
   const caller = await options.identify(incoming, false).catch(() => undefined);
   const stream = streamKey({
     operation,
@@ -224,8 +228,8 @@ async function subscribe(
 }
 
 /**
- * Subscribes for all who ask the same, from now on; with a caller for all who may see the same, under no credential. Where
- * the one who asked first goes on from is its own affair.
+ * Subscribes for all who ask the same, from now on. With a `caller` that means all who may see the same, under no one's
+ * credential. The position from which the first asker resumes is not used.
  */
 async function subscribeForAll(
   { graph, incomingOf }: Shared,
@@ -233,7 +237,7 @@ async function subscribeForAll(
   authorization: string | undefined,
   caller: Caller | undefined,
 ): Promise<Subscribed> {
-  // No credential of one may end what is others' too.
+  // Otherwise the end of one caller's credential would end the stream of the others.
   const whose = caller
     ? { authorization: undefined, caller: { ...caller, expiresAt: undefined } }
     : { authorization };
@@ -244,7 +248,7 @@ async function subscribeForAll(
   return unwrapped(await enveloped.subscribe({ ...args, contextValue: await enveloped.contextFactory() }));
 }
 
-/** The same for callers who may see the same of the client, and ask for the same. */
+/** Returns a text that is equal for callers who may see the same of the client. */
 const visibilityOf = ({ clientId, customerId = '', scopes }: Caller): string =>
   `${clientId} ${customerId} ${[...scopes].sort().join(' ')}`;
 

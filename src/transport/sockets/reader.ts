@@ -15,46 +15,49 @@ import {
 /** One operation of one socket. */
 export interface Outlet {
   /**
-   * Whether its credential still holds: where it does not, the socket is closed, and nothing more may be sent.
+   * True if its credential is still valid. If not, the socket is closed, and nothing more may be sent.
    *
    * @param now milliseconds since the epoch.
    */
   holds(now: number): boolean;
-  /** Its caller is about to be told of an event: what it asks from now on must not be older. */
+  /** Called before its caller is told of an event. From then on, what it asks must be read afresh. */
   beforeEvent(): void;
-  /** Whether the socket has taken in full what it was sent. */
+  /** True if the socket has taken everything that it was sent. */
   readonly isDrained: boolean;
   /**
-   * Sends the JSON of one result, in UTF-8. All readers are given the same bytes.
+   * Sends the JSON of one result, in UTF-8. All readers get the same buffer.
    *
    * @param sent called once the socket has taken it in full.
    */
   send(payload: Buffer, sent?: () => void): void;
   /**
-   * Says that all up to a cursor has been sent.
+   * Sends a bookmark: every event up to this cursor has been sent.
    *
    * @param sent called once the socket has taken it in full.
    */
   mark(cursor: string, sent?: () => void): void;
-  /** Its reader has fallen behind, or the shared follower has. The reader may come back, and resume. */
+  /**
+   * Closes the socket, because its reader, or the shared follower, has fallen behind. The client may connect again and
+   * resume.
+   */
   close(): void;
 }
 
-/** What all readers share. */
+/** Parts that all readers share. */
 export interface ReaderParts {
   readonly metrics: FanOutMetrics;
-  /** When each is told where it stands, beside the first time. */
+  /** Says when each reader is sent a bookmark, after the first one. */
   readonly rounds: Rounds;
 }
 
-/** How much may wait for one reader: a slow one hurts nobody else. */
+/** Results and bytes that may wait for one reader, so that a slow one harms no other. */
 const QUEUE = { results: 256, bytes: 1024 * 1024 } as const;
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /**
- * Reads its own stream until that stands at the position of the shared one, then joins the shared one. Where the shared one has ended,
- * it keeps its own, which either goes on or says why it ends.
+ * Reads its own stream until that reaches the position of the shared stream, then joins the shared stream. If the shared
+ * stream has ended, it keeps its own, which goes on or ends with a reason.
  */
 export class Reader
   implements
@@ -70,15 +73,15 @@ export class Reader
   readonly #since = clock.now();
   #settle: ((step: IteratorResult<ExecutionResult, undefined>) => void) | undefined;
   #left = false;
-  /** Whether it ends once what waits has been sent. */
+  /** True if it ends once its queue has been sent. */
   #ending = false;
   #sending = false;
   #queue: Buffer[] | undefined;
   #queued = 0;
-  /** Whether it is to be told where it stands: first as soon as it is live. */
+  /** True if it is to be sent a bookmark. The first one is due as soon as it is live. */
   #isOwedMark = true;
 
-  /** @param own its own stream; undefined where it joins the shared stream, which rests. */
+  /** @param own its own stream; undefined if it joins the shared stream at once, while that has nothing to send. */
   constructor(
     outlet: Outlet,
     parts: ReaderParts,
@@ -116,11 +119,11 @@ export class Reader
     return DONE;
   }
 
-  /** Takes a result of its own stream. The next one comes once the socket has taken this one. */
+  /** Takes a result of its own stream. Resolves once the socket has taken it; only then does the next one come. */
   take(result: ExecutionResult): void | Promise<void> {
     if (this.#left) return undefined;
     if (fellBehind(result)) return this.drop();
-    // The socket is about to be closed, once what else it carries has been answered.
+    // The process is stopping. The socket is closed once its other operations have been answered.
     if (hasCode(result, 'DRAINING')) return new Promise(() => undefined);
     if (!this.#outlet.holds(clock.now())) return undefined;
     this.#outlet.beforeEvent();
@@ -135,7 +138,7 @@ export class Reader
     });
   }
 
-  /** Its own stream has nothing more for now. */
+  /** Called when its own stream has nothing more for now. */
   rests(): void {
     this.#joinShared();
     this.#mark();
@@ -155,7 +158,7 @@ export class Reader
     this.#mark();
   }
 
-  /** Goes on with the shared stream, where both stand at the same position and nothing is on its way. */
+  /** Joins the shared stream, if both are at the same position and neither has a result to send. */
   #joinShared(): void {
     const own = this.#own;
     if (own === undefined || this.#shared === undefined || this.#left) return;
@@ -170,7 +173,7 @@ export class Reader
     this.#shared.join(this);
   }
 
-  /** Tells it where it stands, where it is owed that, once all before has been sent. */
+  /** Sends a bookmark if one is due, once everything before has been sent. */
   #mark(): void {
     if (!this.#isOwedMark || this.#left || this.#sending) return;
     const cursor = (this.#own ?? this.#shared)?.bookmark();
@@ -192,7 +195,7 @@ export class Reader
     if (!this.#outlet.holds(now)) return false;
     this.#outlet.beforeEvent();
     if (!this.#sending) {
-      // What a drained socket is sent it nearly always takes at once: nobody needs to be told of it.
+      // A socket with nothing unread nearly always takes a message at once, so that no callback is needed.
       this.#sending = !this.#outlet.isDrained;
       this.#outlet.send(payload, this.#sending ? () => this.#sent() : undefined);
       return true;
@@ -234,7 +237,7 @@ export class Reader
   }
 
   #endIfSent(): void {
-    // Before it is asked for, there is nobody to be told.
+    // Nobody has called `next` yet, so the end cannot be reported.
     if (!this.#ending || this.#sending || this.#settle === undefined) return;
     this.#ending = false;
     this.#settle(DONE);

@@ -3,12 +3,12 @@ import type { Graph } from '../../graphql/yoga.ts';
 
 type Outcome = ReturnType<ReturnType<Graph['getEnveloped']>['execute']>;
 
-/** How an operation is run. Carried as the root value, which no resolver of the schema reads. */
+/** How an operation is run. It travels as the root value, which no resolver of the schema reads. */
 interface Run {
   run(): Outcome;
 }
 
-/** The arguments of an operation that is run in its own way. */
+/** Returns the execution arguments of an operation that is run by `run`. */
 export const running = (args: ExecutionArgs, run: Run['run']): ExecutionArgs => ({
   ...args,
   contextValue: undefined,
@@ -18,7 +18,7 @@ export const running = (args: ExecutionArgs, run: Run['run']): ExecutionArgs => 
 // Only protocol.ts makes these arguments, by `running`.
 export const runOf = (args: ExecutionArgs): Run => args.rootValue as Run;
 
-/** Holds on to nothing else, as long as the stream lasts. */
+/** Returns a function that holds nothing but the value, as long as the stream lasts. */
 export const just =
   <T>(outcome: T) =>
   (): T =>

@@ -9,15 +9,15 @@ export type Results = PushStream<ExecutionResult>;
 /** The outcome of subscribing: a stream, or the reason why there is none. */
 export type Subscribed = ExecutionResult | Results;
 
-/** One who reads a stream that is read for many, or is going to. */
+/** A reader of a shared stream, or one that is about to join it. */
 export interface SharedStreamReader {
-  /** Sends a result. Says whether it may be sent at all. */
+  /** Sends a result. Returns false if its credential has ended, so that nothing may be sent. */
   deliver(payload: Buffer, now: number): boolean;
-  /** Ends it as a reader that may come back. */
+  /** Ends it because it fell behind. The client may connect again and resume. */
   drop(): void;
-  /** Ends it once what waits has been sent. */
+  /** Ends it once its queue has been sent. */
   end(): void;
-  /** The shared stream rests: the reader may join it, or be told where it stands. */
+  /** The shared stream has nothing to send: the reader may join it, or be sent a bookmark. */
   sharedRests(): void;
 }
 
@@ -28,15 +28,15 @@ export const hasCode = (
 
 export const fellBehind = (result: ExecutionResult): boolean => hasCode(result, 'SLOW_CONSUMER');
 
-/** One stream that is read for many. It is forgotten as it ends: who asks the same later begins another. */
+/** One stream that is read for many sockets. When it ends it is forgotten: a later subscription begins another. */
 export class SharedStream implements Sink<ExecutionResult> {
-  /** Resolves with what there is instead of a stream; with undefined once there is one. */
+  /** Resolves with the error result if there is no stream; with undefined once there is one. */
   readonly opened: Promise<ExecutionResult | undefined>;
   readonly #metrics: FanOutMetrics;
   readonly #since = clock.now();
   readonly #forget: () => void;
   readonly #joined = new Set<SharedStreamReader>();
-  /** Those who want to know when it rests. */
+  /** Readers that are told when it has nothing to send. */
   readonly #waiting = new Set<SharedStreamReader>();
   #readers = 0;
   #stream: Results | undefined;
@@ -46,7 +46,7 @@ export class SharedStream implements Sink<ExecutionResult> {
     this.#metrics = metrics;
     this.#forget = forget;
     this.opened = this.#open(open);
-    // Who waits for it is told; who resumes has a stream of its own.
+    // Readers that wait for it learn of the failure; a reader that resumes has a stream of its own.
     this.opened.catch(() => this.#end());
   }
 
@@ -57,7 +57,7 @@ export class SharedStream implements Sink<ExecutionResult> {
       return subscribed;
     }
     if (this.#ended) {
-      // Everybody has left while it was being opened.
+      // All readers have left while it was being opened.
       subscribed.stop();
       return undefined;
     }
@@ -67,7 +67,10 @@ export class SharedStream implements Sink<ExecutionResult> {
     return undefined;
   }
 
-  /** Where all readers stand, but for what waits for each of them; undefined while it is at work, and once it has ended. */
+  /**
+   * Returns the position of all readers, not counting their queues; undefined while it works on an event, and once it has
+   * ended.
+   */
   caughtUpTo(): string | undefined {
     return this.#ended ? undefined : this.#stream?.caughtUpTo();
   }
@@ -77,7 +80,7 @@ export class SharedStream implements Sink<ExecutionResult> {
     return this.#ended ? undefined : this.#stream?.bookmark();
   }
 
-  /** A stream that fails says so in its last result (graphql/plugins/error-masking.ts). */
+  /** A stream that fails has the error in its last result (graphql/plugins/error-masking.ts). */
   take(result: ExecutionResult): void {
     if (fellBehind(result)) for (const reader of this.#joined) reader.drop();
     const payload = Buffer.from(JSON.stringify(result));
@@ -101,18 +104,20 @@ export class SharedStream implements Sink<ExecutionResult> {
     this.#end();
   }
 
-  /** One more is going to read, or to resume. Each leaves once. */
+  /** Counts one more reader, or one that is going to resume. Each calls `leave` once. */
   enter(): void {
     this.#readers += 1;
   }
 
-  /** Sends a reader every result from now on. Only while it rests: `caughtUpTo` says where it begins. */
+  /**
+   * Sends a reader every result from now on. May be called only while `caughtUpTo` gives a position: there the reader begins.
+   */
   join(reader: SharedStreamReader): void {
     this.#joined.add(reader);
     this.#metrics.sharing(1);
   }
 
-  /** Tells a reader once when it rests next. */
+  /** Tells a reader, once, when it next has nothing to send. */
   awaitRest(reader: SharedStreamReader): void {
     if (!this.#ended) this.#waiting.add(reader);
   }

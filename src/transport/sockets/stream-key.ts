@@ -3,32 +3,33 @@ import { getNamedType, isCompositeType, Kind, OperationTypeNode, visit } from 'g
 import type { PreparedOperation } from '../../graphql/documents/prepared-operation.ts';
 import { dependsOnValueAlone } from './event-only.ts';
 
-/** What a subscription asks, and of whom. */
+/** What a subscription asks for, and who asks. */
 export interface StreamRequest {
   readonly operation: PreparedOperation;
   readonly variables: Readonly<Record<string, unknown>> | null | undefined;
   readonly credential: string;
-  /** The same for callers who may see the same of the client; undefined where the caller is not known. */
+  /** Equal for callers who may see the same of the client; undefined if the caller is not known. */
   readonly visibility: string | undefined;
 }
 
-/** A stream that others may ask for as well. */
+/** The key of a stream that several sockets may share. */
 export interface StreamKey {
-  /** Subscriptions with the same one get the same result of every event. */
+  /** Every event gives the same result to all subscriptions with this key. */
   readonly key: string;
-  /** Whether it continues from a position of its own, the field's argument `after`. */
+  /** True if it resumes from a position of its own, the field's argument `after`. */
   readonly resumes: boolean;
-  /** Whether it may be shared with other credentials, as nothing in it is read under one. */
+  /** True if it may be shared between credentials, because nothing in it is read under one. */
   readonly ofAnyCredential: boolean;
 }
 
-/** Name of the variable that says where to continue; null when the document leaves `after` out. */
+/** Name of the variable that holds the position to resume from; null if the document leaves `after` out. */
 type After = string | null;
 
 /**
- * Tells which subscriptions are the same but for where they continue: those of one document and one set of variables,
- * whose field says in its extensions, as `fansOut`, that what it shows begins with an event. Where the selection follows
- * from the event alone, they are the same for all callers who may see the same; otherwise for one credential.
+ * Returns the key of a subscription. It is equal for subscriptions that differ only in the position to resume from: those of
+ * one document and one set of variables, whose field says in its extensions, as `fansOut`, that what it shows begins with an
+ * event. If the selection depends on the event alone, the key is equal for all callers who may see the same; otherwise for
+ * one credential.
  */
 export function streamKey({
   operation,
@@ -42,14 +43,14 @@ export function streamKey({
   const ofAnyCredential = visibility !== undefined && operation.derived(isOfEvent);
   const whose = ofAnyCredential ? `for ${visibility}` : `by ${credential}`;
   return {
-    // What it is made of may be long, and is kept with each stream.
+    // Hashed, because the text may be long and is kept with each stream.
     key: hash('sha256', JSON.stringify([operation.id, others, whose]), 'base64url'),
     resumes: position !== undefined && position !== null,
     ofAnyCredential,
   };
 }
 
-/** Whether what is selected follows from the event alone. */
+/** True if the selection depends on the event alone. */
 function isOfEvent({ node, document }: PreparedOperation): boolean {
   const [root] = node.selectionSet.selections;
   if (root?.kind !== Kind.FIELD || root.selectionSet === undefined) return false;
@@ -58,7 +59,7 @@ function isOfEvent({ node, document }: PreparedOperation): boolean {
   return isCompositeType(type) && dependsOnValueAlone(document, type, root.selectionSet);
 }
 
-/** Undefined when the operation cannot be shared, or where it continues is not said by a variable of its own. */
+/** Returns undefined if the operation cannot be shared, or if the position to resume from is not in a variable of its own. */
 function afterOf({ type, node: operation, document }: PreparedOperation): After | undefined {
   if (type !== OperationTypeNode.SUBSCRIPTION) return undefined;
   const [root] = operation.selectionSet.selections;
@@ -77,6 +78,6 @@ function afterOf({ type, node: operation, document }: PreparedOperation): After 
       if (node.name.value === name) uses += 1;
     },
   });
-  // Once where it is defined, and once here.
+  // The variable stands once in its definition, and once here.
   return uses === 2 ? name : undefined;
 }
