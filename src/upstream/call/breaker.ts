@@ -3,49 +3,58 @@ import type { CallKind } from './exchange.ts';
 
 /** Consecutive failures that open a circuit. */
 const FAILURES_TO_OPEN = 20;
-/** Milliseconds that it stays open before one call may try. */
+/** How long it stays open before one call may try, in milliseconds. */
 const OPEN_MS = 2_000;
-/** How long it is told of after the last failure where nobody has called since, in milliseconds. Then nothing is known. */
+/**
+ * How long after the last failure `isOpen` still says so if nobody has called since, in milliseconds. After that nothing is
+ * known.
+ */
 const TOLD_MS = 30_000;
-/** Failures of this many callers suspend the calls of everybody. */
+/** If calls of this many callers fail, the calls of all are suspended. */
 const CALLERS_TO_OPEN = 3;
 /** Callers whose failures are counted one by one. */
 const MAX_CALLERS = 10_000;
 
 /**
- * What a call says of the service: it answered; it failed for this caller (502, 503, 504, or no answer in the time that it was
- * promised); or it could not be reached, which is so for everybody.
+ * What a call shows of the service.
+ *
+ * - `answered`: it answered.
+ * - `failed`: it failed for this caller, with 502, 503, 504 or no answer in the time that it was promised.
+ * - `unreachable`: no connection could be made, which holds for every caller.
  */
 export type ServiceSign = 'answered' | 'failed' | 'unreachable';
 
 /** A call that may be made now. */
 interface Permit {
   /**
-   * Called once, when it is over.
+   * Called once, when the call is over.
    *
-   * @param sign undefined where it says nothing: its callers have left, it had less than its time, or its answer could not be
-   * read.
+   * @param sign undefined if the call shows nothing: its callers have left, it had less than its time, or its answer could
+   * not be read.
    */
   end(sign: ServiceSign | undefined): void;
 }
 
 /**
- * Keeps calls from a service that keeps failing, so that callers get their error at once. What fails for one caller suspends that
- * caller's calls alone, and only calls of that kind: reads that fail refuse no payment. What is so for everybody suspends the calls
- * of that kind of all.
+ * Stops calls to a service that keeps failing, so that callers get their error at once. Failures for one caller suspend that
+ * caller's calls alone, and only calls of the same kind: failing reads refuse no payment. A failure that holds for every
+ * caller suspends all calls of that kind.
  */
 export interface CircuitBreaker {
   /**
-   * Whether a call may be made now; undefined where not. While half-open one call at a time may.
+   * Returns a permit for a call; undefined if none may be made now. While half-open it permits one call at a time.
    *
    * @param caller whose call it is: all that stand for one client are one caller.
    */
   admit(kind: CallKind, caller: string): Permit | undefined;
-  /** Whether anybody's calls are suspended, or the next one would be a try; no longer so half a minute after the last failure. */
+  /**
+   * True if any caller's calls are suspended, or if the next call would be a try. False again half a minute after the last
+   * failure.
+   */
   isOpen(): boolean;
 }
 
-/** Opens after so many failures in a row, and lets one call through 2 s later. */
+/** Opens after {@link FAILURES_TO_OPEN} failures in a row, and lets one call through 2 s later. */
 class Circuit {
   #failures = 0;
   #openedAt = 0;
@@ -56,7 +65,7 @@ class Circuit {
     return this.#failures >= FAILURES_TO_OPEN;
   }
 
-  /** Whether it is open, as far as that is still known. */
+  /** True if it is open, and the last failure is recent enough to say so. */
   isTold(now: number): boolean {
     return this.isOpen && now - this.#openedAt < TOLD_MS;
   }
@@ -69,7 +78,7 @@ class Circuit {
   }
 
   fail(now: number, permit: Permit): void {
-    // A call that began before it opened says nothing new.
+    // A call that began before the circuit opened shows nothing new.
     if (this.isOpen && this.#probe !== permit) return;
     this.#probe = undefined;
     this.#failures += 1;
@@ -90,7 +99,7 @@ class Circuit {
 class Circuits {
   readonly #now: () => number;
   readonly #everybody = new Circuit();
-  /** Of callers whose last call failed. */
+  /** The circuits of callers whose last call failed. */
   readonly #own = new Lru<Circuit>(MAX_CALLERS);
   /** Callers that have failed since the service last answered anybody. */
   readonly #failing = new Set<string>();

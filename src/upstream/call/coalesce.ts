@@ -11,27 +11,27 @@ interface CoalescedRead<T> {
   readonly path: string;
   /** Who asks, and how long. */
   readonly asker: Asker;
-  /** Makes the read, for all who wait for the answer by then. */
+  /** Makes the read, on behalf of all who wait for it. */
   readonly read: (party: Party) => Promise<T>;
-  /** Called when the answer came from another's read. */
+  /** Called when another caller's read gave the answer. */
   readonly joined: () => void;
-  /** How long after a read has begun its answer serves others too; 0 for as long as it is under way. */
+  /** How long after a read began its answer still serves others, in milliseconds; 0 for no longer than it is under way. */
   readonly keptMs: number;
 }
 
-/** Reads under way, so that one caller's others may wait for the same answer. */
+/** Reads under way. Equal reads of one caller share one answer. */
 export interface Coalescer {
   /**
-   * The answer of a read, from the same read under way where there is one. That read stands in the queue of each of its waiters, and
-   * goes on while one of them is there. When it fails, those who joined it read once more, together, in the time that each has left; the
-   * error of that second read is theirs.
+   * Returns the answer of a read. If the same read is under way, returns its answer. That read stands in the queue of each of
+   * its waiters, and goes on while one of them is there. If it fails, those who joined it read once more, together, in the
+   * time that each has left; they get the error of that second read.
    */
   read<T>(asked: CoalescedRead<T>): Promise<T>;
-  /** The caller's reads are made afresh from now on: it has changed something, or has heard of a change. */
+  /** Makes the caller's later reads fresh: it has changed something, or has heard of a change. */
   forget(caller: string): void;
 }
 
-/** A read that began longer ago, in milliseconds, is not joined: what it saw may be that old. */
+/** A read that began longer ago than this, in milliseconds, is not joined: what it saw may be that old. */
 const JOINED_WITHIN_MS = 1_000;
 /** Answers that are kept for others, of all callers together. */
 const MAX_KEPT = 256;
@@ -54,7 +54,7 @@ export function createCoalescer(now: () => number): Coalescer {
       if (paths?.size === 0) keptOf.delete(caller);
     },
   });
-  /** The paths of what is kept of each caller: whoever is told of an event has its own forgotten, and these may be very many. */
+  /** By caller: the paths of its kept answers. They are forgotten when it hears of an event, and may be many. */
   const keptOf = new Map<string, Set<string>>();
   const keyOf = (caller: string, path: string): string => `${caller} ${path}`;
   const keep = (answer: Kept): void => {
@@ -80,7 +80,9 @@ export function createCoalescer(now: () => number): Coalescer {
     return answer;
   }
 
-  /** The read that may be joined: one that all have left is about to be given up. */
+  /**
+   * Returns the read that may be joined. One that all its callers have left is about to be given up, so it is not returned.
+   */
   function underWay(caller: string, path: string): Joinable<unknown> | undefined {
     const work = reads.underWay(caller, path)?.details;
     return work === undefined || work.isGone ? undefined : work;
@@ -91,7 +93,7 @@ export function createCoalescer(now: () => number): Coalescer {
     return flight !== undefined && now() - flight.startedAt <= keptMs ? flight.result : undefined;
   }
 
-  /** @param isSecond whether a read that this one joined has failed before */
+  /** @param isSecond true if a read that it joined has failed already */
   async function join<T>(asked: CoalescedRead<T>, isSecond: boolean): Promise<T> {
     const { asker, joined } = asked;
     const answer = underWay(asked.caller, asked.path)?.wait(asker, LATE) ?? keptFor(asked);

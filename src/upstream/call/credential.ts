@@ -8,11 +8,11 @@ import type { Answered, Attempt } from './http.ts';
 export type AuthHeaders = Readonly<Record<string, string>>;
 
 /**
- * Where a call gets its credential from.
+ * Returns the credential of a call.
  *
  * @param refused a credential that the service has just answered with 401.
- * @returns the credential to use, without a promise where it is at hand; undefined if a refused one cannot be replaced.
- * @throws UpstreamError when there should be one and cannot be had. Nothing has been sent then.
+ * @returns the credential to use, without a promise if it is at hand; undefined if a refused one cannot be replaced.
+ * @throws UpstreamError if there should be one and it cannot be had. Nothing has been sent then.
  */
 export type Authorize = (refused?: AuthHeaders) => MaybePromise<AuthHeaders | undefined>;
 
@@ -22,19 +22,24 @@ export const fixedCredential =
   (refused) =>
     refused === undefined ? credential : undefined;
 
-/** Whether a request that was answered with this 401 may leave once more with another credential. */
+/** Decides whether a request that got this 401 may be sent once more with another credential. */
 export type MayRenew = (refused: Answered) => boolean;
 
-/** How often one call may be repeated with a fresher credential: another process may have renewed it meanwhile. */
+/**
+ * How often one call may be sent again with a newer credential. One may not be enough: another process may have renewed it
+ * meanwhile.
+ */
 const MAX_RENEWALS = 2;
 
 const isRefusedCredential = (attempt: Attempt): attempt is Answered =>
   attempt.kind === 'answered' && attempt.status === 401;
 
 /**
- * Waits for a credential while somebody waits for the call. A renewal goes on for the others when all who wait for this call have left.
+ * Waits for a credential as long as somebody waits for the call. When all of them have left, the renewal still goes on for
+ * other calls.
  *
- * @throws UpstreamError `UPSTREAM_TIMEOUT` once the time of the last of them is over; `UPSTREAM_UNAVAILABLE` once all have left.
+ * @throws UpstreamError `UPSTREAM_TIMEOUT` once the time of the last of them is over; `UPSTREAM_UNAVAILABLE` once all have
+ * left.
  */
 async function inTime(
   asked: Promise<AuthHeaders | undefined>,
@@ -65,12 +70,12 @@ async function inTime(
 }
 
 /**
- * One call under the credential of the moment, repeated with a fresher one where the service refuses it.
+ * Makes one call under the present credential, and sends it again with a newer one if the service answers 401.
  *
  * @param once sends the request with these headers.
  * @param party who waits for the call
- * @throws what `authorize` throws, `UPSTREAM_TIMEOUT` where no credential came in time, and `UPSTREAM_UNAVAILABLE` where the
- * service refuses each that the gateway renews: the caller's own token is none of them.
+ * @throws what `authorize` throws; `UPSTREAM_TIMEOUT` if no credential came in time; `UPSTREAM_UNAVAILABLE` if the service
+ * refuses each one that the gateway renews, because the caller's own token is not at fault.
  */
 export async function underCredential(
   authorize: Authorize,

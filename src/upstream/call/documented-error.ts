@@ -1,7 +1,7 @@
 import type { UpstreamAnswer } from '../../common/attempt.ts';
 import { isObject } from './json.ts';
 
-/** Refusals whose body is not shown: the documented identifier tells them, in whatever came. */
+/** By status: the documented identifiers of refusals whose body is not documented. They may stand anywhere in the answer. */
 const IDENTIFIERS = new Map([
   [404, 'destination_not_found'],
   [409, 'external_transfer_not_allowed'],
@@ -9,14 +9,14 @@ const IDENTIFIERS = new Map([
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-/** An item of `details` as the service makes them. Others write such lists too, with a domain of their own. */
+/** True for an item of `details` that is the service's. Others write such lists too, with a domain of their own. */
 const isServiceDetail = (item: unknown): boolean =>
   isObject(item) && isText(item['reason']) && item['domain'] === 'CORE' && isObject(item['metadata']);
 
 /**
- * Whether a 4xx is the service's own word: it has the one error body that docs/upstream-api.md shows under "Errors", or an
- * identifier that is documented there for its status. Proxies, firewalls and load balancers stand between, and answer in their
- * own ways; none of them knows whether the request has been carried out.
+ * True if a 4xx comes from the service itself: it has the error body that docs/upstream-api.md shows under "Errors", or an
+ * identifier that is documented there for its status. Proxies, firewalls and load balancers in between answer in other forms,
+ * and do not know whether the request was carried out.
  */
 export function isDocumentedError({ status, body, text }: UpstreamAnswer): boolean {
   if (status < 400 || status >= 500) return false;

@@ -1,6 +1,9 @@
 import type { Answered } from '../../common/attempt.ts';
 
-/** Why the REST service could not be asked, or what it answered that is no answer. Each code is a public one (docs/graph.md, "Error codes"). */
+/**
+ * Why the REST service could not be asked, or why its answer cannot be used. Each code is public (docs/graph.md, "Error
+ * codes").
+ */
 export type UpstreamErrorCode =
   | 'UPSTREAM_TIMEOUT'
   | 'UPSTREAM_UNAVAILABLE'
@@ -11,8 +14,8 @@ export type UpstreamErrorCode =
   | 'REFUSED';
 
 /**
- * What the upstream said when it refused, read from the error body of docs/upstream-api.md, "Errors" where that came, and from
- * whatever text came otherwise. Every field but `httpStatus` is null when the body did not carry it.
+ * A refusal of the upstream, read from the error body of docs/upstream-api.md, "Errors", or from whatever text came instead.
+ * Every field but `httpStatus` is null if the body does not have it.
  */
 export interface Refusal {
   readonly httpStatus: number;
@@ -29,8 +32,8 @@ export interface Refusal {
 }
 
 /**
- * The one error of `src/upstream`. `dispatched` is false only when it is certain that no byte of the request reached the
- * upstream; money rules rest on it. `refusal` is set when the upstream answered with a 4xx.
+ * The one error of `src/upstream`. `dispatched` is false only if it is certain that no byte of the request has left; the
+ * rules of payments rest on it. `refusal` is set if the upstream answered with a 4xx.
  */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
@@ -52,13 +55,16 @@ export class UpstreamError extends Error {
   }
 }
 
-/** For a call that nobody waits for any more. */
+/** Returns the error of a call that nobody waits for any more. */
 export const left = (): UpstreamError =>
   new UpstreamError('UPSTREAM_UNAVAILABLE', 'The operation ended before the answer had come.', {
     dispatched: false,
   });
 
-/** Not asked, as the service keeps failing (breaker.ts): another attempt within the operation would fail as well. */
+/**
+ * The call was not made, because the service keeps failing (breaker.ts). Another attempt within the operation would fail as
+ * well.
+ */
 export class SuspendedError extends UpstreamError {
   constructor() {
     super(
@@ -74,12 +80,12 @@ export class SuspendedError extends UpstreamError {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The kinds of refusal that are documented. Where an answer explains itself more than once, one of these counts first. */
+/** The documented kinds of refusal. If an answer gives several explanations, the first of these kinds counts. */
 const DOCUMENTED_REASONS: ReadonlySet<unknown> = new Set(['FAILED_PRECONDITION', 'DATA_ERROR']);
 
 const text = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** An integer of 32 bits, which is all that the graph's `Int` holds. */
+/** Returns a 32-bit integer, else null: the graph's `Int` holds no more. */
 const integer = (value: unknown): number | null => {
   const number = typeof value === 'number' ? value : Number.NaN;
   return (number | 0) === number ? number : null;
@@ -89,7 +95,7 @@ const integer = (value: unknown): number | null => {
 export function readRefusal(httpStatus: number, body: unknown): Refusal {
   const root = isObject(body) ? body : {};
   const details = Array.isArray(root['details']) ? root['details'].filter(isObject) : [];
-  // The service does not say how many there are, or that the explanation comes first among them.
+  // The service does not document how many details there are, or that the explanation is the first.
   const detail =
     details.find(({ reason }) => DOCUMENTED_REASONS.has(reason)) ??
     details.find(({ reason }) => text(reason) !== null) ??

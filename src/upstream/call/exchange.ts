@@ -18,15 +18,16 @@ export interface HttpRequest {
   /** Milliseconds from dispatch until the last byte of the answer. The service gets fewer where the operation has fewer left. */
   readonly timeoutMs: number;
   /**
-   * Who waits for the answer. Each has its share of what can be under way at once, waits for a seat until its deadline, and says how
-   * pressing it is to go on with the answer. The call is given up once all of them have left; nobody leaves one that moves money.
+   * Who waits for the answer. Each waiter has a share of the calls that can be under way, waits for a seat until its
+   * deadline, and says how urgent the answer is. The call is given up once all of them have left; nobody leaves a call that
+   * moves money.
    */
   readonly party: Party;
-  /** Over which connections; those for reads where nothing is said. */
+  /** The kind of connection; `reads` if it is absent. */
   readonly over?: CallKind | undefined;
-  /** Set by `send` where the request waited for a seat before it left: for how many milliseconds. */
+  /** Set by `send` if the request waited for a seat before it left: how long, in milliseconds. */
   queuedMs?: number;
-  /** Set by `send` where the answer had come and waited for its turn to be read: for how many milliseconds. */
+  /** Set by `send` if the answer had come and waited for its turn to be read: how long, in milliseconds. */
   unreadMs?: number;
 }
 
@@ -41,17 +42,17 @@ export interface RawAnswer {
 /** The time of a call was over before its answer was whole. */
 export class CallTimeout extends Error {}
 
-/** No whole answer came. */
+/** No complete answer came. */
 export interface FailedExchange {
   readonly cause: Error;
-  /** False when no byte of the request has left: there was no connection that could carry it, or not in time. */
+  /** False if no byte of the request has left, because there was no connection for it in time. */
   readonly dispatched: boolean;
 }
 
 /**
- * One HTTP request and its whole answer, on undici's own callbacks: its streams and abort signals cost more than the
- * rest of a call. Given up at its deadline or when all who wait have left; a request that still waits for a connection then is never
- * sent. Never rejects.
+ * Makes one HTTP request and reads its whole answer, by undici's own callbacks: its streams and abort signals cost more than
+ * the rest of a call. The request is given up at its deadline, or when all who wait have left. If it still waits for a
+ * connection then, it is never sent. Never rejects.
  */
 export function exchange(
   dispatcher: Pick<Dispatcher, 'dispatch'>,
@@ -72,7 +73,7 @@ export function exchange(
     };
     const fail = (cause: Error): void => {
       stopWatching();
-      // undici starts a request right before it writes it to a connection that stands.
+      // undici calls back right before it writes the request to a connection that stands. Until then nothing has left.
       resolve({ cause, dispatched: controller !== undefined });
     };
     const giveUp = (reason: Error): void => {

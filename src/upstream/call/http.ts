@@ -10,14 +10,14 @@ import { type CallPool, openPool } from './pool.ts';
 
 const CONNECTIONS: Readonly<Record<CallKind, number>> = { reads: 128, money: 32, probes: 128 };
 /**
- * Probes of one address: what nobody has verified yet counts for that, and thousands of phones may come back behind one at
- * once. Some connections are left for the others.
+ * Probes of one address at once. Nobody has verified their tokens yet, so they count for the address. Thousands of phones may
+ * come back behind one address; some connections are left for the others.
  */
 const PROBES_PER_ADDRESS = CONNECTIONS.probes * SHARE_OF_GROUP;
 
 export type { Answered } from '../../common/attempt.ts';
 
-/** What became of one request; without an answer, `error.dispatched` tells whether it may have taken effect. */
+/** The outcome of one request. Without an answer, `error.dispatched` tells whether it may have taken effect. */
 export type Attempt = AnyAttempt<UpstreamError>;
 
 /** One pool of connections to the REST service's origin. */
@@ -27,7 +27,7 @@ export interface UpstreamHttp {
   close(): Promise<void>;
 }
 
-/** Delta-seconds or an HTTP date (RFC 9110, 10.2.3), in milliseconds from now. */
+/** Reads `Retry-After`: seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds from now. */
 function parseRetryAfter(header: string | string[] | undefined): number | undefined {
   const value = Array.isArray(header) ? header[0] : header;
   if (value === undefined) return undefined;
@@ -77,15 +77,15 @@ function describe(
 }
 
 /**
- * What a call says of the service; undefined when it says nothing.
+ * Returns what a call shows of the service; undefined if it shows nothing.
  *
- * @param isCut whether it had less than the time that the service is promised.
+ * @param isCut true if it had less than the time that the service is promised.
  */
 function signOf(attempt: Attempt, isCut: boolean): ServiceSign | undefined {
   if (attempt.kind === 'answered') {
     return [502, 503, 504].includes(attempt.status) ? 'failed' : 'answered';
   }
-  // An answer that is too long, or no HTTP, is what this caller was shown.
+  // An answer that is too long, or that is not HTTP, says nothing of other callers' calls.
   if (attempt.error.code === 'UPSTREAM_INVALID') return undefined;
   if (isCut && attempt.error.code === 'UPSTREAM_TIMEOUT') return undefined;
   return attempt.error.dispatched ? 'failed' : 'unreachable';
@@ -105,11 +105,14 @@ export interface HttpOptions {
   readonly connectTimeoutMs: number;
   /** The longest answer that is read; a longer one is `UPSTREAM_INVALID`. */
   readonly maxAnswerBytes: number;
-  /** How many calls of one caller may be under way at once. All of one group have {@link SHARE_OF_GROUP} of the connections at most, or as many as one caller where that is more. */
+  /**
+   * How many calls of one caller may be under way at once. All callers of one group together have {@link SHARE_OF_GROUP} of
+   * the connections, or as many as one caller if that is more.
+   */
   readonly callsPerCaller: number;
-  /** Told of how many calls wait for a seat, when that changes. */
+  /** Called with the number of calls that wait for a seat, when that changes. */
   readonly onWaiting?: ((count: number) => void) | undefined;
-  /** When answers are read; undefined for as soon as they have come. */
+  /** Gives the turns in which answers are read; without it they are read as soon as they have come. */
   readonly turns?: Turns | undefined;
 }
 
@@ -120,8 +123,8 @@ interface QueuedPool {
 }
 
 /**
- * Opens the pools. Redirects are not followed (a 3xx is an answer like any other), answers are read up to a length, and
- * each request has one deadline for all of it. Calls wait for a seat fairly between callers.
+ * Opens the pools. It does not follow redirects (a 3xx is an answer like any other), reads answers up to a length, and gives
+ * each request one deadline. Calls wait for a seat fairly between callers.
  *
  * @param origin scheme, host and port of the REST service, with no path.
  * @param breaker fails requests at once while the service keeps failing.
@@ -153,7 +156,7 @@ class Pools implements UpstreamHttp {
         pipelining: 1,
         maxResponseSize: maxAnswerBytes,
         connect: { timeout: connectTimeoutMs },
-        // The one deadline of the call is ours; undici's own would report the same thing under other names.
+        // Each call has one deadline, of ours. Those of undici would report the same time-out under other names.
         headersTimeout: 0,
         bodyTimeout: 0,
       }),
@@ -173,7 +176,7 @@ class Pools implements UpstreamHttp {
     const requester = firstIn(queue, party) ?? (await enterLater(queue, request));
     if (requester === undefined) return party.isGone ? abandoned() : expired();
     try {
-      // Its turn may come in the very moment in which its time ends, or all leave: a payment is not sent then.
+      // Its seat may come at the moment in which its time ends or all have left. A payment must not be sent then.
       if (party.isGone) return abandoned();
       const leftMs = party.deadline - clock.now();
       if (leftMs <= 0) return expired();
@@ -198,7 +201,7 @@ class Pools implements UpstreamHttp {
     let sign: ServiceSign | undefined;
     try {
       const attempt = await this.#attempt(pool, request, requester, Math.min(request.timeoutMs, leftMs));
-      // A call that its callers gave up says nothing.
+      // A call that its callers gave up shows nothing of the service.
       if (attempt.kind === 'answered' || !request.party.isGone) {
         sign = signOf(attempt, leftMs < request.timeoutMs);
       }
@@ -218,7 +221,7 @@ class Pools implements UpstreamHttp {
     const { turns, maxAnswerBytes } = this.#options;
     const came = await exchange(pool, request, timeoutMs);
     if ('dispatched' in came) return { kind: 'failed', error: describe(came, timeoutMs, maxAnswerBytes) };
-    // Reading it, and what its reader makes of it, may be as much work as all else together.
+    // Parsing the answer, and what its reader does with it, may be as much work as everything else.
     const turn = turns?.turn(over === 'money' ? 'money' : party.urgency, requester.group);
     if (turn !== undefined) {
       const arrivedAt = clock.monotonic();
@@ -232,7 +235,7 @@ class Pools implements UpstreamHttp {
   }
 }
 
-/** Waits for a seat, and notes for how long. */
+/** Waits for a seat, and notes on the request for how long. */
 async function enterLater(queue: FairQueue, request: HttpRequest): Promise<Requester | undefined> {
   const asked = clock.monotonic();
   const requester = await queue.enter(request.party);
@@ -240,7 +243,7 @@ async function enterLater(queue: FairQueue, request: HttpRequest): Promise<Reque
   return requester;
 }
 
-/** The first of a party for whom there is a seat at once. */
+/** Returns the first waiter of a party that gets a seat at once. */
 function firstIn(queue: FairQueue, { waiters }: Party): Requester | undefined {
   for (const { requester } of waiters) if (queue.tryEnter(requester)) return requester;
   return undefined;

@@ -6,11 +6,14 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Bytes beyond which a text is parsed while it comes: 23 MB then block the process for 8 ms at a time, and not once for 71 ms (decision 9). */
+/**
+ * A text with more bytes is parsed while it comes. 23 MB then block the process for 8 ms at a time, not once for 71 ms
+ * (decision 9).
+ */
 const LONG_BYTES = 1024 * 1024;
 const BYTE_ORDER_MARK = 0xfeff;
 
-/** What a body turned out to be. */
+/** A body that has been read. */
 export interface ReadJson {
   /** The parsed value; undefined for what is not JSON. */
   readonly body: unknown;
@@ -19,8 +22,8 @@ export interface ReadJson {
 }
 
 /**
- * Reads JSON that comes in chunks. A long text would keep the process busy for as long as it takes to parse all of it, so
- * the lists of a long object are parsed chunk by chunk, as they come; nothing of it is kept but the values.
+ * Reads JSON that comes in chunks. Parsing a long text at once would block the process, so the lists of a long object are
+ * parsed chunk by chunk as they come, and only their values are kept.
  */
 export class JsonReader {
   readonly #longBytes: number;
@@ -28,7 +31,7 @@ export class JsonReader {
   #length = 0;
   #long: LongObject | undefined;
 
-  /** @param longBytes beyond how many bytes a text is parsed while it comes. */
+  /** @param longBytes a text with more bytes is parsed while it comes. */
   constructor(longBytes = LONG_BYTES) {
     this.#longBytes = longBytes;
   }
@@ -55,12 +58,12 @@ export class JsonReader {
   }
 }
 
-/** The text of an object of which the lists, the members of its own that are arrays, have been taken out and parsed. */
+/** The text of an object whose own members that are arrays, its lists, have been taken out and parsed. */
 class LongObject {
-  /** The text without what the lists hold; each holds the number of its list instead. */
+  /** The text without the items of its lists. In place of its items each list holds its number. */
   #rest = '';
   readonly #lists: unknown[][] = [];
-  /** What has come and is not parsed yet: text of the rest, or of the list that is open. */
+  /** Chunks that have come and are not parsed yet: text of the rest, or of the open list. */
   #pending: Buffer[] = [];
   #depth = 0;
   #inString = false;
@@ -68,7 +71,7 @@ class LongObject {
   #isObject = false;
   /** The list that is open. */
   #list: unknown[] | undefined;
-  /** Whether a comma stands before what comes next in it. */
+  /** True if a comma stands before the next item of the open list. */
   #needsItem = false;
   #isBroken = false;
 
@@ -77,7 +80,7 @@ class LongObject {
     try {
       this.#scan(chunk);
     } catch {
-      // It is no JSON: the rest is let go by.
+      // It is not JSON, so later chunks are ignored.
       this.#isBroken = true;
       this.#pending = [];
     }
@@ -96,7 +99,7 @@ class LongObject {
   }
 
   #scan(chunk: Buffer): void {
-    /** Where begins what is not parsed yet, and the last comma between items of the open list. */
+    /** Where the unparsed text begins, and where the last comma between items of the open list is. */
     let start = 0;
     let comma = -1;
     for (let at = 0; at < chunk.length; at += 1) {
@@ -146,7 +149,7 @@ class LongObject {
     if (start < chunk.length) this.#pending.push(start === 0 ? chunk : chunk.subarray(start));
   }
 
-  /** What was pending, and part of a chunk after it. */
+  /** Returns the pending text with part of a chunk after it. */
   #text(chunk: Buffer, start: number, end: number): string {
     if (this.#pending.length === 0) return chunk.toString('utf8', start, end);
     const text = Buffer.concat([...this.#pending, chunk.subarray(start, end)]).toString();
@@ -154,7 +157,7 @@ class LongObject {
     return text;
   }
 
-  /** Parses items that follow each other, and puts them to the open list. */
+  /** Parses consecutive items, and adds them to the open list. */
   #take(text: string, isBeforeComma: boolean): void {
     const items: unknown[] = JSON.parse(`[${text}]`);
     if (items.length === 0 && (isBeforeComma || this.#needsItem))
@@ -164,7 +167,7 @@ class LongObject {
   }
 }
 
-/** Sets a member, whatever it is called. */
+/** Sets a member, also one named `__proto__`. */
 const define = (object: object, name: string, value: unknown): void => {
   Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });
 };

@@ -1,6 +1,6 @@
 import { UpstreamError } from './errors.ts';
 
-/** A JSON object as it came. Nouns narrow it to the fields that the spec names; the rest is carried along unread. */
+/** A JSON object as it came. The nouns type the fields that are documented; the others are kept unread. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
@@ -13,8 +13,8 @@ export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Checks that a value is an object with a string `id`, which is all that the loaders rest on. Other fields are checked
- * where they are read: a missing one spoils its own field, not the answer.
+ * Checks that a value is an object with a string `id`, which is all that the loaders need. Other fields are checked where
+ * they are read: a missing one spoils its own field, not the answer.
  *
  * @param what names the value in the error.
  * @throws UpstreamError `UPSTREAM_INVALID`
@@ -23,13 +23,13 @@ export function identified<T extends { readonly id: string }>(value: unknown, wh
   if (!isObject(value) || typeof value['id'] !== 'string' || value['id'] === '') {
     throw new UpstreamError('UPSTREAM_INVALID', `The service sent ${what} without an id.`);
   }
-  // Every other field of the nouns is optional or read through functions that take what came.
+  // Every other field of a noun is optional, or is read by functions that accept any value.
   return value as unknown as T;
 }
 
 /**
- * A text as it came. Null for what the upstream writes when something is absent (null, nothing, `""` or `None`), and for
- * what is no text at all, which the field that shows it reports (resolvers/values.ts). A number is taken for its digits.
+ * Returns a text as it came; a number becomes its digits. Returns null for an absent value (null, undefined, `""` or `None`),
+ * and for a value that is no text, which the field that shows it reports (resolvers/values.ts).
  */
 export function present(value: unknown): string | null {
   if (typeof value === 'number') return String(value);

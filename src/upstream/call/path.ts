@@ -3,7 +3,7 @@ const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** An id that cannot be one: refused before any URL is built. */
+/** A text that cannot be an id. It is refused before any URL is built. */
 export class MalformedIdError extends Error {
   override readonly name = 'MalformedIdError';
   readonly code = 'BAD_USER_INPUT';
@@ -16,10 +16,10 @@ export const isId = (text: unknown): text is string => typeof text === 'string' 
 export const isUuid = (text: string): boolean => UUID.test(text);
 
 /**
- * Puts ids into a path template such as `/v1/clients/{clientId}/instruments/{instrumentId}`, and a query behind it.
- * Values of `undefined` are left out of the query.
+ * Puts ids into a path template such as `/v1/clients/{clientId}/instruments/{instrumentId}`, and appends a query. Query
+ * values of `undefined` are left out.
  *
- * @throws MalformedIdError when a parameter is missing or is no id, so that `../banks`, `%2e`, `?` and `#` reach no URL.
+ * @throws MalformedIdError if a parameter is missing or is no id, so that `../banks`, `%2e`, `?` and `#` reach no URL.
  */
 export function expandPath(
   template: string,
@@ -48,10 +48,10 @@ export function expandPath(
   return path;
 }
 
-/** Templates are few, and each stands in the code. */
+/** Not bounded, because the templates are in the code, and are few. */
 const templates = new Map<string, readonly string[]>();
 
-/** What stands between parameters and the parameters' names, in turn. */
+/** Returns the parts of a template: the text between parameters and the names of parameters, in turn. */
 function partsOf(template: string): readonly string[] {
   let parts = templates.get(template);
   if (parts === undefined) {

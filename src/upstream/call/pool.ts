@@ -1,16 +1,16 @@
 import { type Dispatcher, Pool } from 'undici';
 
-/** What a call is dispatched on. */
+/** The pool that calls are dispatched on. */
 export type CallPool = Pick<Dispatcher, 'dispatch'> & { destroy(): Promise<void> };
 
 type OpenPool = (origin: string, options: Pool.Options) => CallPool;
 
 const system: OpenPool = (origin, options) => new Pool(origin, options);
 
-/** Opens a pool of connections to an origin. Always ask for it anew: another may take its place. */
+/** Opens a pool of connections to an origin. Read this binding for each use, and keep no copy: the simulator replaces it. */
 export let openPool: OpenPool = system;
 
-/** Puts another in the place of undici's, as the simulator does. @returns puts undici's back. */
+/** Replaces undici's pool, as the simulator does. @returns a function that restores undici's. */
 export function usePools(other: OpenPool): () => void {
   openPool = other;
   return () => {

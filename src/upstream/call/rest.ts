@@ -26,24 +26,27 @@ interface ChangeOptions {
   readonly params?: Params;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** How the request may be given up; money is sent without one. */
+  /** Aborts the request. Payments are sent without one. */
   readonly signal?: AbortSignal;
-  /** Over which connections; those of all calls of this caller where nothing is said. */
+  /** The kind of connection; that of all calls of this caller if it is absent. */
   readonly over?: CallKind;
-  /** By default only a documented error of the service, which has done nothing then: a proxy does not know what the service did. */
+  /**
+   * By default only after a documented error of the service, which has done nothing then. A proxy's 401 does not say whether
+   * it has.
+   */
   readonly mayRenew?: MayRenew;
 }
 
-/** One REST call as it went, for `extensions.upstream` and for metrics. */
+/** What is reported of one REST call, for `extensions.upstream` and for metrics. */
 export interface CallRecord {
   readonly method: string;
   /** The route, with its parameters unfilled: no id is ever in it. */
   readonly route: string;
-  /** Path and query as they were sent, ids and all: for the caller's own eyes. */
+  /** Path and query as they were sent, with ids. Shown to the caller alone. */
   readonly path: string;
-  /** Null when no answer came, and where none was asked for. */
+  /** Null if no answer came, or if no call was made. */
   readonly status: number | null;
-  /** From when it left until its answer was read; without the waits below. Next to nothing for one that never left. */
+  /** From when it left until its answer was read, without the waits below. Nearly 0 for a call that never left. */
   readonly milliseconds: number;
   /** When it left, in milliseconds of `performance.now()`. */
   readonly startedAt: number;
@@ -51,46 +54,50 @@ export interface CallRecord {
   readonly queuedMs: number;
   /** How long its answer waited for its turn to be read, in milliseconds. */
   readonly unreadMs: number;
-  /** True where no call was made: an answer that an earlier operation had read served instead. */
+  /** True if no call was made, because the answer of an earlier operation served. */
   readonly cached: boolean;
-  /** True where it only finds out who is calling. */
+  /** True if the call only finds out who is calling. */
   readonly identifies: boolean;
 }
 
-/** What changes something in the REST service. Reads go through the session, which narrows them (upstream/session/session.ts). */
+/**
+ * The part of {@link Rest} that changes something. Reads go through the session, which narrows them
+ * (upstream/session/session.ts).
+ */
 export type RestChanges = Pick<Rest, 'clientId' | 'send'>;
 
-/** The REST service as one caller reaches it, within one operation. Nouns are built on this alone. */
+/** The REST service for one caller, within one operation. The nouns make their calls through this alone. */
 export interface Rest {
   readonly clientId: string;
   /**
-   * A GET that is repeated, within the deadline, where that may help (retry.ts).
+   * Makes a GET, and repeats it within the deadline if that may help (retry.ts).
    *
-   * @param route a path template; `{clientId}` is filled in by itself.
+   * @param route a path template; `{clientId}` is filled in automatically.
    * @returns the parsed body of a 2xx.
-   * @throws UpstreamError for anything else; a 404 has the code `REFUSED` and `refusal.httpStatus` 404.
+   * @throws UpstreamError for any other answer; a 404 has the code `REFUSED` and `refusal.httpStatus` 404.
    */
   get(route: string, options?: ReadOptions): Promise<unknown>;
-  /** Records that a GET without parameters was not made, as its answer is known from an earlier operation. */
+  /** Records that a GET without parameters was not needed, because an earlier operation has read its answer. */
   served(route: string): void;
   /**
-   * A POST, PATCH or DELETE, sent once; once more with another credential after a 401 that `mayRenew` allows. Never throws but for
-   * a malformed id.
+   * Sends a POST, PATCH or DELETE once. After a 401 that `mayRenew` allows, sends it again with another credential. Never
+   * throws, except for a malformed id.
    */
   send(method: ChangeMethod, route: string, options?: ChangeOptions): Promise<Attempt>;
   /**
-   * Waits for something that other operations may wait for too, in the time that this one has.
+   * Waits, within this operation's time, for work that other operations may wait for too.
    *
-   * @throws UpstreamError `UPSTREAM_TIMEOUT` with this message when the time is over first.
+   * @throws UpstreamError `UPSTREAM_TIMEOUT` with this message if the time is over first.
    */
   within<T>(work: SharedWork<T>, message: string): Promise<T>;
   /**
-   * The same caller's calls, for work that others may join: they go on while one of those who wait is there. They are never coalesced.
+   * Returns the same caller's calls, for work that others may join: the calls go on while one of those who wait is there.
+   * They are never coalesced.
    *
-   * @param isReported whether they are reported with this operation; work that may outlive it is not.
+   * @param isReported true to report them with this operation; false for work that may outlive it.
    */
   sharedBy(party: Party, isReported: boolean): Rest;
-  /** Keeps work going for so many milliseconds although nobody waits for it, at the urgency of streams. */
+  /** Keeps work going for `ms` milliseconds although nobody waits for it, at the urgency of streams. */
   keep(work: Pick<SharedWork<unknown>, 'keep'>, ms: number): void;
 }
 
@@ -100,29 +107,29 @@ export interface RestOptions {
   /** For whom the calls are made; each requester has its share of the connections (http.ts). */
   readonly requester: Requester;
   readonly authorize: Authorize;
-  /** Over which connections its calls go; undefined for those of reads. */
+  /** The kind of connection of its calls; undefined for that of reads. */
   readonly over?: CallKind | undefined;
-  /** Whether its calls only find out who is calling. */
+  /** True if its calls only find out who is calling. */
   readonly identifies?: boolean | undefined;
-  /** How pressing they are; as operations are where nothing is said. */
+  /** The urgency of the calls; that of operations if it is absent. */
   readonly urgency?: Urgency | undefined;
   /** Sent with every call, such as the request id. */
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** When the operation must be over, in milliseconds since the epoch. */
   readonly deadline: number;
-  /** Says when the caller is gone, which ends waiting for answers. */
+  /** Says when the caller is gone. That ends waiting for answers. */
   readonly leaver?: Leaver;
   readonly onCall?: (call: CallRecord) => void;
-  /** Told of the calls of work that may outlive the operation. */
+  /** Called with each call of work that may outlive the operation. */
   readonly onDetachedCall?: ((call: CallRecord) => void) | undefined;
-  /** May give the answer of the same read of another operation of the same caller; without it every GET is a call. */
+  /** May return the answer of the same read by another operation of the same caller. Without it every GET is a call. */
   readonly coalesce?: (
     call: Pick<CallRecord, 'route' | 'path'>,
     asker: Asker,
     read: (party: Party) => Promise<unknown>,
   ) => Promise<unknown>;
-  /** Who waits for all of its calls; undefined where the operation alone does. */
+  /** Who waits for all of its calls; undefined if only the operation does. */
   readonly party?: Party;
 }
 
@@ -201,7 +208,7 @@ class CallerRest implements Rest {
     work.keep({ ...this.#waiter, urgency: 'streams', deadline: clock.now() + ms });
   }
 
-  /** One GET, repeated where that may help, while somebody waits for it. */
+  /** Makes one GET, and repeats it if that may help, while somebody waits for it. */
   async #read(route: string, path: string, party: Party): Promise<unknown> {
     const request = { method: 'GET' as const, path, headers: this.#options.headers, party };
     for (let tries = 1; ; tries += 1) {
@@ -258,7 +265,7 @@ class CallerRest implements Rest {
   }
 }
 
-/** Calls for one who asks alone, and may leave. */
+/** Makes calls for one asker, which may leave. */
 async function withParty<T>({ leaver, ...waiter }: Asker, calls: (party: Party) => Promise<T>): Promise<T> {
   const party = new Party();
   if (leaver?.isGone === true) return calls(party);

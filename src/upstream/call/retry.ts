@@ -6,10 +6,11 @@ const MAX_TRIES = 3;
 const BASE_DELAY_MS = 100;
 
 /**
- * Milliseconds to wait before a GET is tried again, or undefined when it must not be: the answer is final, the tries are
- * used up, or the wait does not fit in the time left. Repeats are for a connection that could not be made or broke off,
- * 502, 503, 504, and a 429 that says when; not for an answer that did not come in time. Full jitter: a random part of a delay that doubles,
- * after `Retry-After` where the answer has one, so that calls which were refused together do not come back together.
+ * Returns how long to wait before a GET is tried again, in milliseconds; undefined if it must not be, because the answer is
+ * final, the tries are used up, or the wait does not fit in the time left. A GET is repeated after a connection that could
+ * not be made or broke off, 502, 503, 504, and a 429 that says when; never after a time-out. Full jitter: a random part of a
+ * delay that doubles, after `Retry-After` if the answer has one, so that calls that were refused together do not come back
+ * together.
  *
  * @param tries how often the call has been made by now.
  * @param timeLeftMs until the operation's deadline.

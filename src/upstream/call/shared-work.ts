@@ -3,12 +3,12 @@ import { Party, type Waiter } from '../../common/party.ts';
 import type { Leaver } from '../../common/waiters.ts';
 import { left, UpstreamError } from './errors.ts';
 
-/** Work that others have begun, and that may be waited for. */
+/** Work that another caller has begun, and that others may wait for. */
 export type Joinable<T> = Pick<SharedWork<T>, 'wait' | 'isGone'>;
 
-/** One who waits for something of the REST service. */
+/** A waiter for something of the REST service. */
 export interface Asker extends Waiter {
-  /** Says when it leaves, which ends its waiting; undefined where it is not told. */
+  /** Says when the waiter leaves, which ends its waiting; undefined if that is not known. */
   readonly leaver: Leaver | undefined;
 }
 
@@ -19,11 +19,13 @@ export interface Asker extends Waiter {
 export class SharedWork<T> {
   readonly #party = new Party();
   readonly #result: PromiseWithResolvers<T> = Promise.withResolvers();
-  /** Sets the timer of the one who is alone: no need of one while the work itself ends with its time. */
+  /**
+   * Sets the timer of the only waiter. It is needed only once another joins: until then the work itself ends with its time.
+   */
   #setTimer: (() => void) | undefined;
 
   constructor() {
-    // Each of those who wait is told of a failure. There may be none left.
+    // Each waiter learns of a failure by itself. There may be none left, and then the failure must not count as unhandled.
     this.#result.promise.catch(() => undefined);
   }
 
@@ -31,7 +33,7 @@ export class SharedWork<T> {
     return this.#result.promise;
   }
 
-  /** Whether nobody waits for it any more, so that it has ended or is about to. */
+  /** True if nobody waits for it any more. It has ended then, or is about to. */
   get isGone(): boolean {
     return this.#party.isGone;
   }
@@ -41,7 +43,7 @@ export class SharedWork<T> {
     work(this.#party).then(this.#result.resolve, this.#result.reject);
   }
 
-  /** Has it go on though nobody waits, until its own deadline. */
+  /** Keeps it going although nobody waits, until the waiter's deadline. */
   keep(waiter: Waiter): void {
     const kept = this.#party.join(waiter);
     const leave = (): void => this.#party.leave(kept);
